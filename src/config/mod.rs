@@ -1,0 +1,373 @@
+//! The configuration: its types, their defaults, and the way in (`parse`, `load`).
+//! TOML text → `reader` walks the tree → `schema` names the keys and bounds → `Config`, or every mistake
+//! with its line. It never judges whether this version can run a source or sink, and touches no log file.
+//! The annotated default for people is `config/siftd.toml`; a test holds it against the types here.
+
+mod import;
+mod load;
+mod pattern;
+mod reader;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::core::event::{Category, Severity};
+use crate::diag::{Diagnostics, Source};
+pub use import::import;
+pub use load::User;
+pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$vdoc])* #[doc = concat!("`", $word, "`")] $variant),+ }
+
+        impl $name {
+            /// Every value, in declaration order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word that stands in the configuration.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+    };
+}
+use words;
+
+words! {
+    /// Where lines come from.
+    SourceKind { File = "file", Tcp = "tcp", Udp = "udp", Unix = "unix", Command = "command", Stdin = "stdin" }
+}
+words! {
+    /// Where reading begins in a file that is present at the very first start.
+    StartAt { Beginning = "beginning", End = "end" }
+}
+words! {
+    /// The kind of a unix socket.
+    SocketMode { Stream = "stream", Datagram = "datagram" }
+}
+words! {
+    /// Where records go.
+    SinkKind { Stdout = "stdout", File = "file", Tcp = "tcp", Unix = "unix", Http = "http" }
+}
+words! {
+    /// The names of a record's fields.
+    Schema { Native = "native", Ecs = "ecs", Otel = "otel" }
+}
+
+/// A validated configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Folder of the state file.
+    pub state_dir: PathBuf,
+    /// What is an error, and how bad.
+    pub error_detection: ErrorDetection,
+    /// Rule files and switches.
+    pub rules: Rules,
+    /// Bounds of one stream.
+    pub limits: Limits,
+    /// When and how often a run is tried again.
+    pub retry: Retry,
+    /// When a repeating failure stops the work.
+    pub breaker: Breaker,
+    /// From the event to the sinks.
+    pub delivery: Delivery,
+    /// What is read; names are unique.
+    pub sources: Vec<SourceConfig>,
+    /// Where records go; names are unique.
+    pub sinks: Vec<SinkConfig>,
+}
+
+/// `[error_detection]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorDetection {
+    /// False: nothing is an error.
+    pub enabled: bool,
+    /// False: every rule is asked of every line.
+    pub two_stage: bool,
+    /// Lines of a trace become one event.
+    pub capture_multiline: bool,
+    /// Lines around an error, in all.
+    pub max_context_lines: u32,
+    /// Frames of a stack.
+    pub max_stack_depth: u32,
+    /// More that is an error; `error_indicators` are here too.
+    pub custom_patterns: Vec<Pattern>,
+    /// Cancel the hits that they cover.
+    pub custom_false_positives: Vec<Pattern>,
+    /// Make the whole line noise.
+    pub noise_patterns: Vec<Pattern>,
+    /// Category or rule id → severity.
+    pub severity_overrides: BTreeMap<String, Severity>,
+    /// Warnings are events of severity low.
+    pub warnings: bool,
+}
+
+/// `[rules]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Globs of rule files; one that matches nothing is no mistake.
+    pub files: Vec<String>,
+    /// Ids of rules that are switched off.
+    pub disable: Vec<String>,
+}
+
+/// `[limits]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// A longer line is cut.
+    pub max_line_bytes: u64,
+    /// A longer record is cut.
+    pub max_event_bytes: u64,
+    /// A longer trace is closed.
+    pub max_trace_lines: u32,
+    /// A trace that pauses for so long is published.
+    pub trace_idle: Duration,
+    /// A longer one-document file is not read by `scan`.
+    pub max_document_bytes: u64,
+}
+
+/// `[retry]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Pause before the first retry; doubled for each further one.
+    pub base_delay: Duration,
+    /// The longest pause.
+    pub max_delay: Duration,
+    /// Retries after the first try.
+    pub max_retries: u32,
+    /// Nothing is fatal.
+    pub continue_on_error: bool,
+    /// What differs for the reason `api_rate_limit`.
+    pub api_rate_limit: ReasonRetry,
+}
+
+/// `[retry.<reason>]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReasonRetry {
+    /// Retries after the first try.
+    pub max_retries: u32,
+}
+
+/// `[breaker]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Breaker {
+    /// Runs with one signature until a warning.
+    pub warn_after: u32,
+    /// Runs with one signature until it opens.
+    pub open_after: u32,
+    /// The same for transient errors.
+    pub transient_open_after: u32,
+    /// Time in `open` before a probe.
+    pub cooldown: Duration,
+}
+
+/// `[delivery]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Bytes that wait for slow sinks.
+    pub outbox_max: u64,
+    /// Equal errors within it are one event and a count; zero: off.
+    pub repeat_window: Duration,
+    /// Time to drain after SIGTERM.
+    pub shutdown_grace: Duration,
+}
+
+/// One `[[source]]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceConfig {
+    /// Stands in each event.
+    pub name: String,
+    /// Its type.
+    pub kind: SourceKind,
+    /// Globs of files; never empty for a file source.
+    pub include: Vec<String>,
+    /// Globs of files that are left out.
+    pub exclude: Vec<String>,
+    /// Where reading begins.
+    pub start_at: StartAt,
+    /// How long a rotated file is still read.
+    pub rotate_wait: Duration,
+    /// When the position of a vanished file is dropped.
+    pub forget_after: Duration,
+    /// Folders that links may lead into.
+    pub follow_links_into: Vec<PathBuf>,
+    /// Zero: off.
+    pub max_events_per_second: u32,
+    /// Kind of a unix socket.
+    pub mode: SocketMode,
+}
+
+/// One `[[sink]]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkConfig {
+    /// Stands in logs and metrics.
+    pub name: String,
+    /// Its type.
+    pub kind: SinkKind,
+    /// Always present for a file sink.
+    pub path: Option<PathBuf>,
+    /// The names of the fields.
+    pub schema: Schema,
+    /// Lesser events are left out.
+    pub min_severity: Severity,
+}
+
+impl Config {
+    /// Reads one text over the defaults. `name` stands in messages.
+    ///
+    /// # Errors
+    /// Every mistake in the text.
+    pub fn parse(name: &str, text: &str) -> Result<Self, Diagnostics> {
+        Self::default().overlay(&[Source::new(name, text)], &fixed_literal)
+    }
+
+    /// Reads texts over this configuration: a later one overrides values and `files`; it adds to lists of
+    /// patterns, `disable`, `severity_overrides`, sources and sinks. `literals` judges custom regexes.
+    ///
+    /// # Errors
+    /// Every mistake in all the texts.
+    pub fn overlay(
+        mut self,
+        layers: &[Source],
+        literals: &LiteralCheck,
+    ) -> Result<Self, Diagnostics> {
+        let errors = schema::read(&mut self, layers, literals).errors;
+        if errors.is_empty() {
+            Ok(self)
+        } else {
+            Err(Diagnostics(errors))
+        }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            state_dir: PathBuf::from("/var/lib/siftd"),
+            error_detection: ErrorDetection::default(),
+            rules: Rules {
+                files: vec!["/etc/siftd/rules/*.toml".to_owned()],
+                disable: Vec::new(),
+            },
+            limits: Limits::default(),
+            retry: Retry::default(),
+            breaker: Breaker {
+                warn_after: 3,
+                open_after: 5,
+                transient_open_after: 20,
+                cooldown: Duration::from_secs(30 * 60),
+            },
+            delivery: Delivery {
+                outbox_max: 1 << 30,
+                repeat_window: Duration::ZERO,
+                shutdown_grace: Duration::from_secs(10),
+            },
+            sources: Vec::new(),
+            sinks: Vec::new(),
+        }
+    }
+}
+
+impl Default for ErrorDetection {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            two_stage: true,
+            capture_multiline: true,
+            max_context_lines: 5,
+            max_stack_depth: 20,
+            custom_patterns: Vec::new(),
+            custom_false_positives: Vec::new(),
+            noise_patterns: Vec::new(),
+            severity_overrides: BTreeMap::new(),
+            warnings: false,
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_line_bytes: 1 << 20,
+            max_event_bytes: 30 << 10,
+            max_trace_lines: 2000,
+            trace_idle: Duration::from_millis(500),
+            max_document_bytes: 64 << 20,
+        }
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            base_delay: Duration::from_secs(1),
+            max_delay: Duration::from_secs(30),
+            max_retries: 3,
+            continue_on_error: false,
+            api_rate_limit: ReasonRetry { max_retries: 5 },
+        }
+    }
+}
+
+impl SourceConfig {
+    /// A source with the default of every key that has one; a file source still needs `include`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: SourceKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            include: Vec::new(),
+            exclude: Vec::new(),
+            start_at: StartAt::End,
+            rotate_wait: Duration::from_secs(5),
+            forget_after: Duration::from_secs(30 * 86_400),
+            follow_links_into: Vec::new(),
+            max_events_per_second: 0,
+            mode: SocketMode::Stream,
+        }
+    }
+}
+
+impl SinkConfig {
+    /// A sink with the default of every key that has one; a file sink still needs `path`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, kind: SinkKind) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            path: None,
+            schema: Schema::Native,
+            min_severity: Severity::Low,
+        }
+    }
+}
+
+macro_rules! impl_word {
+    ($($name:ty),+) => {$(
+        impl value::Word for $name {
+            const WORDS: &'static [Self] = Self::ALL;
+            fn word(self) -> &'static str {
+                self.as_str()
+            }
+        }
+    )+};
+}
+impl_word!(
+    SourceKind,
+    StartAt,
+    SocketMode,
+    SinkKind,
+    Schema,
+    PatternKind,
+    Severity,
+    Category
+);

@@ -1,0 +1,339 @@
+//! Walks a parsed TOML tree key by key and remembers what is wrong, and where.
+//! `schema` says which keys there are; this knows none of them. A mistake never stops the walk.
+
+use std::collections::BTreeMap;
+use std::ops::{Range, RangeInclusive};
+use std::time::Duration;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::pattern::LiteralCheck;
+use super::value::{self, Fault, Word};
+use crate::diag::{Diagnostic, Source};
+
+pub(super) type Node<'t> = Spanned<DeValue<'t>>;
+
+/// A key that was asked for, and where it stands if it is there.
+pub(super) struct Asked<'s> {
+    pub table: String,
+    pub place: Option<(&'s Source, Range<usize>)>,
+}
+
+/// A key that nobody asked for.
+struct Unknown<'s> {
+    source: &'s Source,
+    span: Range<usize>,
+    key: String,
+    path: String,
+    table: String,
+    siblings: Vec<&'static str>,
+}
+
+/// What outlives the single table: mistakes and places.
+pub(super) struct Context<'s> {
+    pub literals: &'s LiteralCheck,
+    pub errors: Vec<Diagnostic>,
+    /// By dotted path.
+    pub asked: BTreeMap<String, Asked<'s>>,
+    unknown: Vec<Unknown<'s>>,
+}
+
+impl<'s> Context<'s> {
+    pub fn new(literals: &'s LiteralCheck) -> Self {
+        Self {
+            literals,
+            errors: Vec::new(),
+            asked: BTreeMap::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Walks one text's tree, then names what was not asked for. Mistakes are added in the text's order.
+    pub fn walk(
+        &mut self,
+        source: &'s Source,
+        tree: &DeTable<'_>,
+        read: impl FnOnce(&mut Table<'_, 's>),
+    ) {
+        let earlier = std::mem::take(&mut self.errors);
+        let title = "at the top level".to_owned();
+        let mut root = Table {
+            cx: self,
+            source,
+            nodes: tree,
+            path: String::new(),
+            title,
+            asked: Vec::new(),
+        };
+        read(&mut root);
+        root.finish();
+        for unknown in std::mem::take(&mut self.unknown) {
+            self.errors.push(self.explain(&unknown));
+        }
+        self.errors.sort_by_key(|e| (e.line, e.column));
+        self.errors.splice(0..0, earlier);
+    }
+
+    fn explain(&self, unknown: &Unknown<'s>) -> Diagnostic {
+        let Unknown {
+            source,
+            span,
+            key,
+            path,
+            table,
+            siblings,
+        } = unknown;
+        let namesakes = self
+            .asked
+            .iter()
+            .filter(|(path, _)| path.rsplit('.').next() == Some(key));
+        let mend = match namesakes.min_by_key(|(path, _)| path.len()) {
+            Some((_, home)) => format!("`{key}` belongs {}", home.table),
+            None => value::did_you_mean(key, siblings)
+                .unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
+        };
+        source
+            .error(span.clone(), format!("unknown key `{key}` {table}"))
+            .with_key(path)
+            .with_mend(mend)
+    }
+
+    /// Reports a mistake between keys at the first of them that was written; defaults agree with each other.
+    pub fn conflict(&mut self, paths: [&str; 2], problem: &str, mend: &str) {
+        let place = |path| Some((path, self.asked.get(path)?.place.clone()?));
+        if let Some((path, (source, span))) = paths.into_iter().find_map(place) {
+            self.errors
+                .push(source.error(span, problem).with_key(path).with_mend(mend));
+        }
+    }
+}
+
+/// One table of the tree under the walk.
+pub(super) struct Table<'c, 's> {
+    pub cx: &'c mut Context<'s>,
+    pub source: &'s Source,
+    nodes: &'c DeTable<'c>,
+    path: String,
+    /// Where it is, in words: `in [limits]`.
+    title: String,
+    asked: Vec<&'static str>,
+}
+
+impl<'c, 's> Table<'c, 's> {
+    fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
+    }
+
+    /// The value under a key; the question alone makes the key known.
+    pub fn node(&mut self, key: &'static str) -> Option<&'c Node<'c>> {
+        if !self.asked.contains(&key) {
+            self.asked.push(key);
+        }
+        let node = self.nodes.get(key);
+        let path = self.path_of(key);
+        let table = self.title.clone();
+        let asked = self
+            .cx
+            .asked
+            .entry(path)
+            .or_insert(Asked { table, place: None });
+        if let Some(node) = node {
+            asked.place = Some((self.source, node.span()));
+        }
+        node
+    }
+
+    pub fn value<T>(
+        &mut self,
+        key: &'static str,
+        out: &mut T,
+        convert: impl FnOnce(&DeValue<'_>) -> Result<T, Fault>,
+    ) {
+        if let Some(node) = self.node(key) {
+            match convert(node.get_ref()) {
+                Ok(value) => *out = value,
+                Err(fault) => self.fault(key, node.span(), fault),
+            }
+        }
+    }
+
+    pub fn flag(&mut self, key: &'static str, out: &mut bool) {
+        self.value(key, out, value::flag);
+    }
+
+    pub fn text<T>(
+        &mut self,
+        key: &'static str,
+        out: &mut T,
+        convert: impl FnOnce(String) -> Result<T, Fault>,
+    ) {
+        self.value(key, out, |v| convert(value::text(v)?));
+    }
+
+    pub fn count(&mut self, key: &'static str, out: &mut u32, range: RangeInclusive<u32>) {
+        self.value(key, out, |v| value::count(v, range));
+    }
+
+    pub fn size(&mut self, key: &'static str, out: &mut u64, range: RangeInclusive<u64>) {
+        self.value(key, out, |v| value::size(v, range));
+    }
+
+    pub fn duration(
+        &mut self,
+        key: &'static str,
+        out: &mut Duration,
+        range: RangeInclusive<Duration>,
+    ) {
+        self.value(key, out, |v| value::duration(v, range));
+    }
+
+    pub fn word<T: Word>(&mut self, key: &'static str, out: &mut T) {
+        self.value(key, out, value::word);
+    }
+
+    /// The elements of an array; `None` when the key is absent or holds something else, which is reported.
+    pub fn items(&mut self, key: &'static str, mend: &str) -> Option<Vec<&'c Node<'c>>> {
+        let node = self.node(key)?;
+        match node.get_ref().as_array() {
+            Some(array) => Some(array.iter().collect()),
+            None => {
+                self.fault(key, node.span(), Fault::must_be("a list", mend));
+                None
+            }
+        }
+    }
+
+    /// An array of strings, each converted; absent leaves `out` as it is, else it is replaced.
+    pub fn list<T>(
+        &mut self,
+        key: &'static str,
+        out: &mut Vec<T>,
+        convert: impl Fn(String) -> Result<T, Fault>,
+    ) {
+        let Some(items) = self.items(key, "write it in brackets: [\"…\"]") else {
+            return;
+        };
+        out.clear();
+        for item in items {
+            match value::text(item.get_ref()).and_then(&convert) {
+                Ok(value) => out.push(value),
+                Err(fault) => self.fault(key, item.span(), fault),
+            }
+        }
+    }
+
+    /// A `[section]`. It is read as empty when it is absent, so that its keys are known in any case.
+    pub fn section(&mut self, key: &'static str, read: impl FnOnce(&mut Table<'_, 's>)) {
+        let path = self.path_of(key);
+        let title = format!("in [{path}]");
+        let empty = DeTable::new();
+        let nodes = match self.node(key) {
+            None => &empty,
+            Some(node) => match node.get_ref().as_table() {
+                Some(table) => table,
+                None => {
+                    let mend = format!("write [{path}] and its keys below");
+                    return self.fault(key, node.span(), Fault::must_be("a table", mend));
+                }
+            },
+        };
+        self.inner(nodes, path, title, read);
+    }
+
+    /// Each `[[block]]`, with the span of its header.
+    pub fn blocks(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Table<'_, 's>, Range<usize>),
+    ) {
+        let mend = format!("write [[{key}]], in two pairs of brackets");
+        for item in self.items(key, &mend).unwrap_or_default() {
+            match item.get_ref().as_table() {
+                Some(_) => self.entry(key, item, format!("in [[{key}]]"), |t| read(t, item.span())),
+                None => self.fault(key, item.span(), Fault::must_be("a table", mend.as_str())),
+            }
+        }
+    }
+
+    /// A table that is an element of the array under `key`.
+    pub fn entry(
+        &mut self,
+        key: &'static str,
+        node: &Node<'_>,
+        title: String,
+        read: impl FnOnce(&mut Table<'_, 's>),
+    ) {
+        let path = self.path_of(key);
+        if let Some(table) = node.get_ref().as_table() {
+            self.inner(table, path, title, read);
+        }
+    }
+
+    fn inner(
+        &mut self,
+        nodes: &DeTable<'_>,
+        path: String,
+        title: String,
+        read: impl FnOnce(&mut Table<'_, 's>),
+    ) {
+        let mut table = Table {
+            cx: self.cx,
+            source: self.source,
+            nodes,
+            path,
+            title,
+            asked: Vec::new(),
+        };
+        read(&mut table);
+        table.finish();
+    }
+
+    /// Reports what does not fit a key's value at `span`.
+    pub fn fault(&mut self, key: &str, span: Range<usize>, fault: Fault) {
+        let written = self.source.text.get(span.clone()).unwrap_or_default();
+        let mut problem = format!("`{key}` {} {}", self.title, fault.problem);
+        if fault.quotes_value {
+            problem += &format!(" {}", excerpt(written));
+        }
+        let part = fault.within.and_then(|part| narrow(&span, written, part));
+        let error = self.source.error(part.unwrap_or(span), problem);
+        let error = error.with_key(self.path_of(key)).with_mend(fault.mend);
+        self.cx.errors.push(error);
+    }
+
+    fn finish(self) {
+        let known = |key: &str| self.asked.contains(&key);
+        for key in self.nodes.keys().filter(|key| !known(key.get_ref())) {
+            self.cx.unknown.push(Unknown {
+                source: self.source,
+                span: key.span(),
+                key: key.get_ref().to_string(),
+                path: self.path_of(key.get_ref()),
+                table: self.title.clone(),
+                siblings: self.asked.clone(),
+            });
+        }
+    }
+}
+
+/// A value as written, short enough for a sentence.
+fn excerpt(written: &str) -> String {
+    let line = written.lines().next().unwrap_or_default();
+    let short: String = line.chars().take(40).collect();
+    if short.len() < written.trim_end().len() {
+        format!("{short}…")
+    } else {
+        short
+    }
+}
+
+/// The part of a string's span, if the string is written without escapes, between single quotes.
+fn narrow(span: &Range<usize>, written: &str, part: Range<usize>) -> Option<Range<usize>> {
+    let plain = written.starts_with('\'') && !written.contains("''");
+    plain.then(|| span.start + 1 + part.start..span.start + 1 + part.end)
+}

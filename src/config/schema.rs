@@ -1,0 +1,328 @@
+//! Which keys there are, where they go, and the bounds of each: the configuration as a list to read.
+//! Between `reader`, which walks, and `Config`, which holds. Wholly pure: it opens nothing it names.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use globset::GlobBuilder;
+use toml::de::{DeTable, DeValue};
+
+use super::pattern::{LiteralCheck, Role};
+use super::reader::{Context, Table};
+use super::value::{self, Fault};
+use super::{
+    Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind,
+    SourceConfig, SourceKind,
+};
+use crate::core::event::{Category, Severity};
+use crate::diag::{Diagnostic, Source};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+const HOUR: Duration = Duration::from_secs(3600);
+const DAY: Duration = days(1);
+
+const fn days(count: u64) -> Duration {
+    Duration::from_secs(count * 86_400)
+}
+
+const SYNTAX: &str =
+    "strings stand in quotes, lists in [ ], and the name of a section in [ ] on its own line";
+
+/// Reads all layers over `config`. The context comes back with the mistakes and each key asked for.
+pub(super) fn read<'s>(
+    config: &mut Config,
+    layers: &'s [Source],
+    literals: &'s LiteralCheck,
+) -> Context<'s> {
+    let mut cx = Context::new(literals);
+    for source in layers {
+        let (tree, errors) = DeTable::parse_recoverable(&source.text);
+        // A broken text parses into odd keys; its syntax comes first.
+        if errors.is_empty() {
+            cx.walk(source, tree.get_ref(), |root| top(root, config));
+        }
+        cx.errors.extend(errors.iter().map(|e| syntax(source, e)));
+    }
+    agree(config, &mut cx);
+    cx
+}
+
+fn syntax(source: &Source, error: &toml::de::Error) -> Diagnostic {
+    let problem = error.message().trim_end().replace('\n', ", ");
+    let mend = if problem == "duplicate key" {
+        "keep one of the two"
+    } else {
+        SYNTAX
+    };
+    source
+        .error(error.span().unwrap_or(0..0), problem)
+        .with_mend(mend)
+}
+
+/// A table of keys: each is read by a method of `Table` into the field that has its name.
+macro_rules! keys {
+    ($table:ident, $into:expr, { $($field:ident: $read:ident($($how:expr)?)),+ $(,)? }) => {{
+        let into = $into;
+        $($table.$read(stringify!($field), &mut into.$field, $($how)?);)+
+    }};
+}
+
+fn top(root: &mut Table<'_, '_>, config: &mut Config) {
+    keys!(root, &mut *config, { state_dir: text(path) });
+    root.section("error_detection", |t| {
+        error_detection(t, &mut config.error_detection);
+    });
+    root.section("rules", |t| rules(t, &mut config.rules));
+    root.section("limits", |t| limits(t, &mut config.limits));
+    root.section("retry", |t| retry(t, &mut config.retry));
+    root.section("breaker", |t| breaker(t, &mut config.breaker));
+    root.section("delivery", |t| delivery(t, &mut config.delivery));
+    root.blocks("source", |t, header| {
+        let source = source(t, &header);
+        unique(t, &source.name, config.sources.iter().map(|s| &s.name));
+        config.sources.push(source);
+    });
+    root.blocks("sink", |t, header| {
+        let sink = sink(t, &header);
+        unique(t, &sink.name, config.sinks.iter().map(|s| &s.name));
+        config.sinks.push(sink);
+    });
+}
+
+/// `import` reads the same keys from the source systems' files.
+pub(super) fn error_detection(t: &mut Table<'_, '_>, d: &mut ErrorDetection) {
+    keys!(t, &mut *d, {
+        enabled: flag(),
+        two_stage: flag(),
+        capture_multiline: flag(),
+        max_context_lines: count(0..=1000),
+        max_stack_depth: count(0..=1000),
+        custom_patterns: patterns(Role::Finds),
+        custom_false_positives: patterns(Role::Silences),
+        noise_patterns: patterns(Role::Silences),
+        warnings: flag(),
+    });
+    t.patterns("error_indicators", &mut d.custom_patterns, Role::Finds);
+    severity_overrides(t, &mut d.severity_overrides);
+}
+
+fn rules(t: &mut Table<'_, '_>, rules: &mut Rules) {
+    let earlier = std::mem::take(&mut rules.disable);
+    keys!(t, &mut *rules, { files: list(glob), disable: list(name) });
+    rules.disable.splice(0..0, earlier);
+}
+
+fn limits(t: &mut Table<'_, '_>, limits: &mut Limits) {
+    keys!(t, limits, {
+        max_line_bytes: size(KIB..=64 * MIB),
+        max_event_bytes: size(2 * KIB..=16 * MIB),
+        max_trace_lines: count(1..=1_000_000),
+        trace_idle: duration(Duration::from_millis(1)..=HOUR),
+        max_document_bytes: size(KIB..=16 * GIB),
+    });
+}
+
+fn retry(t: &mut Table<'_, '_>, retry: &mut Retry) {
+    keys!(t, &mut *retry, {
+        base_delay: duration(Duration::ZERO..=DAY),
+        max_delay: duration(Duration::ZERO..=days(7)),
+        max_retries: count(0..=1000),
+        continue_on_error: flag(),
+    });
+    t.section("api_rate_limit", |t| {
+        keys!(t, &mut retry.api_rate_limit, { max_retries: count(0..=1000) });
+    });
+}
+
+fn breaker(t: &mut Table<'_, '_>, breaker: &mut Breaker) {
+    keys!(t, breaker, {
+        warn_after: count(1..=1_000_000),
+        open_after: count(1..=1_000_000),
+        transient_open_after: count(1..=1_000_000),
+        cooldown: duration(Duration::ZERO..=days(365)),
+    });
+}
+
+fn delivery(t: &mut Table<'_, '_>, delivery: &mut Delivery) {
+    keys!(t, delivery, {
+        outbox_max: size(MIB..=1024 * GIB),
+        repeat_window: duration(Duration::ZERO..=days(30)),
+        shutdown_grace: duration(Duration::ZERO..=HOUR),
+    });
+}
+
+fn source(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig {
+    let mut source = SourceConfig::new("", SourceKind::Stdin);
+    t.word("type", &mut source.kind);
+    keys!(t, &mut source, {
+        name: text(name),
+        include: list(glob),
+        exclude: list(glob),
+        start_at: word(),
+        rotate_wait: duration(Duration::ZERO..=HOUR),
+        forget_after: duration(Duration::from_secs(60)..=days(3650)),
+        follow_links_into: list(path),
+        max_events_per_second: count(0..=1_000_000),
+        mode: word(),
+    });
+    require(t, "name", "name it, such as name = \"agent\"", header);
+    require(t, "type", "say which: type = \"file\"", header);
+    if source.kind == SourceKind::File {
+        let mend = "name the files to follow: include = [\"/var/log/app/*.log\"]";
+        require(t, "include", mend, header);
+        refuse_empty_list(t, "include", mend);
+    }
+    source
+}
+
+fn sink(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
+    let mut sink = SinkConfig::new("", SinkKind::Stdout);
+    t.word("type", &mut sink.kind);
+    t.text("path", &mut sink.path, |text| path(text).map(Some));
+    keys!(t, &mut sink, { name: text(name), schema: word(), min_severity: word() });
+    require(t, "name", "name it, such as name = \"events\"", header);
+    require(t, "type", "say which: type = \"file\"", header);
+    if sink.kind == SinkKind::File {
+        let mend = "say where: path = \"/var/log/siftd/events.ndjson\"";
+        require(t, "path", mend, header);
+    }
+    sink
+}
+
+fn require(t: &mut Table<'_, '_>, key: &'static str, mend: &str, header: &Range<usize>) {
+    if t.node(key).is_none() {
+        t.fault(key, header.clone(), Fault::new("is missing", mend));
+    }
+}
+
+fn refuse_empty_list(t: &mut Table<'_, '_>, key: &'static str, mend: &str) {
+    if let Some(node) = t
+        .node(key)
+        .filter(|n| n.get_ref().as_array().is_some_and(|a| a.is_empty()))
+    {
+        t.fault(
+            key,
+            node.span(),
+            Fault::new("is empty, so nothing would be read", mend),
+        );
+    }
+}
+
+fn unique<'n>(t: &mut Table<'_, '_>, name: &str, mut others: impl Iterator<Item = &'n String>) {
+    let taken = !name.is_empty() && others.any(|other| other == name);
+    if let Some(node) = t.node("name").filter(|_| taken) {
+        let problem = format!("is taken: another block is called `{name}` already");
+        let mend = "give each its own name; positions and metrics go by it";
+        t.fault("name", node.span(), Fault::new(problem, mend));
+    }
+}
+
+/// A rule id may be written as a dotted key, which TOML reads as tables within tables.
+fn severity_overrides(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, Severity>) {
+    const KEY: &str = "severity_overrides";
+    let Some(node) = t.node(KEY) else { return };
+    let Some(table) = node.get_ref().as_table() else {
+        return t.fault(
+            KEY,
+            node.span(),
+            Fault::must_be("a table", "write { network_error = \"high\" }"),
+        );
+    };
+    overrides_below(t, "", table, out);
+}
+
+fn overrides_below(
+    t: &mut Table<'_, '_>,
+    above: &str,
+    table: &DeTable<'_>,
+    out: &mut BTreeMap<String, Severity>,
+) {
+    for (key, node) in table {
+        let name = format!("{above}{}", key.get_ref());
+        if let DeValue::Table(inner) = node.get_ref() {
+            overrides_below(t, &format!("{name}."), inner, out);
+        } else if !name.contains('.') && Category::parse(&name).is_none() {
+            t.fault("severity_overrides", key.span(), no_category(&name));
+        } else {
+            match value::word(node.get_ref()) {
+                Ok(severity) => drop(out.insert(name, severity)),
+                Err(fault) => t.fault(&format!("severity_overrides.{name}"), node.span(), fault),
+            }
+        }
+    }
+}
+
+fn no_category(name: &str) -> Fault {
+    let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
+    let mend = value::did_you_mean(name, &names)
+        .unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
+    Fault::new(
+        format!(
+            "names `{name}`, which is neither a category nor a rule id such as \"node.module-not-found\""
+        ),
+        mend,
+    )
+}
+
+fn name(text: String) -> Result<String, Fault> {
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        return Err(Fault::must_be(
+            "a name",
+            "give it some letters, without control characters",
+        ));
+    }
+    Ok(text)
+}
+
+fn path(text: String) -> Result<PathBuf, Fault> {
+    if text.is_empty() || text.contains('\0') {
+        return Err(Fault::must_be(
+            "a path",
+            "name a file or folder, such as \"/var/lib/siftd\"",
+        ));
+    }
+    Ok(PathBuf::from(text))
+}
+
+fn glob(text: String) -> Result<String, Fault> {
+    path(text.clone())?;
+    match GlobBuilder::new(&text).literal_separator(true).build() {
+        Ok(_) => Ok(text),
+        Err(e) => {
+            let mend =
+                "`*` is any name part, `**` any folders; put a literal sign in brackets: `[{]`";
+            Err(Fault::new(format!("is no valid glob: {}", e.kind()), mend))
+        }
+    }
+}
+
+/// Keys that must fit each other, asked when all layers are read.
+fn agree(config: &Config, cx: &mut Context<'_>) {
+    let (breaker, retry) = (&config.breaker, &config.retry);
+    if breaker.warn_after > breaker.open_after {
+        let (warn, open) = (breaker.warn_after, breaker.open_after);
+        let problem = format!(
+            "`warn_after` in [breaker] is {warn}, above `open_after` with {open}: no warning would come first"
+        );
+        cx.conflict(
+            ["breaker.warn_after", "breaker.open_after"],
+            &problem,
+            "let warn_after be at most open_after",
+        );
+    }
+    if retry.base_delay > retry.max_delay {
+        let (base, max) = (retry.base_delay, retry.max_delay);
+        let problem =
+            format!("`base_delay` in [retry] is {base:?}, above `max_delay` with {max:?}");
+        cx.conflict(
+            ["retry.base_delay", "retry.max_delay"],
+            &problem,
+            "let base_delay be at most max_delay",
+        );
+    }
+}

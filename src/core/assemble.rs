@@ -1,0 +1,466 @@
+//! Which lines make one error: offers each line to the open traces, then to the regions, then asks
+//! whether it begins something. Owns what is open in one stream; every bound is in lines of that
+//! stream, never in time. It decides nothing about what a line means (`confirm`) and fills no fields
+//! (`extract`).
+
+use std::collections::VecDeque;
+
+use super::confirm::{Confirm, Found};
+use super::engine::{Candidate, Engine};
+use super::event::{Event, Timestamp};
+use super::extract::{self, Origin};
+use super::line::{Line, Place};
+use super::lookback::LookBack;
+use super::notes::Notes;
+use super::prefilter::{Hit, Scratch};
+use super::record;
+use super::trace::{OpenTrace, View, starts};
+use crate::rules::{Kind, Region};
+
+/// Most traces that are open at once in a stream; the least recently continued one ends.
+const MAX_OPEN_TRACES: usize = 16;
+/// Most regions inside each other.
+const MAX_REGIONS: usize = 3;
+/// An open trace of another writer ends when its own has been silent for so many lines.
+const MAX_SILENT_LINES: u64 = 1000;
+/// Most rivals for one head line.
+const MAX_RIVALS: usize = 4;
+
+/// What is open in one stream.
+#[derive(Default)]
+pub struct Assembler {
+    open: Vec<OpenTrace>,
+    regions: Vec<OpenRegion>,
+    notes: Notes,
+    /// Entry of the noise block under way, and how many more lines it may take.
+    noise: Option<(u16, u32)>,
+    /// Lines that a trace gave back.
+    again: VecDeque<(Place, Vec<u8>, bool)>,
+    /// Last line that belongs to an event.
+    claimed_to: u64,
+    work: Work,
+}
+
+/// Buffers that are kept between lines.
+#[derive(Default)]
+pub struct Work {
+    /// For scans of single lines.
+    pub scratch: Scratch,
+    /// Their hits.
+    pub hits: Vec<Hit>,
+    /// Their candidates.
+    pub candidates: Vec<Candidate>,
+}
+
+struct OpenRegion {
+    entry: u16,
+    left: u32,
+}
+
+/// What a line is processed with.
+pub struct Context<'a> {
+    /// Rules and limits.
+    pub engine: &'a Engine,
+    /// The stream.
+    pub origin: &'a Origin,
+    /// Lines before the current one.
+    pub back: LookBack<'a>,
+    /// How deep inside records this line stands.
+    pub depth: u8,
+}
+
+impl Assembler {
+    /// Whether every line must be shown: something is open.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty() || !self.regions.is_empty() || self.noise.is_some()
+    }
+
+    /// Processes one line with the candidates that its literals lead to.
+    pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
+        self.close_regions(cx, line, out);
+        if self.continue_open(cx, line, out) {
+            return;
+        }
+        if self.again.is_empty() {
+            self.fresh(cx, line, candidates, out);
+            return;
+        }
+        self.again.push_back((line.place.clone(), line.text.to_vec(), line.settled));
+        self.redo(cx, line.now(), out);
+    }
+
+    /// Lines that a closed trace gave back are processed again, before the current one.
+    fn redo(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+        while let Some((place, text, settled)) = self.again.pop_front() {
+            let mut line = Line::new(place, &text, now);
+            line.settled = settled;
+            let before = self.again.len();
+            if self.continue_open(cx, &line, out) {
+                continue;
+            }
+            if self.again.len() > before {
+                // The line closed a trace, which gave lines back: they come first.
+                let given_back = self.again.len() - before;
+                self.again.rotate_right(given_back);
+                self.again.insert(given_back, (line.place.clone(), text.clone(), settled));
+                continue;
+            }
+            let mut candidates = std::mem::take(&mut self.work.candidates);
+            let Work { scratch, hits, .. } = &mut self.work;
+            cx.engine.candidates(&text, scratch, hits, &mut candidates);
+            self.fresh(cx, &line, &candidates, out);
+            self.work.candidates = candidates;
+        }
+    }
+
+    /// Offers the line to the open traces, newest first; a trace that does not go on ends.
+    fn continue_open(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
+        let mut at = self.open.len();
+        while at > 0 {
+            at -= 1;
+            match offer(cx, &mut self.open[at], line) {
+                Offer::Taken => return true,
+                Offer::Elsewhere if line.place.num.saturating_sub(self.open[at].last_num) <= MAX_SILENT_LINES => {}
+                Offer::Elsewhere | Offer::Ended => {
+                    if self.adoptable(at, line) {
+                        continue;
+                    }
+                    self.close(cx, at, out);
+                    if !self.again.is_empty() {
+                        return false;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// A one-line error with a time stamp waits for the line after it: a stack trace without one
+    /// belongs to it. `fresh` settles that.
+    fn adoptable(&self, at: usize, line: &Line) -> bool {
+        let trace = &self.open[at];
+        trace.is_single() && !trace.published && trace.shaped && !line.settled && line.place.num == trace.last_num + 1 && !line.prefix().shaped
+    }
+
+    fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
+        if !self.in_noise_block(cx, line) && (!candidates.is_empty() || !self.regions.is_empty()) {
+            self.begin(cx, line, candidates, out);
+        }
+        self.end_unadopted(cx, line, out);
+    }
+
+    fn begin(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
+        let mut confirm = Confirm::new(cx.engine, line, candidates);
+        if let Some(structured) = record::decode(line, candidates) {
+            record::events(self, cx, line, structured, candidates, out);
+            return;
+        }
+        if confirm.border() {
+            self.border(cx, out);
+        }
+        if let Some((entry, lines)) = confirm.noise_block() {
+            self.noise = Some((entry, lines));
+            return;
+        }
+        if let Some((entry, region)) = confirm.region() {
+            self.enter(entry, region);
+            return;
+        }
+        if !line.settled && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
+            return;
+        }
+        if self.absorbed(cx) {
+            return;
+        }
+        if let Some(found) = confirm.note() {
+            self.note(cx, line, found, out);
+        } else if let Some(found) = confirm.rule() {
+            self.single(cx, line, found, out);
+        }
+    }
+
+    fn start_trace(&mut self, cx: &Context, line: &Line, confirm: &mut Confirm, out: &mut Vec<Event>) -> bool {
+        let mut rivals = self.weak_starts(cx, line);
+        let mut view = View::Text;
+        if rivals.is_empty() && !self.absorbed(cx) {
+            (rivals, view) = confirm.starts();
+        }
+        if rivals.is_empty() {
+            return false;
+        }
+        rivals.truncate(MAX_RIVALS);
+        let entries = &cx.engine.rules.entries;
+        let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
+        let lead = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).max_by_key(Vec::len).unwrap_or_default();
+        let adopted = self.adopt(line);
+        let lead = adopted.as_ref().map_or(lead, |single| single.lines.clone());
+        let mut trace = OpenTrace::new(entries, &rivals, lead, line, view);
+        match adopted {
+            Some(single) => {
+                trace.key = single.key;
+                trace.shaped = true;
+                trace.time = single.time;
+                trace.opened_at = single.opened_at;
+                trace.context = single.context;
+            }
+            None => trace.context = back.context(cx.engine.limits.context_a_side(), trace.lines[0].place.num, line),
+        }
+        trace.depth = self.regions.len();
+        if self.open.len() >= MAX_OPEN_TRACES {
+            self.close(cx, 0, out);
+        }
+        self.open.push(trace);
+        true
+    }
+
+    /// Takes the one-line error that `line` follows out of the open ones.
+    fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
+        let at = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))?;
+        Some(self.open.remove(at))
+    }
+
+    fn end_unadopted(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        while let Some(at) = (0..self.open.len()).find(|&at| self.adoptable(at, line)) {
+            self.close(cx, at, out);
+        }
+    }
+
+    fn weak_starts(&self, cx: &Context, line: &Line) -> Vec<u16> {
+        let entries = &cx.engine.rules.entries;
+        for open in self.regions.iter().rev() {
+            let Some(region) = region(cx, open.entry) else { continue };
+            let found: Vec<u16> = region
+                .weak
+                .iter()
+                .copied()
+                .filter(|&entry| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, line.text)))
+                .collect();
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
+        let mut trace = OpenTrace::single(found.entry, line, found.view);
+        trace.depth = self.regions.len();
+        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        if line.prefix().shaped && cx.engine.limits.capture_multiline {
+            if self.open.len() >= MAX_OPEN_TRACES {
+                self.close(cx, 0, out);
+            }
+            self.open.push(trace);
+        } else {
+            self.publish(cx, &trace, false, out);
+        }
+    }
+
+    fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
+        let Kind::Note(note) = &cx.engine.rules.entries[usize::from(found.entry)].kind else { return };
+        let family = cx.engine.rules.entries[usize::from(found.entry)].family;
+        let key = found.key(cx.engine, line);
+        if note.silent {
+            self.notes.claim(family, key.as_deref());
+            return;
+        }
+        if self.notes.is_claimed(&note.claimed_by, key.as_deref()) {
+            return;
+        }
+        let mut trace = OpenTrace::single(found.entry, line, found.view);
+        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        if note.waits {
+            for unclaimed in self.notes.wait(note.claimed_by.clone(), key, trace) {
+                self.publish(cx, &unclaimed, false, out);
+            }
+        } else {
+            self.publish(cx, &trace, false, out);
+        }
+    }
+
+    fn border(&mut self, cx: &Context, out: &mut Vec<Event>) {
+        self.end_regions(cx, 0, out);
+        for unclaimed in self.notes.settle() {
+            self.publish(cx, &unclaimed, false, out);
+        }
+    }
+
+    fn absorbed(&self, cx: &Context) -> bool {
+        self.regions.iter().any(|open| region(cx, open.entry).is_some_and(|region| region.absorb))
+    }
+
+    fn enter(&mut self, entry: u16, region: &Region) {
+        if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
+            open.left = region.max_lines;
+        } else if self.regions.len() < MAX_REGIONS {
+            self.regions.push(OpenRegion { entry, left: region.max_lines });
+        }
+    }
+
+    fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        for at in 0..self.regions.len() {
+            let open = &mut self.regions[at];
+            open.left = open.left.saturating_sub(1);
+            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.close.is_match(line.body()));
+            if ended {
+                self.end_regions(cx, at, out);
+                self.redo(cx, line.now(), out);
+                return;
+            }
+        }
+    }
+
+    /// Ends the regions from `first` on, with the traces that began in them.
+    fn end_regions(&mut self, cx: &Context, first: usize, out: &mut Vec<Event>) {
+        if self.regions.len() <= first {
+            return;
+        }
+        self.regions.truncate(first);
+        while let Some(at) = self.open.iter().position(|trace| trace.depth > first) {
+            self.close(cx, at, out);
+        }
+    }
+
+    fn in_noise_block(&mut self, cx: &Context, line: &Line) -> bool {
+        let Some((entry, left)) = self.noise else { return false };
+        if let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(entry)].kind
+            && left > 0
+            && regex.is_match(line.text)
+        {
+            self.noise = Some((entry, left - 1));
+            return true;
+        }
+        self.noise = None;
+        false
+    }
+
+    /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
+    /// go back to the start state.
+    fn close(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
+        let trace = self.open.remove(at);
+        let outcome = trace.outcome(&cx.engine.rules.entries);
+        let used = outcome.map_or(0, |outcome| outcome.lines);
+        if outcome.is_some() && !trace.published {
+            self.publish(cx, &trace, false, out);
+        }
+        let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
+        if used == 0 && trace.lead > 0 && trace.shaped {
+            // It had adopted a one-line error, which stands by itself again.
+            self.again.extend(trace.lines[..first].iter().map(|taken| (taken.place.clone(), taken.text.clone(), true)));
+        }
+        for (index, taken) in trace.lines[first..].iter().enumerate() {
+            self.again.push_back((taken.place.clone(), taken.text.clone(), used == 0 && index == 0));
+        }
+    }
+
+    fn publish(&mut self, cx: &Context, trace: &OpenTrace, idle: bool, out: &mut Vec<Event>) {
+        let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
+        let event = extract::event(cx.engine, cx.origin, trace, outcome, idle);
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        self.claimed_to = self.claimed_to.max(event.line_end);
+        if !matches!(entry.kind, Kind::Note(_)) {
+            let key = extract::key(cx.engine, trace, outcome);
+            self.notes.claim(entry.family, key.as_deref());
+        }
+        out.push(event);
+    }
+
+    /// The next moment at which something open is published.
+    #[must_use]
+    pub fn deadline(&self, engine: &Engine) -> Option<Timestamp> {
+        let due = |trace: &OpenTrace| Timestamp(trace.touched_at.0.saturating_add(engine.limits.trace_idle_us));
+        self.open.iter().filter(|trace| !trace.published && trace.outcome(&engine.rules.entries).is_some()).map(due).min()
+    }
+
+    /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
+    /// lines.
+    pub fn tick(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+        for at in 0..self.open.len() {
+            let trace = &self.open[at];
+            let due = trace.touched_at.0.saturating_add(cx.engine.limits.trace_idle_us) <= now.0;
+            if due && !trace.published && trace.outcome(&cx.engine.rules.entries).is_some() {
+                let trace = self.open[at].clone();
+                self.publish(cx, &trace, true, out);
+                self.open[at].published = true;
+            }
+        }
+    }
+
+    /// The stream has ended: everything open comes to what it has come to.
+    pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+        while !self.open.is_empty() {
+            self.close(cx, 0, out);
+            self.redo(cx, now, out);
+        }
+        self.regions.clear();
+        self.noise = None;
+        for unclaimed in self.notes.settle() {
+            self.publish(cx, &unclaimed, false, out);
+        }
+    }
+
+    /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
+    pub fn claim(&mut self, family: u16) {
+        self.notes.claim(family, None);
+    }
+
+    /// Buffers for scans of single lines.
+    pub fn work(&mut self) -> &mut Work {
+        &mut self.work
+    }
+}
+
+fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
+    match &cx.engine.rules.entries[usize::from(entry)].kind {
+        Kind::Region(region) => Some(region),
+        _ => None,
+    }
+}
+
+enum Offer {
+    /// The line belongs to the trace.
+    Taken,
+    /// The line is another writer's: it says nothing about the trace.
+    Elsewhere,
+    /// The line is the same writer's and does not belong to the trace.
+    Ended,
+}
+
+fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
+    if line.place.io != trace.lines[0].place.io {
+        return Offer::Elsewhere;
+    }
+    let limits = &cx.engine.limits;
+    if trace.is_single() {
+        return offer_single(cx, trace, line);
+    }
+    let entries = &cx.engine.rules.entries;
+    let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
+    if trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some() {
+        if trace.key.as_deref() != line.key() {
+            return Offer::Elsewhere;
+        }
+    }
+    let part = view.of(line);
+    if trace.offer(entries, part, line.place.num) {
+        trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    Offer::Ended
+}
+
+/// A one-line error with a time stamp owns the indented lines without one that follow it.
+fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
+    let limits = &cx.engine.limits;
+    let adjacent = line.place.num == trace.last_num + 1;
+    let indented = matches!(line.text.first(), Some(b' ' | b'\t')) && !line.is_blank();
+    if line.prefix().shaped && line.key() != trace.key.as_deref() {
+        return Offer::Elsewhere;
+    }
+    if adjacent && indented && !line.prefix().shaped && trace.shaped {
+        trace.extend_single(line, limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    Offer::Ended
+}

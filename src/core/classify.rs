@@ -1,0 +1,195 @@
+//! What a confirmed error is: category, severity, cause and retry advice, by the tables of `config/classify.toml`.
+//! Comes after `redact` and before `signature`; asks the error's line, its exception and, for the cause, its whole text.
+//! It never looks at frames or context for the category, never decides whether something is an error, and never applies overrides.
+
+use super::event::{Category, Cause, Retry, Severity};
+use super::gate::is_word;
+use super::retry;
+use super::table::{Asked, CategoryRow, Hits, Table};
+
+/// What is asked about.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Subject<'a> {
+    /// The line that names the error.
+    pub text: &'a str,
+    /// Exception type.
+    pub kind: Option<&'a str>,
+    /// Exception message.
+    pub message: Option<&'a str>,
+    /// The event's whole text, its lines joined by `\n`; for the cause. Empty: `text` is all.
+    pub whole: &'a str,
+    /// Language or tool.
+    pub language: Option<&'a str>,
+    /// The category that a fault's own rule names; it wins.
+    pub rule_category: Option<Category>,
+    /// The rule is a test runner's.
+    pub is_test_rule: bool,
+    /// Exit code of a finished command.
+    pub exit_code: Option<i64>,
+    /// HTTP status from a structured record.
+    pub status: Option<u16>,
+    /// The run was ended for taking too long.
+    pub timed_out: bool,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Category, §2.
+    pub category: Category,
+    /// Severity by the category's row.
+    pub severity: Severity,
+    /// Cause, §3.
+    pub cause: Cause,
+    /// Retry advice, §4.
+    pub retry: Retry,
+}
+
+/// Classifies one error. The caller applies `severity_overrides` to the answer.
+#[must_use]
+pub fn classify(subject: &Subject) -> Verdict {
+    let asked = asked_of(subject);
+    let (category, severity) = category_of(subject, &asked);
+    let cause = cause_of(subject, &asked, category);
+    Verdict { category, severity, cause, retry: retry_of(subject, &asked, cause) }
+}
+
+/// One gate pass over the line, and over type and message where the line does not hold them.
+fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
+    let table = Table::builtin();
+    let mut hits = Hits::default();
+    table.hits(subject.text, &mut hits);
+    let mut texts = [subject.text, "", ""];
+    for (slot, part) in texts[1..].iter_mut().zip([subject.kind, subject.message]) {
+        let part = part.unwrap_or_default();
+        if memchr::memmem::find(subject.text.as_bytes(), part.as_bytes()).is_none() {
+            // A reset time is taken from the line only: offsets of another text would mislead.
+            let line = hits;
+            table.hits(part, &mut hits);
+            (hits.reset, hits.pipeline) = (line.reset, line.pipeline);
+            *slot = part;
+        }
+    }
+    let status = subject.status.or_else(|| texts.iter().find_map(|text| retry::http_status(text)));
+    Asked { texts, hits, status, exit_code: subject.exit_code, alone: false }
+}
+
+fn category_of(subject: &Subject, asked: &Asked) -> (Category, Severity) {
+    let table = Table::builtin();
+    let named = subject.rule_category.or(subject.is_test_rule.then_some(Category::TestFailure));
+    let found = match named {
+        Some(category) => table.categories.iter().find(|row| row.category == category),
+        None => table.categories.iter().find(|row| table.matches(&row.row, asked)).or_else(|| {
+            let runtime = || table.categories.iter().find(|row| row.category == Category::RuntimeError);
+            has_type(subject).then(runtime).flatten()
+        }),
+    };
+    found.map_or((Category::UnknownError, table.unknown.severity), |row| (row.category, severity_of(row, subject)))
+}
+
+/// The row's severity, or its lower one when a path in the line names a test, spec or mock.
+fn severity_of(row: &CategoryRow, subject: &Subject) -> Severity {
+    let lowered = row.lowered_to.filter(|_| names_part(subject.text, &row.lowered_by));
+    lowered.unwrap_or(row.severity)
+}
+
+/// Whether a path in the text has one of `parts` as a component or as a part of a file name.
+fn names_part(text: &str, parts: &[String]) -> bool {
+    let is_path = |word: &&str| word.contains(['/', '\\', '.', '_']);
+    text.split(|c: char| c.is_whitespace() || "'\"`‘’“”():,;=<>[]{}".contains(c)).filter(is_path).any(|path| {
+        path.split(|c: char| !c.is_ascii_alphanumeric()).any(|piece| parts.iter().any(|part| piece.eq_ignore_ascii_case(part)))
+    })
+}
+
+/// Whether the error has an exception type that says more than "an error".
+fn has_type(subject: &Subject) -> bool {
+    match subject.kind {
+        Some(kind) if !kind.is_empty() => !is_bare(kind),
+        _ => exception_type(subject.text).is_some(),
+    }
+}
+
+fn is_bare(kind: &str) -> bool {
+    Table::builtin().unknown.bare.iter().any(|bare| last_segment(kind.trim()).eq_ignore_ascii_case(bare))
+}
+
+fn last_segment(name: &str) -> &str {
+    name.rsplit(['.', ':', '\\', '$']).next().unwrap_or(name)
+}
+
+/// The first exception type that a line names: a name before a colon, or the whole line.
+fn exception_type(text: &str) -> Option<&str> {
+    let ends = memchr::memchr_iter(b':', text.as_bytes()).chain(std::iter::once(text.trim_end().len()));
+    ends.filter_map(|end| name_before(text, end)).find(|name| is_type(name))
+}
+
+/// The name that ends at `end`.
+fn name_before(text: &str, end: usize) -> Option<&str> {
+    let head = text.as_bytes().get(..end)?;
+    let length = head.iter().rev().take_while(|&&b| is_word(b) || matches!(b, b'.' | b'$' | b'\\')).count();
+    text.get(end - length..end)
+}
+
+fn is_type(name: &str) -> bool {
+    let last = last_segment(name);
+    last.starts_with(|c: char| c.is_ascii_uppercase()) && Table::builtin().unknown.type_ends.iter().any(|end| last.len() > end.len() && last.ends_with(end.as_str()))
+}
+
+fn cause_of(subject: &Subject, asked: &Asked, category: Category) -> Cause {
+    if subject.timed_out {
+        return Cause::Timeout;
+    }
+    let table = Table::builtin();
+    let whole = whole_of(subject, asked);
+    let is_r = match subject.language {
+        Some(language) => language.eq_ignore_ascii_case("r"),
+        None => table.matches(&table.r_looks, &whole),
+    };
+    let found = table.causes.iter().find(|(_, row)| (is_r || !row.r_only) && table.matches(row, &whole));
+    found.map_or_else(|| by_category(category), |(cause, _)| *cause)
+}
+
+/// The same question over the whole text; a single line has been read already.
+fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
+    let (mut hits, mut texts) = (asked.hits, asked.texts);
+    if subject.whole.len() > subject.text.len() {
+        Table::builtin().hits(subject.whole, &mut hits);
+        texts[0] = subject.whole;
+    }
+    Asked { texts, hits, status: None, exit_code: None, alone: false }
+}
+
+/// What the category says about the cause when no row of §3 does.
+fn by_category(category: Category) -> Cause {
+    match category {
+        Category::TestFailure | Category::SyntaxError | Category::TypeError | Category::ReferenceError | Category::BuildError | Category::RuntimeError => Cause::CodeBug,
+        Category::DependencyError | Category::AuthError => Cause::EnvironmentError,
+        Category::FilesystemError => Cause::DataPathError,
+        Category::NetworkError | Category::RateLimit | Category::ResourceError | Category::UnknownError => Cause::Unknown,
+    }
+}
+
+fn retry_of(subject: &Subject, asked: &Asked, cause: Cause) -> Retry {
+    let implementation = subject.is_test_rule || subject.rule_category == Some(Category::TestFailure);
+    let (class, reason) = match pipeline_row(subject, asked) {
+        Some(found) => found,
+        None if subject.timed_out => (super::event::RetryClass::Unknown, retry::TIMED_OUT),
+        None => retry::retry(asked, implementation),
+    };
+    let reset_at = asked.hits.reset.and_then(|end| retry::reset_at(subject.text, end));
+    Retry { class, reason: reason.to_owned(), remedy: retry::remedy(class, cause), reset_at }
+}
+
+/// The structured row of a line that carries a `PIPELINE_*` code.
+fn pipeline_row(subject: &Subject, asked: &Asked) -> Option<(super::event::RetryClass, &'static str)> {
+    let end = asked.hits.pipeline?;
+    let start = end.checked_sub("PIPELINE_".len())?;
+    let length = subject.text.as_bytes().get(start..)?.iter().take_while(|&&b| is_word(b)).count();
+    let name = subject.kind.or_else(|| exception_type(subject.text));
+    let row = retry::structured_row(name, subject.text.get(start..start + length), None)?;
+    Some((row.class, &row.reason))
+}
+
+#[cfg(test)]
+#[path = "classify_tests.rs"]
+mod tests;

@@ -1,0 +1,233 @@
+//! Stage two: what does a candidate line begin? Asks the entries that its literals lead to, cheapest
+//! test first: the level tag, whether the line is displayed source code, the entry's own regex, and
+//! only after a match the noise and the cancels. It decides per hit: an entry counts when one of its
+//! literals stands in the text uncancelled.
+
+use std::cell::OnceCell;
+
+use super::engine::{Candidate, Engine};
+use super::line::Line;
+use super::shown;
+use super::trace::{View, starts};
+use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
+use crate::words::Level;
+
+/// Most entries that are asked about one line.
+const MAX_ASKED: usize = 16;
+
+/// An entry that a line confirms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Index of the entry.
+    pub entry: u16,
+    /// Part of the line in which it matched.
+    pub view: View,
+}
+
+impl Found {
+    /// What the status line is about: group `key` of its regex.
+    #[must_use]
+    pub fn key(&self, engine: &Engine, line: &Line) -> Option<Vec<u8>> {
+        let Kind::Note(note) = &engine.rules.entries[usize::from(self.entry)].kind else { return None };
+        let captures = note.regex.captures(self.view.of(line))?;
+        captures.name("key").map(|key| key.as_bytes().to_vec())
+    }
+}
+
+/// Why an entry that was asked does not count; `explain` shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rejected {
+    /// The line's level says that it is no error.
+    Level(Level),
+    /// The line is source code being shown.
+    Code,
+    /// The regex does not match.
+    Regex,
+    /// The line is noise.
+    Noise,
+    /// A cancel covers every literal of it.
+    Cancelled,
+}
+
+/// The questions about one line.
+pub struct Confirm<'a> {
+    engine: &'a Engine,
+    line: &'a Line<'a>,
+    candidates: &'a [Candidate],
+    asked: usize,
+    is_code: OnceCell<bool>,
+    is_noise: OnceCell<bool>,
+    cancelled: OnceCell<Vec<(usize, usize)>>,
+}
+
+impl<'a> Confirm<'a> {
+    /// Prepares; decides nothing yet.
+    #[must_use]
+    pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
+        Self { engine, line, candidates, asked: 0, is_code: OnceCell::new(), is_noise: OnceCell::new(), cancelled: OnceCell::new() }
+    }
+
+    /// The line is a border.
+    pub fn border(&mut self) -> bool {
+        self.first(|kind| matches!(kind, Kind::Border(_))).is_some()
+    }
+
+    /// The line opens a noise block: its entry, and how many lines it may take.
+    pub fn noise_block(&mut self) -> Option<(u16, u32)> {
+        let found = self.first(|kind| matches!(kind, Kind::Noise { block: Some(_), .. }))?;
+        match &self.entry(found.entry).kind {
+            Kind::Noise { block: Some((_, lines)), .. } => Some((found.entry, *lines)),
+            _ => None,
+        }
+    }
+
+    /// The line opens a region.
+    pub fn region(&mut self) -> Option<(u16, &'a Region)> {
+        let found = self.first(|kind| matches!(kind, Kind::Region(_)))?;
+        match &self.entry(found.entry).kind {
+            Kind::Region(region) => Some((found.entry, region)),
+            _ => None,
+        }
+    }
+
+    /// The traces that can begin here, and the part of the line that they see.
+    pub fn starts(&mut self) -> (Vec<u16>, View) {
+        let Some(first) = self.first(|kind| matches!(kind, Kind::Trace(machine) if !machine.weak)) else { return (Vec::new(), View::Text) };
+        let mut rivals = vec![first.entry];
+        for entry in self.entries_after(first.entry) {
+            let Kind::Trace(machine) = &self.entry(entry).kind else { break };
+            if !machine.weak && starts(machine, first.view.of(self.line)) && self.verdict(entry) == Ok(first.view) {
+                rivals.push(entry);
+            }
+        }
+        (rivals, first.view)
+    }
+
+    /// The line is a status line.
+    pub fn note(&mut self) -> Option<Found> {
+        self.first(|kind| matches!(kind, Kind::Note(_)))
+    }
+
+    /// The line is an error by itself.
+    pub fn rule(&mut self) -> Option<Found> {
+        self.first(|kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level)))
+    }
+
+    /// Every entry that the literals lead to, once, in the order in which they are asked.
+    pub fn entries(&self) -> impl Iterator<Item = u16> + use<'a> {
+        let candidates = self.candidates;
+        (0..candidates.len()).filter(move |&i| i == 0 || candidates[i].entry != candidates[i - 1].entry).map(move |i| candidates[i].entry)
+    }
+
+    fn entries_after(&self, entry: u16) -> impl Iterator<Item = u16> + use<'a> {
+        self.entries().filter(move |&other| other > entry)
+    }
+
+    fn entry(&self, entry: u16) -> &'a Entry {
+        &self.engine.rules.entries[usize::from(entry)]
+    }
+
+    fn first(&mut self, wanted: impl Fn(&Kind) -> bool) -> Option<Found> {
+        for entry in self.entries() {
+            if !wanted(&self.entry(entry).kind) {
+                continue;
+            }
+            self.asked += 1;
+            if self.asked > MAX_ASKED {
+                return None;
+            }
+            if let Ok(view) = self.verdict(entry) {
+                return Some(Found { entry, view });
+            }
+        }
+        None
+    }
+
+    /// Whether the entry counts, and in which part of the line.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn verdict(&self, index: u16) -> Result<View, Rejected> {
+        let entry = self.entry(index);
+        self.check_level(entry)?;
+        if !entry.code && matches!(entry.kind, Kind::Rule(_) | Kind::Trace(_) | Kind::Fact(_)) && self.is_code() {
+            return Err(Rejected::Code);
+        }
+        let view = self.matching_view(index, entry)?;
+        if matches!(entry.kind, Kind::Border(_) | Kind::Noise { .. } | Kind::Region(_)) {
+            return Ok(view);
+        }
+        if self.is_noise() {
+            return Err(Rejected::Noise);
+        }
+        Ok(view)
+    }
+
+    fn check_level(&self, entry: &Entry) -> Result<(), Rejected> {
+        if matches!(entry.kind, Kind::Border(_) | Kind::Region(_) | Kind::Noise { .. }) {
+            return Ok(());
+        }
+        let level = self.line.prefix().level;
+        match level {
+            Some(level @ (Level::Trace | Level::Debug)) => Err(Rejected::Level(level)),
+            Some(level @ (Level::Info | Level::Warn)) if entry.generic => Err(Rejected::Level(level)),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_code(&self) -> bool {
+        *self.is_code.get_or_init(|| shown::reads_as_code(self.line.body()))
+    }
+
+    fn is_noise(&self) -> bool {
+        *self.is_noise.get_or_init(|| self.engine.noise.is_match(self.line.body()))
+    }
+
+    fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
+        let prefix = self.line.prefix();
+        let views: &[(View, usize)] = if prefix.message > prefix.body {
+            &[(View::Body, prefix.body), (View::Message, prefix.message)]
+        } else {
+            &[(View::Body, prefix.body)]
+        };
+        let mut rejected = Rejected::Regex;
+        for (view, from) in views {
+            if !matches(entry, view.of(self.line), &prefix.level) {
+                continue;
+            }
+            if matches!(entry.kind, Kind::Fact(_)) || self.has_open_hit(index, *from) {
+                return Ok(*view);
+            }
+            rejected = Rejected::Cancelled;
+        }
+        Err(rejected)
+    }
+
+    /// Whether one of the entry's literals stands in the part of the line that begins at `from`, and
+    /// no cancel covers it.
+    fn has_open_hit(&self, index: u16, from: usize) -> bool {
+        self.candidates.iter().filter(|c| c.entry == index && c.at as usize + usize::from(c.len) > from).any(|c| {
+            let (at, end) = (c.at as usize, c.at as usize + usize::from(c.len));
+            !self.cancelled().iter().any(|&(first, last)| first <= at && end <= last)
+        })
+    }
+
+    fn cancelled(&self) -> &[(usize, usize)] {
+        self.cancelled.get_or_init(|| {
+            let base = self.line.text.len() - self.line.body().len();
+            self.engine.cancels.regex().find_iter(self.line.body()).map(|m| (m.start() + base, m.end() + base)).collect()
+        })
+    }
+}
+
+fn matches(entry: &Entry, text: &[u8], level: &Option<Level>) -> bool {
+    let regex: &Pattern = match &entry.kind {
+        Kind::Border(regex) | Kind::Noise { regex, .. } | Kind::Rule(regex) => regex,
+        Kind::Region(region) => &region.open,
+        Kind::Note(note) => &note.regex,
+        Kind::Trace(machine) => return starts(machine, text),
+        Kind::Fact(FactKind::Level) => return level.is_some_and(|level| level >= Level::Error),
+        Kind::Fact(_) => return false,
+    };
+    regex.is_match(text)
+}

@@ -1,0 +1,170 @@
+//! Terminal dress: finds and removes escape sequences, and picks the visible piece of a line that overwrites itself.
+//! Runs before the other decoders. Never hides text: an escape sequence that does not end takes only its introducer with it.
+
+use memchr::{memchr, memchr_iter, memchr2, memrchr};
+
+const ESC: u8 = 0x1b;
+const BEL: u8 = 0x07;
+
+/// How programs spell ESC when a string is printed with its escapes (JSON, Python, C, shell).
+const SPELLINGS: [&[u8]; 4] = [b"\\u001b", b"\\x1b", b"\\033", b"\\e"];
+
+/// Whether the line holds ESC, or a spelled ESC (`\u001b` `\x1b` `\033` `\e`) that begins a CSI or OSC sequence.
+#[must_use]
+pub fn is_dressed(line: &[u8]) -> bool {
+    let Some(first) = memchr2(ESC, b'\\', line) else {
+        return false;
+    };
+    memchr(ESC, &line[first..]).is_some()
+        || memchr_iter(b'\\', &line[first..]).any(|i| spelled(&line[first + i..]).is_some())
+}
+
+/// Appends `line` to `out` without escape sequences (raw or spelled), backspaces and other C0 controls; tabs stay.
+pub fn strip(line: &[u8], out: &mut Vec<u8>) {
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        let dress = match byte {
+            ESC => raw_sequence(&line[at..]),
+            b'\\' => spelled_sequence(&line[at..]).unwrap_or(0),
+            _ => usize::from(byte != b'\t' && byte.is_ascii_control()),
+        };
+        if dress == 0 {
+            out.push(byte);
+        }
+        at += dress.max(1);
+    }
+}
+
+/// The range of the piece between carriage returns that holds byte `at`; a trailing `\r` belongs to the line end.
+#[must_use]
+pub fn visible(line: &[u8], at: usize) -> (usize, usize) {
+    let line = without_cr(line);
+    let at = at.min(line.len());
+    let start = memrchr(b'\r', &line[..at]).map_or(0, |i| i + 1);
+    let end = memchr(b'\r', &line[at..]).map_or(line.len(), |i| at + i);
+    (start, end)
+}
+
+/// The range of the last piece between carriage returns that is not blank: what a terminal shows in the end.
+#[must_use]
+pub fn last_visible(line: &[u8]) -> (usize, usize) {
+    let line = without_cr(line);
+    let mut end = line.len();
+    loop {
+        let start = memrchr(b'\r', &line[..end]).map_or(0, |i| i + 1);
+        if start == 0 || !line[start..end].trim_ascii().is_empty() {
+            return (start, end);
+        }
+        end = start - 1;
+    }
+}
+
+fn without_cr(line: &[u8]) -> &[u8] {
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Length of the sequence that the ESC at the front begins; at least 1.
+fn raw_sequence(text: &[u8]) -> usize {
+    match text.get(1) {
+        Some(b'[') => 2 + csi(&text[2..]),
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => 2 + string_end(&text[2..]),
+        Some(0x20..=0x2f) => {
+            let middle = text[1..].iter().take_while(|b| matches!(b, 0x20..=0x2f)).count();
+            1 + middle + usize::from(matches!(text.get(1 + middle), Some(0x30..=0x7e)))
+        }
+        Some(0x30..=0x7e) => 2,
+        _ => 1,
+    }
+}
+
+/// Length of the spelled sequence at the front; `None` when the backslash begins something else.
+fn spelled_sequence(text: &[u8]) -> Option<usize> {
+    let esc = spelled(text)?;
+    let body = &text[esc + 1..];
+    Some(esc + 1 + if text[esc] == b'[' { csi(body) } else { string_end(body) })
+}
+
+/// Length of the spelled ESC at the front, if `[` or `]` follows it.
+fn spelled(text: &[u8]) -> Option<usize> {
+    let len = SPELLINGS
+        .iter()
+        .find(|s| text.len() >= s.len() && text[..s.len()].eq_ignore_ascii_case(s))?
+        .len();
+    matches!(text.get(len), Some(b'[' | b']')).then_some(len)
+}
+
+/// Length of a CSI's parameters, intermediates and final byte.
+fn csi(body: &[u8]) -> usize {
+    let parameters = body.iter().take_while(|b| matches!(b, 0x20..=0x3f)).count();
+    parameters + usize::from(matches!(body.get(parameters), Some(0x40..=0x7e)))
+}
+
+/// Length of a control string (OSC, DCS, APC) with its terminator, 0 when it has none. It cannot hold ESC or a backslash
+/// other than its terminator's, so the search ends at the first: that keeps `strip` linear.
+fn string_end(body: &[u8]) -> usize {
+    let Some(end) = body.iter().position(|b| matches!(*b, BEL | ESC | b'\\')) else {
+        return 0;
+    };
+    let tail = &body[end..];
+    let terminators: [&[u8]; 9] =
+        [b"\x07", b"\x1b\\", b"\\u0007", b"\\x07", b"\\007", b"\\a", b"\\u001b\\", b"\\x1b\\", b"\\033\\"];
+    let Some(terminator) = terminators.iter().find(|t| tail.starts_with(t)) else {
+        return 0;
+    };
+    // A spelled ST doubles its backslash (`\u001b\\`).
+    let doubled = terminator.len() > 2 && terminator.ends_with(b"\\") && tail.get(terminator.len()) == Some(&b'\\');
+    end + terminator.len() + usize::from(doubled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strips_every_dress() {
+        let table: [(&str, &str); 14] = [
+            ("plain \\path\\error\t1", "plain \\path\\error\t1"),
+            ("npm\u{1b}[0m \u{1b}[31mERR!", "npm ERR!"),
+            ("error\u{1b}[0m\u{1b}[1m: aborting", "error: aborting"),
+            (r"a\u001b[31mb\u001B[0mc", "abc"),
+            (r"a\x1b[1;31mb\033[0mc\e[0md", "abcd"),
+            ("\u{1b}]8;;http://x\u{1b}\\text\u{1b}]8;;\u{1b}\\!", "text!"),
+            ("\u{1b}]0;title\u{7}body", "body"),
+            (r"\u001b]8;;http://x\u001b\\text\u001b]8;;\u0007!", "text!"),
+            ("\u{1b}]0;never ends error: x", "0;never ends error: x"),
+            ("\u{1b}_bk;t=1695668091895\u{7}go", "go"),
+            ("\u{1b}(Bok\u{1b}=", "ok"),
+            ("a\u{8}b\u{7}c\u{0}\r", "abc"),
+            ("end\u{1b}", "end"),
+            ("end\u{1b}[3", "end"),
+        ];
+        for (dressed, bare) in table {
+            let mut out = Vec::new();
+            strip(dressed.as_bytes(), &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), bare, "{dressed:?}");
+        }
+    }
+
+    #[test]
+    fn knows_a_dressed_line() {
+        for line in ["a\u{1b}[0m", r"\u001b[0m", r"C:\dir \x1B[0m", r"\033[1m", r"\e[0m", r"\u001b]8;;"] {
+            assert!(is_dressed(line.as_bytes()), "{line}");
+        }
+        for line in ["", "error: x", r"C:\error\x1b", r"\u001", r"\n[0m"] {
+            assert!(!is_dressed(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn picks_the_visible_piece() {
+        let line = b"10%\r20%\rerror: x\r";
+        assert_eq!(visible(line, 0), (0, 3));
+        assert_eq!(visible(line, 5), (4, 7));
+        assert_eq!(visible(line, 10), (8, 16));
+        assert_eq!(visible(line, 99), (8, 16));
+        assert_eq!(last_visible(line), (8, 16));
+        assert_eq!(last_visible(b"done\r   \r\r"), (0, 4));
+        assert_eq!(last_visible(b"plain\r"), (0, 5));
+        assert_eq!(last_visible(b""), (0, 0));
+    }
+}

@@ -1,0 +1,342 @@
+//! One JSON object on a line: an envelope around another program's text, or a record with its fields.
+//! Walks the object once into a flat list of leaves in document order; `record` gives them meaning. Depth is bounded by the
+//! parser (128), the number of leaves here; neither text nor numbers are judged.
+
+use super::record::{Record, record};
+use super::time::parse_any_time;
+use crate::core::event::{Io, Timestamp};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Leaves kept of one object; those beyond are parsed and dropped.
+const MAX_LEAVES: usize = 1024;
+
+/// What one JSON object is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Json {
+    /// A line of another program, wrapped.
+    Envelope(Envelope),
+    /// A structured log record, or any other object.
+    Record(Box<Record>),
+}
+
+/// A line of another program, wrapped by docker, a Kubernetes shipper or `go test -json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Envelope {
+    /// The text, without its line end.
+    pub text: Vec<u8>,
+    /// Which output it came from.
+    pub io: Option<Io>,
+    /// When the wrapper read it.
+    pub time: Option<Timestamp>,
+    /// The text had no line end: it goes on in the next record of the same output and key.
+    pub partial: bool,
+    /// Container, or Go package and test.
+    pub key: Option<String>,
+}
+
+/// Reads a line that is one JSON object, blanks around it allowed; `None` for anything else. Bad UTF-8 is replaced.
+#[must_use]
+pub fn json(line: &[u8], now: Timestamp) -> Option<Json> {
+    let line = line.trim_ascii();
+    if line.first() != Some(&b'{') || line.last() != Some(&b'}') {
+        return None;
+    }
+    let text = String::from_utf8_lossy(line);
+    let leaves = leaves(&text)?;
+    Some(match envelope(&leaves, now) {
+        Some(envelope) => Json::Envelope(envelope),
+        None => Json::Record(Box::new(record(&leaves, now))),
+    })
+}
+
+/// A value that holds no others.
+#[derive(Clone, Debug)]
+pub enum Scalar<'a> {
+    Text(Cow<'a, str>),
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Null,
+}
+
+/// A scalar and its place (RFC 6901).
+#[derive(Clone, Debug)]
+pub struct Leaf<'a> {
+    pub pointer: String,
+    pub value: Scalar<'a>,
+}
+
+impl Leaf<'_> {
+    /// The text, if it is not empty.
+    pub fn text(&self) -> Option<&str> {
+        match &self.value {
+            Scalar::Text(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The whole number, written as such or as text.
+    pub fn int(&self) -> Option<i64> {
+        match &self.value {
+            Scalar::Int(number) => Some(*number),
+            Scalar::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// Whether the leaf lies at this dotted lower-case path: `error.message` names `/error/message`, `/Error.Message`.
+    pub fn is(&self, path: &str) -> bool {
+        self.pointer.len() == path.len() + 1
+            && self.pointer.bytes().skip(1).zip(path.bytes()).all(|(a, b)| {
+                let a = if a == b'/' { b'.' } else { a.to_ascii_lowercase() };
+                a == b
+            })
+    }
+
+    /// The last key of the path.
+    pub fn name(&self) -> &str {
+        self.pointer.rsplit(['/', '.']).next().unwrap_or_default()
+    }
+}
+
+/// The first leaf at the first of these paths that has any that satisfies `take`.
+pub fn first<'l, 'de, T>(leaves: &'l [Leaf<'de>], paths: &[&str], take: impl Fn(&'l Leaf<'de>) -> Option<T>) -> Option<T> {
+    paths.iter().find_map(|path| leaves.iter().filter(|leaf| leaf.is(path)).find_map(&take))
+}
+
+/// The text at the first of these paths that has one.
+pub fn text_at(leaves: &[Leaf<'_>], paths: &[&str]) -> Option<String> {
+    first(leaves, paths, |leaf| leaf.text().map(str::to_owned))
+}
+
+/// The time of a leaf, whatever its form.
+pub fn time_of(leaf: &Leaf<'_>, now: Timestamp) -> Option<Timestamp> {
+    match &leaf.value {
+        Scalar::Text(text) => parse_any_time(text.as_bytes(), now),
+        Scalar::Int(number) => parse_any_time(number.to_string().as_bytes(), now),
+        Scalar::Float(number) => parse_any_time(format!("{number:.6}").as_bytes(), now),
+        Scalar::Bool(_) | Scalar::Null => None,
+    }
+}
+
+fn envelope(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+    go_test(leaves, now).or_else(|| container(leaves, now))
+}
+
+/// `{"log":"…\n","stream":"stderr","time":"…"}`
+fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+    let io = first(leaves, &["stream"], |leaf| Io::parse(leaf.text()?))?;
+    let text = string(leaves, "log")?;
+    let name = ["kubernetes.pod_name", "kubernetes.container_name", "container_name"];
+    let key = text_at(leaves, &name);
+    Some(Envelope { io: Some(io), key, ..unwrapped(text, leaves, now) })
+}
+
+/// `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
+fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
+    let action = first(leaves, &["action"], Leaf::text)?;
+    if action != "output" && action != "build-output" {
+        return None;
+    }
+    let text = string(leaves, "output")?;
+    let package = text_at(leaves, &["package", "importpath"])?;
+    let key = match first(leaves, &["test"], Leaf::text) {
+        Some(test) => format!("{package}/{test}"),
+        None => package,
+    };
+    Some(Envelope { key: Some(key), ..unwrapped(text, leaves, now) })
+}
+
+fn string<'l>(leaves: &'l [Leaf<'_>], path: &str) -> Option<&'l str> {
+    first(leaves, &[path], |leaf| match &leaf.value {
+        Scalar::Text(text) => Some(&**text),
+        _ => None,
+    })
+}
+
+fn unwrapped(text: &str, leaves: &[Leaf<'_>], now: Timestamp) -> Envelope {
+    let line = text.strip_suffix('\n');
+    let whole = line.unwrap_or(text);
+    Envelope {
+        text: whole.strip_suffix('\r').unwrap_or(whole).as_bytes().to_vec(),
+        time: first(leaves, &["time"], |leaf| time_of(leaf, now)),
+        partial: line.is_none(),
+        ..Envelope::default()
+    }
+}
+
+fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
+    let mut walk = Walk { pointer: String::new(), leaves: Vec::new() };
+    let mut parser = serde_json::Deserializer::from_str(text);
+    Node(&mut walk).deserialize(&mut parser).ok()?;
+    parser.end().ok()?;
+    Some(walk.leaves)
+}
+
+struct Walk<'de> {
+    pointer: String,
+    leaves: Vec<Leaf<'de>>,
+}
+
+impl<'de> Walk<'de> {
+    fn push(&mut self, value: Scalar<'de>) {
+        if self.leaves.len() < MAX_LEAVES {
+            self.leaves.push(Leaf { pointer: self.pointer.clone(), value });
+        }
+    }
+}
+
+/// The value at the walk's pointer.
+struct Node<'w, 'de>(&'w mut Walk<'de>);
+
+impl<'de> DeserializeSeed<'de> for Node<'_, 'de> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<(), D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
+        self.0.push(Scalar::Text(Cow::Borrowed(text)));
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.0.push(Scalar::Text(Cow::Owned(text.to_owned())));
+        Ok(())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        self.0.push(Scalar::Int(number));
+        Ok(())
+    }
+
+    #[allow(clippy::cast_precision_loss)] // numbers beyond i64 are no time, level or code
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        self.0.push(i64::try_from(number).map_or(Scalar::Float(number as f64), Scalar::Int));
+        Ok(())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        self.0.push(Scalar::Float(number));
+        Ok(())
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        self.0.push(Scalar::Bool(value));
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.0.push(Scalar::Null);
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        let parent = self.0.pointer.len();
+        for index in 0u64.. {
+            push_segment(&mut self.0.pointer, &index.to_string());
+            let item = items.next_element_seed(Node(self.0))?;
+            self.0.pointer.truncate(parent);
+            if item.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<(), A::Error> {
+        let parent = self.0.pointer.len();
+        while let Some(Key(key)) = fields.next_key()? {
+            push_segment(&mut self.0.pointer, &key);
+            fields.next_value_seed(Node(self.0))?;
+            self.0.pointer.truncate(parent);
+        }
+        Ok(())
+    }
+}
+
+/// A key, borrowed where it holds no escape.
+struct Key<'de>(Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(key: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+            fn visit_borrowed_str<E: Error>(self, key: &'de str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Borrowed(key)))
+            }
+            fn visit_str<E: Error>(self, key: &str) -> Result<Key<'de>, E> {
+                Ok(Key(Cow::Owned(key.to_owned())))
+            }
+        }
+        key.deserialize_str(KeyVisitor)
+    }
+}
+
+/// Appends one RFC 6901 segment.
+fn push_segment(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    for c in key.chars() {
+        match c {
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            c => pointer.push(c),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrapped(line: &str) -> Envelope {
+        match json(line.as_bytes(), Timestamp(0)) {
+            Some(Json::Envelope(envelope)) => envelope,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn unwraps_docker() {
+        let got = wrapped(r#"{"log":"boom \u003cx\u003e\n","stream":"stderr","time":"2019-10-09T00:00:00.329193863Z"}"#);
+        assert_eq!(got.text, b"boom <x>");
+        assert_eq!((got.io, got.partial, got.key), (Some(Io::Stderr), false, None));
+        assert_eq!(got.time, Some(Timestamp(1_570_579_200_329_193)));
+        assert!(wrapped(r#"{"log":"half","stream":"stdout","time":""}"#).partial);
+        assert!(!wrapped("{\"log\":\"\\n\",\"stream\":\"stdout\"}").partial);
+    }
+
+    #[test]
+    fn unwraps_go_test() {
+        let got = wrapped(r#"{"Time":"2021-04-17T14:33:35Z","Action":"output","Package":"a/b","Test":"TestX","Output":"--- FAIL\n"}"#);
+        assert_eq!((got.text.as_slice(), got.key.as_deref()), (&b"--- FAIL"[..], Some("a/b/TestX")));
+        let got = wrapped(r#"{"Action":"output","Package":"a/b","Output":"FAIL"}"#);
+        assert_eq!((got.partial, got.key.as_deref()), (true, Some("a/b")));
+        let run = br#"{"Action":"run","Package":"a/b","Test":"TestX"}"#;
+        assert!(matches!(json(run, Timestamp(0)), Some(Json::Record(_))));
+    }
+
+    #[test]
+    fn takes_one_object_only() {
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        for line in ["", "{", "}", "[]", "1", "{}x", "{} {}", "{\"a\":}", "{a:1}", "{\"a\":1", &deep] {
+            assert_eq!(json(line.as_bytes(), Timestamp(0)), None, "{}", &line[..line.len().min(20)]);
+        }
+        assert!(json(b" {} ", Timestamp(0)).is_some());
+        assert!(json(b"{\"msg\":\"bad \xff utf\"}", Timestamp(0)).is_some());
+    }
+}

@@ -1,0 +1,116 @@
+//! The words that name a level, and which of them is a tag where.
+//! Serves every decoder. Never judges a sentence, save in [`loose_level`], which its caller asks last.
+
+use super::scan::{blanks, word};
+use crate::core::event::Level;
+
+/// Longest level word.
+const WORD_BYTES: usize = 13;
+/// How many words of a line `loose_level` reads.
+const LOOSE_WORDS: usize = 6;
+
+/// The level that a word names, whatever its case; `None` for any other word.
+#[must_use]
+pub fn level_word(word: &[u8]) -> Option<Level> {
+    let mut lower = [0; WORD_BYTES];
+    let lower = lower.get_mut(..word.len())?;
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    Some(match &*lower {
+        b"trace" | b"trc" | b"trce" | b"finest" | b"finer" => Level::Trace,
+        b"debug" | b"dbg" | b"dbug" | b"verbose" | b"vrb" | b"fine" => Level::Debug,
+        b"info" | b"inf" | b"information" | b"informational" | b"notice" | b"note" => Level::Info,
+        b"warn" | b"warning" | b"wrn" => Level::Warn,
+        b"error" | b"err" | b"eror" | b"severe" => Level::Error,
+        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"fatal" | b"ftl" | b"panic" | b"dpanic" => Level::Fatal,
+        _ => return None,
+    })
+}
+
+/// The level that an upper-case word names which stands alone among the first six words of a sentence.
+#[must_use]
+pub fn loose_level(line: &[u8]) -> Option<Level> {
+    let mut at = blanks(line, 0);
+    for _ in 0..LOOSE_WORDS {
+        let end = word(line, at);
+        if let Some(level) = level_word(&line[at..end]).filter(|_| is_common(&line[at..end])) {
+            return Some(level);
+        }
+        at = blanks(line, end);
+    }
+    None
+}
+
+/// Upper-case words that are a level even where no time stands before them. `NOTE`, `FINE`, `ALERT`, `PANIC`, `ERR` and
+/// `VERBOSE` begin sentences and other tools' messages too.
+pub fn is_common(word: &[u8]) -> bool {
+    matches!(
+        word,
+        b"TRACE" | b"DEBUG" | b"INFO" | b"WARN" | b"WARNING" | b"ERROR" | b"SEVERE" | b"FATAL" | b"CRITICAL" | b"NOTICE"
+    )
+}
+
+/// Words that are a tag before a colon although they are not in upper case. `error:`, `fatal:` and `panic:` are not: they
+/// begin the message itself (compilers, git, Go), as does `Trace:` (Node).
+pub fn is_soft(word: &[u8]) -> bool {
+    const SOFT: [&[u8]; 7] = [b"debug", b"info", b"notice", b"note", b"warn", b"warning", b"critical"];
+    SOFT.iter().any(|soft| soft.eq_ignore_ascii_case(word))
+}
+
+/// The one-letter tags of glog, logcat, Ruby and CUPS; `None` for a letter that is none.
+pub fn letter(byte: u8) -> Option<Level> {
+    Some(match byte {
+        b'V' | b'T' => Level::Trace,
+        b'D' | b'd' => Level::Debug,
+        b'I' | b'N' => Level::Info,
+        b'W' => Level::Warn,
+        b'E' => Level::Error,
+        b'F' | b'C' | b'A' | b'X' => Level::Fatal,
+        _ => return None,
+    })
+}
+
+/// RFC 5424 severity: 0 emergency to 7 debug; anything above counts as debug.
+pub fn severity(number: i64) -> Level {
+    match number {
+        ..=2 => Level::Fatal,
+        3 => Level::Error,
+        4 => Level::Warn,
+        5 | 6 => Level::Info,
+        _ => Level::Debug,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_levels() {
+        let table = [
+            ("trace", Some(Level::Trace)), ("Verbose", Some(Level::Debug)), ("inFO", Some(Level::Info)),
+            ("Note", Some(Level::Info)), ("NOTICE", Some(Level::Info)), ("warning", Some(Level::Warn)),
+            ("ERR", Some(Level::Error)), ("SEVERE", Some(Level::Error)), ("emerg", Some(Level::Fatal)),
+            ("dpanic", Some(Level::Fatal)), ("Critical", Some(Level::Fatal)), ("fail", None), ("errors", None),
+            ("", None), ("informationalistic", None), ("\u{0}", None),
+        ];
+        for (text, want) in table {
+            assert_eq!(level_word(text.as_bytes()), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn finds_a_level_that_stands_alone() {
+        let table = [
+            ("this is a DEBUG message", Some(Level::Debug)),
+            ("  then ERROR", Some(Level::Error)),
+            ("this is a debug message", None),
+            ("one two three four five six ERROR", None),
+            ("LOG_ERROR is set", None),
+            ("(ERROR) x", None),
+        ];
+        for (text, want) in table {
+            assert_eq!(loose_level(text.as_bytes()), want, "{text}");
+        }
+    }
+}

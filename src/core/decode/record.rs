@@ -1,0 +1,355 @@
+//! The meaning of a structured record's fields, by the names that loggers give them.
+//! Input is the flat list of leaves that `json` walked; names are matched without case, nested or dotted alike. The record
+//! says what stands there; whether it is an error is for others.
+
+use super::json::{Leaf, Scalar, first, text_at, time_of};
+use super::level::{letter, level_word, severity};
+use crate::core::event::{Level, Timestamp};
+
+/// String values kept besides message and stack.
+const MAX_STRINGS: usize = 64;
+
+const LEVELS: [&str; 20] = [
+    "level", "severity", "lvl", "loglevel", "log_level", "log.level", "levelname", "level_name", "logginglvl", "@l",
+    "@level", "severity_text", "severitytext", "severitynumber", "severity_number", "levelno", "priority",
+    "syslog.priority", "fields.level", "level.name",
+];
+const TIMES: [&str; 16] = [
+    "time", "timestamp", "ts", "@timestamp", "@t", "t.$date", "t", "datetime", "date", "asctime", "eventtime",
+    "__realtime_timestamp", "timeunixnano", "time_unix_nano", "_time", "@time",
+];
+const MESSAGES: [&str; 18] = [
+    "message", "msg", "@m", "@message", "short_message", "jsonpayload.message", "jsonpayload.msg", "textpayload",
+    "fields.message", "event", "body", "body.stringvalue", "@mt", "log", "error.message", "err.message",
+    "exception.message", "error",
+];
+const KINDS: [&str; 15] = [
+    "error.type", "err.type", "exception.type", "error.name", "err.name", "exception.name", "error.class",
+    "exception.class", "error.kind", "exception_class", "error_type", "exc_type", "errortype", "exceptiontype",
+    "attributes.exception.type",
+];
+/// Last keys under which a stack trace is printed; `exception` and `error` only when their text has several lines.
+const STACKS: [&str; 9] =
+    ["stack", "stacktrace", "stack_trace", "traceback", "backtrace", "@x", "exc_info", "full_message", "errorverbose"];
+const ERRORS: [&str; 13] = [
+    "error", "err", "errors", "is_error", "iserror", "failure", "exception", "error_message", "errormessage", "errmsg",
+    "err_msg", "error_msg", "exc_info",
+];
+const KEYS: [&str; 8] = [
+    "container_name", "container", "kubernetes.container_name", "kubernetes.pod_name", "pod", "worker",
+    "syslog_identifier", "_systemd_unit",
+];
+
+/// A string value and its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// The value, unescaped, line breaks kept.
+    pub text: String,
+}
+
+/// What a JSON object says as a log record; a field is `None` where the object has nothing of the kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The level field's.
+    pub level: Option<Level>,
+    /// When it was logged.
+    pub time: Option<Timestamp>,
+    /// The message.
+    pub message: Option<Text>,
+    /// The stack trace, or the error printed over several lines.
+    pub stack: Option<Text>,
+    /// Type or name of the error.
+    pub kind: Option<String>,
+    /// All other string values in document order, at most 64.
+    pub strings: Vec<Text>,
+    /// A field named as an error has a value that says there is one.
+    pub truthy_error: bool,
+    /// Source file and 1-based line (0 when unknown) of the log statement.
+    pub caller: Option<(String, u32)>,
+    /// Error code, such as `ENOENT`; a number as its digits.
+    pub code: Option<String>,
+    /// The top-level `name`: an error's name, or the logger's.
+    pub name: Option<String>,
+    /// HTTP status, 100 to 599.
+    pub status: Option<u16>,
+    /// Exit code of a process.
+    pub exit_code: Option<i64>,
+    /// The writer: container, pod, worker, systemd unit.
+    pub key: Option<String>,
+}
+
+/// Gives the leaves of one object their meaning.
+pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
+    let stack = leaves.iter().find(|leaf| is_stack(leaf));
+    let message = first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf)).filter(|m| !same(Some(*m), stack));
+    let other = |leaf: &&Leaf<'_>| !same(Some(*leaf), stack) && !same(Some(*leaf), message);
+    Record {
+        level: level(leaves),
+        time: first(leaves, &TIMES, |leaf| time_of(leaf, now)),
+        message: message.and_then(text).or_else(|| journal_bytes(leaves)),
+        stack: stack.and_then(text),
+        kind: text_at(leaves, &KINDS),
+        strings: leaves.iter().filter(other).filter_map(text).take(MAX_STRINGS).collect(),
+        truthy_error: leaves.iter().any(is_truthy_error),
+        caller: caller(leaves),
+        code: first(leaves, &["code", "error.code", "err.code", "errno", "error_code", "errorcode"], code),
+        name: text_at(leaves, &["name"]),
+        status: status(leaves),
+        exit_code: first(leaves, &["exit_code", "exitcode", "exit_status", "process.exit_code", "returncode"], Leaf::int),
+        key: text_at(leaves, &KEYS),
+    }
+}
+
+fn same(a: Option<&Leaf<'_>>, b: Option<&Leaf<'_>>) -> bool {
+    matches!((a, b), (Some(a), Some(b)) if std::ptr::eq(a, b))
+}
+
+fn text(leaf: &Leaf<'_>) -> Option<Text> {
+    Some(Text { pointer: leaf.pointer.clone(), text: leaf.text()?.to_owned() })
+}
+
+fn has(leaves: &[Leaf<'_>], path: &str) -> bool {
+    leaves.iter().any(|leaf| leaf.is(path))
+}
+
+fn level(leaves: &[Leaf<'_>]) -> Option<Level> {
+    first(leaves, &LEVELS, |leaf| match &leaf.value {
+        Scalar::Text(text) => word_level(text).or_else(|| number_level(leaf, leaf.int()?, leaves)),
+        Scalar::Int(number) => number_level(leaf, *number, leaves),
+        _ => None,
+    })
+    .or_else(|| mongo_level(leaves))
+    // Serilog leaves out `@l` for its default level.
+    .or_else(|| (has(leaves, "@t") && (has(leaves, "@m") || has(leaves, "@mt"))).then_some(Level::Info))
+}
+
+/// A level word, a logger's single letter, or slog's `ERROR+2`.
+fn word_level(text: &str) -> Option<Level> {
+    let text = text.trim().trim_matches(['[', ']']);
+    let word = text.split(['+', '-']).next().unwrap_or(text).as_bytes();
+    match word {
+        [one] => letter(*one),
+        _ => level_word(word),
+    }
+}
+
+/// A number means what its logger means by it: the same 3 is an error to syslog and Nextcloud, and nothing to others.
+fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &[Leaf<'_>]) -> Option<Level> {
+    if leaf.is("severitynumber") || leaf.is("severity_number") {
+        return otel_level(number);
+    }
+    let syslog = leaf.name().eq_ignore_ascii_case("priority") || has(leaves, "short_message") || has(leaves, "syslog.facility");
+    match number {
+        0..=7 if syslog => Some(severity(number)),
+        // Nextcloud's 0 is debug.
+        0..=4 if has(leaves, "reqid") => Level::ALL.get(usize::try_from(number + 1).ok()?).copied(),
+        100..=800 if leaf.is("severity") => google_level(number),
+        // Python's 10 is debug, 50 critical.
+        10..=50 if leaf.is("levelno") => Level::ALL.get(usize::try_from(number / 10).ok()?).copied(),
+        10..=19 => Some(Level::Trace),
+        20..=29 => Some(Level::Debug),
+        30..=39 => Some(Level::Info),
+        40..=49 => Some(Level::Warn),
+        50..=59 => Some(Level::Error),
+        60..=69 => Some(Level::Fatal),
+        _ => None,
+    }
+}
+
+fn otel_level(number: i64) -> Option<Level> {
+    let index = usize::try_from(number - 1).ok()? / 4;
+    Level::ALL.get(index).copied()
+}
+
+fn google_level(number: i64) -> Option<Level> {
+    Some(match number {
+        ..200 => Level::Debug,
+        ..400 => Level::Info,
+        ..500 => Level::Warn,
+        ..600 => Level::Error,
+        _ => Level::Fatal,
+    })
+}
+
+/// `{"t":{"$date":…},"s":"E","c":…}`
+fn mongo_level(leaves: &[Leaf<'_>]) -> Option<Level> {
+    let mongo = has(leaves, "t.$date") && has(leaves, "c");
+    first(leaves, &["s"], |leaf| leaf.text()?.bytes().next().and_then(letter)).filter(|_| mongo)
+}
+
+fn is_stack(leaf: &Leaf<'_>) -> bool {
+    let Some(text) = leaf.text() else {
+        return false;
+    };
+    let named = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(leaf.name()));
+    (named(&STACKS) && text.contains(char::is_whitespace)) || (named(&["exception", "error", "err"]) && text.contains('\n'))
+}
+
+/// Whether the leaf, or an object around it, is named as an error, and its value is not a way to say "none".
+fn is_truthy_error(leaf: &Leaf<'_>) -> bool {
+    let named = leaf.pointer.split('/').any(|key| ERRORS.iter().any(|name| name.eq_ignore_ascii_case(key)));
+    named
+        && match &leaf.value {
+            Scalar::Text(text) => {
+                !["", "null", "none", "nil", "<nil>", "false", "0", "no"].iter().any(|none| none.eq_ignore_ascii_case(text))
+            }
+            Scalar::Int(number) => *number != 0,
+            Scalar::Float(number) => *number != 0.0,
+            Scalar::Bool(value) => *value,
+            Scalar::Null => false,
+        }
+}
+
+/// `"caller":"pkg/file.go:12"`, or a file and a line in fields of their own.
+fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
+    const PAIRS: [(&str, &str); 9] = [
+        ("source.file", "source.line"), ("log.origin.file.name", "log.origin.file.line"), ("pathname", "lineno"),
+        ("filename", "lineno"), ("filename", "line_number"), ("sourcelocation.file", "sourcelocation.line"),
+        ("logging.googleapis.com/sourcelocation.file", "logging.googleapis.com/sourcelocation.line"),
+        ("file", "line"), ("code.file.path", "code.line.number"),
+    ];
+    let joined = first(leaves, &["caller", "source", "file", "@caller"], |leaf| place(leaf.text()?));
+    joined.or_else(|| {
+        PAIRS.iter().find_map(|(file, line)| {
+            let line = first(leaves, &[line], Leaf::int).and_then(|n| u32::try_from(n).ok())?;
+            Some((text_at(leaves, &[file])?, line))
+        })
+    })
+}
+
+fn place(text: &str) -> Option<(String, u32)> {
+    let (file, line) = text.rsplit_once(':')?;
+    (!file.is_empty()).then(|| Some((file.to_owned(), line.parse().ok()?)))?
+}
+
+fn code(leaf: &Leaf<'_>) -> Option<String> {
+    match &leaf.value {
+        Scalar::Int(number) => Some(number.to_string()),
+        _ => leaf.text().map(str::to_owned),
+    }
+}
+
+fn status(leaves: &[Leaf<'_>]) -> Option<u16> {
+    const PATHS: [&str; 10] = [
+        "status", "statuscode", "status_code", "response.status", "response.statuscode", "res.statuscode", "res.status",
+        "http.response.status_code", "http_status", "error.status",
+    ];
+    first(leaves, &PATHS, |leaf| u16::try_from(leaf.int()?).ok().filter(|s| (100..600).contains(s)))
+}
+
+/// journald writes a message that is not plain text as an array of its bytes.
+fn journal_bytes(leaves: &[Leaf<'_>]) -> Option<Text> {
+    let item = |leaf: &&Leaf<'_>| leaf.pointer.starts_with("/MESSAGE/");
+    let bytes: Option<Vec<u8>> = leaves.iter().filter(item).map(|leaf| u8::try_from(leaf.int()?).ok()).collect();
+    let text = String::from_utf8_lossy(&bytes.filter(|b| !b.is_empty())?).into_owned();
+    Some(Text { pointer: "/MESSAGE".to_owned(), text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json::{Json, json};
+    use super::*;
+
+    fn read(line: &str) -> Record {
+        match json(line.as_bytes(), Timestamp(1_700_000_000_000_000)) {
+            Some(Json::Record(record)) => *record,
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn reads_levels() {
+        let table = [
+            (r#"{"level":"error"}"#, Some(Level::Error)),
+            (r#"{"LOGGINGLVL":"Critical"}"#, Some(Level::Fatal)),
+            (r#"{"SEVERITY":"FATAL"}"#, Some(Level::Fatal)),
+            (r#"{"log.level":"WARN"}"#, Some(Level::Warn)),
+            (r#"{"log":{"level":"ERROR"}}"#, Some(Level::Error)),
+            (r#"{"level":50,"msg":"x"}"#, Some(Level::Error)),
+            (r#"{"level":60}"#, Some(Level::Fatal)),
+            (r#"{"level":3}"#, None),
+            (r#"{"level":3,"reqId":"x"}"#, Some(Level::Error)),
+            (r#"{"version":"1.1","short_message":"x","level":3}"#, Some(Level::Error)),
+            (r#"{"PRIORITY":"3","MESSAGE":"x"}"#, Some(Level::Error)),
+            (r#"{"severityNumber":17}"#, Some(Level::Error)),
+            (r#"{"SeverityText":"Error"}"#, Some(Level::Error)),
+            (r#"{"severity":500}"#, Some(Level::Error)),
+            (r#"{"levelno":50}"#, Some(Level::Fatal)),
+            (r#"{"level":"ERROR+2"}"#, Some(Level::Error)),
+            (r#"{"t":{"$date":"2026-03-10T20:58:09.401+00:00"},"s":"E","c":"NETWORK","msg":"x"}"#, Some(Level::Error)),
+            (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x"}"#, Some(Level::Info)),
+            (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x","@l":"Fatal"}"#, Some(Level::Fatal)),
+            (r#"{"level":null,"severity":"error"}"#, Some(Level::Error)),
+            (r#"{"context":{"deep":{"level":"error"}}}"#, None),
+        ];
+        for (line, want) in table {
+            assert_eq!(read(line).level, want, "{line}");
+        }
+    }
+
+    #[test]
+    fn reads_messages() {
+        let table = [
+            (r#"{"msg":"a"}"#, "/msg", "a"),
+            (r#"{"event":"a","logger":"b"}"#, "/event", "a"),
+            (r#"{"fields":{"message":"a\nb"}}"#, "/fields/message", "a\nb"),
+            (r#"{"jsonPayload":{"message":"a"}}"#, "/jsonPayload/message", "a"),
+            (r#"{"textPayload":"a"}"#, "/textPayload", "a"),
+            (r#"{"message":"","error":{"message":"a"}}"#, "/error/message", "a"),
+            (r#"{"a/b":1,"@m":"a"}"#, "/@m", "a"),
+            (r#"{"MESSAGE":[104,105]}"#, "/MESSAGE", "hi"),
+        ];
+        for (line, pointer, text) in table {
+            let want = Text { pointer: pointer.into(), text: text.into() };
+            assert_eq!(read(line).message, Some(want), "{line}");
+        }
+    }
+
+    #[test]
+    fn reads_a_pino_error() {
+        let got = read(
+            r#"{"level":50,"time":1705313400000,"msg":"failed","err":{"type":"TypeError","message":"x is undefined",
+            "stack":"TypeError: x\n    at a (/b.js:1:2)","code":"EBAD"},"req":{"url":"/u"},"res":{"statusCode":503},"pid":1}"#,
+        );
+        assert_eq!(got.time, Some(Timestamp(1_705_313_400_000_000)));
+        assert_eq!(got.kind.as_deref(), Some("TypeError"));
+        assert_eq!(got.code.as_deref(), Some("EBAD"));
+        assert_eq!(got.status, Some(503));
+        assert_eq!(got.stack.map(|s| s.pointer).as_deref(), Some("/err/stack"));
+        assert!(got.truthy_error);
+        let rest: Vec<_> = got.strings.iter().map(|s| s.pointer.as_str()).collect();
+        assert_eq!(rest, ["/err/type", "/err/message", "/err/code", "/req/url"]);
+    }
+
+    #[test]
+    fn reads_callers_times_and_codes() {
+        let zap = read(r#"{"level":"error","ts":1716723772.6014807,"caller":"pkg/file.go:12","stacktrace":"a\nb","error":"x"}"#);
+        assert_eq!(zap.caller, Some(("pkg/file.go".into(), 12)));
+        assert_eq!(zap.time, Some(Timestamp(1_716_723_772_601_481)));
+        assert_eq!(zap.stack.map(|s| s.text).as_deref(), Some("a\nb"));
+        let slog = read(r#"{"source":{"function":"f","file":"/a.go","line":7},"exit_code":2,"name":"Error"}"#);
+        assert_eq!(slog.caller, Some(("/a.go".into(), 7)));
+        assert_eq!((slog.exit_code, slog.name.as_deref()), (Some(2), Some("Error")));
+    }
+
+    #[test]
+    fn knows_a_true_error() {
+        let table = [
+            (r#"{"error":"x"}"#, true), (r#"{"is_error":true}"#, true), (r#"{"errors":[{"m":"x"}]}"#, true),
+            (r#"{"a":{"err":{"code":1}}}"#, true), (r#"{"error":null}"#, false), (r#"{"error":""}"#, false),
+            (r#"{"error":{}}"#, false), (r#"{"errors":[]}"#, false), (r#"{"errors":0}"#, false),
+            (r#"{"is_error":false}"#, false), (r#"{"error_count":3}"#, false), (r#"{"error":"None"}"#, false),
+        ];
+        for (line, want) in table {
+            assert_eq!(read(line).truthy_error, want, "{line}");
+        }
+    }
+
+    #[test]
+    fn bounds_strings() {
+        let line = format!("{{\"a\":[{}\"z\"]}}", "\"s\",".repeat(5000));
+        assert_eq!(read(&line).strings.len(), MAX_STRINGS);
+    }
+}

@@ -1,0 +1,209 @@
+//! Who wrote a line, where a transport says so: the key of an interleaved writer, or a syslog header.
+//! Serves `prefix`. Conservative: what may as well be a table, a source listing or a message is no writer.
+
+use super::level::{level_word, severity};
+use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
+use crate::core::event::{Io, Level};
+
+/// A writer and where the text behind it begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Writer {
+    pub key: (usize, usize),
+    pub end: usize,
+    pub io: Option<Io>,
+    pub level: Option<Level>,
+}
+
+impl Writer {
+    fn new(key: (usize, usize), end: usize) -> Self {
+        Self { key, end, io: None, level: None }
+    }
+}
+
+/// The key that begins at `at`.
+pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
+    match byte(line, at) {
+        b'[' => worker(line, at).or_else(|| mpi(line, at)),
+        b'(' => worker(line, at),
+        b if b.is_ascii_alphabetic() || b == b'@' => service(line, at).or_else(|| task(line, at)),
+        _ => None,
+    }
+}
+
+/// Behind one blank: further ones are the text's indentation.
+pub fn past_blank(line: &[u8], at: usize) -> usize {
+    at + usize::from(is_blank(byte(line, at)))
+}
+
+/// `[worker 3] `, `[pid 123] `, `(thread 7) `, `[rank0]: `, `[pod/name/container] `
+fn worker(line: &[u8], at: usize) -> Option<Writer> {
+    let close = group(line, at)?;
+    let inner = &line[at + 1..close];
+    let pod = inner.starts_with(b"pod/") && word(inner, 0) == inner.len();
+    if !pod && !is_numbered_worker(inner) {
+        return None;
+    }
+    let end = close + 1 + usize::from(byte(line, close + 1) == b':');
+    is_gap(byte(line, end)).then(|| Writer::new((at + 1, close), past_blank(line, end)))
+}
+
+fn is_numbered_worker(inner: &[u8]) -> bool {
+    const WORDS: [&[u8]; 8] = [b"worker", b"thread", b"pid", b"process", b"proc", b"rank", b"shard", b"default"];
+    let letters = run(inner, 0, |b| b.is_ascii_alphabetic());
+    let number = letters + usize::from(matches!(byte(inner, letters), b' ' | b'-' | b'_' | b'#' | b':' | b'='));
+    let end = digits(inner, number);
+    end > number && end == inner.len() && WORDS.iter().any(|w| w.eq_ignore_ascii_case(&inner[..letters]))
+}
+
+/// `[1,0]<stderr>: ` (Open MPI)
+fn mpi(line: &[u8], at: usize) -> Option<Writer> {
+    let close = group(line, at)?;
+    let (io, end) = match rest(line, close + 1) {
+        tail if tail.starts_with(b"<stdout>:") => (Io::Stdout, close + 10),
+        tail if tail.starts_with(b"<stderr>:") => (Io::Stderr, close + 10),
+        _ => return None,
+    };
+    Some(Writer { io: Some(io), ..Writer::new((at + 1, close), past_blank(line, end)) })
+}
+
+/// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs the two spaces of their padding;
+/// the last words of a diffstat or a table are none.
+fn service(line: &[u8], at: usize) -> Option<Writer> {
+    let end = run(line, at, is_name);
+    let bar = blanks(line, end);
+    if bar == end || byte(line, bar) != b'|' || !is_gap(byte(line, bar + 1)) {
+        return None;
+    }
+    let name = &line[at..end];
+    let number = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let numbered = number > 0 && matches!(name[..name.len() - number].last(), Some(b'-' | b'_' | b'.'));
+    let text = past_blank(line, bar + 1);
+    let padded = bar - end >= 2 && memchr::memmem::find(rest(line, text), b" | ").is_none();
+    if level_word(name).is_some() || is_diffstat(rest(line, text)) || !(numbered || padded) {
+        return None;
+    }
+    Some(Writer::new((at, end), text))
+}
+
+/// `12 ++--`, `Bin 0 -> 1 bytes`
+fn is_diffstat(text: &[u8]) -> bool {
+    let start = blanks(text, 0);
+    let end = digits(text, start);
+    rest(text, start).starts_with(b"Bin ")
+        || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || end == text.len()))
+}
+
+/// `web:build: `, `@scope/pkg:test: ` (turbo)
+fn task(line: &[u8], at: usize) -> Option<Writer> {
+    const TASKS: [&[u8]; 10] =
+        [b"build", b"test", b"dev", b"lint", b"start", b"typecheck", b"type-check", b"check", b"compile", b"e2e"];
+    let package = run(line, at, |b| is_name(b) || matches!(b, b'@' | b'/'));
+    if byte(line, package) != b':' || level_word(&line[at..package]).is_some() {
+        return None;
+    }
+    let end = run(line, package + 1, is_name);
+    let task = &line[package + 1..end];
+    let ends = byte(line, end) == b':' && is_gap(byte(line, end + 1));
+    (ends && TASKS.contains(&task)).then(|| Writer::new((at, end), past_blank(line, end + 1)))
+}
+
+/// The program behind a syslog time: `host prog[123]: `, `host daemon.err prog: `. Behind any other time (`hosted` false)
+/// only with the process number. The key is the program with its number.
+pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
+    if let Some(writer) = program_tag(line, at, false) {
+        return Some(writer);
+    }
+    let host = word(line, at);
+    if host == at || line[host - 1] == b':' || level_word(&line[at..host]).is_some() {
+        return None;
+    }
+    let mut next = blanks(line, host);
+    let level = facility_level(&line[next..word(line, next)]);
+    if level.is_some() {
+        next = blanks(line, word(line, next));
+    }
+    program_tag(line, next, hosted).map(|writer| Writer { level, ..writer })
+}
+
+/// `prog[123]: `; with `loose` also `prog: `, `syslogd 1.4.1: ` and `Setup Assistant[1173]: `.
+fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
+    let mut start = at;
+    for words in 0..3 {
+        let end = run(line, start, |b| is_name(b) || matches!(b, b'/' | b'@'));
+        if end == start {
+            return None;
+        }
+        match byte(line, end) {
+            b'[' => {
+                let close = group(line, end)?;
+                let end = close + 1;
+                let text = byte(line, end) == b':' && is_gap(byte(line, end + 1));
+                return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
+            }
+            b':' if loose && is_gap(byte(line, end + 1)) && (words == 0 || byte(line, start).is_ascii_digit()) => {
+                return Some(Writer::new((at, end), past_blank(line, end + 1)));
+            }
+            b' ' if loose => start = end + 1,
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// The severity in `daemon.err`.
+fn facility_level(text: &[u8]) -> Option<Level> {
+    const FACILITIES: [&[u8]; 12] = [
+        b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp",
+    ];
+    let dot = memchr::memchr(b'.', text)?;
+    let facility = &text[..dot];
+    (FACILITIES.contains(&facility) || facility.starts_with(b"local")).then(|| level_word(&text[dot + 1..]))?
+}
+
+/// The rest of an RFC 5424 header behind its time: `host app procid msgid [structured data] `. Without a `<PRI>` before it
+/// (`sure` false) only with a process number and no message id.
+pub fn header(line: &[u8], at: usize, sure: bool) -> Option<Writer> {
+    let mut ends = [at; 4];
+    let mut starts = [at; 4];
+    let mut next = at;
+    for i in 0..4 {
+        (starts[i], ends[i]) = (next, word(line, next));
+        let known = match i {
+            _ if sure => true,
+            2 => digits(line, next) == ends[i],
+            3 => line[next..ends[i]] == *b"-",
+            _ => true,
+        };
+        if ends[i] == next || byte(line, ends[i]) != b' ' || !known {
+            return None;
+        }
+        next = ends[i] + 1;
+    }
+    let data = next;
+    next += usize::from(byte(line, next) == b'-');
+    while byte(line, next) == b'[' && (next == data || byte(line, next - 1) == b']') {
+        next = group(line, next)? + 1;
+    }
+    if next == data || !is_gap(byte(line, next)) {
+        return None;
+    }
+    let bom = if rest(line, next + 1).starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let writer = Writer::new((starts[1], ends[2]), past_blank(line, next) + bom);
+    Some(Writer { level: data_level(&line[data..next]), ..writer })
+}
+
+/// The `level="…"` of structured data.
+fn data_level(data: &[u8]) -> Option<Level> {
+    const FIELD: &[u8] = b" level=\"";
+    let start = memchr::memmem::find(data, FIELD)? + FIELD.len();
+    level_word(&data[start..run(data, start, |b| b.is_ascii_alphabetic())])
+}
+
+/// The level and end of a `<PRI>` at `at`.
+pub fn priority(line: &[u8], at: usize) -> Option<(Level, usize)> {
+    let end = digits(line, at + 1);
+    let number = line.get(at + 1..end).filter(|n| (1..=3).contains(&n.len()))?;
+    let value = number.iter().fold(0, |n, d| n * 10 + i64::from(d - b'0'));
+    let plain = number.len() == 1 || number[0] != b'0';
+    (byte(line, end) == b'>' && plain && value < 192).then(|| (severity(value % 8), end + 1))
+}

@@ -1,0 +1,127 @@
+//! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
+
+use super::prefilter::{Hit, Prefilter, Scratch};
+use super::redact::Redactor;
+use crate::rules::{Kind, Pattern, RuleSet};
+use crate::words::{Category, Severity};
+
+/// Bounds and switches of the core; `config` fills them.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Longest line that is looked at whole, in bytes.
+    pub max_line_bytes: usize,
+    /// Most lines of a trace that are kept.
+    pub max_trace_lines: usize,
+    /// Most bytes of a trace that are kept.
+    pub max_trace_bytes: usize,
+    /// A pause after which an open trace is published, in microseconds.
+    pub trace_idle_us: i64,
+    /// Lines of context, the error's first line included.
+    pub max_context_lines: usize,
+    /// Most frames of an exception.
+    pub max_stack_depth: usize,
+    /// Gather lines that belong together.
+    pub capture_multiline: bool,
+    /// Search the literals first; off, every line is asked.
+    pub two_stage: bool,
+    /// Category or rule id → severity.
+    pub severity_overrides: Vec<(String, Severity)>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_line_bytes: 1 << 20,
+            max_trace_lines: 2000,
+            max_trace_bytes: 256 << 10,
+            trace_idle_us: 500_000,
+            max_context_lines: 5,
+            max_stack_depth: 20,
+            capture_multiline: true,
+            two_stage: true,
+            severity_overrides: Vec::new(),
+        }
+    }
+}
+
+impl Limits {
+    /// Lines of context before the error, and as many after it.
+    #[must_use]
+    pub fn context_a_side(&self) -> usize {
+        self.max_context_lines.saturating_sub(1) / 2
+    }
+
+    /// The severity that the configuration sets for a rule or its category.
+    #[must_use]
+    pub fn severity_override(&self, rule: &str, category: Category) -> Option<Severity> {
+        let of = |name: &str| self.severity_overrides.iter().find(|(known, _)| known == name).map(|(_, s)| *s);
+        of(rule).or_else(|| of(category.as_str()))
+    }
+}
+
+/// An entry that a literal of the line leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Candidate {
+    /// Index of the entry.
+    pub entry: u16,
+    /// Where the literal stands in the line.
+    pub at: u32,
+    /// Length of the literal.
+    pub len: u16,
+}
+
+/// Rules, prefilter and limits.
+pub struct Engine {
+    /// The rules.
+    pub rules: RuleSet,
+    /// The literals of all rules.
+    pub prefilter: Prefilter,
+    /// Bounds and switches.
+    pub limits: Limits,
+    /// All cancels in one regex.
+    pub cancels: Pattern,
+    /// All noise lines in one regex.
+    pub noise: Pattern,
+    /// Secrets.
+    pub redactor: &'static Redactor,
+}
+
+impl Engine {
+    /// Prepares rules for use.
+    #[must_use]
+    pub fn new(rules: RuleSet, limits: Limits) -> Self {
+        let prefilter = Prefilter::new(&rules.literals);
+        let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
+        let noise = any_of(rules.noise.iter().filter_map(|&i| match &rules.entries[usize::from(i)].kind {
+            Kind::Noise { regex, .. } => Some(regex),
+            _ => None,
+        }));
+        Self { rules, prefilter, limits, cancels, noise, redactor: Redactor::builtin() }
+    }
+
+    /// The entries that the literals of `text` lead to, in the order in which they are asked.
+    pub fn candidates(&self, text: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>, out: &mut Vec<Candidate>) {
+        hits.clear();
+        self.prefilter.scan(text, scratch, hits);
+        self.resolve(hits, 0, out);
+    }
+
+    /// The entries behind `hits`, whose positions count from `base`.
+    pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
+        out.clear();
+        for hit in hits {
+            let literal = usize::from(hit.literal);
+            let len = self.rules.literals[literal].bytes.len() as u16;
+            out.extend(self.rules.targets[literal].iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
+        }
+        out.sort_unstable();
+    }
+}
+
+fn any_of<'a>(patterns: impl Iterator<Item = &'a Pattern>) -> Pattern {
+    let sources: Vec<String> = patterns.map(Pattern::inline).collect();
+    if sources.is_empty() {
+        return Pattern::new(r"[^\s\S]", false);
+    }
+    Pattern::new(sources.join("|"), false)
+}

@@ -1,0 +1,137 @@
+//! What the core says: the event and the closed sets of words in it.
+//! The core fills these types; `sinks::record` turns them into bytes. Nothing here knows JSON.
+
+pub use crate::words::{Category, Cause, Io, Level, Remedy, RetryClass, Severity};
+
+/// Microseconds since 1970-01-01T00:00:00Z. Time enters the core only as a value of this type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(pub i64);
+
+/// Whether and why a retry can help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// The class.
+    pub class: RetryClass,
+    /// The row of the retry table that decided, such as `network_timeout`.
+    pub reason: String,
+    /// Who can mend it.
+    pub remedy: Remedy,
+    /// When the text says that the limit is lifted, as it says it.
+    pub reset_at: Option<String>,
+}
+
+/// One frame of a stack, crash first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    /// Function or method; empty when the frame names none.
+    pub function: String,
+    /// File as printed; empty when the frame names none.
+    pub file: String,
+    /// 1-based line, 0 when unknown.
+    pub line: u32,
+    /// 1-based column, 0 when unknown.
+    pub column: u32,
+    /// The frame belongs to the program rather than to a library or the runtime.
+    pub in_app: bool,
+}
+
+/// One exception of a chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Exception type, as printed.
+    pub kind: String,
+    /// Message, as printed; may be empty.
+    pub message: String,
+}
+
+/// What a trace says about the exception that it prints.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exception {
+    /// Type of the exception that reached the top.
+    pub kind: String,
+    /// Its message.
+    pub message: String,
+    /// The whole chain, outermost first; empty when there is only one.
+    pub chain: Vec<Link>,
+    /// Frames, crash first, at most `max_stack_depth`.
+    pub frames: Vec<Frame>,
+}
+
+/// Where an editor should jump to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Location {
+    /// File as printed.
+    pub file: String,
+    /// 1-based line, 0 when unknown.
+    pub line: u32,
+    /// 1-based column, 0 when unknown.
+    pub column: u32,
+}
+
+/// Where in a structured record the text stood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordPlace {
+    /// JSON pointer (RFC 6901) of the string.
+    pub pointer: String,
+    /// 1-based line within that string.
+    pub line: u32,
+}
+
+/// One error. Offsets and line numbers count in the stream that it was found in.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// 32 hex digits, the same after any restart.
+    pub id: String,
+    /// The time that the line states, if it is credible, else `observed_at`.
+    pub timestamp: Timestamp,
+    /// When the first line was read.
+    pub observed_at: Timestamp,
+    /// The interleaved writer within the stream.
+    pub key: Option<String>,
+    /// Which output the line says it came from.
+    pub io: Option<Io>,
+    /// 1-based first line.
+    pub line_num: u64,
+    /// 1-based last line.
+    pub line_end: u64,
+    /// Place within a structured record.
+    pub record: Option<RecordPlace>,
+    /// Byte offset of the first line in the stream.
+    pub offset: u64,
+    /// Index of the first line among the decoded inner lines of a record.
+    pub inner: u32,
+    /// The line that names the error.
+    pub text: String,
+    /// Category.
+    pub category: Category,
+    /// Severity.
+    pub severity: Severity,
+    /// Cause.
+    pub cause: Cause,
+    /// 32 hex digits.
+    pub signature: String,
+    /// 32 hex digits, over type and message only.
+    pub signature_loose: String,
+    /// Id of the rule that confirmed it.
+    pub rule: String,
+    /// Language or tool.
+    pub language: Option<String>,
+    /// Exception, when there is one.
+    pub exception: Option<Exception>,
+    /// Location, when there is one.
+    pub location: Option<Location>,
+    /// Numbered lines around the error.
+    pub context: Vec<String>,
+    /// Every line of the error.
+    pub multiline: Vec<String>,
+    /// Retry advice.
+    pub retry: Retry,
+    /// A pause, not the text, ended the error.
+    pub closed_idle: bool,
+    /// What usually fixes it.
+    pub hint: Option<String>,
+    /// Lines or bytes were cut.
+    pub truncated: bool,
+    /// Secrets replaced.
+    pub redactions: u32,
+}

@@ -1,0 +1,235 @@
+//! Bytes into whole lines, in one buffer without copying: the lines before (the look-back), the
+//! bytes under way, and room for more. A line beyond the limit keeps its head and its tail, whatever
+//! the chunks were. UTF-16 with a byte order mark becomes UTF-8 here.
+
+use super::lookback;
+
+/// Room that a read gets, in bytes.
+const BLOCK: usize = 128 << 10;
+/// What stands for the middle of a line that was cut.
+const CUT: &[u8] = b" [\xe2\x80\xa6] ";
+
+/// A run of whole lines in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framed {
+    /// First byte.
+    pub from: usize,
+    /// Behind the last newline, or behind the last byte of an unfinished line.
+    pub to: usize,
+    /// It is one line, which was cut.
+    pub truncated: bool,
+}
+
+/// The buffer of one stream.
+pub struct Buffer {
+    /// Look-back, unprocessed bytes, room.
+    pub bytes: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Where to look for the next newline.
+    searched: usize,
+    /// Offset in the stream of byte 0.
+    base: u64,
+    /// Bytes that were taken out of the middle of the line at `start`.
+    cut: u64,
+    max_line_bytes: usize,
+    wide: Option<Wide>,
+    raw: Vec<u8>,
+    at_start: bool,
+}
+
+/// A UTF-16 stream: byte order, the odd half of a unit, and how far offsets are counted.
+struct Wide {
+    big_endian: bool,
+    rest: Vec<u8>,
+    counted: u64,
+    counted_at: u64,
+}
+
+impl Buffer {
+    /// An empty buffer.
+    #[must_use]
+    pub fn new(max_line_bytes: usize) -> Self {
+        Self {
+            bytes: vec![0; 2 * BLOCK],
+            start: 0,
+            end: 0,
+            searched: 0,
+            base: 0,
+            cut: 0,
+            max_line_bytes: max_line_bytes.max(1024),
+            wide: None,
+            raw: Vec::new(),
+            at_start: true,
+        }
+    }
+
+    /// Room for the next bytes.
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.wide.is_some() {
+            self.raw.resize(BLOCK / 2, 0);
+            return &mut self.raw;
+        }
+        self.make_room(BLOCK / 2);
+        let end = self.end;
+        let limit = (end + BLOCK).min(self.bytes.len());
+        &mut self.bytes[end..limit]
+    }
+
+    fn make_room(&mut self, wanted: usize) {
+        if self.bytes.len() - self.end >= wanted {
+            return;
+        }
+        let keep = self.start.saturating_sub(lookback::MAX_BYTES);
+        self.bytes.copy_within(keep..self.end, 0);
+        self.base += keep as u64;
+        self.start -= keep;
+        self.end -= keep;
+        self.searched -= keep;
+        if self.bytes.len() - self.end < wanted {
+            self.bytes.resize((self.end + wanted).max(self.bytes.len() * 2).min(self.end + wanted + BLOCK * 8), 0);
+        }
+    }
+
+    /// `count` bytes were written into the room.
+    pub fn filled(&mut self, count: usize) {
+        if self.wide.is_some() {
+            let raw = std::mem::take(&mut self.raw);
+            self.transcode(&raw[..count]);
+            self.raw = raw;
+            return;
+        }
+        self.end += count;
+        if self.at_start && self.end >= 2 {
+            self.at_start = false;
+            self.detect_wide();
+        }
+    }
+
+    fn detect_wide(&mut self) {
+        let big_endian = match self.bytes[..2] {
+            [0xff, 0xfe] => false,
+            [0xfe, 0xff] => true,
+            _ => return,
+        };
+        self.wide = Some(Wide { big_endian, rest: Vec::new(), counted: 2, counted_at: 0 });
+        let raw = self.bytes[2..self.end].to_vec();
+        self.end = 0;
+        self.transcode(&raw);
+    }
+
+    fn transcode(&mut self, raw: &[u8]) {
+        let Some(wide) = &mut self.wide else { return };
+        let mut bytes = std::mem::take(&mut wide.rest);
+        bytes.extend_from_slice(raw);
+        let mut units: Vec<u16> = bytes
+            .chunks_exact(2)
+            .map(|pair| if wide.big_endian { u16::from_be_bytes([pair[0], pair[1]]) } else { u16::from_le_bytes([pair[0], pair[1]]) })
+            .collect();
+        let mut used = units.len() * 2;
+        // A high surrogate waits for its other half.
+        if units.last().is_some_and(|unit| (0xd800..0xdc00).contains(unit)) {
+            units.pop();
+            used -= 2;
+        }
+        wide.rest = bytes.split_off(used);
+        let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        self.make_room(text.len());
+        self.bytes[self.end..self.end + text.len()].copy_from_slice(text.as_bytes());
+        self.end += text.len();
+    }
+
+    /// The next run of whole lines, or one line that is too long.
+    pub fn next_lines(&mut self) -> Option<Framed> {
+        let last = memchr::memrchr(b'\n', &self.bytes[self.searched..self.end]).map(|at| self.searched + at);
+        let Some(last) = last else {
+            self.searched = self.end;
+            self.shorten();
+            return None;
+        };
+        let first = memchr::memchr(b'\n', &self.bytes[self.start..=last]).map_or(last, |at| self.start + at);
+        if (first - self.start) as u64 + self.cut > self.max_line_bytes as u64 {
+            let to = self.cut_line(first) + 1;
+            self.searched = to;
+            return Some(Framed { from: self.start, to, truncated: true });
+        }
+        let to = self.before_long_line(first + 1, last + 1);
+        Some(Framed { from: self.start, to, truncated: false })
+    }
+
+    /// The end of the lines up to `last` that are not too long.
+    fn before_long_line(&self, mut from: usize, last: usize) -> usize {
+        if last - from <= self.max_line_bytes {
+            return last;
+        }
+        while from < last {
+            let end = memchr::memchr(b'\n', &self.bytes[from..last]).map_or(last, |at| from + at);
+            if end - from > self.max_line_bytes {
+                return from;
+            }
+            from = end + 1;
+        }
+        last
+    }
+
+    /// The unfinished last line.
+    pub fn last_line(&mut self) -> Option<Framed> {
+        if self.start == self.end {
+            return None;
+        }
+        let truncated = (self.end - self.start) as u64 + self.cut > self.max_line_bytes as u64;
+        let to = if truncated { self.cut_line(self.end) } else { self.end };
+        Some(Framed { from: self.start, to, truncated })
+    }
+
+    /// Keeps an endless line from filling the memory.
+    fn shorten(&mut self) {
+        if self.end - self.start > self.max_line_bytes + 2 * BLOCK {
+            let (head, tail) = self.halves();
+            let drop = self.end - self.start - head - tail;
+            self.bytes.copy_within(self.end - tail..self.end, self.start + head);
+            self.end -= drop;
+            self.cut += drop as u64;
+            self.searched = self.end;
+        }
+    }
+
+    fn halves(&self) -> (usize, usize) {
+        let head = self.max_line_bytes / 2;
+        (head, self.max_line_bytes - head)
+    }
+
+    /// Replaces the middle of the line that ends at `end`; returns its new end.
+    fn cut_line(&mut self, end: usize) -> usize {
+        let (head, tail) = self.halves();
+        let middle = self.start + head..end - tail;
+        let keep = CUT.len().min(middle.len());
+        let drop = middle.len() - keep;
+        self.bytes[middle.start..middle.start + keep].copy_from_slice(&CUT[..keep]);
+        self.bytes.copy_within(middle.end..self.end, middle.start + keep);
+        self.end -= drop;
+        self.cut += drop as u64;
+        end - drop
+    }
+
+    /// `framed` was processed.
+    pub fn done(&mut self, framed: &Framed) {
+        self.start = framed.to.min(self.end);
+        self.searched = self.start;
+        self.base += self.cut;
+        self.cut = 0;
+    }
+
+    /// Offset in the stream of the line that begins at `from` within `framed`.
+    pub fn offset_of(&mut self, bytes: &[u8], framed: &Framed, from: usize) -> u64 {
+        debug_assert!(from >= framed.from);
+        let narrow = self.base + from as u64;
+        let Some(wide) = &mut self.wide else { return narrow };
+        // Two bytes a unit; counted on from the last place that was asked for.
+        let known = wide.counted_at.saturating_sub(self.base) as usize;
+        let text = String::from_utf8_lossy(&bytes[known.min(from)..from]);
+        wide.counted += text.chars().map(|c| c.len_utf16() as u64 * 2).sum::<u64>();
+        wide.counted_at = narrow;
+        wide.counted
+    }
+}

@@ -1,0 +1,89 @@
+//! One line as the core sees it: where it stands in the stream, and its visible text.
+
+use std::cell::Cell;
+
+use super::decode::{self, Prefix};
+use super::event::{Io, Timestamp};
+
+/// Where a line came from, apart from its bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// 1-based number of the line in its stream, counting `\n`.
+    pub num: u64,
+    /// Offset of its first byte in the stream.
+    pub offset: u64,
+    /// Index among the decoded inner lines of a record; 0 in plain text.
+    pub inner: u32,
+    /// Output that an envelope (CRI, docker) names.
+    pub io: Option<Io>,
+    /// Writer that an envelope names.
+    pub key: Option<String>,
+    /// Time that an envelope states.
+    pub time: Option<Timestamp>,
+    /// The line was cut to the limit.
+    pub truncated: bool,
+}
+
+/// A line: its place and its visible text (envelope, escapes and overwritten parts removed).
+pub struct Line<'a> {
+    /// Where it stands.
+    pub place: Place,
+    /// Visible text.
+    pub text: &'a [u8],
+    /// A trace must not open on this line: one did, and came to nothing.
+    pub settled: bool,
+    now: Timestamp,
+    prefix: Cell<Option<Prefix>>,
+}
+
+impl<'a> Line<'a> {
+    /// A line whose prefix is not decoded yet.
+    #[must_use]
+    pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
+        Self { place, text, settled: false, now, prefix: Cell::new(None) }
+    }
+
+    /// Time of reading.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Time stamp, level, writer; decoded once, when first asked.
+    #[must_use]
+    pub fn prefix(&self) -> Prefix {
+        if let Some(known) = self.prefix.get() {
+            return known;
+        }
+        let prefix = decode::prefix(self.text, self.now);
+        self.prefix.set(Some(prefix));
+        prefix
+    }
+
+    /// Text after time stamp and writer; the level word still stands when it is part of the message.
+    #[must_use]
+    pub fn body(&self) -> &'a [u8] {
+        &self.text[self.prefix().body.min(self.text.len())..]
+    }
+
+    /// Text after the level tag, too.
+    #[must_use]
+    pub fn message(&self) -> &'a [u8] {
+        &self.text[self.prefix().message.min(self.text.len())..]
+    }
+
+    /// The writer within the stream: an envelope's key, or one that stands before the text.
+    #[must_use]
+    pub fn key(&self) -> Option<&[u8]> {
+        if let Some(key) = &self.place.key {
+            return Some(key.as_bytes());
+        }
+        self.prefix().key.map(|(from, to)| &self.text[from..to])
+    }
+
+    /// Nothing but white space.
+    #[must_use]
+    pub fn is_blank(&self) -> bool {
+        self.text.iter().all(u8::is_ascii_whitespace)
+    }
+}

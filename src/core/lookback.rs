@@ -1,0 +1,103 @@
+//! The lines before the current one, read backwards from the buffer that holds them: for context and
+//! for traces whose head comes before the line that names them. Bounded in lines and bytes.
+
+use super::line::{Line, Place};
+use super::trace::{Taken, View};
+use super::visible::visible;
+use crate::rules::{Entry, Kind};
+
+/// How far it looks.
+pub const MAX_LINES: usize = 32;
+/// How far it looks, in bytes.
+pub const MAX_BYTES: usize = 16 << 10;
+
+/// Bytes that end where the current line begins.
+#[derive(Clone, Copy, Default)]
+pub struct LookBack<'a> {
+    bytes: &'a [u8],
+    num: u64,
+    offset: u64,
+}
+
+impl<'a> LookBack<'a> {
+    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream.
+    #[must_use]
+    pub fn new(bytes: &'a [u8], num: u64, offset: u64) -> Self {
+        let from = bytes.len().saturating_sub(MAX_BYTES);
+        Self { bytes: &bytes[from..], num, offset }
+    }
+
+    /// Lines before the current one, nearest first: number, offset, bytes. The oldest may be cut.
+    fn lines(self) -> impl Iterator<Item = (u64, u64, &'a [u8])> {
+        let mut rest = self.bytes;
+        let (mut num, mut end) = (self.num, self.offset);
+        std::iter::from_fn(move || {
+            let line = rest.strip_suffix(b"\n")?;
+            let from = memchr::memrchr(b'\n', line).map_or(0, |at| at + 1);
+            end -= (rest.len() - from) as u64;
+            num = num.checked_sub(1)?;
+            let text = &line[from..];
+            rest = &rest[..from];
+            Some((num, end, text.strip_suffix(b"\r").unwrap_or(text)))
+        })
+        .take(MAX_LINES)
+    }
+
+    /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
+    #[must_use]
+    pub fn context(self, count: usize, first: u64, line: &Line) -> Vec<(u64, String)> {
+        let mut found: Vec<(u64, String)> = Vec::new();
+        if count == 0 {
+            return found;
+        }
+        let key = line.key();
+        for (num, _, raw) in self.lines().skip_while(|(num, ..)| *num >= first) {
+            let text = visible(raw, None);
+            let same_writer = key.is_none() || Line::new(Place::default(), &text, line.now()).key() == key || line.place.key.is_some();
+            if same_writer {
+                found.push((num, String::from_utf8_lossy(&text).into_owned()));
+                if found.len() == count {
+                    break;
+                }
+            }
+        }
+        found.reverse();
+        found
+    }
+
+    /// The look-back lines with which the trace `entry` begins before `line`, oldest first: empty
+    /// unless all that it requires stand there, and none of them belongs to an earlier event.
+    #[must_use]
+    pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, claimed_to: u64) -> Vec<Taken> {
+        let Kind::Trace(machine) = &entries[usize::from(entry)].kind else { return Vec::new() };
+        if machine.before.is_empty() {
+            return Vec::new();
+        }
+        let mut lines = self.lines().take_while(|(num, ..)| *num > claimed_to).peekable();
+        let mut lead = Vec::new();
+        for before in &machine.before {
+            let mut count = 0;
+            while count < before.max {
+                let Some((num, offset, raw)) = lines.peek().copied() else { break };
+                let Some(taken) = look(raw, num, offset, line, |part| before.regex.is_match(part)) else { break };
+                lead.push(taken);
+                lines.next();
+                count += 1;
+            }
+            if count == 0 && !before.optional {
+                return Vec::new();
+            }
+        }
+        lead.reverse();
+        lead
+    }
+}
+
+fn look(raw: &[u8], num: u64, offset: u64, head: &Line, wanted: impl Fn(&[u8]) -> bool) -> Option<Taken> {
+    let text = visible(raw, None);
+    let place = Place { num, offset, inner: 0, truncated: false, ..head.place.clone() };
+    let line = Line::new(place, &text, head.now());
+    let view = if head.prefix().shaped { View::Body } else { View::Text };
+    let part = view.of(&line);
+    wanted(part).then(|| Taken::new(&line, part))
+}

@@ -1,0 +1,327 @@
+//! The core's front door: bytes of one stream in, events out. Frames whole lines, skips what has no
+//! hit, and shows the rest to the assembler. The only module that names every stage. It reads no
+//! file and no clock: bytes and `now` are arguments.
+
+use std::sync::Arc;
+
+use super::assemble::{Assembler, Context};
+use super::decode::{self, Json};
+use super::engine::{Candidate, Engine};
+use super::event::{Event, Io, Timestamp};
+use super::extract::{self, Origin};
+use super::frame::{Buffer, Framed};
+use super::line::{Line, Place};
+use super::lookback::LookBack;
+use super::prefilter::{Hit, Scratch};
+use super::visible::visible;
+
+/// A line that needs a look because of what its escapes hide.
+const DRESSED: u16 = u16::MAX;
+/// Most bytes of a record that a container runtime has split.
+const MAX_PIECES_BYTES: usize = 1 << 20;
+
+/// What a stream has seen so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines, the last one without a newline included.
+    pub lines: u64,
+    /// Lines that were looked at.
+    pub candidates: u64,
+    /// Events.
+    pub events: u64,
+    /// Lines that were longer than the limit.
+    pub truncated: u64,
+}
+
+/// One stream of bytes, read from its beginning or from a known place.
+pub struct Stream {
+    engine: Arc<Engine>,
+    origin: Origin,
+    buffer: Buffer,
+    assembler: Assembler,
+    pieces: Vec<Pieces>,
+    counts: Counts,
+    work: Work,
+}
+
+#[derive(Default)]
+struct Work {
+    scratch: Scratch,
+    hits: Vec<Hit>,
+    candidates: Vec<Candidate>,
+    line_scratch: Scratch,
+    line_hits: Vec<Hit>,
+}
+
+/// The first pieces of a split record.
+struct Pieces {
+    place: Place,
+    text: Vec<u8>,
+}
+
+impl Stream {
+    /// A stream that begins at offset 0, line 1.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
+        let buffer = Buffer::new(engine.limits.max_line_bytes);
+        Self { engine, origin, buffer, assembler: Assembler::default(), pieces: Vec::new(), counts: Counts::default(), work: Work::default() }
+    }
+
+    /// Where the next bytes go; at least 64 KiB.
+    pub fn space(&mut self) -> &mut [u8] {
+        self.buffer.space()
+    }
+
+    /// `count` bytes were written into [`space`](Self::space) at `now`.
+    pub fn advance(&mut self, count: usize, now: Timestamp, out: &mut Vec<Event>) {
+        self.counts.bytes += count as u64;
+        self.buffer.filled(count);
+        while let Some(framed) = self.buffer.next_lines() {
+            self.lines(&framed, now, out);
+            self.buffer.done(&framed);
+        }
+    }
+
+    /// Copies `bytes` in; for callers that hold them already.
+    pub fn push(&mut self, mut bytes: &[u8], now: Timestamp, out: &mut Vec<Event>) {
+        while !bytes.is_empty() {
+            let space = self.space();
+            let count = bytes.len().min(space.len());
+            space[..count].copy_from_slice(&bytes[..count]);
+            self.advance(count, now, out);
+            bytes = &bytes[count..];
+        }
+    }
+
+    /// The stream has ended.
+    pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        if let Some(framed) = self.buffer.last_line() {
+            self.lines(&framed, now, out);
+            self.buffer.done(&framed);
+        }
+        let events = out.len();
+        for piece in std::mem::take(&mut self.pieces) {
+            self.whole_piece(piece, now, out);
+        }
+        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        self.assembler.finish(&cx, now, out);
+        self.counts.events += (out.len() - events) as u64;
+    }
+
+    /// When something open wants to be published.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.assembler.deadline(&self.engine)
+    }
+
+    /// Publishes what has been quiet for too long.
+    pub fn tick(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        let events = out.len();
+        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        self.assembler.tick(&cx, now, out);
+        self.counts.events += (out.len() - events) as u64;
+    }
+
+    /// What was seen so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn needs_every_line(&self) -> bool {
+        self.assembler.is_open() || !self.pieces.is_empty() || !self.engine.limits.two_stage
+    }
+
+    /// Whole lines: stage one over all of them, then each line that needs a look.
+    fn lines(&mut self, framed: &Framed, now: Timestamp, out: &mut Vec<Event>) {
+        let bytes = std::mem::take(&mut self.buffer.bytes);
+        let block = &bytes[framed.from..framed.to];
+        let mut hits = std::mem::take(&mut self.work.hits);
+        hits.clear();
+        self.engine.prefilter.scan(block, &mut self.work.scratch, &mut hits);
+        self.mark_dressed(block, &mut hits);
+        let mut at = 0;
+        let mut next = 0;
+        let mut num = self.counts.lines + 1;
+        while at < block.len() {
+            if !self.needs_every_line() {
+                let Some(hit) = hits.get(next) else { break };
+                let line_start = memchr::memrchr(b'\n', &block[at..hit.pos as usize]).map_or(at, |newline| at + newline + 1);
+                num += newlines(&block[at..line_start]);
+                at = line_start;
+            }
+            let end = memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |length| at + length);
+            let first = next;
+            while hits.get(next).is_some_and(|hit| (hit.pos as usize) < end) {
+                next += 1;
+            }
+            let raw = Raw { bytes: &bytes, from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
+            let events = out.len();
+            self.line(&raw, framed, &hits[first..next], now, out);
+            self.add_context(&raw, &mut out[events..]);
+            self.counts.events += (out.len() - events) as u64;
+            self.counts.candidates += 1;
+            at = end + 1;
+            num += 1;
+        }
+        self.counts.lines = if at >= block.len() { num - 1 } else { num - 1 + newlines(&block[at..]) + u64::from(!block.ends_with(b"\n")) };
+        self.counts.truncated += u64::from(framed.truncated);
+        self.work.hits = hits;
+        self.buffer.bytes = bytes;
+    }
+
+    /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
+    fn mark_dressed(&mut self, block: &[u8], hits: &mut Vec<Hit>) {
+        let known = hits.len();
+        let mut at = 0;
+        while let Some(escape) = memchr::memchr(0x1b, &block[at..]) {
+            let escape = at + escape;
+            let from = memchr::memrchr(b'\n', &block[..escape]).map_or(0, |newline| newline + 1);
+            let to = memchr::memchr(b'\n', &block[escape..]).map_or(block.len(), |length| escape + length);
+            let mut clean = Vec::new();
+            decode::strip(&block[from..to], &mut clean);
+            self.work.line_hits.clear();
+            self.engine.prefilter.scan(&clean, &mut self.work.line_scratch, &mut self.work.line_hits);
+            if !self.work.line_hits.is_empty() {
+                hits.push(Hit { pos: escape as u32, literal: DRESSED });
+            }
+            at = (to + 1).min(block.len());
+        }
+        if hits.len() > known {
+            hits.sort_unstable();
+        }
+    }
+
+    fn line(&mut self, raw: &Raw, framed: &Framed, hits: &[Hit], now: Timestamp, out: &mut Vec<Event>) {
+        let offset = self.buffer.offset_of(raw.bytes, framed, raw.from);
+        let mut place = Place { num: raw.num, offset, truncated: raw.truncated, ..Place::default() };
+        let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset);
+        if let Some((text, partial)) = unwrap(raw.line(), now, &mut place) {
+            self.unwrapped(&text, partial, place, back, now, out);
+            return;
+        }
+        let text = visible(raw.line(), hits.iter().find(|hit| hit.literal != DRESSED).map(|hit| hit.pos as usize + framed.from - raw.from));
+        let mut candidates = std::mem::take(&mut self.work.candidates);
+        let in_place = std::ptr::eq(text.as_ptr(), raw.line().as_ptr()) && !hits.iter().any(|hit| hit.literal == DRESSED);
+        if in_place {
+            self.engine.resolve(hits, (raw.from - framed.from) as u32, &mut candidates);
+        } else {
+            self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
+        }
+        let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
+        self.assembler.line(&cx, &Line::new(place, &text, now), &candidates, out);
+        self.work.candidates = candidates;
+    }
+
+    /// The content of an envelope: joined with its earlier pieces, or kept until the last one comes.
+    fn unwrapped(&mut self, text: &[u8], partial: bool, place: Place, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
+        let at = self.pieces.iter().position(|piece| piece.place.io == place.io && piece.place.key == place.key);
+        let mut piece = match at {
+            Some(at) => self.pieces.swap_remove(at),
+            None => Pieces { place, text: Vec::new() },
+        };
+        let room = MAX_PIECES_BYTES.saturating_sub(piece.text.len());
+        piece.place.truncated |= text.len() > room;
+        piece.text.extend_from_slice(&text[..text.len().min(room)]);
+        if partial && self.pieces.len() < 8 {
+            self.pieces.push(piece);
+            return;
+        }
+        self.envelope_line(&piece, back, now, out);
+    }
+
+    fn whole_piece(&mut self, piece: Pieces, now: Timestamp, out: &mut Vec<Event>) {
+        self.envelope_line(&piece, LookBack::default(), now, out);
+    }
+
+    fn envelope_line(&mut self, piece: &Pieces, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
+        let text = visible(&piece.text, None);
+        let mut candidates = std::mem::take(&mut self.work.candidates);
+        self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
+        let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
+        self.assembler.line(&cx, &Line::new(piece.place.clone(), &text, now), &candidates, out);
+        self.work.candidates = candidates;
+    }
+
+    /// The lines after an event that have arrived already.
+    fn add_context(&self, raw: &Raw, events: &mut [Event]) {
+        let wanted = self.engine.limits.context_a_side();
+        for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
+            let mut lines = raw.after(event.line_end);
+            for (num, text) in lines.by_ref().take(wanted) {
+                event.context.push(extract::numbered(&self.engine, num, &String::from_utf8_lossy(&visible(text, None))));
+            }
+        }
+    }
+}
+
+/// A raw line within the buffer that holds it.
+struct Raw<'a> {
+    bytes: &'a [u8],
+    from: usize,
+    to: usize,
+    num: u64,
+    truncated: bool,
+}
+
+impl<'a> Raw<'a> {
+    fn line(&self) -> &'a [u8] {
+        &self.bytes[self.from..self.to]
+    }
+
+    /// Whole lines in the buffer after line `num`, which is this line or one before it.
+    fn after(&self, num: u64) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
+        let mut from = self.from;
+        let mut current = self.num;
+        while current > num + 1 && from > 0 {
+            from = memchr::memrchr(b'\n', &self.bytes[..from - 1]).map_or(0, |newline| newline + 1);
+            current -= 1;
+        }
+        if current <= num {
+            from = self.to + 1;
+            current += 1;
+        }
+        let bytes = self.bytes;
+        std::iter::from_fn(move || {
+            let rest = bytes.get(from..)?;
+            let length = memchr::memchr(b'\n', rest)?;
+            let line = (current, &rest[..length]);
+            from += length + 1;
+            current += 1;
+            Some(line)
+        })
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+/// The content of a container runtime's or test runner's envelope, and whether more of it follows.
+fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, bool)> {
+    if raw.first().is_some_and(u8::is_ascii_digit)
+        && let Some(cri) = decode::cri(raw, now)
+    {
+        place.io = Some(cri.io);
+        place.time = Some(cri.time);
+        return Some((raw[cri.text..].to_vec(), cri.partial));
+    }
+    let opens = [&b"{\"log\":"[..], b"{\"Time\":", b"{\"Action\":", b"{\"ImportPath\":"];
+    if !opens.iter().any(|open| raw.starts_with(open)) {
+        return None;
+    }
+    let Json::Envelope(envelope) = decode::json(raw, now)? else { return None };
+    place.io = envelope.io;
+    place.time = envelope.time;
+    place.key = envelope.key;
+    let text = envelope.text.strip_suffix(b"\n").unwrap_or(&envelope.text).to_vec();
+    Some((text, envelope.partial))
+}
+
+/// Streams that a supervised command writes.
+#[must_use]
+pub fn io_word(io: Io) -> &'static str {
+    io.as_str()
+}

@@ -1,0 +1,166 @@
+//! Structured lines: JSON and logfmt. A level field decides alone; without one, every string of the
+//! record is read as lines of its own. Its inner lines go through the same machines as a stream's.
+
+use super::assemble::{Assembler, Context};
+use super::decode::{self, Json, Record, Text};
+use super::engine::Candidate;
+use super::event::{Event, RecordPlace};
+use super::extract::{self, Plain};
+use super::line::{Line, Place};
+use super::lookback::LookBack;
+use crate::rules::{FactKind, Kind};
+use crate::words::Level;
+
+/// Records inside strings of records inside strings: no deeper than this.
+const MAX_DEPTH: u8 = 3;
+/// Most events of one record.
+const MAX_EVENTS: usize = 4;
+/// Most inner lines of one record.
+const MAX_INNER_LINES: usize = 2000;
+
+/// A structured line.
+pub enum Structured {
+    /// A JSON object.
+    Json(Box<Record>),
+    /// `key=value` pairs with a level: the level and the range of the message.
+    Logfmt(Level, Option<(usize, usize)>),
+}
+
+/// Whether the line is structured. Only asked of candidate lines.
+#[must_use]
+pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
+    if candidates.is_empty() {
+        return None;
+    }
+    let body = line.body().trim_ascii();
+    if body.first() == Some(&b'{') {
+        return match decode::json(body, line.now())? {
+            Json::Record(record) => Some(Structured::Json(record)),
+            Json::Envelope(_) => None,
+        };
+    }
+    if memchr::memchr(b'=', body).is_none() || ![&b"level="[..], b"lvl=", b"severity="].iter().any(|key| memchr::memmem::find(body, key).is_some()) {
+        return None;
+    }
+    let pairs = decode::logfmt(line.text, line.now())?;
+    Some(Structured::Logfmt(pairs.level?, pairs.message.or(pairs.error)))
+}
+
+/// The events of a structured line.
+pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Structured, candidates: &[Candidate], out: &mut Vec<Event>) {
+    match structured {
+        Structured::Logfmt(level, message) if level >= Level::Error => {
+            let (from, to) = message.unwrap_or((0, line.text.len()));
+            let text = String::from_utf8_lossy(&line.text[from..to]).into_owned();
+            let plain = Plain { entry: fact(cx, candidates, FactKind::Level), lines: vec![text], place: &line.place, time: line.place.time, now: line.now() };
+            let mut event = extract::plain(cx.engine, cx.origin, &plain);
+            event.multiline = vec![String::from_utf8_lossy(line.text).into_owned()];
+            push(outer, cx, line, event, out);
+        }
+        Structured::Logfmt(..) => {}
+        Structured::Json(record) => json_events(outer, cx, line, &record, candidates, out),
+    }
+}
+
+fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, candidates: &[Candidate], out: &mut Vec<Event>) {
+    let flagged = candidates.iter().any(|c| matches!(cx.engine.rules.entries[usize::from(c.entry)].kind, Kind::Fact(FactKind::Flag)));
+    match record.level {
+        Some(level) if level >= Level::Error => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Level), out),
+        Some(_) => {}
+        None if flagged => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Flag), out),
+        None => unleveled(outer, cx, line, record, out),
+    }
+}
+
+/// The entry of a fact: the one that a literal led to, or the first of its kind.
+fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
+    let is = |entry: u16| matches!(&cx.engine.rules.entries[usize::from(entry)].kind, Kind::Fact(kind) if *kind == wanted);
+    let all = 0..cx.engine.rules.entries.len() as u16;
+    candidates.iter().map(|c| c.entry).find(|&entry| is(entry)).or_else(|| all.into_iter().find(|&entry| is(entry))).unwrap_or_default()
+}
+
+/// A record that says itself that it is an error: one event, whose details come from its stack.
+fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, entry: u16, out: &mut Vec<Event>) {
+    let said = record.message.as_ref().or(record.stack.as_ref()).or(record.strings.first());
+    let mut lines: Vec<String> = said.map(|said| split(&said.text)).unwrap_or_default();
+    if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
+        lines.extend(split(&stack.text));
+    }
+    let mut inner = Vec::new();
+    if let Some(text) = record.stack.as_ref().or(said) {
+        nested(cx, line, text, 0, &mut inner);
+    }
+    let mut event = match inner.into_iter().next() {
+        Some(event) => event,
+        None => extract::plain(cx.engine, cx.origin, &Plain { entry, lines: headed(record, &lines), place: &line.place, time: record.time, now: line.now() }),
+    };
+    extract::restart(cx.origin, &mut event, &line.place, record.time);
+    event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
+    if !lines.is_empty() {
+        event.multiline = extract::clean(cx.engine, lines, &mut event.redactions);
+    }
+    push(outer, cx, line, event, out);
+}
+
+/// The message with the type that a field of the record names.
+fn headed(record: &Record, lines: &[String]) -> Vec<String> {
+    let mut lines = lines.to_vec();
+    if let (Some(kind), Some(first)) = (&record.kind, lines.first_mut())
+        && !first.contains(kind.as_str())
+    {
+        *first = format!("{kind}: {first}");
+    }
+    lines
+}
+
+/// A record without a level: a string counts when a rule hits inside it.
+fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, out: &mut Vec<Event>) {
+    let mut base = 0;
+    let mut found = Vec::new();
+    for text in record.message.iter().chain(&record.stack).chain(&record.strings) {
+        let before = found.len();
+        nested(cx, line, text, base, &mut found);
+        for event in &mut found[before..] {
+            event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner - base + 1 });
+            event.timestamp = extract::credible(record.time, event.observed_at);
+        }
+        base += text.text.lines().count() as u32;
+    }
+    let mut seen: Vec<String> = Vec::new();
+    for event in found {
+        if seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {
+            seen.push(event.signature.clone());
+            push(outer, cx, line, event, out);
+        }
+    }
+}
+
+fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out: &mut Vec<Event>) {
+    event.context = extract::context_lines(cx, line);
+    if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == event.rule) {
+        outer.claim(entry.family);
+    }
+    out.push(event);
+}
+
+/// Reads a string of the record as lines of a stream of its own.
+fn nested(cx: &Context, line: &Line, text: &Text, base: u32, out: &mut Vec<Event>) {
+    if cx.depth >= MAX_DEPTH {
+        return;
+    }
+    let mut inner = Assembler::default();
+    let inner_cx = Context { engine: cx.engine, origin: cx.origin, back: LookBack::default(), depth: cx.depth + 1 };
+    let mut candidates = Vec::new();
+    for (number, text) in text.text.lines().take(MAX_INNER_LINES).enumerate() {
+        let visible = super::visible::visible(text.as_bytes(), None);
+        let work = inner.work();
+        cx.engine.candidates(&visible, &mut work.scratch, &mut work.hits, &mut candidates);
+        let place = Place { inner: base + number as u32, ..line.place.clone() };
+        inner.line(&inner_cx, &Line::new(place, &visible, line.now()), &candidates, out);
+    }
+    inner.finish(&inner_cx, line.now(), out);
+}
+
+fn split(text: &str) -> Vec<String> {
+    text.lines().take(MAX_INNER_LINES).map(str::to_owned).collect()
+}

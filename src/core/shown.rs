@@ -1,0 +1,126 @@
+//! Is this line source code that somebody displays: a listing, a diff, a grep result, a comment?
+//! Tests of bytes only, because every candidate line is asked. A line that it does not recognise is
+//! taken for what it says; it never looks at other lines.
+
+use memchr::memmem;
+
+/// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
+#[must_use]
+pub fn reads_as_code(line: &[u8]) -> bool {
+    if is_listing(line) {
+        return true;
+    }
+    let text = line.trim_ascii();
+    let text = diff_line(text).unwrap_or(text);
+    is_comment(text) || begins_as_code(text) || has_code_inside(text)
+}
+
+/// `   12\tcode`, `12: code`, `12→code`, `>  12 | code`: a numbered listing.
+fn is_listing(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let text = text.strip_prefix(b">").unwrap_or(text).trim_ascii_start();
+    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+    if digits == 0 || digits > 6 {
+        return false;
+    }
+    let rest = &text[digits..];
+    rest.starts_with(b"\t") || rest.starts_with("\u{2192}".as_bytes()) || rest.starts_with(b" | ") || rest.starts_with(b" |\t") || rest.starts_with(b"| ")
+}
+
+/// `+ code`, `- code` of a diff.
+fn diff_line(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-"))?;
+    (!rest.starts_with(b"-") && !rest.starts_with(b"+")).then(|| rest.trim_ascii_start())
+}
+
+fn is_comment(text: &[u8]) -> bool {
+    match text {
+        [b'/', b'/' | b'*', ..] | [b'<', b'!', b'-', b'-', ..] | [b'-', b'-', b' ', ..] => true,
+        [b'*', b' ', b'@', ..] => true,
+        [b'*', b' ', next, ..] => next.is_ascii_lowercase(),
+        // R and knitr print results behind `##` or `#>`; a shell, Python or Ruby comment has one `#`.
+        [b'#', b' ', ..] => true,
+        _ => false,
+    }
+}
+
+const OPENERS: &[&[u8]] = &[
+    b"function ", b"async function ", b"const ", b"let ", b"var ", b"class ", b"interface ", b"export ", b"import ", b"from ", b"def ", b"async def ", b"fn ",
+    b"pub ", b"impl ", b"struct ", b"enum ", b"trait ", b"func ", b"type ", b"package ", b"public ", b"private ", b"protected ", b"static ", b"final ", b"abstract ",
+    b"namespace ", b"using ", b"template", b"return ", b"throw ", b"raise ", b"raise(", b"except ", b"except:", b"rescue ", b"catch (", b"catch(", b"} catch", b"} else", b"} finally",
+    b"if (", b"if err", b"else if", b"elif ", b"while (", b"for (", b"switch (", b"case ", b"try {", b"try:", b"finally", b"do {", b"@", b"#include", b"#define", b"#[", b"assert ", b"assert(",
+    b"assert_", b"expect(", b"it(", b"test(", b"describe(", b"self.", b"this.", b"console.", b"logger.", b"logging.", b"log.", b"LOG.", b"System.out", b"System.err", b"print(", b"println!", b"eprintln!", b"printf(", b"fprintf(",
+    b"puts ", b"echo \"", b"echo '", b"panic!(", b"bail!(", b"anyhow!(", b"stop(", b"warning(", b"die(", b"die \"", b"SELECT ", b"INSERT ", b"elseif", b"if [", b"if ! ", b"|| ", b"&& ",
+];
+
+/// Whether the first word belongs to a programming language and the rest agrees.
+fn begins_as_code(text: &[u8]) -> bool {
+    let Some(opener) = OPENERS.iter().find(|opener| text.starts_with(opener)) else { return false };
+    let calls = opener.ends_with(b"(") || opener.ends_with(b".") || opener.ends_with(b"!(");
+    calls || ends_as_code(text) || has_code_punctuation(text)
+}
+
+/// `{`, `;`, `,`, `):`, `=>` and the like at the end of the line.
+fn ends_as_code(text: &[u8]) -> bool {
+    matches!(text, [.., b'{' | b';' | b'}' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
+}
+
+fn has_code_punctuation(text: &[u8]) -> bool {
+    [&b" = "[..], b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +"].iter().any(|mark| memmem::find(text, mark).is_some())
+}
+
+const INSIDE: &[&[u8]] = &[
+    b"throw new ", b"console.error(", b"console.log(", b"console.warn(", b"logger.error(", b"logging.error(", b"log.error(", b"LOG.error(", b"log.Fatal", b"log.Error", b"fmt.Errorf(", b"errors.New(", b"fmt.Println(", b"System.err.print",
+    b"return Err(", b"Err(anyhow", b".catch(", b"catch (", b"} catch {", b"useCallback(", b"=> {", b".unwrap_err()", b"raise ValueError(", b"raise RuntimeError(", b"raise TypeError(", b"raise Exception(", b"raise NotImplementedError(",
+    b"assertRaises(", b"pytest.raises(", b"toThrow(", b"expect(", b"print(\"", b"print('", b"printf(\"", b"eprintln!(", b"println!(", b"std::cerr", b"std::cout", b"puts \"", b"set -e", b"; then", b"; do ",
+];
+
+/// Whether the line holds a call or a construct that no message would spell.
+fn has_code_inside(text: &[u8]) -> bool {
+    if !ends_as_code(text) && memchr::memchr2(b'(', b';', text).is_none() {
+        return false;
+    }
+    INSIDE.iter().any(|mark| memmem::find(text, mark).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reads_as_code;
+
+    #[test]
+    fn tells_code_from_messages() {
+        let code = [
+            "# error handling is described below",
+            "// error: see above",
+            "/* error codes */",
+            " * @throws Error when it fails",
+            "console.log(\"error\", err);",
+            "print(\"error: bad\")  # shown code",
+            "function handleError(e) {",
+            "if (isError(x)) {",
+            "const hasError = false;",
+            "    12\traise ValidationError(f\"unexpected token {tok!r}\") from exc",
+            "const onError = useCallback((error: Error) => setState({ error }), []);",
+            "+    throw new Error('error: no')",
+            "} catch (Exception e) { LOG.error(\"failed to parse\", e); throw new RuntimeException(e); }",
+        ];
+        for line in code {
+            assert!(reads_as_code(line.as_bytes()), "{line}");
+        }
+        let messages = [
+            "error: something broke",
+            "TypeError: undefined is not a function",
+            "## Error: object 'x' not found",
+            "#> Error in f(): boom",
+            "make: *** [Makefile:12: all] Error 2",
+            "rm: cannot remove '/etc/x': Permission denied",
+            "java.lang.IllegalStateException: (x) is null",
+            "E   assert 1 == 2",
+            "src/main.rs:3:5: error: expected `;`",
+            "Error: connect ECONNREFUSED 127.0.0.1:5432",
+        ];
+        for line in messages {
+            assert!(!reads_as_code(line.as_bytes()), "{line}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The signature of a fault: MD5 over its normalised form, the same on another day, host, path and line.
+//! Last stage of the core; sees the event after redaction. It never looks at time, place, line numbers or context.
+//!
+//! # Recipe, version 1 ([`SIG_VERSION`]; any change of an output raises it)
+//! 1. A text is normalised by one pass of a byte machine (`normalise`), in this order at each token:
+//!    what *is* the fault stays (HTTP status, exit code, errno, signal, compiler code, SQLSTATE); dates and times → `DATE`;
+//!    URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
+//!    e-mail addresses → `USER@HOST`; UUIDs → `UUID`; hex ids → `HEX`, `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; random
+//!    strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`; sizes → `SIZE`; other digits → `N`,
+//!    within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`, `x86_64`). White space becomes one blank,
+//!    control characters are escaped: the result is one line. (Source: CLASSIFICATION §5.)
+//! 2. A function name loses Rust's symbol hash `::h` + 16 hex digits (rust-lang.org, *legacy symbol mangling*), call arguments with
+//!    addresses (Go), and the numbers of generated names (`lambda$f$3`, `Outer$1`, `func2`) become `N`.
+//! 3. A frame is `function NUL file name`; the file name is normalised like any path. Application frames come first, at most 20,
+//!    a frame equal to the one before it counts once, so recursion depth does not matter. Line and column numbers never count.
+//! 4. loose = MD5(`type NUL message`): exception type and normalised message of the outermost exception.
+//! 5. strict = MD5(the same, then `NUL language`, `NUL type NUL message` of the root cause if there is a chain, then
+//!    `NUL frame` for each frame). (MD5: RFC 1321; a label, not a protection.)
+//! 6. A plain line has no type: `kind` is empty and the line is the message.
+
+mod normalise;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use super::event::{Frame, Link};
+use md5::{Digest, Md5};
+use std::fmt::Write;
+
+pub use normalise::{Replacement, normalise, normalise_explained};
+
+/// Version of the recipe.
+pub const SIG_VERSION: u32 = 1;
+/// Frames that count.
+const MAX_FRAMES: usize = 20;
+
+/// Strict and loose signature, 32 hex digits each. `kind` and `message` are those of the outermost exception; `chain` is outermost
+/// first and may be empty; a plain line is given as `message` with an empty `kind`.
+#[must_use]
+pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &[Frame]) -> (String, String) {
+    let mut text = String::with_capacity(256);
+    fault(kind, message, &mut text);
+    let mut hash = Md5::new();
+    hash.update(text.as_bytes());
+    let loose = hash.clone();
+    text.clear();
+    text.push('\0');
+    text.push_str(language.unwrap_or_default());
+    if let Some(root) = chain.last().filter(|_| chain.len() > 1) {
+        text.push('\0');
+        fault(&root.kind, &root.message, &mut text);
+    }
+    frames_into(frames, &mut text);
+    hash.update(text.as_bytes());
+    (hex(&hash.finalize()), hex(&loose.finalize()))
+}
+
+fn fault(kind: &str, message: &str, out: &mut String) {
+    function_into(kind, out);
+    out.push('\0');
+    normalise(message, out);
+}
+
+fn frames_into(frames: &[Frame], out: &mut String) {
+    let ours = frames.iter().filter(|frame| frame.in_app);
+    let theirs = frames.iter().filter(|frame| !frame.in_app);
+    let mut previous: Option<&Frame> = None;
+    for frame in ours.chain(theirs).take(MAX_FRAMES) {
+        if previous.is_none_or(|p| p.function != frame.function || p.file != frame.file) {
+            out.push('\0');
+            function_into(&frame.function, out);
+            out.push('\0');
+            normalise(file_name(&frame.file), out);
+        }
+        previous = Some(frame);
+    }
+}
+
+/// The last part of a path, without a URL's query.
+fn file_name(path: &str) -> &str {
+    let path = path.split(['?', '#']).next().filter(|p| path.contains("://") && !p.is_empty()).unwrap_or(path);
+    path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path)
+}
+
+/// A function or type name without what a compiler or a run gives it.
+fn function_into(name: &str, out: &mut String) {
+    let name = without_arguments(without_hash(name));
+    let bytes = name.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let digits = bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
+        if digits > 0 && is_generated(&name[..at], digits) {
+            out.push('N');
+            at += digits;
+        } else {
+            let rest = if digits > 0 { digits } else { bytes[at..].iter().take_while(|b| !b.is_ascii_digit()).count() };
+            out.push_str(&name[at..at + rest]);
+            at += rest;
+        }
+    }
+}
+
+/// `core::f::h0123456789abcdef` → `core::f`.
+fn without_hash(name: &str) -> &str {
+    let is_hash = |tail: &str| tail.len() == 16 && tail.bytes().all(|b| b.is_ascii_hexdigit());
+    name.rsplit_once("::h").filter(|(_, tail)| is_hash(tail)).map_or(name, |(head, _)| head)
+}
+
+/// `main.f(0xc0000, 0x1)` and `main.f(...)` → `main.f`.
+fn without_arguments(name: &str) -> &str {
+    let Some(open) = name.rfind('(').filter(|&open| open > 0 && name.ends_with(')')) else { return name };
+    let inside = &name[open..];
+    if inside.contains("0x") || inside.contains("...") { &name[..open] } else { name }
+}
+
+/// Whether the digits after `head` number a generated name rather than belong to one.
+fn is_generated(head: &str, digits: usize) -> bool {
+    const HEADS: &[&str] = &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];
+    digits >= 5 || HEADS.iter().any(|h| head.ends_with(h)) || (head.ends_with('.') && head.contains(".func"))
+}
+
+fn hex(digest: &[u8]) -> String {
+    digest.iter().fold(String::with_capacity(32), |mut out, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}

@@ -1,0 +1,670 @@
+//! The normaliser: one pass of a byte machine that keeps what a fault is and replaces what varies (recipe: `super`, step 1).
+//! Tokens are runs of the bytes that names, numbers, paths and hosts are made of; `shape` says what a token looks like.
+//! It never looks back over its output further than one word, and runs in time linear in the text.
+
+use super::shape::{self, Unit};
+
+/// One replacement, for people who ask why two faults are the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// What stood in the text.
+    pub from: String,
+    /// What stands in the normalised form.
+    pub to: String,
+    /// The rule.
+    pub why: &'static str,
+}
+
+/// Appends the normalised form of `text` to `out`: one line without control characters.
+pub fn normalise(text: &str, out: &mut String) {
+    Machine::new(text, out, Silent).run();
+}
+
+/// The normalised form and every replacement that led to it.
+#[must_use]
+pub fn normalise_explained(text: &str) -> (String, Vec<Replacement>) {
+    let (mut out, mut notes) = (String::with_capacity(text.len()), Vec::new());
+    Machine::new(text, &mut out, &mut notes).run();
+    (out, notes)
+}
+
+/// Who is told of replacements.
+trait Listener {
+    fn replaced(&mut self, from: &str, to: &str, why: &'static str);
+}
+
+struct Silent;
+
+impl Listener for Silent {
+    #[inline(always)]
+    fn replaced(&mut self, _: &str, _: &str, _: &'static str) {}
+}
+
+impl Listener for &mut Vec<Replacement> {
+    fn replaced(&mut self, from: &str, to: &str, why: &'static str) {
+        self.push(Replacement { from: from.to_owned(), to: to.to_owned(), why });
+    }
+}
+
+/// A byte of a token.
+const WORD: u8 = 1;
+const DIGIT: u8 = 2;
+const SLASH: u8 = 4;
+const DOT: u8 = 8;
+const AT: u8 = 16;
+/// A blank.
+const SPACE: u8 = 32;
+/// A byte that may begin a control character or a quotation mark.
+const ODD: u8 = 64;
+
+const CLASS: [u8; 256] = classes();
+
+const fn classes() -> [u8; 256] {
+    let mut table = [0u8; 256];
+    let mut b = 0;
+    while b < 256 {
+        table[b] = match b as u8 {
+            b'0'..=b'9' => WORD | DIGIT,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'-' | b'%' | b'+' | b'~' | b'$' => WORD,
+            b'/' | b'\\' => WORD | SLASH,
+            b'.' => WORD | DOT,
+            b'@' => WORD | AT,
+            b' ' | b'\t' => SPACE,
+            0..=0x1F | 0x7F | 0xC2 | 0xE2 => ODD,
+            0x80..=0xFF => WORD,
+            _ => 0,
+        };
+        b += 1;
+    }
+    table
+}
+
+type Span = (usize, usize);
+
+struct Machine<'t, 'o, L> {
+    text: &'t str,
+    bytes: &'t [u8],
+    out: &'o mut String,
+    listener: L,
+    /// Text before this is in `out`, as it was or replaced.
+    done: usize,
+    /// The two words before the current token, as the text has them.
+    words: [Span; 2],
+}
+
+impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
+    fn new(text: &'t str, out: &'o mut String, listener: L) -> Self {
+        let text = text.trim();
+        out.reserve(text.len());
+        Self { text, bytes: text.as_bytes(), out, listener, done: 0, words: [(0, 0); 2] }
+    }
+
+    fn run(mut self) {
+        let mut at = 0;
+        while at < self.bytes.len() {
+            let class = CLASS[self.bytes[at] as usize];
+            at = if class & WORD != 0 {
+                self.token(at)
+            } else if class & SPACE != 0 {
+                self.blanks(at)
+            } else if class & ODD != 0 {
+                self.odd(at)
+            } else if self.bytes[at] == b':' {
+                self.colon(at)
+            } else {
+                at + 1
+            };
+        }
+        self.keep(at);
+    }
+
+    /// Copies the text up to `to` as it is.
+    fn keep(&mut self, to: usize) {
+        self.out.push_str(&self.text[self.done..to]);
+        self.done = to;
+    }
+
+    /// Writes `token` for the text from `from` to `to`.
+    fn replace(&mut self, (from, to): Span, token: &str, why: &'static str) {
+        self.keep(from);
+        self.out.push_str(token);
+        self.done = to;
+        self.listener.replaced(&self.text[from..to], token, why);
+    }
+
+    fn blanks(&mut self, at: usize) -> usize {
+        let end = at + self.bytes[at..].iter().take_while(|&&b| b == b' ' || b == b'\t').count();
+        if &self.bytes[at..end] != b" " {
+            self.keep(at);
+            self.out.push(' ');
+            self.done = end;
+        }
+        end
+    }
+
+    /// Escapes a control character, line separator or change of direction; leaves quotation marks and others.
+    fn odd(&mut self, at: usize) -> usize {
+        let Some(c) = self.text[at..].chars().next() else { return at + 1 };
+        let end = at + c.len_utf8();
+        let hides = c.is_control() || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+        if hides {
+            self.keep(at);
+            self.out.extend(c.escape_default());
+            self.done = end;
+        } else if c.is_alphanumeric() {
+            return self.token(at);
+        }
+        end
+    }
+
+    /// `::1` and the like; any other colon stays.
+    fn colon(&mut self, at: usize) -> usize {
+        let free = at == 0 || CLASS[self.bytes[at - 1] as usize] & WORD == 0;
+        match shape::colon_address(self.bytes, at).filter(|_| free && self.bytes.get(at + 1) == Some(&b':')) {
+            Some(end) => self.whole((at, end), "IP", "IPv6 address"),
+            None => at + 1,
+        }
+    }
+
+    /// Replaces a token and remembers it as the last word.
+    fn whole(&mut self, span: Span, token: &str, why: &'static str) -> usize {
+        self.replace(span, token, why);
+        self.pass(span)
+    }
+
+    fn pass(&mut self, span: Span) -> usize {
+        self.words = [self.words[1], span];
+        // A unit or a group of thousands beyond the token may have been taken with it.
+        span.1.max(self.done)
+    }
+
+    /// One token: finds its end and decides what it is.
+    fn token(&mut self, at: usize) -> usize {
+        let (mut end, mut flags) = (at, 0);
+        while let Some(&b) = self.bytes.get(end) {
+            let class = CLASS[b as usize];
+            // The first byte may be an odd one that `odd` took for a letter.
+            if class & WORD == 0 && !(end == at && class & ODD != 0) && !(b & 0xC0 == 0x80) {
+                break;
+            }
+            flags |= class;
+            end += 1;
+        }
+        let full = end;
+        while end > at + 1 && self.bytes[end - 1] == b'.' {
+            end -= 1;
+        }
+        if self.bytes.get(full) == Some(&b':')
+            && let Some(next) = self.scheme_or_drive(at, full)
+        {
+            return next;
+        }
+        if flags & (DIGIT | SLASH | DOT | AT) == 0 {
+            return self.plain((at, end));
+        }
+        self.varied((at, end), flags)
+    }
+
+    fn slice(&self, (from, to): Span) -> &'t [u8] {
+        &self.bytes[from..to]
+    }
+
+    /// A token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
+    fn plain(&mut self, span: Span) -> usize {
+        let word = self.slice(span);
+        if word.len() == 3 && let Some(end) = self.named_date(span) {
+            return self.dated((span.0, end));
+        }
+        if word.len() == 11 && word.starts_with(b"tmp") && word[3..].iter().all(|b| b.is_ascii_lowercase() || *b == b'_') {
+            return self.whole(span, "TMP", "temporary name");
+        }
+        match self.value_of(span) {
+            Some(token) => self.whole(span, token, "value of a named field"),
+            None => self.pass(span),
+        }
+    }
+
+    /// What stands for a value that its name says is a user, host or id: `user=root`, `ENOTFOUND db`.
+    fn value_of(&self, (at, _): Span) -> Option<&'static str> {
+        let (from, to) = self.words[1];
+        let name = &self.bytes[from..to];
+        match self.bytes.get(to..at)? {
+            b"=" => match name {
+                b"user" | b"username" | b"ruser" | b"login" | b"uname" => Some("USER"),
+                b"host" | b"hostname" | b"rhost" | b"server" | b"node" => Some("HOST"),
+                _ => None,
+            },
+            b" " if name == b"ENOTFOUND" || name == b"EAI_AGAIN" => Some("HOST"),
+            _ => None,
+        }
+    }
+
+    /// `Mon Jan  2 15:04:05 2026`, `Jan 2 15:04:05`, `Jan 2, 2026`: its end.
+    fn named_date(&self, (at, end): Span) -> Option<usize> {
+        let after = |from: usize| from + self.bytes[from..].iter().take_while(|b| matches!(b, b' ' | b',')).count();
+        let mut month = at;
+        let mut month_end = end;
+        if shape::is_weekday(self.slice((at, end))) {
+            month = after(end);
+            if let Some(stop) = shape::date(self.bytes, month) {
+                return Some(stop);
+            }
+            month_end = month + 3;
+        }
+        let day = after(month_end);
+        let count = shape::digits(self.bytes, day);
+        if !self.bytes.get(month..month_end).is_some_and(shape::is_month) || day == month_end || !(1..=2).contains(&count) {
+            return None;
+        }
+        let mut stop = day + count;
+        if let Some(next) = shape::time(self.bytes, after(stop)) {
+            stop = next;
+        }
+        let year = after(stop);
+        Some(if shape::digits(self.bytes, year) == 4 && year > stop { year + 4 } else { stop })
+    }
+
+    /// A date or time; two that follow each other are one.
+    fn dated(&mut self, span: Span) -> usize {
+        self.keep(span.0);
+        let joined = ["DATE ", "DATE, ", "DATE T"].into_iter().find(|before| self.out.ends_with(before));
+        if let Some(before) = joined {
+            self.out.truncate(self.out.len() - before.len());
+        }
+        self.whole(span, "DATE", "date or time")
+    }
+
+    /// `scheme://…` or `C:\…` before the colon at `colon`.
+    fn scheme_or_drive(&mut self, at: usize, colon: usize) -> Option<usize> {
+        let after = &self.bytes[colon + 1..];
+        if after.starts_with(b"//") && self.bytes[at].is_ascii_alphabetic() {
+            return Some(self.url(at, colon));
+        }
+        if colon == at + 1 && self.bytes[at].is_ascii_alphabetic() && matches!(after.first(), Some(b'\\' | b'/')) {
+            let end = colon + 1 + after.iter().take_while(|&&b| CLASS[b as usize] & WORD != 0).count();
+            return Some(self.path((at, end)));
+        }
+        None
+    }
+
+    /// A URL: scheme, then the last part of its path, normalised.
+    fn url(&mut self, at: usize, colon: usize) -> usize {
+        let stops = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || *b < 0x20;
+        let start = colon + 3;
+        let mut end = start + self.bytes[start..].iter().take_while(|b| !stops(b)).count();
+        while end > start && matches!(self.bytes[end - 1], b'.' | b':' | b';' | b'!' | b'?' | b'\\') {
+            end -= 1;
+        }
+        let address = self.slice((start, end));
+        let path = &address[..address.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(address.len())];
+        if self.slice((at, colon)) == b"file" {
+            self.replace((at, start), "", "path");
+            return self.path((start, end));
+        }
+        let last = memchr::memrchr(b'/', path).map_or(path.len(), |slash| slash + 1);
+        self.keep(start);
+        self.replace((start, start + last), if last < path.len() { "…/" } else { "…" }, "host and path of a URL");
+        self.names((start + last, start + path.len()));
+        if path.len() < address.len() {
+            self.replace((start + path.len(), end), "", "query of a URL");
+        }
+        self.pass((at, end))
+    }
+
+    /// A token with digits, slashes, inner dots or `@`.
+    fn varied(&mut self, span: Span, flags: u8) -> usize {
+        let end = span.1;
+        if flags & DIGIT != 0 {
+            if self.is_fault(span) {
+                return self.pass(span);
+            }
+            if let Some(next) = self.starts_with_digit(span) {
+                return next;
+            }
+        }
+        if flags & SLASH != 0 && self.is_path(span) {
+            return self.path(span);
+        }
+        if let Some(token) = self.value_of(span) {
+            return self.whole(span, token, "value of a named field");
+        }
+        let port = self.bytes.get(end) == Some(&b':') && shape::digits(self.bytes, end + 1) >= 2;
+        if flags & DOT != 0 && flags & AT == 0 && shape::is_host(self.slice(span), port) {
+            return self.whole(span, "HOST", "host name");
+        }
+        if flags & AT != 0 && let Some(next) = self.address(span) {
+            return next;
+        }
+        if flags & DIGIT != 0 && shape::is_random(self.slice(span)) {
+            return self.whole(span, "B64", "random string");
+        }
+        self.names(span);
+        self.pass(span)
+    }
+
+    /// An e-mail address.
+    fn address(&mut self, span: Span) -> Option<usize> {
+        let token = self.slice(span);
+        let sign = memchr::memrchr(b'@', token).filter(|&sign| sign > 0)?;
+        shape::is_host(&token[sign + 1..], false).then(|| self.whole(span, "USER@HOST", "address"))
+    }
+
+    /// Dates, clock times and IPv6 addresses, which reach beyond the token.
+    fn starts_with_digit(&mut self, (at, end): Span) -> Option<usize> {
+        let first = self.bytes[at];
+        if !first.is_ascii_hexdigit() {
+            return None;
+        }
+        if self.bytes.get(end) == Some(&b':') && let Some(stop) = shape::colon_address(self.bytes, at) {
+            return Some(self.whole((at, stop), "IP", "IPv6 or MAC address"));
+        }
+        if !first.is_ascii_digit() {
+            return None;
+        }
+        if let Some(stop) = shape::date(self.bytes, at) {
+            return Some(self.dated((at, stop)));
+        }
+        let after_colon = at > 0 && self.bytes[at - 1] == b':';
+        let stop = shape::clock(self.bytes, at).filter(|_| !after_colon)?;
+        Some(self.whole((at, stop), "DUR", "minutes and seconds"))
+    }
+
+    /// Whether a token with a slash is a path: absolute, relative with a dot, deep, or ending in a file name.
+    fn is_path(&self, span: Span) -> bool {
+        let token = self.slice(span);
+        let slashes = memchr::memchr_iter(b'/', token).count();
+        let last = token.rsplit(|b| matches!(b, b'/' | b'\\')).next().unwrap_or(token);
+        if slashes == 0 {
+            return token.starts_with(b"\\\\") || token.starts_with(b".\\") || token.starts_with(b"..\\") || (token[0] != b'\\' && shape::has_extension(last) && !last[0].is_ascii_uppercase());
+        }
+        if token.starts_with(b"HTTP/") {
+            return false;
+        }
+        token.len() > 1 && (matches!(token[0], b'/' | b'.' | b'~') || slashes >= 2 || shape::has_extension(last)) && !is_fraction(token)
+    }
+
+    /// A path: its last part, normalised; `TMP` for what a temporary folder holds under a made-up name.
+    fn path(&mut self, (at, end): Span) -> usize {
+        let token = self.slice((at, end));
+        let trimmed = token.len() - token.iter().rev().take_while(|b| matches!(b, b'/' | b'\\')).count();
+        let start = token[..trimmed].iter().rposition(|b| matches!(b, b'/' | b'\\')).map_or(0, |slash| slash + 1);
+        let name = &token[start..trimmed];
+        if is_temporary(&token[..start], name) {
+            let extension = memchr::memrchr(b'.', name).filter(|&dot| dot > 0 && shape::has_extension(name));
+            let stop = extension.map_or(trimmed, |dot| start + dot);
+            self.replace((at, at + stop), "TMP", "temporary name");
+            return self.pass((at, end));
+        }
+        if start > 0 {
+            self.replace((at, at + start), "", "path");
+        }
+        self.names((at + start, at + trimmed));
+        if trimmed < token.len() {
+            self.replace((at + trimmed, end), "", "path");
+        }
+        self.pass((at, end))
+    }
+
+    /// The parts of a name: words stay, numbers, ids and versions do not.
+    fn names(&mut self, (from, end): Span) {
+        if self.code_or_sign((from, end)) {
+            return;
+        }
+        let mut at = from;
+        while at < end {
+            if self.bytes[at].is_ascii_alphanumeric() {
+                at = self.part(from, at, end);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// A compiler code stays whole; a sign before a number goes with it.
+    fn code_or_sign(&mut self, (from, end): Span) -> bool {
+        if from >= end || shape::is_code(self.slice((from, end))) {
+            return true;
+        }
+        let free = from == 0 || !self.bytes[from - 1].is_ascii_alphanumeric();
+        if free && matches!(self.bytes[from], b'-' | b'+') && shape::digits(self.bytes, from + 1) > 0 && end > from + 1 {
+            self.replace((from, from + 1), "", "sign");
+        }
+        false
+    }
+
+    /// One run of letters and digits within a name that reaches from `from` to `end`.
+    fn part(&mut self, from: usize, at: usize, end: usize) -> usize {
+        let stop = at + self.bytes[at..end].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
+        let word = self.slice((at, stop));
+        if let Some(next) = self.pod(from, at, end) {
+            return next;
+        }
+        if word.len() == 8 && self.bytes.get(stop) == Some(&b'-') && let Some(next) = shape::uuid(self.bytes, at).filter(|&next| next <= end) {
+            self.replace((at, next), "UUID", "UUID");
+            return next;
+        }
+        let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
+        if digits == 0 {
+            return self.letters(at, stop, end);
+        }
+        if word[0].is_ascii_digit() && let Some(next) = self.number(at, stop, end) {
+            return next;
+        }
+        self.mixed(at, stop, digits, end)
+    }
+
+    /// A run of letters within a name: kept, unless it is a long random one in hex.
+    fn letters(&mut self, at: usize, stop: usize, end: usize) -> usize {
+        let word = self.slice((at, stop));
+        if word.len() >= 16 && word.iter().all(u8::is_ascii_hexdigit) {
+            self.replace((at, stop), "HEX", "hex id");
+        } else if word == b"pytest" && self.bytes[stop..end].starts_with(b"-of-") {
+            self.replace((at, end), "TMP", "temporary name");
+            return end;
+        }
+        stop
+    }
+
+    /// What Kubernetes appends to names, after a `-` at `at - 1`.
+    fn pod(&mut self, from: usize, at: usize, end: usize) -> Option<usize> {
+        let fits = at > from + 1 && end - at >= 5 && end - at <= 16 && self.bytes[at - 1] == b'-' && self.bytes[from].is_ascii_alphabetic();
+        (fits && shape::pod_suffix(self.bytes, at, end)).then(|| {
+            self.replace((at, end), "POD", "pod suffix");
+            end
+        })
+    }
+
+    /// A number and what belongs to it: groups of a version or address, a fraction, a unit.
+    fn number(&mut self, at: usize, stop: usize, end: usize) -> Option<usize> {
+        let (mut to, mut groups) = (at + shape::digits(self.bytes, at), 1);
+        while to < end && self.bytes[to] == b'.' && shape::digits(self.bytes, to + 1) > 0 {
+            to += 1 + shape::digits(self.bytes, to + 1);
+            groups += 1;
+        }
+        let tail = self.slice((to, end));
+        let free = !tail.first().is_some_and(|b| b.is_ascii_alphanumeric());
+        if groups >= 3 {
+            return (free || tail[0].is_ascii_lowercase()).then(|| self.dotted((at, to), groups, end));
+        }
+        if groups == 1 && to < stop && self.bytes[at..stop].iter().all(u8::is_ascii_hexdigit) && stop - at >= 7 {
+            return None;
+        }
+        if free {
+            return Some(self.counted(at, self.thousands(to, end), end));
+        }
+        self.measured(at, to, end)
+    }
+
+    /// `10.0.0.1` or `1.2.3-beta.1`.
+    fn dotted(&mut self, (at, to): Span, groups: usize, end: usize) -> usize {
+        let octet = |part: &[u8]| part.len() <= 3 && part.iter().fold(0u32, |sum, b| sum * 10 + u32::from(b - b'0')) < 256;
+        if groups == 4 && self.slice((at, to)).split(|&b| b == b'.').all(octet) {
+            self.replace((at, to), "IP", "IPv4 address");
+            return to;
+        }
+        const MARKS: [&[u8]; 8] = [b"alpha", b"beta", b"rc", b"dev", b"SNAPSHOT", b"canary", b"next", b"RELEASE"];
+        let rest = &self.bytes[to..end];
+        let rest = rest.strip_prefix(b"-").or(rest.strip_prefix(b".")).unwrap_or(rest);
+        let marked = MARKS.iter().any(|mark| rest.starts_with(mark));
+        let pre = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-');
+        let stop = if marked { to + self.bytes[to..end].iter().take_while(pre).count() } else { to };
+        self.replace((at, stop), "VER", "version");
+        stop
+    }
+
+    /// The end of `1,234,567` when the token ends before its first comma.
+    fn thousands(&self, to: usize, end: usize) -> usize {
+        let mut stop = to;
+        while to == end && self.bytes.get(stop) == Some(&b',') && shape::digits(self.bytes, stop + 1) == 3 {
+            stop += 4;
+        }
+        stop
+    }
+
+    /// A bare number, with a unit in the next word or without.
+    fn counted(&mut self, at: usize, to: usize, end: usize) -> usize {
+        if to >= end && self.bytes.get(to) == Some(&b' ') {
+            let letters = |b: &&u8| b.is_ascii_alphabetic() || **b >= 0x80;
+            let next = to + 1 + self.bytes[to + 1..].iter().take_while(letters).count();
+            let single = next == to + 2 && !matches!(self.bytes[to + 1], b's' | b'B');
+            let word = self.slice((to + 1, next));
+            let alone = !self.bytes.get(next).is_some_and(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/' | b'='));
+            if !single && alone && let Some(unit) = shape::unit(word) {
+                return self.quantity((at, next), unit);
+            }
+        }
+        self.replace((at, to), "N", "number");
+        to
+    }
+
+    /// `12ms`, `1m20s`, `3KiB`: a number with its unit in the same token.
+    fn measured(&mut self, at: usize, first: usize, end: usize) -> Option<usize> {
+        let (mut to, mut last) = (first, Unit::Time);
+        loop {
+            let next = to + self.bytes[to..end].iter().take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
+            let unit = shape::unit(self.slice((to, next)))?;
+            (to == first || unit == last).then_some(())?;
+            (to, last) = (next, unit);
+            let digits = shape::digits(self.bytes, to);
+            if to >= end || digits == 0 {
+                break;
+            }
+            to += digits;
+            if self.bytes.get(to) == Some(&b'.') && to < end {
+                to += 1 + shape::digits(self.bytes, to + 1);
+            }
+        }
+        (to <= end && (to == end || matches!(self.bytes[to], b'/' | b'-'))).then(|| self.quantity((at, to), last))
+    }
+
+    /// A duration or size. The same size again in parentheses, for people, says nothing more; nor does `<` before it.
+    fn quantity(&mut self, span: Span, unit: Unit) -> usize {
+        self.keep(span.0);
+        let (token, why) = if unit == Unit::Time { ("DUR", "duration") } else { ("SIZE", "size") };
+        if self.out.ends_with(" <") {
+            self.out.pop();
+        }
+        if unit == Unit::Size && self.out.ends_with("SIZE (") && self.bytes.get(span.1) == Some(&b')') {
+            self.out.truncate(self.out.len() - 2);
+            self.replace((span.0, span.1 + 1), "", why);
+            return span.1 + 1;
+        }
+        self.replace(span, token, why);
+        span.1
+    }
+
+    /// Letters and digits mixed: an address, a hex id, a version, a random id, a known word, or a name with numbers in it.
+    fn mixed(&mut self, at: usize, stop: usize, digits: usize, end: usize) -> usize {
+        let word = self.slice((at, stop));
+        let hex = word.iter().all(u8::is_ascii_hexdigit);
+        let after_sign = at > 0 && self.bytes[at - 1] == b'@';
+        let found = if word.len() > 2 && word.starts_with(b"0x") && word[2..].iter().all(u8::is_ascii_hexdigit) {
+            Some(("0xN", "address"))
+        } else if hex && (word.len() >= 7 || (after_sign && word.len() >= 5)) && digits < word.len() {
+            Some(("HEX", "hex id"))
+        } else if matches!(word[0], b'v' | b'V') && digits + 1 == word.len() && self.bytes.get(stop) == Some(&b'.') && shape::digits(self.bytes, stop + 1) > 0 {
+            let to = stop + self.bytes[stop..end].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
+            self.replace((at, to), "VER", "version");
+            return to;
+        } else if word.len() >= 8 && shape::changes(word) >= 4 {
+            Some(("ID", "random id"))
+        } else {
+            None
+        };
+        match found {
+            Some((token, why)) => self.replace((at, stop), token, why),
+            None if shape::is_known(word) => {}
+            None => self.mask(at, stop),
+        }
+        stop
+    }
+
+    /// Replaces the digits of a name.
+    fn mask(&mut self, mut at: usize, stop: usize) {
+        while at < stop {
+            let run = shape::digits(self.bytes, at).min(stop - at);
+            if run > 0 {
+                self.replace((at, at + run), "N", "number in a name");
+            }
+            at += run.max(1);
+        }
+    }
+
+    /// Whether a token with digits is what the fault is: a code after a word that says so, a status before its phrase.
+    fn is_fault(&self, (at, end): Span) -> bool {
+        let token = self.slice((at, end));
+        let number = token.strip_prefix(b"-").unwrap_or(token);
+        let numeric = (1..=10).contains(&number.len()) && number.iter().all(u8::is_ascii_digit);
+        let coded = (2..=12).contains(&token.len()) && token.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'));
+        let address = token.starts_with(b"0x") && token.len() <= 10;
+        if !numeric && !coded && !address {
+            return false;
+        }
+        let (from, to) = self.words[1];
+        let (word, gap) = (self.slice((from, to)), &self.bytes[to..at]);
+        let near = to > 0 && gap.len() <= 4 && gap.iter().all(|b| b" :=([#\"'\\".contains(b));
+        let status = token.len() == 3 && matches!(token[0], b'1'..=b'5');
+        (near && (names_code(word) || (status && word.starts_with(b"HTTP/")) || (numeric && self.follows_error(word, gap, status && token[0] >= b'4'))))
+            || (status && token[0] >= b'4' && says_status(&self.bytes[end..]))
+    }
+
+    /// `Error 2`, `API Error: 429`, `exited with 1`, `status code was 500`.
+    fn follows_error(&self, word: &[u8], gap: &[u8], status: bool) -> bool {
+        if word.eq_ignore_ascii_case(b"error") {
+            return gap == b" " || gap == b" (" || (status && gap == b": ");
+        }
+        let before = self.slice(self.words[0]);
+        let filler = [&b"with"[..], b"of", b"is", b"was", b"to", b"by"].contains(&word) && matches!(gap, b" " | b" '" | b" \"" | b": ");
+        filler && (names_code(before) || [&b"exited"[..], b"exit", b"died", b"terminated"].contains(&before))
+    }
+}
+
+/// `3/10`.
+fn is_fraction(token: &[u8]) -> bool {
+    token.iter().all(|b| b.is_ascii_digit() || matches!(b, b'/' | b'.')) && token[0].is_ascii_digit()
+}
+
+/// Words after which a number is the fault itself; also as the end of a longer name (`exitCode`, `http_status`).
+fn names_code(word: &[u8]) -> bool {
+    const ENDS: &[&[u8]] = &[b"code", b"status", b"errno", b"signal", b"sqlstate", b"hresult"];
+    const WHOLE: &[&[u8]] = &[b"exit", b"http", b"rc", b"sig", b"winerror", b"ntstatus", b"httperror"];
+    ENDS.iter().any(|end| word.len() >= end.len() && word[word.len() - end.len()..].eq_ignore_ascii_case(end)) || WHOLE.iter().any(|whole| word.eq_ignore_ascii_case(whole))
+}
+
+/// Whether the text after a number makes it an HTTP status (reason phrases of RFC 9110, and `requests`' two).
+fn says_status(after: &[u8]) -> bool {
+    const PHRASES: &[&[u8]] = &[
+        b"Bad Request", b"Unauthorized", b"Payment Required", b"Forbidden", b"Not Found", b"Method Not", b"Not Acceptable", b"Request Timeout", b"Conflict", b"Gone", b"Payload Too", b"Unprocessable", b"Too Many", b"Client Error", b"Internal Server", b"Not Implemented",
+        b"Bad Gateway", b"Service Unavailable", b"Gateway Time", b"Server Error", b"overloaded",
+    ];
+    let skip = after.iter().take_while(|b| matches!(b, b' ' | b':' | b'-' | b'(')).count();
+    skip > 0 && PHRASES.iter().any(|phrase| after[skip..].get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase)))
+}
+
+/// Whether a file of this name in this folder was made for one run.
+fn is_temporary(folder: &[u8], name: &[u8]) -> bool {
+    let direct = [&b"/tmp/"[..], b"/var/tmp/", b"/private/tmp/", b"/dev/shm/"].contains(&folder) || folder.ends_with(b"\\Temp\\") || (folder.starts_with(b"/var/folders/") && folder.ends_with(b"/T/"));
+    let made_up = !shape::has_extension(name) || name.iter().any(u8::is_ascii_digit);
+    let python = name.len() == 11 && name.starts_with(b"tmp") && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_');
+    (direct && made_up) || python || name.starts_with(b"tmp.") || name.starts_with(b"pytest-of-")
+}

@@ -1,0 +1,352 @@
+//! The tables of `config/classify.toml`, made ready to ask: one keyword gate over all rows, regexes compiled at first use.
+//! Stands behind `classify` and `retry`, which know what the rows mean; this file knows only how a row matches.
+//! It never decides anything and reads nothing but the file compiled in.
+
+use super::event::{Category, Cause, RetryClass, Severity};
+use super::gate::Gate;
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// The source of the built-in tables.
+const BUILTIN: &str = include_str!("../../config/classify.toml");
+
+/// All rows, in the order of the file.
+pub(crate) struct Table {
+    pub(crate) categories: Vec<CategoryRow>,
+    pub(crate) causes: Vec<(Cause, Row)>,
+    pub(crate) retries: Vec<RetryRow>,
+    pub(crate) structured: Vec<StructuredRow>,
+    pub(crate) unknown: Unknown,
+    /// Answers whether a text without a language is R's.
+    pub(crate) r_looks: Row,
+    patterns: Vec<Pattern>,
+    gate: Gate,
+    targets: Vec<Target>,
+}
+
+/// A row of §2.
+pub(crate) struct CategoryRow {
+    pub(crate) category: Category,
+    pub(crate) severity: Severity,
+    pub(crate) lowered_to: Option<Severity>,
+    pub(crate) lowered_by: Vec<String>,
+    pub(crate) row: Row,
+}
+
+/// A row of §4.
+pub(crate) struct RetryRow {
+    pub(crate) reason: String,
+    pub(crate) class: RetryClass,
+    pub(crate) row: Row,
+}
+
+/// What makes any row match.
+#[derive(Default)]
+pub(crate) struct Row {
+    bit: u64,
+    patterns: Vec<usize>,
+    status: Vec<(u16, u16)>,
+    exit_codes: Vec<i64>,
+    /// The row is asked for R only.
+    pub(crate) r_only: bool,
+}
+
+/// A regex with its conditions; a bit of [`Hits::asks`] says that its gate opened.
+struct Pattern {
+    regex: Option<Lazy>,
+    unless: Option<Lazy>,
+    beside: bool,
+}
+
+/// What a keyword stands for: bits of rows, of patterns that it opens, of patterns that it accompanies.
+#[derive(Clone, Copy, Default)]
+struct Target {
+    rows: u64,
+    asks: u64,
+    beside: u64,
+    reset: bool,
+    pipeline: bool,
+}
+
+/// What one pass of the gate saw in a text.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Hits {
+    rows: u64,
+    asks: u64,
+    beside: u64,
+    /// Where the first phrase before a reset time ends.
+    pub(crate) reset: Option<usize>,
+    /// Where the first `PIPELINE_` ends.
+    pub(crate) pipeline: Option<usize>,
+}
+
+/// All that a row may look at.
+pub(crate) struct Asked<'a> {
+    pub(crate) texts: [&'a str; 3],
+    pub(crate) hits: Hits,
+    pub(crate) status: Option<u16>,
+    pub(crate) exit_code: Option<i64>,
+    /// A timeout counts without a network word beside it.
+    pub(crate) alone: bool,
+}
+
+/// A regex that is compiled when first asked.
+struct Lazy(String, OnceLock<Option<Regex>>);
+
+impl Lazy {
+    fn new(source: String) -> Self {
+        Self(source, OnceLock::new())
+    }
+
+    fn get(&self) -> Option<&Regex> {
+        self.1.get_or_init(|| RegexBuilder::new(&self.0).unicode(false).build().ok()).as_ref()
+    }
+
+    fn is_match(&self, text: &str) -> bool {
+        self.get().is_some_and(|regex| regex.is_match(text.as_bytes()))
+    }
+}
+
+impl Table {
+    /// The built-in tables, made at the first call.
+    pub(crate) fn builtin() -> &'static Self {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(|| Self::parse(BUILTIN).expect("the tables compiled in are parsed by a test"))
+    }
+
+    fn parse(source: &str) -> Result<Self, toml::de::Error> {
+        let file: File = toml::from_str(source)?;
+        let mut builder = Builder::default();
+        let categories = file.category.into_iter().map(|row| builder.category(row)).collect();
+        let causes = file.cause.into_iter().map(|row| (row.name, builder.row(row.when))).collect();
+        let retries = file.retry.into_iter().map(|row| RetryRow { reason: row.reason, class: row.class, row: builder.row(row.when) }).collect();
+        let r_looks = builder.row(When { words: file.r.looks, ..When::default() });
+        file.reset.leads.iter().for_each(|word| builder.target(word).reset = true);
+        builder.target("=PIPELINE_*").pipeline = true;
+        let words = builder.words.iter().map(|word| word.strip_prefix('=').map_or((word.as_str(), false), |exact| (exact, true)));
+        let gate = Gate::new(words);
+        Ok(Self {
+            categories,
+            causes,
+            retries,
+            structured: file.structured,
+            unknown: file.unknown,
+            r_looks,
+            patterns: builder.patterns,
+            gate,
+            targets: builder.targets,
+        })
+    }
+
+    /// One pass over a text.
+    pub(crate) fn hits(&self, text: &str, into: &mut Hits) {
+        self.gate.scan(text.as_bytes(), |id, end| {
+            let target = &self.targets[id];
+            into.rows |= target.rows;
+            into.asks |= target.asks;
+            into.beside |= target.beside;
+            if target.reset {
+                into.reset.get_or_insert(end);
+            }
+            if target.pipeline {
+                into.pipeline.get_or_insert(end);
+            }
+            true
+        });
+    }
+
+    /// Whether a row matches.
+    pub(crate) fn matches(&self, row: &Row, asked: &Asked) -> bool {
+        asked.hits.rows & row.bit != 0
+            || asked.status.is_some_and(|status| row.status.iter().any(|&(from, to)| (from..=to).contains(&status)))
+            || asked.exit_code.is_some_and(|code| row.exit_codes.contains(&code))
+            || row.patterns.iter().any(|&index| self.pattern(index, asked))
+    }
+
+    fn pattern(&self, index: usize, asked: &Asked) -> bool {
+        let (bit, pattern) = (1u64 << index, &self.patterns[index]);
+        asked.hits.asks & bit != 0
+            && (!pattern.beside || asked.alone || asked.hits.beside & bit != 0)
+            && asked.texts.iter().filter(|text| !text.is_empty()).any(|text| pattern.matches(text))
+    }
+}
+
+impl Pattern {
+    fn matches(&self, text: &str) -> bool {
+        self.regex.as_ref().is_none_or(|regex| regex.is_match(text)) && !self.unless.as_ref().is_some_and(|regex| regex.is_match(text))
+    }
+}
+
+/// Gives out bits while the rows are read.
+#[derive(Default)]
+struct Builder {
+    words: Vec<String>,
+    ids: HashMap<String, usize>,
+    targets: Vec<Target>,
+    patterns: Vec<Pattern>,
+    rows: u32,
+}
+
+impl Builder {
+    fn target(&mut self, word: &str) -> &mut Target {
+        let id = *self.ids.entry(word.to_owned()).or_insert_with(|| {
+            self.words.push(word.to_owned());
+            self.targets.push(Target::default());
+            self.targets.len() - 1
+        });
+        &mut self.targets[id]
+    }
+
+    fn category(&mut self, row: CategoryEntry) -> CategoryRow {
+        CategoryRow { category: row.name, severity: row.severity, lowered_to: row.lowered_to, lowered_by: row.lowered_by, row: self.row(row.when) }
+    }
+
+    fn row(&mut self, when: When) -> Row {
+        let bit = 1u64 << self.rows;
+        self.rows += 1;
+        when.words.iter().for_each(|word| self.target(word).rows |= bit);
+        let patterns = when.patterns.into_iter().map(|entry| self.pattern(entry)).collect();
+        let status = when.status.iter().filter_map(|range| span(range)).collect();
+        Row { bit, patterns, status, exit_codes: when.exit_code, r_only: when.languages.iter().any(|l| l == "r") }
+    }
+
+    fn pattern(&mut self, entry: PatternEntry) -> usize {
+        let index = self.patterns.len();
+        entry.gate.iter().for_each(|word| self.target(word).asks |= 1 << index);
+        entry.beside.iter().for_each(|word| self.target(word).beside |= 1 << index);
+        self.patterns.push(Pattern { regex: entry.regex.map(Lazy::new), unless: entry.unless.map(Lazy::new), beside: !entry.beside.is_empty() });
+        index
+    }
+}
+
+/// `"429"` or `"500-599"`.
+fn span(range: &str) -> Option<(u16, u16)> {
+    let (from, to) = range.split_once('-').unwrap_or((range, range));
+    Some((from.parse().ok()?, to.parse().ok()?))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    category: Vec<CategoryEntry>,
+    cause: Vec<CauseEntry>,
+    retry: Vec<RetryEntry>,
+    structured: Vec<StructuredRow>,
+    unknown: Unknown,
+    r: R,
+    reset: Reset,
+}
+
+#[derive(Deserialize, Default)]
+struct When {
+    #[serde(default)]
+    words: Vec<String>,
+    #[serde(default)]
+    patterns: Vec<PatternEntry>,
+    #[serde(default)]
+    status: Vec<String>,
+    #[serde(default)]
+    exit_code: Vec<i64>,
+    #[serde(default)]
+    languages: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PatternEntry {
+    gate: Vec<String>,
+    regex: Option<String>,
+    unless: Option<String>,
+    #[serde(default)]
+    beside: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct CategoryEntry {
+    name: Category,
+    severity: Severity,
+    lowered_to: Option<Severity>,
+    #[serde(default)]
+    lowered_by: Vec<String>,
+    #[serde(flatten)]
+    when: When,
+}
+
+#[derive(Deserialize)]
+struct CauseEntry {
+    name: Cause,
+    #[serde(flatten)]
+    when: When,
+}
+
+#[derive(Deserialize)]
+struct RetryEntry {
+    reason: String,
+    class: RetryClass,
+    #[serde(flatten)]
+    when: When,
+}
+
+/// A row of the structured errors table; an absent field asks nothing, a code may end in `*`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StructuredRow {
+    pub(crate) name: Option<String>,
+    pub(crate) code: Option<String>,
+    pub(crate) operation: Option<String>,
+    pub(crate) reason: String,
+    pub(crate) class: RetryClass,
+    pub(crate) retryable: bool,
+    #[serde(default)]
+    pub(crate) fatal: bool,
+}
+
+/// What is said of an error that no row claims.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Unknown {
+    pub(crate) severity: Severity,
+    pub(crate) bare: Vec<String>,
+    pub(crate) type_ends: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct R {
+    looks: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reset {
+    leads: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_parse_and_fit_their_bits() {
+        let table = Table::parse(BUILTIN).expect("tables");
+        assert!(table.categories.len() + table.causes.len() + table.retries.len() < 63);
+        assert!(table.patterns.len() < 64);
+    }
+
+    #[test]
+    fn every_regex_compiles() {
+        for pattern in &Table::builtin().patterns {
+            for lazy in pattern.regex.iter().chain(&pattern.unless) {
+                assert!(lazy.get().is_some(), "{}", lazy.0);
+            }
+        }
+    }
+
+    #[test]
+    fn categories_stand_in_the_order_of_the_closed_set() {
+        let order: Vec<_> = Table::builtin().categories.iter().map(|row| row.category).collect();
+        assert_eq!(order, Category::ALL[..Category::ALL.len() - 1]);
+    }
+}

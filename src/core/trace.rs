@@ -1,0 +1,293 @@
+//! One open trace: the machines that compete for it and the lines that it has taken so far.
+//! It walks the rows of its machines and knows no language. It never looks at time, keys or other
+//! traces; `assemble` decides which lines are offered to it.
+
+use super::event::Timestamp;
+use super::line::{Line, Place};
+use crate::rules::{Entry, Kind, Machine, Take};
+
+/// Most lines that a machine takes on trial before it gives up.
+const MAX_TRIAL_LINES: usize = 60;
+/// Most lines whose row is kept; beyond the largest `max_trace_lines` that makes sense.
+const MAX_ROWS: usize = 1 << 16;
+/// Row number of a line that no row of the machine took: look-back, or the line that a log record
+/// put before the trace.
+const NO_ROW: u16 = u16::MAX;
+
+/// Which part of a line the machines are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The whole visible text.
+    Text,
+    /// After time stamp and writer.
+    Body,
+    /// After the level tag, too.
+    Message,
+}
+
+impl View {
+    /// The part of `line` that this view shows.
+    #[must_use]
+    pub fn of<'a>(self, line: &Line<'a>) -> &'a [u8] {
+        match self {
+            Self::Text => line.text,
+            Self::Body => line.body(),
+            Self::Message => line.message(),
+        }
+    }
+}
+
+impl View {
+    /// The view of a line that has a prefix of its own.
+    #[must_use]
+    pub fn at_least_body(self) -> Self {
+        if self == Self::Text { Self::Body } else { self }
+    }
+}
+
+/// A line that a trace has taken.
+#[derive(Clone, Debug)]
+pub struct Taken {
+    /// Where it stands in the stream.
+    pub place: Place,
+    /// Its visible text.
+    pub text: Vec<u8>,
+    /// The part that the machines saw.
+    pub seen: (u32, u32),
+}
+
+impl Taken {
+    /// A copy of `line`, of which the machines saw `part`.
+    #[must_use]
+    pub fn new(line: &Line, part: &[u8]) -> Self {
+        let from = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
+        Self { place: line.place.clone(), text: line.text.to_vec(), seen: (from as u32, (from + part.len()).min(line.text.len()) as u32) }
+    }
+
+    /// The part that the machines saw.
+    #[must_use]
+    pub fn part(&self) -> &[u8] {
+        &self.text[self.seen.0 as usize..self.seen.1 as usize]
+    }
+}
+
+/// One machine that competes for a trace.
+#[derive(Clone, Debug)]
+struct Rival {
+    entry: u16,
+    state: u8,
+    alive: bool,
+    /// Row that took each line, as far as lines are kept.
+    rows: Vec<u16>,
+    /// Lines seen.
+    seen: usize,
+    /// Lines up to and including the last accepting one.
+    accepted: usize,
+    /// Number of that line in the stream.
+    accepted_num: u64,
+    has_frame: bool,
+}
+
+/// A trace under way.
+#[derive(Clone, Debug)]
+pub struct OpenTrace {
+    /// Lines taken, in order.
+    pub lines: Vec<Taken>,
+    /// Lines taken beyond the limit, which are counted but not kept.
+    pub dropped: usize,
+    /// Part of each line that the machines are shown.
+    pub view: View,
+    /// Writer of the head line.
+    pub key: Option<Vec<u8>>,
+    /// The head line had a time stamp or level of its own.
+    pub shaped: bool,
+    /// The time that the head line states.
+    pub time: Option<Timestamp>,
+    /// Regions that were open when it began.
+    pub depth: usize,
+    /// When the head was read.
+    pub opened_at: Timestamp,
+    /// When the last line was read.
+    pub touched_at: Timestamp,
+    /// Number of the last line of the stream that it took.
+    pub last_num: u64,
+    /// Context lines before the head.
+    pub context: Vec<(u64, String)>,
+    /// It was published by a pause.
+    pub published: bool,
+    /// Lines at the front that no row took.
+    pub lead: usize,
+    bytes: usize,
+    rivals: Vec<Rival>,
+}
+
+/// What a trace came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Entry of the machine that won.
+    pub entry: u16,
+    /// Lines that belong to the event.
+    pub lines: usize,
+    /// Number of the last of them in the stream.
+    pub last_num: u64,
+}
+
+fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
+    match &entries[usize::from(entry)].kind {
+        Kind::Trace(machine) => Some(machine),
+        _ => None,
+    }
+}
+
+/// The first row of `machine` that takes `text` in `state`.
+fn step(machine: &Machine, state: u8, text: &[u8]) -> Option<usize> {
+    machine.rows.iter().position(|row| row.from & (1 << state) != 0 && row.regex.is_match(text))
+}
+
+/// Whether `machine` can begin with `text`.
+#[must_use]
+pub fn starts(machine: &Machine, text: &[u8]) -> bool {
+    step(machine, 0, text).is_some()
+}
+
+impl OpenTrace {
+    /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
+    /// look-back lines `lead`.
+    #[must_use]
+    pub fn new(entries: &[Entry], rivals: &[u16], lead: Vec<Taken>, line: &Line, view: View) -> Self {
+        let bytes = lead.iter().map(|taken| taken.text.len()).sum();
+        let mut trace = Self {
+            dropped: 0,
+            view,
+            key: line.key().map(<[u8]>::to_vec),
+            shaped: line.prefix().shaped,
+            time: line.place.time.or(line.prefix().time),
+            depth: 0,
+            opened_at: line.now(),
+            touched_at: line.now(),
+            last_num: line.place.num,
+            context: Vec::new(),
+            published: false,
+            lead: lead.len(),
+            bytes,
+            rivals: rivals
+                .iter()
+                .map(|&entry| Rival::new(entry, lead.len()))
+                .collect(),
+            lines: lead,
+        };
+        trace.offer(entries, view.of(line), line.place.num);
+        trace.push(line, view.of(line), usize::MAX, usize::MAX);
+        trace
+    }
+
+    /// A one-line error that may still be followed by lines of its own: no machine competes yet.
+    #[must_use]
+    pub fn single(entry: u16, line: &Line, view: View) -> Self {
+        let mut trace = Self::new(&[], &[], Vec::new(), line, view);
+        let mut rival = Rival::new(entry, 1);
+        rival.alive = false;
+        rival.accept(line.place.num);
+        trace.rivals.push(rival);
+        trace
+    }
+
+    /// Takes a further line of a one-line error.
+    pub fn extend_single(&mut self, line: &Line, max_lines: usize, max_bytes: usize) {
+        self.push(line, line.text, max_lines, max_bytes);
+        for rival in &mut self.rivals {
+            rival.take(NO_ROW);
+            rival.accept(line.place.num);
+        }
+    }
+
+    /// Whether no machine competes: a one-line error.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.rivals.iter().all(|rival| !rival.alive && rival.rows.iter().all(|row| *row == NO_ROW))
+    }
+
+    /// Shows `text` to every machine that is still in; `false` when none goes on.
+    pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {
+        let mut any = false;
+        for rival in self.rivals.iter_mut().filter(|rival| rival.alive) {
+            rival.alive = rival.advance(entries, text, num);
+            any |= rival.alive;
+        }
+        any
+    }
+
+    /// Keeps a line that a machine took.
+    pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
+        self.touched_at = line.now();
+        self.last_num = line.place.num;
+        if self.lines.len() >= max_lines || self.bytes + line.text.len() > max_bytes {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += line.text.len();
+        self.lines.push(Taken::new(line, part));
+    }
+
+    /// The machine that took most lines, if any of them makes an event.
+    #[must_use]
+    pub fn outcome(&self, entries: &[Entry]) -> Option<Outcome> {
+        let mut best: Option<&Rival> = None;
+        for rival in &self.rivals {
+            let needs_frame = machine(entries, rival.entry).is_some_and(|m| m.needs_frame);
+            if rival.accepted == 0 || (needs_frame && !rival.has_frame) {
+                continue;
+            }
+            if best.is_none_or(|best| rival.accepted > best.accepted) {
+                best = Some(rival);
+            }
+        }
+        best.map(|rival| Outcome { entry: rival.entry, lines: rival.accepted, last_num: rival.accepted_num })
+    }
+
+    /// For each line of the event, the row that took it.
+    #[must_use]
+    pub fn rows(&self, entry: u16) -> &[u16] {
+        self.rivals.iter().find(|rival| rival.entry == entry).map_or(&[], |rival| &rival.rows)
+    }
+
+    /// The machine of `entry`, when it has one.
+    #[must_use]
+    pub fn machine<'e>(&self, entries: &'e [Entry], entry: u16) -> Option<&'e Machine> {
+        machine(entries, entry)
+    }
+}
+
+impl Rival {
+    fn new(entry: u16, lead: usize) -> Self {
+        Self { entry, state: 0, alive: true, rows: vec![NO_ROW; lead], seen: lead, accepted: 0, accepted_num: 0, has_frame: false }
+    }
+
+    fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {
+        let Some(machine) = machine(entries, self.entry) else { return false };
+        if self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
+            return false;
+        }
+        let Some(number) = step(machine, self.state, text) else { return false };
+        let row = &machine.rows[number];
+        self.state = row.to;
+        self.take(number as u16);
+        self.has_frame |= row.take == Take::Frame;
+        if row.accept {
+            self.accept(num);
+        }
+        self.seen - self.accepted <= MAX_TRIAL_LINES
+    }
+
+    fn take(&mut self, row: u16) {
+        self.seen += 1;
+        if self.rows.len() < MAX_ROWS {
+            self.rows.push(row);
+        }
+    }
+
+    fn accept(&mut self, num: u64) {
+        self.accepted = self.seen;
+        self.accepted_num = num;
+    }
+}

@@ -1,0 +1,42 @@
+//! siftd finds the real errors in what agents, builds and services print.
+//!
+//! The way of a byte, which is also the reading order:
+//! `sources` hand blocks to a [`core::pipeline::Stream`]: frame → prefilter → guard → decode →
+//! confirm → assemble → redact → classify → signature; its events become records in `sinks`.
+//! [`rules`] and [`config`] are the data that the core walks; [`words`] the closed sets they share.
+//!
+//! Dependencies point one way: `cli → sources, sinks → core → rules → words`. The core is sync and
+//! cannot fail: no I/O, no clock, no logger; bad input is data.
+
+#![forbid(unsafe_code)]
+
+pub mod words;
+pub mod rules;
+pub mod diag;
+pub mod config;
+pub mod core {
+    //! The sync heart: bytes and `now` in, events out.
+    pub mod assemble;
+    pub mod classify;
+    pub mod confirm;
+    pub mod decode;
+    pub mod engine;
+    pub mod event;
+    pub mod extract;
+    pub mod frame;
+    mod gate;
+    pub mod line;
+    pub mod lookback;
+    pub mod notes;
+    pub mod pipeline;
+    pub mod prefilter;
+    pub mod record;
+    pub mod redact;
+    pub mod retry;
+    pub mod shown;
+    pub mod signature;
+    mod table;
+    pub mod trace;
+    pub mod visible;
+}
+pub mod sinks;

@@ -1,0 +1,105 @@
+//! From a rule's literals to the exact bytes that the prefilter looks for.
+//! A log may hold the text of a line raw or inside a JSON string, so a literal that has bytes which
+//! JSON escapes is reduced to its longest run of stable bytes, or written out in both forms.
+
+use super::{Gate, LiteralForm};
+
+/// Shortest literal that the prefilter can find.
+pub const MIN_LITERAL_BYTES: usize = 3;
+/// Shortest stable run that may stand for a whole literal.
+const MIN_RUN_BYTES: usize = 5;
+/// Longest part of a literal that is compared.
+const MAX_BYTES: usize = 64;
+
+/// The exact forms of all literals of an entry. A fact's literals are the raw bytes of a record:
+/// they stay whole.
+pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
+    let mut forms: Vec<LiteralForm> = gate
+        .literals
+        .iter()
+        .flat_map(|literal| cases(literal, gate.ignore_case))
+        .flat_map(|literal| encodings(&literal, fact))
+        .map(|mut bytes| {
+            bytes.truncate(MAX_BYTES);
+            LiteralForm { bytes, not_after: gate.not_after.clone().into_bytes(), not_before: gate.not_before.clone().into_bytes() }
+        })
+        .collect();
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+fn cases(literal: &str, ignore_case: bool) -> Vec<String> {
+    if !ignore_case {
+        return vec![literal.to_owned()];
+    }
+    let lower = literal.to_ascii_lowercase();
+    let mut start_of_word = true;
+    let title: String = lower
+        .chars()
+        .map(|c| {
+            let cased = if start_of_word { c.to_ascii_uppercase() } else { c };
+            start_of_word = c == ' ';
+            cased
+        })
+        .collect();
+    let mut capitalised = lower.clone();
+    if let Some(first) = capitalised.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    vec![literal.to_owned(), literal.to_ascii_uppercase(), capitalised, title, lower]
+}
+
+fn is_stable(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b" .,:;-_()[]{}!?*#@%^~|$".contains(&byte)
+}
+
+fn encodings(literal: &str, fact: bool) -> Vec<Vec<u8>> {
+    let bytes = literal.as_bytes();
+    if bytes.iter().all(|b| is_stable(*b)) {
+        return vec![bytes.to_vec()];
+    }
+    let run = bytes.split(|b| !is_stable(*b)).max_by_key(|run| run.len()).unwrap_or_default();
+    if run.len() >= MIN_RUN_BYTES && !fact {
+        return vec![run.to_vec()];
+    }
+    vec![bytes.to_vec(), escaped(literal, false).into_bytes(), escaped(literal, true).into_bytes()]
+}
+
+/// As a JSON string holds it; `all`: as an encoder does that escapes everything it may.
+fn escaped(literal: &str, all: bool) -> String {
+    let mut out = String::new();
+    for c in literal.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\t' => out.push_str("\\t"),
+            '/' if all => out.push_str("\\/"),
+            '\'' | '<' | '>' | '&' if all => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c if all && !c.is_ascii() => {
+                let mut units = [0; 2];
+                c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(literal: &str, ignore_case: bool) -> Vec<String> {
+        let gate = Gate { literals: vec![literal.into()], ignore_case, ..Gate::default() };
+        forms(&gate, false).into_iter().map(|f| String::from_utf8_lossy(&f.bytes).into_owned()).collect()
+    }
+
+    #[test]
+    fn literals_become_stable_bytes() {
+        assert_eq!(of("panicked at", false), ["panicked at"]);
+        assert_eq!(of("Cannot find module '", false), ["Cannot find module "]);
+        assert_eq!(of("● ", false), ["\\u25cf ", "● "]);
+        assert_eq!(of("timed out", true), ["TIMED OUT", "Timed Out", "Timed out", "timed out"]);
+    }
+}

@@ -1,0 +1,316 @@
+//! Text of a rules file → checked entries. Every mistake is reported with the place in the file, the
+//! entry, the key and the mend. Compiled-in files were checked by the tests, so `parse` skips the
+//! costly checks for them.
+
+use std::ops::Range;
+
+use regex_syntax::Error as SyntaxError;
+use toml::Spanned;
+
+use super::prove::every_match_has_literal;
+use super::spec::{EntrySpec, ExampleSpec, FileSpec};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Machine, Note, Pattern, Region, Row};
+use super::literal::MIN_LITERAL_BYTES;
+
+/// Most states of a trace.
+const MAX_STATES: usize = 32;
+
+/// A mistake in a rules file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where in the text, in bytes.
+    pub span: Range<usize>,
+    /// The key it is about.
+    pub key: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub mend: String,
+}
+
+/// A parsed file.
+#[derive(Debug)]
+pub struct RulesFile {
+    /// Its family.
+    pub family: Family,
+    /// Its entries.
+    pub entries: Vec<Entry>,
+    /// Its cancels.
+    pub cancels: Vec<Cancel>,
+}
+
+/// Parses a rules file; with `check` every regex is compiled and proved against its literals.
+///
+/// # Errors
+/// All mistakes found, in file order.
+pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Problem>> {
+    let spec: FileSpec = toml::from_str(text).map_err(|error| vec![toml_problem(&error)])?;
+    let family = Family {
+        id: spec.family.id.get_ref().clone(),
+        title: spec.family.title,
+        depth: spec.family.depth,
+        language: spec.family.language,
+        test: spec.family.test,
+        library: spec.family.library,
+        covers: spec.family.covers,
+        file: name.to_owned(),
+    };
+    let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new() };
+    let mut entries = Vec::new();
+    let mut cancels = Vec::new();
+    for spec in spec.border {
+        let regex = reader.required(&spec, "regex", spec.regex.as_ref());
+        entries.push(reader.entry(spec, Kind::Border(regex), &[]));
+    }
+    for spec in spec.noise {
+        let kind = reader.noise(&spec);
+        entries.push(reader.entry(spec, kind, &["reason", "block", "examples"]));
+    }
+    for spec in spec.region {
+        let kind = reader.region(&spec);
+        entries.push(reader.entry(spec, kind, &["open", "close", "max_lines", "absorb", "examples"]));
+    }
+    for spec in spec.trace {
+        let kind = reader.trace(&spec);
+        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "generic", "code", "fault", "examples"]));
+    }
+    for spec in spec.note {
+        let kind = reader.note(&spec);
+        entries.push(reader.entry(spec, kind, &["claimed_by", "waits", "silent", "fault", "examples"]));
+    }
+    for spec in spec.rule {
+        let regex = reader.required(&spec, "regex", spec.regex.as_ref());
+        entries.push(reader.entry(spec, Kind::Rule(regex), &["generic", "code", "fault", "examples"]));
+    }
+    for spec in spec.fact {
+        let Some(fact) = spec.fact else {
+            reader.problem(&spec.id, "fact", "a [[fact]] names no fact", "add `fact = \"level\"` or `fact = \"flag\"`");
+            continue;
+        };
+        entries.push(reader.entry(spec, Kind::Fact(fact), &["fact", "fault", "examples"]));
+    }
+    for spec in spec.cancel {
+        cancels.push(reader.cancel(spec));
+    }
+    if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels }) } else { Err(reader.problems) }
+}
+
+fn toml_problem(error: &toml::de::Error) -> Problem {
+    Problem {
+        span: error.span().unwrap_or_default(),
+        key: String::new(),
+        problem: error.message().trim_end().to_owned(),
+        mend: "see the rules chapter of the README for the keys and their types".to_owned(),
+    }
+}
+
+struct Reader {
+    family: String,
+    check: bool,
+    problems: Vec<Problem>,
+}
+
+impl Reader {
+    fn problem<T>(&mut self, at: &Spanned<T>, key: &str, problem: impl Into<String>, mend: impl Into<String>) {
+        self.problems.push(Problem { span: at.span(), key: key.to_owned(), problem: problem.into(), mend: mend.into() });
+    }
+
+    fn required(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Spanned<String>>) -> Pattern {
+        match regex {
+            Some(regex) => self.gated(spec, key, regex),
+            None => {
+                let id = spec.id.get_ref();
+                self.problem(&spec.id, key, format!("`{id}` has no `{key}`"), format!("add `{key} = '''…'''`"));
+                Pattern::new("", false)
+            }
+        }
+    }
+
+    /// A regex whose every match must contain one of the entry's literals.
+    fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
+        let pattern = self.pattern(spec, key, regex);
+        if self.check {
+            let literals: Vec<&str> = spec.literals.iter().map(|l| l.get_ref().as_str()).collect();
+            match every_match_has_literal(regex.get_ref(), &literals, spec.ignore_case) {
+                Ok(true) | Err(_) => {}
+                Ok(false) if literals.is_empty() => {
+                    self.problem(regex, key, "the entry has no literals, so the prefilter would never find it", "add `literals = […]`: parts of the text, one of which every match contains");
+                }
+                Ok(false) => {
+                    self.problem(regex, key, "the regex can match a line that has none of the literals", "add the missing literal, or make that part of the regex required");
+                }
+            }
+        }
+        pattern
+    }
+
+    fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
+        let pattern = Pattern::new(regex.get_ref().clone(), spec.ignore_case);
+        if self.check {
+            if let Err(error) = regex_syntax::parse(regex.get_ref()) {
+                self.problem(regex, key, syntax_message(&error), "mend the regex");
+            } else if let Err(error) = pattern.check() {
+                self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most");
+            }
+        }
+        pattern
+    }
+
+    fn optional(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Spanned<String>>) -> Option<Pattern> {
+        regex.map(|regex| self.pattern(spec, key, regex))
+    }
+
+    fn noise(&mut self, spec: &EntrySpec) -> Kind {
+        let regex = match (&spec.block, &spec.regex) {
+            (None, Some(regex)) => self.pattern(spec, "regex", regex),
+            _ => self.required(spec, "regex", spec.regex.as_ref()),
+        };
+        let block = spec.block.as_ref().map(|block| (self.pattern(spec, "block.regex", &block.regex), block.max_lines));
+        if spec.reason.is_none() {
+            self.problem(&spec.id, "reason", "noise without a reason", "add `reason = \"…\"`: what prints it and why it is no error");
+        }
+        Kind::Noise { regex, block, reason: spec.reason.clone().unwrap_or_default() }
+    }
+
+    fn region(&mut self, spec: &EntrySpec) -> Kind {
+        let open = self.required(spec, "open", spec.open.as_ref());
+        let close = self.optional(spec, "close", spec.close.as_ref());
+        if close.is_none() || spec.max_lines.is_none() {
+            self.problem(&spec.id, "close", "a region needs `close` and `max_lines`", "say what ends it, and after how many lines it ends by itself");
+        }
+        Kind::Region(Region {
+            open,
+            close: close.unwrap_or_else(|| Pattern::new("", false)),
+            max_lines: spec.max_lines.unwrap_or_default(),
+            absorb: spec.absorb,
+            weak: Vec::new(),
+        })
+    }
+
+    fn note(&mut self, spec: &EntrySpec) -> Kind {
+        let regex = self.required(spec, "regex", spec.regex.as_ref());
+        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent })
+    }
+
+    fn cancel(&mut self, spec: EntrySpec) -> Cancel {
+        let regex = match &spec.regex {
+            Some(regex) => self.pattern(&spec, "regex", regex),
+            None => self.required(&spec, "regex", None),
+        };
+        self.check_keys(&spec, "cancel", &["reason", "examples"]);
+        Cancel { id: spec.id.get_ref().clone(), regex, reason: spec.reason, examples: spec.examples }
+    }
+
+    fn trace(&mut self, spec: &EntrySpec) -> Kind {
+        let mut states = vec!["start".to_owned()];
+        let weak = spec.region.is_some();
+        let mut rows = Vec::new();
+        for row in &spec.rows {
+            let mut from = 0_u32;
+            for name in row.from.iter() {
+                from |= 1 << self.state(spec, &mut states, name);
+            }
+            let start = from & 1 == 1;
+            let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
+            let to = self.state(spec, &mut states, &row.to);
+            rows.push(Row { from, regex, to, take: row.take, accept: row.accept });
+        }
+        if !rows.iter().any(|row| row.from & 1 == 1) {
+            self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");
+        }
+        let before = spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect();
+        let stop = self.optional(spec, "stop", spec.stop.as_ref());
+        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak })
+    }
+
+    fn state(&mut self, spec: &EntrySpec, states: &mut Vec<String>, name: &str) -> u8 {
+        if let Some(known) = states.iter().position(|s| s == name) {
+            return known as u8;
+        }
+        if states.len() == MAX_STATES {
+            self.problem(&spec.id, "rows", format!("more than {MAX_STATES} states"), "split the trace");
+            return 0;
+        }
+        states.push(name.to_owned());
+        (states.len() - 1) as u8
+    }
+
+    fn entry(&mut self, spec: EntrySpec, kind: Kind, keys: &[&str]) -> Entry {
+        self.check_entry(&spec, &kind);
+        self.check_keys(&spec, kind.table(), keys);
+        Entry {
+            id: spec.id.get_ref().clone(),
+            family: 0,
+            kind,
+            fault: Fault { category: spec.category, severity: spec.severity, cause: spec.cause, retry: spec.retry, hint: spec.hint, language: spec.language },
+            generic: spec.generic,
+            code: spec.code,
+            gate: Gate {
+                literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
+                ignore_case: spec.ignore_case,
+                not_after: spec.not_after,
+                not_before: spec.not_before,
+            },
+            region: spec.region.map(Spanned::into_inner),
+            claimed_by: spec.claimed_by,
+            examples: spec.examples,
+        }
+    }
+
+    fn check_entry(&mut self, spec: &EntrySpec, kind: &Kind) {
+        let id = spec.id.get_ref();
+        if !id.strip_prefix(self.family.as_str()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('.')) {
+            let mend = format!("call it `{}.…`", self.family);
+            self.problem(&spec.id, "id", format!("`{id}` does not begin with the name of its family"), mend);
+        }
+        for literal in &spec.literals {
+            if literal.get_ref().len() < MIN_LITERAL_BYTES {
+                self.problem(literal, "literals", format!("a literal has at least {MIN_LITERAL_BYTES} bytes"), "write more of the text that stands there");
+            }
+        }
+        if matches!(kind, Kind::Fact(_)) && spec.literals.is_empty() {
+            self.problem(&spec.id, "literals", "a fact needs the literals that show it", "add `literals = […]`");
+        }
+    }
+
+    /// A key that its table does not know would be ignored silently: name it instead.
+    fn check_keys(&mut self, spec: &EntrySpec, table: &str, allowed: &[&str]) {
+        let fault = spec.category.is_some() || spec.severity.is_some() || spec.cause.is_some() || spec.retry.is_some() || spec.hint.is_some() || spec.language.is_some();
+        let given = [
+            ("generic", spec.generic),
+            ("code", spec.code),
+            ("fault", fault),
+            ("fact", spec.fact.is_some()),
+            ("reason", spec.reason.is_some()),
+            ("block", spec.block.is_some()),
+            ("rows", !spec.rows.is_empty()),
+            ("before", !spec.before.is_empty()),
+            ("stop", spec.stop.is_some()),
+            ("region", spec.region.is_some()),
+            ("needs_frame", spec.needs_frame),
+            ("crash_last", spec.crash_last),
+            ("open", spec.open.is_some()),
+            ("close", spec.close.is_some()),
+            ("max_lines", spec.max_lines.is_some()),
+            ("absorb", spec.absorb),
+            ("claimed_by", !spec.claimed_by.is_empty()),
+            ("waits", spec.waits),
+            ("silent", spec.silent),
+            ("examples", has_examples(&spec.examples)),
+        ];
+        for (key, is_given) in given {
+            if is_given && !allowed.contains(&key) {
+                let key_name = if key == "fault" { "category/severity/cause/retry/hint/language" } else { key };
+                self.problem(&spec.id, key_name, format!("[[{table}]] takes no `{key_name}`"), "remove it, or use another table");
+            }
+        }
+    }
+}
+
+fn has_examples(examples: &ExampleSpec) -> bool {
+    !examples.matching.is_empty() || !examples.no_match.is_empty()
+}
+
+fn syntax_message(error: &SyntaxError) -> String {
+    error.to_string().lines().last().unwrap_or("the regex does not parse").trim().to_owned()
+}

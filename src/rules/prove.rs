@@ -1,0 +1,184 @@
+//! Proves over a parsed regex that every match contains one of its rule's literals.
+//! Without that a prefilter could miss what the regex would confirm. The proof may refuse too much;
+//! it never accepts a regex that can match without a literal.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// Most strings that a part of a regex is written out into.
+const MAX_STRINGS: usize = 512;
+
+/// Whether every match of `regex` contains one of `literals`; with `ignore_case` both are compared
+/// in lower case.
+///
+/// # Errors
+/// The regex does not parse.
+pub fn every_match_has_literal(regex: &str, literals: &[&str], ignore_case: bool) -> Result<bool, Box<regex_syntax::Error>> {
+    let hir = ParserBuilder::new().utf8(false).build().parse(regex).map_err(Box::new)?;
+    let literals: Vec<Vec<u8>> = literals.iter().map(|l| fold(l.as_bytes(), ignore_case)).collect();
+    Ok(Proof { literals, ignore_case }.holds(&hir))
+}
+
+/// The longest string that every match of `regex` contains; the literal of a custom pattern.
+///
+/// # Errors
+/// The regex does not parse.
+pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex_syntax::Error>> {
+    let hir = ParserBuilder::new().utf8(false).build().parse(regex).map_err(Box::new)?;
+    let mut best: Vec<u8> = Vec::new();
+    for run in runs(&hir) {
+        if let [only] = &run[..]
+            && only.len() > best.len()
+        {
+            best.clone_from(only);
+        }
+    }
+    Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
+}
+
+fn fold(bytes: &[u8], ignore_case: bool) -> Vec<u8> {
+    if ignore_case { bytes.to_ascii_lowercase() } else { bytes.to_vec() }
+}
+
+struct Proof {
+    literals: Vec<Vec<u8>>,
+    ignore_case: bool,
+}
+
+impl Proof {
+    fn holds(&self, hir: &Hir) -> bool {
+        if runs(hir).iter().any(|run| run.iter().all(|s| self.contains_literal(s))) {
+            return true;
+        }
+        match hir.kind() {
+            HirKind::Capture(group) => self.holds(&group.sub),
+            HirKind::Repetition(repeat) => repeat.min > 0 && self.holds(&repeat.sub),
+            HirKind::Concat(parts) => parts.iter().any(|part| self.holds(part)),
+            HirKind::Alternation(branches) => branches.iter().all(|branch| self.holds(branch)),
+            _ => false,
+        }
+    }
+
+    fn contains_literal(&self, text: &[u8]) -> bool {
+        let text = fold(text, self.ignore_case);
+        self.literals.iter().any(|literal| memchr::memmem::find(&text, literal).is_some())
+    }
+}
+
+/// The runs of consecutive parts whose strings can be written out, each as its set of strings.
+fn runs(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    let mut open: Option<Vec<Vec<u8>>> = None;
+    for part in flatten(hir) {
+        match strings(part) {
+            Some(set) => {
+                let joined = open.as_ref().and_then(|run| product(run, &set));
+                if joined.is_none() {
+                    found.extend(open.take());
+                }
+                open = joined.or(Some(set));
+            }
+            None => found.extend(open.take()),
+        }
+    }
+    found.extend(open);
+    found
+}
+
+fn flatten(hir: &Hir) -> Vec<&Hir> {
+    match hir.kind() {
+        HirKind::Concat(parts) => parts.iter().flat_map(flatten).collect(),
+        HirKind::Capture(group) => flatten(&group.sub),
+        _ => vec![hir],
+    }
+}
+
+/// Every string that `hir` can match, if they are few.
+fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),
+        HirKind::Literal(literal) => Some(vec![literal.0.to_vec()]),
+        HirKind::Class(class) => class_strings(class),
+        HirKind::Capture(group) => strings(&group.sub),
+        HirKind::Concat(parts) => parts.iter().try_fold(vec![Vec::new()], |all, part| product(&all, &strings(part)?)),
+        HirKind::Alternation(branches) => {
+            let mut all = Vec::new();
+            for branch in branches {
+                all.extend(strings(branch)?);
+            }
+            (all.len() <= MAX_STRINGS).then_some(all)
+        }
+        HirKind::Repetition(repeat) => repeated(repeat.min, repeat.max?, &strings(&repeat.sub)?),
+    }
+}
+
+fn repeated(min: u32, max: u32, once: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+    if max > 3 {
+        return None;
+    }
+    let mut all = Vec::new();
+    let mut power = vec![Vec::new()];
+    for count in 0..=max {
+        if count >= min {
+            all.extend(power.iter().cloned());
+        }
+        power = product(&power, once)?;
+    }
+    (all.len() <= MAX_STRINGS).then_some(all)
+}
+
+fn class_strings(class: &Class) -> Option<Vec<Vec<u8>>> {
+    let few = 16;
+    match class {
+        Class::Unicode(class) => {
+            let chars: Vec<char> = class.iter().flat_map(|r| r.start()..=r.end()).take(few + 1).collect();
+            (chars.len() <= few).then(|| chars.iter().map(|c| c.to_string().into_bytes()).collect())
+        }
+        Class::Bytes(class) => {
+            let bytes: Vec<u8> = class.iter().flat_map(|r| r.start()..=r.end()).take(few + 1).collect();
+            (bytes.len() <= few).then(|| bytes.iter().map(|b| vec![*b]).collect())
+        }
+    }
+}
+
+fn product(left: &[Vec<u8>], right: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
+    if left.len() * right.len() > MAX_STRINGS {
+        return None;
+    }
+    Some(left.iter().flat_map(|a| right.iter().map(move |b| [a.as_slice(), b].concat())).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn proves_and_refuses() {
+        let cases: &[(&str, &[&str], bool, bool)] = &[
+            (r"^error: (.*)$", &["error: "], false, true),
+            (r"^(error|fatal): ", &["error: ", "fatal: "], false, true),
+            (r"^(error|fatal): ", &["error: "], false, false),
+            (r"(foo)?bar", &["foobar"], false, false),
+            (r"[Ee]rror: ", &["rror:"], false, true),
+            (r"panicked at '[^']*', src", &["panicked at"], false, true),
+            (r"\w+Error: ", &["Error:"], false, true),
+            (r"(Error: )*x", &["Error"], false, false),
+            (r"(Error: )+x", &["Error"], false, true),
+            (r"(?i)error", &["error"], true, true),
+            (r"(?i)error", &["error"], false, false),
+            (r"a|", &["a"], false, false),
+            (r"npm (ERR!|error) code", &["npm ERR!", "npm error"], false, true),
+        ];
+        for (regex, literals, ignore_case, wanted) in cases {
+            let got = every_match_has_literal(regex, literals, *ignore_case).expect("parses");
+            assert_eq!(got, *wanted, "{regex} with {literals:?}");
+        }
+    }
+
+    #[test]
+    fn finds_the_literal_of_a_custom_pattern() {
+        let longest = |regex| longest_required_literal(regex).expect("parses");
+        assert_eq!(longest(r"disk \d+ is (full|empty)").as_deref(), Some("disk "));
+        assert_eq!(longest(r"\d+"), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! What a rules file may say: the TOML shapes of `config/rules/*.toml`.
+//! Serde fills them; `load` checks what types cannot. The README's chapter on rules and the comments
+//! in `config/rules/` describe the same keys for people.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::words::{Category, Cause, Depth, RetryClass, Severity};
+
+/// One rules file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileSpec {
+    /// What the rules of this file have in common.
+    pub family: FamilySpec,
+    /// Errors that one line shows.
+    #[serde(default)]
+    pub rule: Vec<EntrySpec>,
+    /// Lines whose decoded facts (level, flag) make them errors.
+    #[serde(default)]
+    pub fact: Vec<EntrySpec>,
+    /// False positives: each cancels the hits that its match covers.
+    #[serde(default)]
+    pub cancel: Vec<EntrySpec>,
+    /// Lines that are never an error, and blocks of them.
+    #[serde(default)]
+    pub noise: Vec<EntrySpec>,
+    /// Errors of several lines.
+    #[serde(default)]
+    pub trace: Vec<EntrySpec>,
+    /// Sections that own what is in them.
+    #[serde(default)]
+    pub region: Vec<EntrySpec>,
+    /// Status lines that a detail claims.
+    #[serde(default)]
+    pub note: Vec<EntrySpec>,
+    /// Ends of steps, sessions, successes.
+    #[serde(default)]
+    pub border: Vec<EntrySpec>,
+}
+
+/// `[family]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FamilySpec {
+    /// First part of every id in the file.
+    pub id: Spanned<String>,
+    /// What people call it.
+    pub title: String,
+    /// `full`: machine, location and fixtures of real output; `head`: the confirmed line only.
+    pub depth: Depth,
+    /// `language` of its events.
+    pub language: Option<String>,
+    /// Its events are failed tests: never worth a retry.
+    #[serde(default)]
+    pub test: bool,
+    /// Parts of a frame's file or function that mark a library's frame.
+    #[serde(default)]
+    pub library: Vec<String>,
+    /// Languages and tools that the family covers, for the catalogue.
+    #[serde(default)]
+    pub covers: Vec<String>,
+}
+
+/// An entry of any table. Which keys a table takes is checked by `load`, so that a key in the wrong
+/// table is named as such.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EntrySpec {
+    /// `family.slug`
+    pub id: Spanned<String>,
+    /// Every match contains one of these.
+    #[serde(default)]
+    pub literals: Vec<Spanned<String>>,
+    /// lower, Capitalised and UPPER forms count too, in literals and regexes.
+    #[serde(default)]
+    pub ignore_case: bool,
+    /// Bytes that may not follow a literal.
+    #[serde(default)]
+    pub not_after: String,
+    /// Bytes that may not precede a literal.
+    #[serde(default)]
+    pub not_before: String,
+    /// Confirms the line, prefix removed. Named groups: `type message name key file line column`.
+    pub regex: Option<Spanned<String>>,
+    /// A word that prose uses too: cancelled by a level tag of info or warn.
+    #[serde(default)]
+    pub generic: bool,
+    /// Holds on lines that read as source code, too.
+    #[serde(default)]
+    pub code: bool,
+    /// Category.
+    pub category: Option<Category>,
+    /// Severity.
+    pub severity: Option<Severity>,
+    /// Cause.
+    pub cause: Option<Cause>,
+    /// Retry class.
+    pub retry: Option<RetryClass>,
+    /// What usually fixes it.
+    pub hint: Option<String>,
+    /// `language`, where it differs from the family's.
+    pub language: Option<String>,
+    /// Which fact of the line.
+    pub fact: Option<FactKind>,
+    /// Why this is no error.
+    pub reason: Option<String>,
+    /// Further lines of a noise block.
+    pub block: Option<BlockSpec>,
+    /// Rows of a trace, tried in order.
+    #[serde(default)]
+    pub rows: Vec<RowSpec>,
+    /// Look-back before the start row, nearest line first.
+    #[serde(default)]
+    pub before: Vec<BeforeSpec>,
+    /// A line that ends the trace and does not belong to it.
+    pub stop: Option<Spanned<String>>,
+    /// Weak: only tried inside this region.
+    pub region: Option<Spanned<String>>,
+    /// No event until a row with `take = "frame"` was seen.
+    #[serde(default)]
+    pub needs_frame: bool,
+    /// The crash, and the outermost exception, stand last (Python).
+    #[serde(default)]
+    pub crash_last: bool,
+    /// Opens a region.
+    pub open: Option<Spanned<String>>,
+    /// Ends a region; the line itself is no part of it.
+    pub close: Option<Spanned<String>>,
+    /// A region ends after so many lines.
+    pub max_lines: Option<u32>,
+    /// The region owns everything in it: only its own weak traces are tried.
+    #[serde(default)]
+    pub absorb: bool,
+    /// Families whose events claim a note; its own by default; `*` is all.
+    #[serde(default)]
+    pub claimed_by: Vec<String>,
+    /// A note that waits for a later detail instead of asking for an earlier one.
+    #[serde(default)]
+    pub waits: bool,
+    /// A note that is never an event: it only claims.
+    #[serde(default)]
+    pub silent: bool,
+    /// Texts to try.
+    #[serde(default)]
+    pub examples: ExampleSpec,
+}
+
+/// `examples = { match = […], no_match = […] }`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExampleSpec {
+    /// Texts of one or more lines in which the entry makes exactly one event, over all lines.
+    #[serde(default, rename = "match")]
+    pub matching: Vec<String>,
+    /// Texts in which no event is found.
+    #[serde(default)]
+    pub no_match: Vec<String>,
+}
+
+/// What decoding says of a line.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKind {
+    /// A level tag or field of error or above.
+    Level,
+    /// A record with `is_error: true`.
+    Flag,
+    /// A piece of a record that a container runtime split.
+    Partial,
+    /// Escape sequences written out as text.
+    Dressed,
+}
+
+/// Further lines of a noise block.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSpec {
+    /// Each further line matches.
+    pub regex: Spanned<String>,
+    /// At most so many.
+    pub max_lines: u32,
+}
+
+/// A row of a trace.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RowSpec {
+    /// States in which it is tried; `start` opens the trace.
+    pub from: OneOrMany,
+    /// The line, prefix removed.
+    pub regex: Spanned<String>,
+    /// The state after it.
+    pub to: String,
+    /// What to read from the line.
+    #[serde(default)]
+    pub take: Take,
+    /// `false`: the line is taken on trial, until an accepting line follows.
+    #[serde(default = "yes")]
+    pub accept: bool,
+}
+
+/// A look-back line.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BeforeSpec {
+    /// The line.
+    pub regex: Spanned<String>,
+    /// May be missing.
+    #[serde(default)]
+    pub optional: bool,
+    /// May repeat, at most so often.
+    #[serde(default = "one")]
+    pub max: u32,
+}
+
+/// What a row reads from its line.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Take {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Groups `type` and `message`: an exception of the chain; the outermost names the error.
+    Exception,
+    /// A further line of the message.
+    Message,
+    /// Groups `function file line column`: a frame.
+    Frame,
+    /// Groups `file line column`: where an editor should jump to.
+    Location,
+    /// The line that names the error.
+    Text,
+}
+
+/// `"a"` or `["a", "b"]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    /// One.
+    One(String),
+    /// Several.
+    Many(Vec<String>),
+}
+
+impl OneOrMany {
+    /// The words.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::Many(many) => many,
+        }
+        .iter()
+        .map(String::as_str)
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn one() -> u32 {
+    1
+}

@@ -1,0 +1,91 @@
+//! The closed sets of words that rules, configuration, the core and records share.
+//! At the bottom of the layering: it imports nothing of siftd.
+
+use std::fmt;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $(#[doc = concat!("`", $word, "`")] $variant),+ }
+
+        impl $name {
+            /// Every value, in declaration order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word that stands in records, configuration and rules.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+
+            /// The value that a word names; `None` for any other word.
+            #[must_use]
+            pub fn parse(word: &str) -> Option<Self> {
+                match word { $($word => Some(Self::$variant),)+ _ => None }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let word = String::deserialize(d)?;
+                Self::parse(&word).ok_or_else(|| serde::de::Error::unknown_variant(&word, &[$($word),+]))
+            }
+        }
+    };
+}
+
+words! {
+    /// The level that a log line or record states, from least to most severe.
+    Level { Trace = "trace", Debug = "debug", Info = "info", Warn = "warn", Error = "error", Fatal = "fatal" }
+}
+
+words! {
+    /// How bad an event is; ordered, `Blocking` is the greatest.
+    Severity { Low = "low", Medium = "medium", High = "high", Blocking = "blocking" }
+}
+
+words! {
+    /// What kind of fault an event is, in the order in which the categories are asked.
+    Category {
+        TestFailure = "test_failure", SyntaxError = "syntax_error", TypeError = "type_error",
+        ReferenceError = "reference_error", FilesystemError = "filesystem_error",
+        NetworkError = "network_error", BuildError = "build_error", ResourceError = "resource_error",
+        AuthError = "auth_error", RateLimit = "rate_limit", DependencyError = "dependency_error",
+        RuntimeError = "runtime_error", UnknownError = "unknown_error",
+    }
+}
+
+words! {
+    /// Who or what brought the fault about.
+    Cause {
+        Timeout = "timeout", EnvironmentError = "environment_error", DataPathError = "data_path_error",
+        StatisticalError = "statistical_error", CodeBug = "code_bug", Unknown = "unknown",
+    }
+}
+
+words! {
+    /// Whether trying again can help.
+    RetryClass { Transient = "transient", Permanent = "permanent", Fatal = "fatal", Unknown = "unknown" }
+}
+
+words! {
+    /// Who can mend it.
+    Remedy { Rerun = "rerun", Fix = "fix", Operator = "operator", None = "none" }
+}
+
+words! {
+    /// Which output of a writer a stream is.
+    Io { Stdout = "stdout", Stderr = "stderr" }
+}
+
+words! {
+    /// How much siftd knows of a family of rules.
+    Depth { Full = "full", Head = "head" }
+}
