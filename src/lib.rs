@@ -39,4 +39,5 @@ pub mod core {
     pub mod trace;
     pub mod visible;
 }
+pub mod examples;
 pub mod sinks;
