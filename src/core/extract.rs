@@ -141,17 +141,14 @@ pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
 #[must_use]
 pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u8>> {
     let entry = &engine.rules.entries[usize::from(outcome.entry)];
-    let group = |captures: &Captures, name: &str| captures.name(name).map(|m| m.as_bytes().to_vec());
-    let of = |pattern: &Pattern, text: &[u8]| pattern.captures(text).and_then(|c| group(&c, "key").or_else(|| group(&c, "name")));
     match &entry.kind {
-        Kind::Rule(regex) => of(regex, trace.lines[0].part()),
+        Kind::Rule(regex) => regex.key(trace.lines[0].part()),
         Kind::Trace(machine) => trace
             .lines
             .iter()
             .zip(trace.rows(outcome.entry))
             .take(outcome.lines)
-            .filter_map(|(taken, row)| machine.rows.get(usize::from(*row)).and_then(|row| of(&row.regex, taken.part())))
-            .next(),
+            .find_map(|(taken, row)| machine.rows.get(usize::from(*row)).and_then(|row| row.regex.key(taken.part()))),
         _ => None,
     }
 }

@@ -248,6 +248,7 @@ impl Reader {
             gate: Gate {
                 literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
                 ignore_case: spec.ignore_case,
+                after: spec.after,
                 not_after: spec.not_after,
                 not_before: spec.not_before,
             },

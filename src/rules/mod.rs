@@ -45,6 +45,9 @@ pub struct RuleSet {
 pub struct LiteralForm {
     /// The bytes to find.
     pub bytes: Vec<u8>,
+    /// An occurrence is a hit only before one of these bytes, a quote, an escape or the line's end;
+    /// empty: before any byte.
+    pub after: Vec<u8>,
     /// An occurrence that is followed by one of these bytes is no hit.
     pub not_after: Vec<u8>,
     /// An occurrence that follows one of these bytes is no hit, unless an escape stands near.
@@ -104,6 +107,8 @@ pub struct Gate {
     pub literals: Vec<String>,
     /// Their other cases count too.
     pub ignore_case: bool,
+    /// Bytes that may follow; empty: all.
+    pub after: String,
     /// Bytes that may not follow.
     pub not_after: String,
     /// Bytes that may not precede.

@@ -75,6 +75,10 @@ pub struct EntrySpec {
     /// lower, Capitalised and UPPER forms count too, in literals and regexes.
     #[serde(default)]
     pub ignore_case: bool,
+    /// The only bytes that may follow a literal, beside quotes, escapes and the line's end. It makes
+    /// a short word cheap to find.
+    #[serde(default)]
+    pub after: String,
     /// Bytes that may not follow a literal.
     #[serde(default)]
     pub not_after: String,
