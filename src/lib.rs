@@ -39,4 +39,7 @@ pub mod core {
     pub mod trace;
     pub mod visible;
 }
+pub mod sources;
 pub mod sinks;
+pub mod telemetry;
+pub mod cli;

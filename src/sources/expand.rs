@@ -1,0 +1,120 @@
+//! What a user names → the files that are meant: paths, globs that the shell left alone, folders.
+//! Works before any reading; it looks at names and metadata only.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use walkdir::{DirEntry, WalkDir};
+
+/// One thing to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// `-`
+    Stdin,
+    /// A file that was named.
+    Named(PathBuf),
+    /// A file that a folder or glob led to.
+    Found(PathBuf),
+}
+
+/// What cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// As the user named it, or where the walk met it.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Trouble {
+    /// About one path.
+    #[must_use]
+    pub fn new(path: &Path, why: impl ToString) -> Self {
+        Self { path: path.display().to_string(), why: why.to_string() }
+    }
+}
+
+/// The inputs behind `names`, in the order of the names; those of a folder or glob by name.
+#[must_use]
+pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
+    let mut found = (Vec::new(), Vec::new());
+    for name in names {
+        if name.as_os_str() == "-" {
+            found.0.push(Input::Stdin);
+        } else if name.is_dir() {
+            walk(name, |_| true, &mut found);
+        } else if is_glob(name) && !name.exists() {
+            expand_glob(name, &mut found);
+        } else {
+            found.0.push(Input::Named(name.clone()));
+        }
+    }
+    found
+}
+
+/// Whether the name has a sign that a glob gives a meaning.
+#[must_use]
+pub fn is_glob(name: &Path) -> bool {
+    name.as_os_str().as_encoded_bytes().iter().any(|b| b"*?[{".contains(b))
+}
+
+/// The folder that every match of a glob lies in: its parts before the first sign.
+#[must_use]
+pub fn base(glob: &Path) -> PathBuf {
+    let base: PathBuf = glob.components().take_while(|part| !is_glob(Path::new(part.as_os_str()))).collect();
+    match base.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => base,
+    }
+}
+
+/// Without a leading `./`.
+#[must_use]
+pub fn bare(path: &Path) -> &Path {
+    path.strip_prefix(".").unwrap_or(path)
+}
+
+/// A glob whose `*` stays within a name and whose `**` is any folders; it takes [`bare`] paths.
+///
+/// # Errors
+/// It is no valid glob.
+pub fn matcher(glob: &Path) -> Result<GlobMatcher, String> {
+    let built = GlobBuilder::new(&bare(glob).to_string_lossy()).literal_separator(true).build();
+    built.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
+    let matcher = match matcher(glob) {
+        Ok(matcher) => matcher,
+        Err(why) => return found.1.push(Trouble::new(glob, why)),
+    };
+    let known = found.0.len();
+    walk(&base(glob), |path| matcher.is_match(path), found);
+    if found.0.len() == known {
+        found.1.push(Trouble::new(glob, "no file matches"));
+    }
+}
+
+fn walk(folder: &Path, wanted: impl Fn(&Path) -> bool, found: &mut (Vec<Input>, Vec<Trouble>)) {
+    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !is_repository(entry));
+    for entry in entries {
+        match entry {
+            Ok(entry) => {
+                let path = if folder == Path::new(".") { bare(entry.path()) } else { entry.path() };
+                if entry.file_type().is_file() && wanted(bare(path)) {
+                    found.0.push(Input::Found(path.to_owned()));
+                }
+            }
+            Err(error) => {
+                let path = error.path().unwrap_or(folder).to_owned();
+                let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                found.1.push(Trouble { path: path.display().to_string(), why });
+            }
+        }
+    }
+}
+
+/// What git keeps is compressed and no log.
+fn is_repository(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_name() == ".git"
+}
