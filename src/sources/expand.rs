@@ -30,7 +30,10 @@ impl Trouble {
     /// About one path.
     #[must_use]
     pub fn new(path: &Path, why: impl ToString) -> Self {
-        Self { path: path.display().to_string(), why: why.to_string() }
+        let why = why.to_string();
+        // The number behind the words of an I/O error helps nobody.
+        let words = why.split(" (os error").next().unwrap_or_default();
+        Self { path: path.display().to_string(), why: words.to_owned() }
     }
 }
 
@@ -42,7 +45,7 @@ pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
         if name.as_os_str() == "-" {
             found.0.push(Input::Stdin);
         } else if name.is_dir() {
-            walk(name, |_| true, &mut found);
+            walk(name, None, |_| true, &mut found);
         } else if is_glob(name) && !name.exists() {
             expand_glob(name, &mut found);
         } else {
@@ -83,21 +86,28 @@ pub fn matcher(glob: &Path) -> Result<GlobMatcher, String> {
     built.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
+/// The folders below its base that a match can lie in; `None` where `**` allows any.
+#[must_use]
+pub fn depth(glob: &Path) -> Option<usize> {
+    let parts = bare(glob).components().count() - bare(&base(glob)).components().count();
+    let any = glob.components().any(|part| part.as_os_str().as_encoded_bytes().windows(2).any(|two| two == b"**"));
+    (!any).then_some(parts)
+}
+
 fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     let matcher = match matcher(glob) {
         Ok(matcher) => matcher,
         Err(why) => return found.1.push(Trouble::new(glob, why)),
     };
     let known = found.0.len();
-    walk(&base(glob), |path| matcher.is_match(path), found);
+    walk(&base(glob), depth(glob), |path| matcher.is_match(path), found);
     if found.0.len() == known {
         found.1.push(Trouble::new(glob, "no file matches"));
     }
 }
 
-fn walk(folder: &Path, wanted: impl Fn(&Path) -> bool, found: &mut (Vec<Input>, Vec<Trouble>)) {
-    let entries = WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(|entry| !is_repository(entry));
-    for entry in entries {
+fn walk(folder: &Path, depth: Option<usize>, wanted: impl Fn(&Path) -> bool, found: &mut (Vec<Input>, Vec<Trouble>)) {
+    for entry in entries(folder, depth) {
         match entry {
             Ok(entry) => {
                 let path = if folder == Path::new(".") { bare(entry.path()) } else { entry.path() };
@@ -105,16 +115,20 @@ fn walk(folder: &Path, wanted: impl Fn(&Path) -> bool, found: &mut (Vec<Input>, 
                     found.0.push(Input::Found(path.to_owned()));
                 }
             }
-            Err(error) => {
-                let path = error.path().unwrap_or(folder).to_owned();
-                let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                found.1.push(Trouble { path: path.display().to_string(), why });
-            }
+            Err(error) => found.1.push(trouble(folder, &error)),
         }
     }
 }
 
-/// What git keeps is compressed and no log.
-fn is_repository(entry: &DirEntry) -> bool {
-    entry.depth() > 0 && entry.file_name() == ".git"
+/// What is in a folder and its folders, by name; links are not followed, and what git keeps is left
+/// out: it is compressed and no log.
+pub fn entries(folder: &Path, depth: Option<usize>) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
+    let is_repository = |entry: &DirEntry| entry.depth() > 0 && entry.file_name() == ".git";
+    let walk = WalkDir::new(folder).max_depth(depth.unwrap_or(usize::MAX)).sort_by_file_name();
+    walk.into_iter().filter_entry(move |entry| !is_repository(entry))
+}
+
+fn trouble(folder: &Path, error: &walkdir::Error) -> Trouble {
+    let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+    Trouble::new(error.path().unwrap_or(folder), why)
 }
