@@ -2,7 +2,7 @@
 //! when the reader behind a pipe has gone.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use super::args::Color;
@@ -39,4 +39,9 @@ pub fn paint(color: Color) -> Paint {
         Color::Auto => io::stdout().is_terminal() && !plain(),
     };
     Paint { on }
+}
+
+/// Prints a text and is done.
+pub fn print(text: &str) -> Result<Exit, Failure> {
+    quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(text.as_bytes())))
 }

@@ -47,8 +47,8 @@ pub fn rule_set(config: &Config, more: &[PathBuf]) -> Result<RuleSet, Diagnostic
         return Ok(RuleSet::default());
     }
     let mut files = builtin();
-    for path in rule_files(&config.rules.files).iter().chain(more) {
-        files.push(read_rules(path)?);
+    for path in rule_paths(config, more) {
+        files.push(read_rules(&path)?);
     }
     files.push(custom::rules(&config.error_detection));
     let mut set = RuleSet::with_files(files);
@@ -77,14 +77,16 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     })
 }
 
-/// The files behind the globs of `[rules] files`; one that matches nothing is no mistake.
-fn rule_files(globs: &[String]) -> Vec<PathBuf> {
-    let names: Vec<PathBuf> = globs.iter().map(PathBuf::from).filter(|name| is_glob(name) || name.exists()).collect();
+/// A user's rule files, in the order in which a later one overrides: those behind the globs of
+/// `[rules] files`, where one that matches nothing is no mistake, then `more`.
+pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
+    let names: Vec<PathBuf> = config.rules.files.iter().map(PathBuf::from).filter(|name| is_glob(name) || name.exists()).collect();
     let (inputs, _) = expand(&names);
-    inputs.into_iter().filter_map(|input| match input {
+    let found = inputs.into_iter().filter_map(|input| match input {
         Input::Named(path) | Input::Found(path) => Some(path),
         Input::Stdin => None,
-    }).collect()
+    });
+    found.chain(more.iter().cloned()).collect()
 }
 
 fn limits(config: &Config) -> Limits {
