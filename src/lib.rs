@@ -39,6 +39,7 @@ pub mod core {
     pub mod trace;
     pub mod visible;
 }
+pub mod examples;
 pub mod sources;
 pub mod sinks;
 pub mod telemetry;

@@ -18,6 +18,7 @@ use crate::core::pipeline::Stream;
 use crate::core::prefilter::Scratch;
 use crate::core::signature::normalise;
 use crate::core::visible::visible;
+use crate::rules::Kind;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
@@ -137,18 +138,22 @@ fn hits(engine: &Engine, line: &Line, page: &mut String) {
         let entry = &engine.rules.entries[usize::from(index)];
         let at = candidates.iter().find(|candidate| candidate.entry == index).map_or(0..0, |c| c.at as usize..c.at as usize + usize::from(c.len));
         let literal = String::from_utf8_lossy(line.text.get(at.clone()).unwrap_or_default()).into_owned();
-        let verdict = confirm.verdict(index).map_or_else(why_not, |_| "holds".to_owned());
+        let verdict = match (&entry.kind, confirm.verdict(index)) {
+            (_, Ok(_)) => "holds".to_owned(),
+            (Kind::Fact(_), Err(Rejected::Regex)) => "no level tag; what a record says is decided with its fields".to_owned(),
+            (_, Err(rejected)) => why_not(rejected).to_owned(),
+        };
         field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table(), at.start + 1));
     }
 }
 
-fn why_not(rejected: Rejected) -> String {
+fn why_not(rejected: Rejected) -> &'static str {
     match rejected {
-        Rejected::Level(level) => format!("no, the line's level is {level}"),
-        Rejected::Code => "no, the line shows source code".to_owned(),
-        Rejected::Regex => "no, its regex does not match here".to_owned(),
-        Rejected::Noise => "no, the line is noise".to_owned(),
-        Rejected::Cancelled => "no, a known false positive covers it".to_owned(),
+        Rejected::Level(_) => "no, the level says that it is no error",
+        Rejected::Code => "no, the line shows source code",
+        Rejected::Regex => "no, its regex does not match here",
+        Rejected::Noise => "no, the line is noise",
+        Rejected::Cancelled => "no, a known false positive covers it",
     }
 }
 

@@ -3,7 +3,6 @@
 
 mod args;
 mod check;
-pub mod examples;
 mod explain;
 mod filter;
 mod generate;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
-use super::{Exit, Failure, examples, say, setup};
-use crate::core::engine::{Engine, Limits};
+use super::{Exit, Failure, say, setup};
 use crate::diag::{Diagnostic, Diagnostics};
+use crate::examples;
 use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile};
 use crate::sinks::human::sanitise;
 
@@ -58,8 +58,7 @@ fn test(files: &[PathBuf]) -> Result<Exit, Failure> {
     for file in files {
         all.push(setup::read_rules(file)?);
     }
-    let engine = Engine::new(RuleSet::with_files(all), Limits::default()).into();
-    let (count, failures) = examples::run(&engine, |_| true);
+    let (count, failures) = examples::run(RuleSet::with_files(all));
     report(count, &failures)
 }
 
@@ -69,8 +68,7 @@ fn check(file: &Path) -> Result<Exit, Failure> {
     let ids: Vec<String> = checked.entries.iter().map(|entry| entry.id.clone()).chain(checked.cancels.iter().map(|cancel| cancel.id.clone())).collect();
     let mut files = setup::builtin();
     files.push(checked);
-    let engine = Engine::new(RuleSet::with_files(files), Limits::default()).into();
-    let (count, failures) = examples::run(&engine, |id| ids.iter().any(|known| known == id));
+    let (count, failures) = examples::run(RuleSet::with_files(files));
     let exit = report(count, &failures)?;
     if exit == Exit::Done {
         println!("{}: ok, {} rules", sanitise(&file.display().to_string()), ids.len());
@@ -90,8 +88,8 @@ fn repeated(path: &Path, file: &RulesFile) -> Result<(), Diagnostics> {
 
 fn report(count: usize, failures: &[examples::Failure]) -> Result<Exit, Failure> {
     for failure in failures {
-        let example: String = failure.example.lines().map(|line| format!("    {line}\n")).collect();
-        say(&format!("{}: an example does not hold\n{example}  wanted: {}\n  got:    {}", failure.id, failure.wanted, failure.got));
+        let text: String = failure.text.lines().map(|line| format!("    {line}\n")).collect();
+        say(&format!("{}: an example does not hold:\n{text}  came to: {}", failure.rule, failure.got));
     }
     println!("{} of {count} examples hold", count - failures.len());
     Ok(if failures.is_empty() { Exit::Done } else { Exit::Trouble })

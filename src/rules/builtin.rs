@@ -4,9 +4,38 @@ use super::load::{RulesFile, parse};
 
 /// Name and text of each file of `config/rules/`.
 pub const FILES: &[(&str, &str)] = &[
+    ("python.toml", include_str!("../../config/rules/python.toml")),
+    ("java.toml", include_str!("../../config/rules/java.toml")),
+    ("javascript.toml", include_str!("../../config/rules/javascript.toml")),
+    ("go.toml", include_str!("../../config/rules/go.toml")),
+    ("rust.toml", include_str!("../../config/rules/rust.toml")),
+    ("ruby.toml", include_str!("../../config/rules/ruby.toml")),
+    ("csharp.toml", include_str!("../../config/rules/csharp.toml")),
+    ("php.toml", include_str!("../../config/rules/php.toml")),
+    ("dart.toml", include_str!("../../config/rules/dart.toml")),
+    ("elixir.toml", include_str!("../../config/rules/elixir.toml")),
+    ("r.toml", include_str!("../../config/rules/r.toml")),
+    ("shell.toml", include_str!("../../config/rules/shell.toml")),
+    ("perl.toml", include_str!("../../config/rules/perl.toml")),
+    ("lua.toml", include_str!("../../config/rules/lua.toml")),
+    ("pytest.toml", include_str!("../../config/rules/pytest.toml")),
+    ("jest.toml", include_str!("../../config/rules/jest.toml")),
+    ("tap.toml", include_str!("../../config/rules/tap.toml")),
+    ("phpunit.toml", include_str!("../../config/rules/phpunit.toml")),
+    ("exunit.toml", include_str!("../../config/rules/exunit.toml")),
+    ("gotest.toml", include_str!("../../config/rules/gotest.toml")),
+    ("cargotest.toml", include_str!("../../config/rules/cargotest.toml")),
+    ("testthat.toml", include_str!("../../config/rules/testthat.toml")),
+    ("junit.toml", include_str!("../../config/rules/junit.toml")),
+    ("rspec.toml", include_str!("../../config/rules/rspec.toml")),
+    ("make.toml", include_str!("../../config/rules/make.toml")),
+    ("gcc.toml", include_str!("../../config/rules/gcc.toml")),
+    ("typescript.toml", include_str!("../../config/rules/typescript.toml")),
+    ("npm.toml", include_str!("../../config/rules/npm.toml")),
+    ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),
+    ("generic.toml", include_str!("../../config/rules/generic.toml")),
 ];
-
 /// Parses them all. The tests check them in full; here they only become tables.
 pub fn parse_all() -> Vec<RulesFile> {
     FILES

@@ -22,7 +22,8 @@ pub fn level_word(word: &[u8]) -> Option<Level> {
         b"info" | b"inf" | b"information" | b"informational" | b"notice" | b"note" => Level::Info,
         b"warn" | b"warning" | b"wrn" => Level::Warn,
         b"error" | b"err" | b"eror" | b"severe" => Level::Error,
-        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"fatal" | b"ftl" | b"panic" | b"dpanic" => Level::Fatal,
+        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"fatal" | b"ftl"
+        | b"panic" | b"dpanic" => Level::Fatal,
         _ => return None,
     })
 }
@@ -46,14 +47,31 @@ pub fn loose_level(line: &[u8]) -> Option<Level> {
 pub fn is_common(word: &[u8]) -> bool {
     matches!(
         word,
-        b"TRACE" | b"DEBUG" | b"INFO" | b"WARN" | b"WARNING" | b"ERROR" | b"SEVERE" | b"FATAL" | b"CRITICAL" | b"NOTICE"
+        b"TRACE"
+            | b"DEBUG"
+            | b"INFO"
+            | b"WARN"
+            | b"WARNING"
+            | b"ERROR"
+            | b"SEVERE"
+            | b"FATAL"
+            | b"CRITICAL"
+            | b"NOTICE"
     )
 }
 
 /// Words that are a tag before a colon although they are not in upper case. `error:`, `fatal:` and `panic:` are not: they
 /// begin the message itself (compilers, git, Go), as does `Trace:` (Node).
 pub fn is_soft(word: &[u8]) -> bool {
-    const SOFT: [&[u8]; 7] = [b"debug", b"info", b"notice", b"note", b"warn", b"warning", b"critical"];
+    const SOFT: [&[u8]; 7] = [
+        b"debug",
+        b"info",
+        b"notice",
+        b"note",
+        b"warn",
+        b"warning",
+        b"critical",
+    ];
     SOFT.iter().any(|soft| soft.eq_ignore_ascii_case(word))
 }
 
@@ -88,11 +106,22 @@ mod tests {
     #[test]
     fn names_levels() {
         let table = [
-            ("trace", Some(Level::Trace)), ("Verbose", Some(Level::Debug)), ("inFO", Some(Level::Info)),
-            ("Note", Some(Level::Info)), ("NOTICE", Some(Level::Info)), ("warning", Some(Level::Warn)),
-            ("ERR", Some(Level::Error)), ("SEVERE", Some(Level::Error)), ("emerg", Some(Level::Fatal)),
-            ("dpanic", Some(Level::Fatal)), ("Critical", Some(Level::Fatal)), ("fail", None), ("errors", None),
-            ("", None), ("informationalistic", None), ("\u{0}", None),
+            ("trace", Some(Level::Trace)),
+            ("Verbose", Some(Level::Debug)),
+            ("inFO", Some(Level::Info)),
+            ("Note", Some(Level::Info)),
+            ("NOTICE", Some(Level::Info)),
+            ("warning", Some(Level::Warn)),
+            ("ERR", Some(Level::Error)),
+            ("SEVERE", Some(Level::Error)),
+            ("emerg", Some(Level::Fatal)),
+            ("dpanic", Some(Level::Fatal)),
+            ("Critical", Some(Level::Fatal)),
+            ("fail", None),
+            ("errors", None),
+            ("", None),
+            ("informationalistic", None),
+            ("\u{0}", None),
         ];
         for (text, want) in table {
             assert_eq!(level_word(text.as_bytes()), want, "{text}");

@@ -1,17 +1,15 @@
-//! The level tag of a plain-text line, the fields before it and those between it and the message.
-//! Serves `prefix`, after time, host and key. A field is skipped only on the way to a tag or behind one, so a line without
-//! a level loses nothing; a sentence is never searched for level words.
+//! The level tag of a plain-text line and the fields before it.
+//! Serves `prefix`, after time, host and key. A field is skipped only on the way to a tag, so a line without a
+//! level loses nothing; a sentence is never searched for level words.
 
 use super::level::{is_common, is_soft, level_word};
-use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
+use super::scan::{blanks, byte, group, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::Level;
 
-/// Fields before a tag, and behind it.
+/// Fields before a tag.
 const MAX_FIELDS: usize = 8;
 /// Longest bracket that is a tag.
 const BRACKET_BYTES: usize = 48;
-/// Longest column between two `|`.
-const COLUMN_BYTES: usize = 96;
 
 /// What stands before the place where a tag is looked for; it decides how plain a tag must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +44,11 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
         }
         let bracket = byte(line, at) == b'[';
         let end = field(line, at)?;
-        if let Some(tag) = if bracket { in_group(line, at + 1, end - 1) } else { suffix(line, at, end) } {
+        if let Some(tag) = if bracket {
+            in_group(line, at + 1, end - 1)
+        } else {
+            suffix(line, at, end)
+        } {
             return Some(tag);
         }
         if !bracket {
@@ -65,7 +67,11 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         let text = line.get(start..end)?;
         let bare = text.strip_suffix(b":").unwrap_or(text);
         if let Some(level) = level_word(bare) {
-            return Some(Tag { level, start: blanks(line, close + 1), end: close + 1 });
+            return Some(Tag {
+                level,
+                start: blanks(line, close + 1),
+                end: close + 1,
+            });
         }
         // What is no field is prose: `[the error handler]`.
         if text.is_empty() || !(is_field(text) || text.ends_with(b"'")) {
@@ -74,50 +80,6 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         start = blanks(line, end);
     }
     None
-}
-
-/// Where the message begins behind the tag that ends at `at`: after logger, thread, process and bracket fields.
-pub fn message(line: &[u8], at: usize, ground: Ground) -> usize {
-    if byte(line, at) == b':' {
-        let at = at + 1;
-        return if is_gap(byte(line, at)) { blanks(line, at) } else { glued_logger(line, at) };
-    }
-    let tabbed = byte(line, at) == b'\t';
-    let mut at = blanks(line, at);
-    if byte(line, at) == b'|' {
-        at = columns(line, at);
-    }
-    let mut named = false;
-    for _ in 0..MAX_FIELDS {
-        at = blanks(line, at);
-        let step = match byte(line, at) {
-            b'[' => bracket_field(line, at),
-            b'-' => dashes(line, at),
-            b':' if is_gap(byte(line, at + 1)) => Step::Last(at + 1),
-            b'0'..=b'9' | b'*' => number_field(line, at),
-            b if b.is_ascii_alphabetic() || b == b'_' || b == b'/' => logger(line, at, Logger { ground, tabbed, named }),
-            _ => Step::Message,
-        };
-        named = matches!(step, Step::Name(_));
-        match step {
-            Step::Field(end) | Step::Name(end) => at = end,
-            Step::Last(end) => return blanks(line, end),
-            Step::Message => return at,
-        }
-    }
-    at
-}
-
-/// What stands at a place between tag and message.
-enum Step {
-    /// A field that ends there.
-    Field(usize),
-    /// `--`: a program name with a colon may follow.
-    Name(usize),
-    /// The last field; the message follows.
-    Last(usize),
-    /// The message itself.
-    Message,
 }
 
 fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
@@ -129,7 +91,11 @@ fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
         b'|' => {
             let end = run(line, at + 1, |b| b.is_ascii_uppercase());
             let level = level_word(&line[at + 1..end])?;
-            (byte(line, end) == b'|').then_some(Tag { level, start: at, end: end + 1 })
+            (byte(line, end) == b'|').then_some(Tag {
+                level,
+                start: at,
+                end: end + 1,
+            })
         }
         b if b.is_ascii_alphabetic() => worded(line, at, ground),
         _ => None,
@@ -147,7 +113,11 @@ fn bracketed(line: &[u8], open: usize) -> Option<Tag> {
     }
     let inner = line[open + 1..close].trim_ascii();
     let level = level_word(inner).or_else(|| if square { halves(inner) } else { None })?;
-    Some(Tag { level, start: open, end: close + 1 })
+    Some(Tag {
+        level,
+        start: open,
+        end: close + 1,
+    })
 }
 
 fn halves(inner: &[u8]) -> Option<Level> {
@@ -178,18 +148,28 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
         b if is_gap(b) => before_gap(line, at, end, ground),
         _ => false,
     };
-    fits.then_some(Tag { level, start: at, end })
+    fits.then_some(Tag {
+        level,
+        start: at,
+        end,
+    })
 }
 
 fn before_colon(line: &[u8], end: usize, upper: bool, ground: Ground) -> bool {
-    let start = end - line[..end].iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
+    let start = end
+        - line[..end]
+            .iter()
+            .rev()
+            .take_while(|b| b.is_ascii_alphabetic())
+            .count();
     let text = &line[start..end];
     if upper {
         // `INFO://` is a scheme.
         return byte(line, end + 1) != b'/';
     }
     let lower = text.iter().all(u8::is_ascii_lowercase);
-    is_gap(byte(line, end + 1)) && (is_soft(text) || (ground == Ground::Logger && lower && text != b"panic"))
+    is_gap(byte(line, end + 1))
+        && (is_soft(text) || (ground == Ground::Logger && lower && text != b"panic"))
 }
 
 fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
@@ -207,12 +187,16 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
     }
     let lower = text.iter().all(u8::is_ascii_lowercase);
     let wide = after > end + 1 || byte(line, end) == b'\t';
-    wide || matches!(next, b'[' | b'|' | b'-') || (lower && !matches!(text, b"note" | b"fine" | b"panic"))
+    wide || matches!(next, b'[' | b'|' | b'-')
+        || (lower && !matches!(text, b"note" | b"fine" | b"panic"))
 }
 
 /// `level=error`, `severity="error"`
 fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
-    if !matches!(&line[at..equals], b"level" | b"lvl" | b"severity" | b"loglevel") {
+    if !matches!(
+        &line[at..equals],
+        b"level" | b"lvl" | b"severity" | b"loglevel"
+    ) {
         return None;
     }
     let quoted = byte(line, equals + 1) == b'"';
@@ -220,14 +204,25 @@ fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
     let end = run(line, start, |b| b.is_ascii_alphabetic());
     let level = level_word(&line[start.min(end)..end])?;
     let end = end + usize::from(quoted && byte(line, end) == b'"');
-    is_gap(byte(line, end)).then_some(Tag { level, start: at, end })
+    is_gap(byte(line, end)).then_some(Tag {
+        level,
+        start: at,
+        end,
+    })
 }
 
 /// The lines that `PostgreSQL` writes along with an error carry no level of their own. Two spaces follow each of its tags.
 fn postgres(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     let text = &line[at..end];
-    let known = matches!(text, b"LOG" | b"DETAIL" | b"HINT" | b"STATEMENT" | b"CONTEXT" | b"QUERY" | b"LOCATION");
-    (known && rest(line, end).starts_with(b":  ")).then_some(Tag { level: Level::Info, start: at, end })
+    let known = matches!(
+        text,
+        b"LOG" | b"DETAIL" | b"HINT" | b"STATEMENT" | b"CONTEXT" | b"QUERY" | b"LOCATION"
+    );
+    (known && rest(line, end).starts_with(b":  ")).then_some(Tag {
+        level: Level::Info,
+        start: at,
+        end,
+    })
 }
 
 /// End of the field at `at`, `None` where prose begins.
@@ -245,7 +240,9 @@ fn field(line: &[u8], at: usize) -> Option<usize> {
 
 /// Not a word of prose: it holds a digit or a sign of names, and ends no sentence.
 fn is_field(text: &[u8]) -> bool {
-    let named = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'=' | b':' | b'/' | b'@' | b'#' | b'$');
+    let named = |b: &u8| {
+        b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'=' | b':' | b'/' | b'@' | b'#' | b'$')
+    };
     text.iter().any(named) && !matches!(text.last(), Some(b'.' | b',' | b'!' | b'?'))
 }
 
@@ -255,133 +252,25 @@ fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     if line[colon] != b':' || colon == at {
         return None;
     }
-    let letters = line[at..colon].iter().rev().take_while(|b| b.is_ascii_uppercase()).count();
+    let letters = line[at..colon]
+        .iter()
+        .rev()
+        .take_while(|b| b.is_ascii_uppercase())
+        .count();
     let start = colon - letters;
     if start == at || !matches!(line[start - 1], b':' | b')' | b']') {
         return None;
     }
-    let tag = level_word(&line[start..colon]).map(|level| Tag { level, start, end: colon });
+    let tag = level_word(&line[start..colon]).map(|level| Tag {
+        level,
+        start,
+        end: colon,
+    });
     tag.or_else(|| postgres(line, start, colon))
 }
 
 fn separators(line: &[u8], at: usize) -> usize {
-    run(line, at, |b| is_blank(b) || matches!(b, b'-' | b'|' | b':' | b',' | b';'))
-}
-
-/// A date in a column or bracket begins a further head, which `prefix` reads.
-fn is_date(line: &[u8], at: usize) -> bool {
-    digits(line, at) - at == 4 && matches!(byte(line, at + 4), b'-' | b'/')
-}
-
-/// Behind `| ` columns of one word (or a word and a number), from the `|` at `at`.
-fn columns(line: &[u8], at: usize) -> usize {
-    let mut at = at;
-    for _ in 0..MAX_FIELDS {
-        let start = blanks(line, at + 1);
-        let column = &rest(line, start)[..rest(line, start).len().min(COLUMN_BYTES)];
-        let Some(bar) = memchr::memchr(b'|', column).filter(|_| !is_date(line, start)) else {
-            return start;
-        };
-        let text = column[..bar].trim_ascii();
-        let first = word(text, 0);
-        let second = &text[blanks(text, first)..];
-        if !second.iter().all(u8::is_ascii_digit) {
-            return start;
-        }
-        at = start + bar;
-    }
-    at
-}
-
-fn bracket_field(line: &[u8], at: usize) -> Step {
-    let Some(close) = group(line, at) else {
-        return Step::Message;
-    };
-    let inner = &line[at + 1..close];
-    let errno = inner.starts_with(b"Errno") || inner.starts_with(b"WinError");
-    let next = byte(line, close + 1);
-    let last = blanks(line, close + 1) >= line.len();
-    if errno || last || is_date(line, at + 1) || !(is_gap(next) || matches!(next, b':' | b'[')) {
-        return Step::Message;
-    }
-    Step::Field(close + 1)
-}
-
-fn dashes(line: &[u8], at: usize) -> Step {
-    let end = run(line, at, |b| b == b'-');
-    match (end - at, is_gap(byte(line, end))) {
-        (1, true) => Step::Last(end),
-        (2, true) => Step::Name(end),
-        (3, true) => Step::Field(end),
-        _ => Step::Message,
-    }
-}
-
-/// A process number before `---` or a bracket, nginx's `123#0:` and `*5`.
-fn number_field(line: &[u8], at: usize) -> Step {
-    let starred = byte(line, at) == b'*';
-    let end = digits(line, at + usize::from(starred));
-    if byte(line, end) == b'#' {
-        let end = digits(line, end + 1);
-        return if byte(line, end) == b':' { Step::Field(end + 1) } else { Step::Message };
-    }
-    let next = byte(line, blanks(line, end));
-    let field = is_blank(byte(line, end)) && (starred || matches!(next, b'-' | b'['));
-    if field { Step::Field(end) } else { Step::Message }
-}
-
-/// What is known where a logger's name may stand.
-#[derive(Clone, Copy)]
-struct Logger {
-    ground: Ground,
-    tabbed: bool,
-    named: bool,
-}
-
-/// `c.a.Foo - `, `o.s.Foo   : `, `mod::x: `, `neutron.wsgi [`, `vpxd[45715] `, `--prog: `, and tab-separated columns.
-fn logger(line: &[u8], at: usize, known: Logger) -> Step {
-    let end = word(line, at);
-    let text = &line[at..end];
-    let name = text.strip_suffix(b":").unwrap_or(text);
-    if is_fault(name) || !name.iter().all(|&b| is_name(b) || b":$/@[]".contains(&b)) {
-        return Step::Message;
-    }
-    if name.len() < text.len() {
-        let logger = known.named || is_logger(name);
-        return if logger { Step::Last(end) } else { Step::Message };
-    }
-    let next = blanks(line, end);
-    let sign = byte(line, next);
-    if matches!(sign, b'-' | b':') && is_blank(byte(line, next + 1)) {
-        return Step::Last(next + 1);
-    }
-    let numbered = name.ends_with(b"]") && name.contains(&b'[');
-    let dotted = sign == b'[' && name.contains(&b'.');
-    let column = known.tabbed && byte(line, end) == b'\t';
-    let field = column || (known.ground != Ground::Bare && next > end && (numbered || dotted));
-    if field { Step::Field(end) } else { Step::Message }
-}
-
-/// Python's `ERROR:root:msg`: behind the glued name, or `at` where no logger's name stands.
-fn glued_logger(line: &[u8], at: usize) -> usize {
-    let end = run(line, at, is_name);
-    let name = &line[at..end];
-    let glued = byte(line, end) == b':' && !name.is_empty() && !is_fault(name);
-    if glued { blanks(line, end + 1) } else { at }
-}
-
-/// A name before `: ` that is a module or a class rather than a file or a word of the message.
-fn is_logger(name: &[u8]) -> bool {
-    let last = name.iter().rposition(|b| *b == b'.').map_or(name, |dot| &name[dot + 1..]);
-    let dots = name.iter().filter(|b| **b == b'.').count();
-    let path = name.contains(&b'/') || name.contains(&b'[');
-    let located = name.iter().rposition(|b| *b == b':').is_some_and(|i| name[i + 1..].iter().all(u8::is_ascii_digit));
-    let module = name.windows(2).any(|pair| pair == b"::");
-    !path && !located && (module || dots >= 2 || (dots == 1 && last.first().is_some_and(u8::is_ascii_uppercase)))
-}
-
-/// The name of an exception or a word that begins a message: never a logger.
-fn is_fault(name: &[u8]) -> bool {
-    const ENDS: [&[u8]; 7] = [b"Error", b"Exception", b"Failure", b"Fault", b"Warning", b"Interrupt", b"Exit"];
-    ENDS.iter().any(|end| name.ends_with(end)) || level_word(name).is_some()
+    run(line, at, |b| {
+        is_blank(b) || matches!(b, b'-' | b'|' | b':' | b',' | b';')
+    })
 }

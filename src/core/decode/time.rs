@@ -2,14 +2,13 @@
 //! Serves `prefix`, `container`, `json` and `logfmt`. A stamp without a zone counts as UTC, one without a year belongs to the
 //! latest year that does not put it more than a day past `now`. Never reads the clock; a bare time of day is no stamp.
 
+use super::calendar::{
+    Clock, DAY_MICROS, Date, EPOCH_SECONDS, abbreviation, civil, decimal, epoch, latest_year,
+    month, offset,
+};
 use super::scan::{byte, digits, is_blank, is_gap, rest};
 use crate::core::event::Timestamp;
 
-const DAY_MICROS: i64 = 86_400_000_000;
-/// A mean Gregorian year.
-const YEAR_MICROS: i64 = 31_556_952_000_000;
-/// Epoch seconds of 2000-01-01 and 2100-01-01: what is outside is a number, not a time.
-const EPOCH_SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 /// A bare ten-digit number that begins a line is a time only if it is at most this old (five years).
 const BARE_EPOCH_DAYS: i64 = 5 * 366;
 /// From seven digits of a second on, a stamp is a transport's (GitHub's runner writes 7, container runtimes 9).
@@ -31,7 +30,9 @@ pub fn parse_any_time(text: &[u8], now: Timestamp) -> Option<Timestamp> {
     {
         return Some(time);
     }
-    parse_time_at(text, 0, now).filter(|&(_, end)| end == text.len()).map(|(time, _)| time)
+    parse_time_at(text, 0, now)
+        .filter(|&(_, end)| end == text.len())
+        .map(|(time, _)| time)
 }
 
 /// Who writes a stamp of this form, which tells what may follow it.
@@ -68,41 +69,31 @@ pub fn moment(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
 pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     let mut reader = Reader { bytes, at, now };
     let yearless = digits(bytes, at) - at == 4;
-    let date = if yearless { reader.number(4, 4)? } else { reader.number(8, 8)? };
+    let date = if yearless {
+        reader.number(4, 4)?
+    } else {
+        reader.number(8, 8)?
+    };
     if !reader.eat(b' ') {
         return None;
     }
     let year = (!yearless).then_some(date / 10_000);
-    reader.finish(Date { year, month: date / 100 % 100, day: date % 100 })
+    reader.finish(Date {
+        year,
+        month: date / 100 % 100,
+        day: date % 100,
+    })
 }
 
 /// End of a bare time of day (`10:00:00`, `10:00:00.123`, `9:05AM`) at `at`: a shape, but no time.
 pub fn clock_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut reader = Reader { bytes, at, now: Timestamp(0) };
+    let mut reader = Reader {
+        bytes,
+        at,
+        now: Timestamp(0),
+    };
     let clock = reader.clock()?;
     (clock.valid() && !byte(bytes, reader.at).is_ascii_alphanumeric()).then_some(reader.at)
-}
-
-#[derive(Clone, Copy)]
-struct Date {
-    year: Option<i64>,
-    month: i64,
-    day: i64,
-}
-
-#[derive(Clone, Copy)]
-struct Clock {
-    hour: i64,
-    minute: i64,
-    second: i64,
-    nanos: i64,
-    digits: usize,
-}
-
-impl Clock {
-    fn valid(&self) -> bool {
-        self.hour < 24 && self.minute < 60 && self.second <= 60
-    }
 }
 
 struct Reader<'a> {
@@ -167,14 +158,22 @@ impl Reader<'_> {
         if !(self.eat(b'T') || self.eat_blanks() || self.eat(b'_')) {
             return None;
         }
-        self.finish(Date { year: Some(year), month, day })
+        self.finish(Date {
+            year: Some(year),
+            month,
+            day,
+        })
     }
 
     /// `20260327 11:34:21.908`
     fn compact(mut self) -> Option<Moment> {
         let date = self.number(8, 8)?;
         self.at += 1;
-        self.finish(Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 })
+        self.finish(Date {
+            year: Some(date / 10_000),
+            month: date / 100 % 100,
+            day: date % 100,
+        })
     }
 
     /// `04-23 09:17:27.871` (Android)
@@ -185,7 +184,11 @@ impl Reader<'_> {
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date { year: None, month, day })
+        self.finish(Date {
+            year: None,
+            month,
+            day,
+        })
     }
 
     /// `10/Feb/2012:16:41:07 -0500` (Apache), `17/06/09 20:10:52` (year first), `01/15/2024 10:00:00`, `15/01/2024, 10:00:00`
@@ -194,22 +197,46 @@ impl Reader<'_> {
         self.at += 1;
         if let Some(month) = month(rest(self.bytes, self.at)) {
             self.at += 3;
-            let year = if self.eat(b'/') { self.number(4, 4)? } else { return None };
+            let year = if self.eat(b'/') {
+                self.number(4, 4)?
+            } else {
+                return None;
+            };
             if !(self.eat(b':') || self.eat(b' ')) {
                 return None;
             }
-            return self.finish(Date { year: Some(year), month, day: first });
+            return self.finish(Date {
+                year: Some(year),
+                month,
+                day: first,
+            });
         }
         let second = self.number(1, 2)?;
-        let third = if self.eat(b'/') { self.number(2, 4)? } else { return None };
+        let third = if self.eat(b'/') {
+            self.number(2, 4)?
+        } else {
+            return None;
+        };
         self.eat(b',');
         if !self.eat(b' ') {
             return None;
         }
         self.finish(match (third, first) {
-            (..100, _) => Date { year: Some(2000 + first), month: second, day: third },
-            (_, 13..) => Date { year: Some(third), month: second, day: first },
-            _ => Date { year: Some(third), month: first, day: second },
+            (..100, _) => Date {
+                year: Some(2000 + first),
+                month: second,
+                day: third,
+            },
+            (_, 13..) => Date {
+                year: Some(third),
+                month: second,
+                day: first,
+            },
+            _ => Date {
+                year: Some(third),
+                month: first,
+                day: second,
+            },
         })
     }
 
@@ -218,12 +245,20 @@ impl Reader<'_> {
         let day = self.number(2, 2)?;
         self.at += 1;
         let month = self.number(2, 2)?;
-        let year = if self.eat(b'.') { self.number(4, 4)? } else { return None };
+        let year = if self.eat(b'.') {
+            self.number(4, 4)?
+        } else {
+            return None;
+        };
         self.eat(b',');
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date { year: Some(year), month, day })
+        self.finish(Date {
+            year: Some(year),
+            month,
+            day,
+        })
     }
 
     /// `01 Jan 2024 10:00:00.000`
@@ -240,7 +275,11 @@ impl Reader<'_> {
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date { year: Some(year), month, day })
+        self.finish(Date {
+            year: Some(year),
+            month,
+            day,
+        })
     }
 
     /// `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
@@ -272,8 +311,15 @@ impl Reader<'_> {
         let year = self.year_before_clock();
         let syslog = year.is_none() && !weekday;
         let date = Date { year, month, day };
-        let moment = if weekday && year.is_none() { self.year_last(date)? } else { self.finish(date)? };
-        Some(Moment { style: if syslog { Style::Syslog } else { moment.style }, ..moment })
+        let moment = if weekday && year.is_none() {
+            self.year_last(date)?
+        } else {
+            self.finish(date)?
+        };
+        Some(Moment {
+            style: if syslog { Style::Syslog } else { moment.style },
+            ..moment
+        })
     }
 
     fn year_before_clock(&mut self) -> Option<i64> {
@@ -315,13 +361,27 @@ impl Reader<'_> {
             Some(year) => civil(year, date, clock, zone)?,
             None => latest_year(self.now, |year| civil(year, date, clock, zone))?,
         };
-        let style = if clock.digits >= TRANSPORT_DIGITS { Style::Transport } else { Style::Logger };
-        Some(Moment { time, end: self.at, style })
+        let style = if clock.digits >= TRANSPORT_DIGITS {
+            Style::Transport
+        } else {
+            Style::Logger
+        };
+        Some(Moment {
+            time,
+            end: self.at,
+            style,
+        })
     }
 
     /// `10:00`, `10:00:00`, `10:00:00.123456`, `10:00:00,123`, `10:00:00:123`, `1:00:00 PM`
     fn clock(&mut self) -> Option<Clock> {
-        let mut clock = Clock { hour: self.number(1, 2)?, minute: 0, second: 0, nanos: 0, digits: 0 };
+        let mut clock = Clock {
+            hour: self.number(1, 2)?,
+            minute: 0,
+            second: 0,
+            nanos: 0,
+            digits: 0,
+        };
         if !self.eat(b':') {
             return None;
         }
@@ -386,124 +446,34 @@ impl Reader<'_> {
     fn bare_epoch(self) -> Option<Moment> {
         let (time, end) = epoch(self.bytes, self.at)?;
         let dotted = digits(self.bytes, self.at) < end;
-        let near = (self.now.0 - BARE_EPOCH_DAYS * DAY_MICROS..self.now.0 + DAY_MICROS).contains(&time.0);
+        let near =
+            (self.now.0 - BARE_EPOCH_DAYS * DAY_MICROS..self.now.0 + DAY_MICROS).contains(&time.0);
         let ends = is_gap(byte(self.bytes, end)) || matches!(byte(self.bytes, end), b']' | b')');
-        (ends && (dotted || near)).then_some(Moment { time, end, style: Style::Logger })
+        (ends && (dotted || near)).then_some(Moment {
+            time,
+            end,
+            style: Style::Logger,
+        })
     }
 
     /// `@400000005f5e1000…`: TAI64N, eight bytes of seconds since 1970 TAI plus 2^62, four of nanoseconds, in hex.
     fn tai64n(self) -> Option<Moment> {
         let from = self.at + 1;
         let hex = std::str::from_utf8(self.bytes.get(from..from + TAI64N_HEX)?).ok()?;
-        let seconds = i64::from_str_radix(&hex[..16], 16).ok()?.checked_sub(1 << 62)? - 10;
+        let seconds = i64::from_str_radix(&hex[..16], 16)
+            .ok()?
+            .checked_sub(1 << 62)?
+            - 10;
         let nanos = i64::from_str_radix(&hex[16..], 16).ok()?;
         let time = Timestamp(seconds.checked_mul(1_000_000)? + nanos / 1000);
-        (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX)))
-            .then_some(Moment { time, end: from + TAI64N_HEX, style: Style::Transport })
+        (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX))).then_some(
+            Moment {
+                time,
+                end: from + TAI64N_HEX,
+                style: Style::Transport,
+            },
+        )
     }
-}
-
-/// Value of a run of at most 18 digits.
-fn decimal(run: &[u8]) -> i64 {
-    run.iter().take(18).fold(0, |n, d| n * 10 + i64::from(d - b'0'))
-}
-
-fn month(text: &[u8]) -> Option<i64> {
-    const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
-    let name = text.get(..3)?;
-    NAMES.chunks_exact(3).zip(1..).find(|(month, _)| *month == name).map(|(_, number)| number)
-}
-
-/// The time of a civil date; plain arithmetic, because every candidate line with a stamp passes here.
-fn civil(year: i64, date: Date, clock: Clock, zone: i64) -> Option<Timestamp> {
-    let Date { month, day, .. } = date;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let last = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1970..=2200).contains(&year) || !(1..=last).contains(&day) || !clock.valid() {
-        return None;
-    }
-    // A leap second has no place of its own in UTC counts.
-    let seconds = clock.hour * 3600 + clock.minute * 60 + clock.second.min(59) - zone;
-    Some(Timestamp((days(year, month, day) * 86_400 + seconds) * 1_000_000 + clock.nanos / 1000))
-}
-
-/// Days from 1970-01-01 in the proleptic Gregorian calendar, counted in years that begin in March
-/// (<https://howardhinnant.github.io/date_algorithms.html#days_from_civil>).
-fn days(year: i64, month: i64, day: i64) -> i64 {
-    let year = year - i64::from(month <= 2);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
-}
-
-/// The time in the latest year that puts it no later than a day past `now`; nine years back reach a 29th of February.
-fn latest_year(now: Timestamp, in_year: impl Fn(i64) -> Option<Timestamp>) -> Option<Timestamp> {
-    // Mean years may be one short on New Year's Day, which the year to come makes good.
-    let next = 1971 + now.0.div_euclid(YEAR_MICROS);
-    let limit = now.0.saturating_add(DAY_MICROS);
-    (0..=9).filter_map(|back| in_year(next - back)).find(|time| time.0 <= limit)
-}
-
-/// `+02:00`, `-0500` at `at`, and the offset behind it.
-fn offset(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
-    let hours = bytes.get(at + 1..at + 3)?;
-    let minutes_at = at + 3 + usize::from(byte(bytes, at + 3) == b':');
-    let minutes = bytes.get(minutes_at..minutes_at + 2)?;
-    let end = minutes_at + 2;
-    if !hours.iter().chain(minutes).all(u8::is_ascii_digit) || byte(bytes, end).is_ascii_digit() {
-        return None;
-    }
-    let seconds = decimal(hours) * 3600 + decimal(minutes) * 60;
-    let sign = if bytes[at] == b'-' { -1 } else { 1 };
-    (seconds <= 18 * 3600).then_some((sign * seconds, end))
-}
-
-/// A zone's usual abbreviation at `at`; an ambiguous one has the meaning it has in `PostgreSQL`'s default table.
-fn abbreviation(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
-    let end = super::scan::run(bytes, at, |b| b.is_ascii_uppercase());
-    let half_hours = match &bytes[at..end] {
-        b"UTC" | b"GMT" | b"WET" => 0,
-        b"CET" | b"BST" | b"WEST" => 2,
-        b"CEST" | b"EET" => 4,
-        b"EEST" | b"MSK" => 6,
-        b"IST" => 11,
-        b"JST" | b"KST" => 18,
-        b"AEST" => 20,
-        b"AEDT" => 22,
-        b"EST" | b"CDT" => -10,
-        b"EDT" => -8,
-        b"CST" | b"MDT" => -12,
-        b"MST" | b"PDT" => -14,
-        b"PST" => -16,
-        _ => return None,
-    };
-    Some((half_hours * 1800, end))
-}
-
-/// An epoch number at `at`: its unit is that which puts it between 2000 and 2100.
-fn epoch(bytes: &[u8], at: usize) -> Option<(Timestamp, usize)> {
-    let end = digits(bytes, at);
-    let unit_micros = match end - at {
-        9..=10 => (1_000_000, 1),
-        11..=13 => (1000, 1),
-        14..=16 => (1, 1),
-        17..=19 => (1, 1000),
-        _ => return None,
-    };
-    let whole = bytes[at..end].iter().try_fold(0i64, |n, d| n.checked_mul(10)?.checked_add(i64::from(d - b'0')))?;
-    let mut micros = whole.checked_mul(unit_micros.0)? / unit_micros.1;
-    let mut stop = end;
-    if byte(bytes, end) == b'.' && byte(bytes, end + 1).is_ascii_digit() {
-        stop = digits(bytes, end + 1);
-        let fraction = &bytes[end + 1..stop.min(end + 7)];
-        let scaled = decimal(fraction) * (fraction.len()..6).fold(1, |n, _| n * 10);
-        micros += scaled * unit_micros.0 / 1_000_000;
-    }
-    EPOCH_SECONDS.contains(&(micros / 1_000_000)).then_some((Timestamp(micros), stop))
 }
 
 #[cfg(test)]
@@ -511,7 +481,9 @@ mod tests {
     use super::*;
 
     fn iso(text: &str) -> i64 {
-        text.parse::<jiff::Timestamp>().unwrap().as_microsecond()
+        text.parse::<jiff::Timestamp>()
+            .expect("a test")
+            .as_microsecond()
     }
 
     #[test]
@@ -519,7 +491,10 @@ mod tests {
         let now = Timestamp(iso("2026-03-01T00:00:00Z"));
         let table = [
             ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
-            ("2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:05.123456Z"),
+            (
+                "2026-01-02T03:04:05.123456789Z",
+                "2026-01-02T03:04:05.123456Z",
+            ),
             ("2026-01-02 03:04:05,678", "2026-01-02T03:04:05.678Z"),
             ("2026-01-02T03:04:05+05:30", "2026-01-01T21:34:05Z"),
             ("2025-01-23T03:42:36.681-0800", "2025-01-23T11:42:36.681Z"),
@@ -528,7 +503,10 @@ mod tests {
             ("2022-06-14  0:31:43", "2022-06-14T00:31:43Z"),
             ("2025-08-16 13:02:58.095 CEST", "2025-08-16T11:02:58.095Z"),
             ("10/Feb/2012:16:41:07 -0500", "2012-02-10T21:41:07Z"),
-            ("Thu Jun 27 11:55:44.569531 2013", "2013-06-27T11:55:44.569531Z"),
+            (
+                "Thu Jun 27 11:55:44.569531 2013",
+                "2013-06-27T11:55:44.569531Z",
+            ),
             ("Thu Jun 2 00:01:01 UTC 2022", "2022-06-02T00:01:01Z"),
             ("Mon, 02 Jan 2006 15:04:05 GMT", "2006-01-02T15:04:05Z"),
             ("Jan 01, 2024 1:00:00 PM", "2024-01-01T13:00:00Z"),
@@ -560,14 +538,38 @@ mod tests {
     #[test]
     fn chooses_the_year() {
         for (now, text, want) in [
-            ("2025-12-31T23:30:00Z", "Jan  1 00:10:00", "2026-01-01T00:10:00Z"),
-            ("2026-01-01T00:10:00Z", "Dec 31 23:30:00", "2025-12-31T23:30:00Z"),
-            ("2026-01-01T00:10:00Z", "Jan  1 00:05:00", "2026-01-01T00:05:00Z"),
-            ("2024-12-31T23:59:00Z", "Dec 31 23:00:00", "2024-12-31T23:00:00Z"),
-            ("2026-06-01T00:00:00Z", "Jul  1 00:00:00", "2025-07-01T00:00:00Z"),
+            (
+                "2025-12-31T23:30:00Z",
+                "Jan  1 00:10:00",
+                "2026-01-01T00:10:00Z",
+            ),
+            (
+                "2026-01-01T00:10:00Z",
+                "Dec 31 23:30:00",
+                "2025-12-31T23:30:00Z",
+            ),
+            (
+                "2026-01-01T00:10:00Z",
+                "Jan  1 00:05:00",
+                "2026-01-01T00:05:00Z",
+            ),
+            (
+                "2024-12-31T23:59:00Z",
+                "Dec 31 23:00:00",
+                "2024-12-31T23:00:00Z",
+            ),
+            (
+                "2026-06-01T00:00:00Z",
+                "Jul  1 00:00:00",
+                "2025-07-01T00:00:00Z",
+            ),
         ] {
             let got = parse_time_at(text.as_bytes(), 0, Timestamp(iso(now)));
-            assert_eq!(got, Some((Timestamp(iso(want)), text.len())), "{text} at {now}");
+            assert_eq!(
+                got,
+                Some((Timestamp(iso(want)), text.len())),
+                "{text} at {now}"
+            );
         }
     }
 
@@ -575,8 +577,23 @@ mod tests {
     fn takes_nothing_else() {
         let now = Timestamp(iso("2026-03-01T00:00:00Z"));
         for text in [
-            "", "2026-13-01 10:00:00", "2026-01-01", "2026-01-01 foo", "10:00:00", "1234567890 bytes", "3 | mod b;",
-            "2026-01-01 25:00:00", "2026-02-29 10:00:00", "2026-04-31 10:00:00", "2026-01-01 10:00:00foo", "May be", "Sun shines", "12/13", "1.2.3", "@foo", "99999999999999999999",
+            "",
+            "2026-13-01 10:00:00",
+            "2026-01-01",
+            "2026-01-01 foo",
+            "10:00:00",
+            "1234567890 bytes",
+            "3 | mod b;",
+            "2026-01-01 25:00:00",
+            "2026-02-29 10:00:00",
+            "2026-04-31 10:00:00",
+            "2026-01-01 10:00:00foo",
+            "May be",
+            "Sun shines",
+            "12/13",
+            "1.2.3",
+            "@foo",
+            "99999999999999999999",
         ] {
             assert_eq!(parse_time_at(text.as_bytes(), 0, now), None, "{text}");
         }
@@ -586,8 +603,17 @@ mod tests {
     fn reads_structured_times() {
         let now = Timestamp(iso("2026-03-01T00:00:00Z"));
         let want = iso("2024-05-26T11:42:52.601480Z");
-        for text in ["1716723772.60148", "1716723772601480", "1716723772601480000", "2024-05-26T11:42:52.60148Z"] {
-            assert_eq!(parse_any_time(text.as_bytes(), now), Some(Timestamp(want)), "{text}");
+        for text in [
+            "1716723772.60148",
+            "1716723772601480",
+            "1716723772601480000",
+            "2024-05-26T11:42:52.60148Z",
+        ] {
+            assert_eq!(
+                parse_any_time(text.as_bytes(), now),
+                Some(Timestamp(want)),
+                "{text}"
+            );
         }
         for text in ["", "12", "1.5", "soon", "2024-05-26T11:42:52Z and more"] {
             assert_eq!(parse_any_time(text.as_bytes(), now), None, "{text}");
@@ -596,7 +622,13 @@ mod tests {
 
     #[test]
     fn reads_a_bare_clock() {
-        for (text, want) in [("10:00:00 web", Some(8)), ("9:05PM x", Some(6)), ("10:00:00.123]", Some(12)), ("25:00:00", None), ("3:1", None)] {
+        for (text, want) in [
+            ("10:00:00 web", Some(8)),
+            ("9:05PM x", Some(6)),
+            ("10:00:00.123]", Some(12)),
+            ("25:00:00", None),
+            ("3:1", None),
+        ] {
             assert_eq!(clock_end(text.as_bytes(), 0), want, "{text}");
         }
     }

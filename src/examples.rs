@@ -1,0 +1,73 @@
+//! Runs the examples of rules: each `match` text makes exactly one event, from its first to its last
+//! line, by that very rule; each `no_match` text makes none. For `siftd rules test` and the tests.
+
+use std::sync::Arc;
+
+use crate::core::engine::{Engine, Limits};
+use crate::core::event::{Event, Timestamp};
+use crate::core::extract::Origin;
+use crate::core::pipeline::Stream;
+use crate::rules::{ExampleSpec, RuleSet};
+
+/// An example that did not come out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The rule.
+    pub rule: String,
+    /// The text.
+    pub text: String,
+    /// What came out instead.
+    pub got: String,
+}
+
+/// Runs every example of `rules`; returns how many there were, and the failures.
+#[must_use]
+pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
+    let engine = Arc::new(Engine::new(rules, Limits::default()));
+    let mut count = 0;
+    let mut failures = Vec::new();
+    let entries = engine.rules.entries.iter().map(|entry| (&entry.id, &entry.examples, true));
+    let cancels = engine.rules.cancels.iter().map(|cancel| (&cancel.id, &cancel.examples, false));
+    for (id, examples, own) in entries.chain(cancels) {
+        count += examples.matching.len() + examples.no_match.len();
+        failures.extend(check(&engine, id, examples, own));
+    }
+    (count, failures)
+}
+
+fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: bool) -> Vec<Failure> {
+    let failure = |text: &String, events: &[Event]| Failure { rule: id.to_owned(), text: text.clone(), got: describe(events) };
+    let mut failures = Vec::new();
+    for text in &examples.matching {
+        let events = events_of(engine, text);
+        let whole = events.len() == 1 && events[0].line_num == 1 && events[0].line_end == text.trim_end().lines().count() as u64;
+        if !whole || (own && events[0].rule != id) {
+            failures.push(failure(text, &events));
+        }
+    }
+    for text in &examples.no_match {
+        let events = events_of(engine, text);
+        if !events.is_empty() {
+            failures.push(failure(text, &events));
+        }
+    }
+    failures
+}
+
+/// The events in a text that is a stream of its own.
+#[must_use]
+pub fn events_of(engine: &Arc<Engine>, text: &str) -> Vec<Event> {
+    let mut stream = Stream::new(Arc::clone(engine), Origin::default());
+    let mut events = Vec::new();
+    stream.push(text.as_bytes(), Timestamp(0), &mut events);
+    stream.finish(Timestamp(0), &mut events);
+    events
+}
+
+fn describe(events: &[Event]) -> String {
+    if events.is_empty() {
+        return "no event".to_owned();
+    }
+    let one = |event: &Event| format!("{} at {}-{}: {}", event.rule, event.line_num, event.line_end, event.text);
+    events.iter().map(one).collect::<Vec<_>>().join("; ")
+}
