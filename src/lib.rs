@@ -40,4 +40,7 @@ pub mod core {
     pub mod visible;
 }
 pub mod examples;
+pub mod sources;
 pub mod sinks;
+pub mod telemetry;
+pub mod cli;
