@@ -9,6 +9,7 @@ use super::classify::{self, Subject};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Link, Location, Retry, Timestamp};
 use super::line::{Line, Place};
+use super::frames;
 use super::signature;
 use super::trace::{OpenTrace, Outcome, Taken};
 use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
@@ -185,11 +186,18 @@ fn printable(bytes: &[u8]) -> String {
 
 fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines: Vec<String>) -> Event {
     let mut redactions = 0;
-    let multiline = clean(engine, lines, &mut redactions);
-    said.redact(engine);
+    let whole = lines.join("\n");
+    // The usual error holds no secret: one pass over all of it says so.
+    let (multiline, whole) = if engine.redactor.touches(whole.as_bytes()) {
+        let multiline = clean(engine, lines, &mut redactions);
+        said.redact(engine);
+        let whole = multiline.join("\n");
+        (multiline, whole)
+    } else {
+        (lines, whole)
+    };
     let outermost = said.links.first().cloned().unwrap_or_default();
     let language = entry.fault.language.clone().or_else(|| family.language.clone());
-    let whole = multiline.join("\n");
     let verdict = classify::classify(&Subject {
         text: &said.text,
         kind: Some(outermost.kind.as_str()).filter(|kind| !kind.is_empty()),
@@ -318,6 +326,11 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, take
         }
         // Of a long stack only the frames at the crash are wanted.
         Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
+        Take::Frame if row.shape.is_some() => {
+            let mut frame = row.shape.map(|shape| frames::read(shape, taken.part())).unwrap_or_default();
+            frame.in_app = !family.library.owns(&frame.function, &frame.file);
+            said.frames.push(frame);
+        }
         Take::Frame | Take::Location | Take::Exception => {
             if let Some(captures) = row.regex.captures(taken.part()) {
                 read_groups(family, row.take, &captures, said);
@@ -332,7 +345,7 @@ fn read_groups(family: &Family, take: Take, captures: &Captures, said: &mut Said
             let mut frame = Frame { function: text(captures, "function"), file: text(captures, "file"), ..Frame::default() };
             frame.line = number(captures, "line");
             frame.column = number(captures, "column");
-            frame.in_app = !family.library.iter().any(|part| frame.file.contains(part.as_str()) || frame.function.starts_with(part.as_str()));
+            frame.in_app = !family.library.owns(&frame.function, &frame.file);
             said.frames.push(frame);
         }
         Take::Location => said.location = said.location.take().or_else(|| location(captures)),
