@@ -315,7 +315,9 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, take
         Take::Nothing | Take::Text => {}
         Take::Message => {
             if let Some(link) = said.links.last_mut() {
-                link.message.push('\n');
+                if !link.message.is_empty() {
+                    link.message.push('\n');
+                }
                 link.message.push_str(printable(taken.part()).trim());
             }
         }
@@ -335,6 +337,10 @@ fn read_groups(family: &Family, take: Take, captures: &Captures, said: &mut Said
             let mut frame = Frame { function: text(captures, "function"), file: text(captures, "file"), ..Frame::default() };
             frame.line = number(captures, "line");
             frame.column = number(captures, "column");
+            // Go and Rust put function and place on lines of their own.
+            if frame.function.is_empty() && said.frames.last().is_some_and(|last| last.file.is_empty()) {
+                frame.function = said.frames.pop().map(|last| last.function).unwrap_or_default();
+            }
             frame.in_app = !family.library.iter().any(|part| frame.file.contains(part.as_str()) || frame.function.starts_with(part.as_str()));
             said.frames.push(frame);
         }
