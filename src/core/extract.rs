@@ -249,6 +249,15 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines:
 }
 
 impl Said {
+    fn push_frame(&mut self, family: &Family, mut frame: Frame) {
+        // Go and Rust put function and place on lines of their own.
+        if frame.function.is_empty() && self.frames.last().is_some_and(|last| last.file.is_empty()) {
+            frame.function = self.frames.pop().map(|last| last.function).unwrap_or_default();
+        }
+        frame.in_app = !family.library.owns(&frame.function, &frame.file);
+        self.frames.push(frame);
+    }
+
     fn redact(&mut self, engine: &Engine) {
         let mut strings: Vec<&mut String> = vec![&mut self.text];
         strings.extend(self.links.iter_mut().map(|link| &mut link.message));
@@ -320,16 +329,17 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, take
         Take::Nothing | Take::Text => {}
         Take::Message => {
             if let Some(link) = said.links.last_mut() {
-                link.message.push('\n');
+                if !link.message.is_empty() {
+                    link.message.push('\n');
+                }
                 link.message.push_str(printable(taken.part()).trim());
             }
         }
         // Of a long stack only the frames at the crash are wanted.
         Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
         Take::Frame if row.shape.is_some() => {
-            let mut frame = row.shape.map(|shape| frames::read(shape, taken.part())).unwrap_or_default();
-            frame.in_app = !family.library.owns(&frame.function, &frame.file);
-            said.frames.push(frame);
+            let frame = row.shape.map(|shape| frames::read(shape, taken.part())).unwrap_or_default();
+            said.push_frame(family, frame);
         }
         Take::Frame | Take::Location | Take::Exception => {
             if let Some(captures) = row.regex.captures(taken.part()) {
@@ -345,8 +355,7 @@ fn read_groups(family: &Family, take: Take, captures: &Captures, said: &mut Said
             let mut frame = Frame { function: text(captures, "function"), file: text(captures, "file"), ..Frame::default() };
             frame.line = number(captures, "line");
             frame.column = number(captures, "column");
-            frame.in_app = !family.library.owns(&frame.function, &frame.file);
-            said.frames.push(frame);
+            said.push_frame(family, frame);
         }
         Take::Location => said.location = said.location.take().or_else(|| location(captures)),
         _ => {

@@ -6,11 +6,11 @@ use super::load::{RulesFile, parse};
 pub const FILES: &[(&str, &str)] = &[
     ("python.toml", include_str!("../../config/rules/python.toml")),
     ("java.toml", include_str!("../../config/rules/java.toml")),
+    ("csharp.toml", include_str!("../../config/rules/csharp.toml")),
     ("javascript.toml", include_str!("../../config/rules/javascript.toml")),
     ("go.toml", include_str!("../../config/rules/go.toml")),
     ("rust.toml", include_str!("../../config/rules/rust.toml")),
     ("ruby.toml", include_str!("../../config/rules/ruby.toml")),
-    ("csharp.toml", include_str!("../../config/rules/csharp.toml")),
     ("php.toml", include_str!("../../config/rules/php.toml")),
     ("dart.toml", include_str!("../../config/rules/dart.toml")),
     ("elixir.toml", include_str!("../../config/rules/elixir.toml")),
