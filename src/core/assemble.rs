@@ -181,8 +181,7 @@ impl Assembler {
     }
 
     fn start_trace(&mut self, cx: &Context, line: &Line, confirm: &mut Confirm, out: &mut Vec<Event>) -> bool {
-        let mut rivals = self.weak_starts(cx, line);
-        let mut view = View::Text;
+        let (mut rivals, mut view) = self.weak_starts(cx, line);
         if rivals.is_empty() && !self.absorbed(cx) {
             (rivals, view) = confirm.starts();
         }
@@ -226,21 +225,25 @@ impl Assembler {
         }
     }
 
-    fn weak_starts(&self, cx: &Context, line: &Line) -> Vec<u16> {
+    /// The weak traces that the line begins, innermost region first: as it stands, or behind its
+    /// prefix.
+    fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
         let entries = &cx.engine.rules.entries;
         for open in self.regions.iter().rev() {
             let Some(region) = region(cx, open.entry) else { continue };
-            let found: Vec<u16> = region
-                .weak
-                .iter()
-                .copied()
-                .filter(|&entry| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, line.text)))
-                .collect();
-            if !found.is_empty() {
-                return found;
+            for view in [View::Text, View::Body] {
+                let part = view.of(line);
+                let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
+                let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
+                if !found.is_empty() {
+                    return (found, view);
+                }
+                if line.prefix().body == 0 {
+                    break;
+                }
             }
         }
-        Vec::new()
+        (Vec::new(), View::Text)
     }
 
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
@@ -275,7 +278,9 @@ impl Assembler {
                 self.publish(cx, &unclaimed, false, out);
             }
         } else {
+            // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, false, out);
+            self.notes.claim(family, key.as_deref());
         }
     }
 
@@ -326,7 +331,7 @@ impl Assembler {
         let Some((entry, left)) = self.noise else { return false };
         if let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(entry)].kind
             && left > 0
-            && regex.is_match(line.text)
+            && (regex.is_match(line.text) || regex.is_match(line.body()))
         {
             self.noise = Some((entry, left - 1));
             return true;
@@ -361,6 +366,10 @@ impl Assembler {
         self.claimed_to = self.claimed_to.max(event.line_end);
         if !matches!(entry.kind, Kind::Note(_)) {
             let key = extract::key(cx.engine, trace, outcome);
+            let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
+            if once && key.is_some() && self.notes.is_claimed(&[entry.family], key.as_deref()) {
+                return;
+            }
             self.notes.claim(entry.family, key.as_deref());
         }
         out.push(event);

@@ -72,7 +72,7 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
     }
     for spec in spec.trace {
         let kind = reader.trace(&spec);
-        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "generic", "code", "fault", "examples"]));
+        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"]));
     }
     for spec in spec.note {
         let kind = reader.note(&spec);
@@ -220,7 +220,7 @@ impl Reader {
         }
         let before = spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect();
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
-        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak })
+        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
     }
 
     fn state(&mut self, spec: &EntrySpec, states: &mut Vec<String>, name: &str) -> u8 {
@@ -290,6 +290,7 @@ impl Reader {
             ("region", spec.region.is_some()),
             ("needs_frame", spec.needs_frame),
             ("crash_last", spec.crash_last),
+            ("once", spec.once),
             ("open", spec.open.is_some()),
             ("close", spec.close.is_some()),
             ("max_lines", spec.max_lines.is_some()),

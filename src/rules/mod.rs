@@ -244,6 +244,8 @@ pub struct Machine {
     pub crash_last: bool,
     /// Tried only in a region.
     pub weak: bool,
+    /// No second event with the same key.
+    pub once: bool,
 }
 
 /// A row of a machine.

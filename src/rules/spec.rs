@@ -127,6 +127,9 @@ pub struct EntrySpec {
     /// The crash, and the outermost exception, stand last (Python).
     #[serde(default)]
     pub crash_last: bool,
+    /// A runner that repeats its failures: no second event with the same group `key` or `name`.
+    #[serde(default)]
+    pub once: bool,
     /// Opens a region.
     pub open: Option<Spanned<String>>,
     /// Ends a region; the line itself is no part of it.
