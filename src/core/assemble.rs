@@ -14,6 +14,7 @@ use super::lookback::LookBack;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
+use super::shown;
 use super::trace::{OpenTrace, View, starts};
 use crate::rules::{Kind, Region};
 
@@ -430,6 +431,9 @@ enum Offer {
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.place.io != trace.lines[0].place.io {
         return Offer::Elsewhere;
+    }
+    if shown::stands_alone(line.text) {
+        return Offer::Ended;
     }
     let limits = &cx.engine.limits;
     if trace.is_single() {
