@@ -174,6 +174,8 @@ impl Assembler {
         if self.absorbed(cx) {
             return;
         }
+        // What is still waiting for lines of its own comes before this line, and claims it.
+        self.end_unadopted(cx, line, out);
         if let Some(found) = confirm.note() {
             self.note(cx, line, found, out);
         } else if let Some(found) = confirm.rule() {
