@@ -14,6 +14,7 @@ use super::lookback::LookBack;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
+use super::shown;
 use super::trace::{OpenTrace, View, starts};
 use crate::rules::{Kind, Region};
 
@@ -173,6 +174,8 @@ impl Assembler {
         if self.absorbed(cx) {
             return;
         }
+        // What is still waiting for lines of its own comes before this line, and claims it.
+        self.end_unadopted(cx, line, out);
         if let Some(found) = confirm.note() {
             self.note(cx, line, found, out);
         } else if let Some(found) = confirm.rule() {
@@ -439,6 +442,9 @@ enum Offer {
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.place.io != trace.lines[0].place.io {
         return Offer::Elsewhere;
+    }
+    if shown::stands_alone(line.text) {
+        return Offer::Ended;
     }
     let limits = &cx.engine.limits;
     if trace.is_single() {

@@ -33,6 +33,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rspec.toml", include_str!("../../config/rules/rspec.toml")),
     ("make.toml", include_str!("../../config/rules/make.toml")),
     ("gcc.toml", include_str!("../../config/rules/gcc.toml")),
+    ("native.toml", include_str!("../../config/rules/native.toml")),
     ("typescript.toml", include_str!("../../config/rules/typescript.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
