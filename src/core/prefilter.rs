@@ -1,7 +1,7 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
-//! A *window hash*: every literal is represented by one 5-byte window for each parity of its
-//! position, so that looking at every second byte finds it. A 64 KiB table, indexed by a
+//! A *window hash*: every literal is represented by one 4-byte window for each parity of its
+//! position, so that looking at every second byte finds it. A bitmap of 64 KiB, indexed by a
 //! multiplicative hash of the window, answers "maybe" for eight windows at a time; the places that
 //! remain are compared with the whole literal, so a hit is exact. The cost per byte does not depend
 //! on the number of rules. Windows are chosen by how rare they are in ordinary logs
@@ -11,16 +11,17 @@
 //! with a plain search.
 
 use std::collections::HashMap;
-use aho_corasick::{AhoCorasick, MatchKind};
+use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
 
-use crate::rules::LiteralForm;
-
-/// Bytes of a window. With 4, `rror` would stand for `Error:`, and every `error` would be a maybe.
-const WINDOW: usize = 5;
+/// Bytes of a window.
+const WINDOW: usize = 4;
 /// Bytes of a window that must belong to its literal; the other one is written out in all values.
-const KNOWN: usize = 4;
+const KNOWN: usize = MIN_LITERAL_BYTES;
 /// Bytes that one round of the hot loop looks at.
 const STEP: usize = 16;
+/// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
+const HASH_BITS: u32 = 19;
+const BUCKET_BITS: u32 = 16;
 /// How far into a literal its window may lie.
 const MAX_WINDOW_OFFSET: usize = 100;
 const SAMPLE: &str = include_str!("../../config/prefilter.txt");
@@ -43,14 +44,12 @@ pub struct Scratch {
 
 /// All literals of a rule set, ready to be found.
 pub struct Prefilter {
-    /// Whether a hash belongs to a window.
-    table: Box<[u8; 1 << 16]>,
-    /// For each hash, where its entries begin; they end where the next hash's begin.
+    /// Whether a hash belongs to a window: one bit for each of its values.
+    bitmap: Box<[u32; 1 << 14]>,
+    /// For each bucket of hashes, where its entries begin; they end where the next one's begin.
     buckets: Vec<u32>,
     entries: Vec<Entry>,
     literals: Vec<Guarded>,
-    /// Literals too short for a window.
-    short: Option<(AhoCorasick, Vec<u16>)>,
 }
 
 /// A literal that a window stands for.
@@ -136,10 +135,23 @@ fn word(hay: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Hash of the window in the low 40 bits of `bytes`; what stands above them does not count.
+/// Hash of the window in the low 32 bits of `bytes`; what stands above them does not count.
 #[inline(always)]
-fn hash(bytes: u64) -> u16 {
-    ((bytes << 24).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48) as u16
+fn hash(bytes: u64) -> u32 {
+    (bytes as u32).wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)
+}
+
+/// The bucket of a hash.
+#[inline(always)]
+fn bucket(hash: u32) -> usize {
+    (hash >> (HASH_BITS - BUCKET_BITS)) as usize
+}
+
+/// The lowest bit of the result says whether the bitmap knows `hash`.
+#[inline(always)]
+fn known(bitmap: &[u32; 1 << 14], hash: u32) -> u32 {
+    // The mask lets the compiler see that the index is in bounds; the shift counts modulo 32.
+    bitmap[(hash >> 5) as usize & ((1 << 14) - 1)].wrapping_shr(hash)
 }
 
 /// The window at `at`, which may lie near the end.
@@ -157,7 +169,7 @@ impl Prefilter {
     /// Builds the tables for `literals`.
     #[must_use]
     pub fn new(literals: &[LiteralForm]) -> Self {
-        let mut windows: Vec<(u16, Entry)> = Vec::new();
+        let mut windows: Vec<(u32, Entry)> = Vec::new();
         let weights = sample_weights();
         for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
             for parity in 0..2 {
@@ -168,21 +180,20 @@ impl Prefilter {
         }
         windows.sort_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
         windows.dedup_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
-        let mut table = Box::new([0; 1 << 16]);
-        let mut buckets = vec![0_u32; (1 << 16) + 1];
+        let mut bitmap = Box::new([0; 1 << 14]);
+        let mut buckets = vec![0_u32; (1 << BUCKET_BITS) + 1];
         for (hash, _) in &windows {
-            table[usize::from(*hash)] = 1;
-            buckets[usize::from(*hash) + 1] += 1;
+            bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
+            buckets[bucket(*hash) + 1] += 1;
         }
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
         }
         Self {
-            table,
+            bitmap,
             buckets,
             entries: windows.into_iter().map(|(_, entry)| entry).collect(),
             literals: literals.iter().map(Guarded::new).collect(),
-            short: short_literals(literals),
         }
     }
 
@@ -199,7 +210,6 @@ impl Prefilter {
             self.resolve(hay, place, hits);
         }
         self.resolve_end(hay, hits);
-        self.find_short(hay, hits);
         if hits.len() > before + 1 {
             hits[before..].sort_unstable();
             dedup_from(hits, before);
@@ -211,11 +221,11 @@ impl Prefilter {
         let t = std::time::Instant::now();
         let (_, n) = self.mark_steps(hay, &mut sc.steps); let t1 = t.elapsed();
         let p = self.mark_places(hay, &sc.steps[..n], &mut sc.places); let t2 = t.elapsed();
-        let mut cmp = 0; for &x in &sc.places[..p] { let h = usize::from(hash(window_at(hay, x as usize))); cmp += self.buckets[h+1]-self.buckets[h]; }
+        let mut cmp = 0; for &x in &sc.places[..p] { let h = bucket(hash(window_at(hay, x as usize))); cmp += self.buckets[h+1]-self.buckets[h]; }
         let mut per: HashMap<u16, u64> = HashMap::new(); for e in &self.entries { *per.entry(e.literal).or_default() += 1; }
         let mut v: Vec<_> = per.into_iter().collect(); v.sort_by_key(|x| std::cmp::Reverse(x.1));
         for (l, c) in v.iter().take(40) { eprint!("{:?}:{c} ", String::from_utf8_lossy(&self.literals[usize::from(*l)].bytes)); }
-        let set = self.table.iter().filter(|b| **b != 0).count();
+        let set: u32 = self.bitmap.iter().map(|b| b.count_ones()).sum();
         format!("{t1:?} {t2:?} steps {} of {} places {p} cmp {cmp} table {set}", n, hay.len()/16)
     }
 
@@ -223,7 +233,7 @@ impl Prefilter {
     /// steps it marked.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u32>) -> (usize, usize) {
-        let table = &*self.table;
+        let bitmap = &*self.bitmap;
         let mut at = 0;
         let mut kept = 0;
         // Room for every step: the append below has no branch on the data.
@@ -232,10 +242,10 @@ impl Prefilter {
         }
         while at + STEP + 8 <= hay.len() {
             let bytes: &[u8] = &hay[at..at + STEP + 8];
-            let lookup = |offset: usize| table[usize::from(hash(word(bytes, offset)))];
+            let lookup = |offset: usize| known(bitmap, hash(word(bytes, offset)));
             let maybe = lookup(0) | lookup(2) | lookup(4) | lookup(6) | lookup(8) | lookup(10) | lookup(12) | lookup(14);
             steps[kept] = at as u32;
-            kept += usize::from(maybe);
+            kept += (maybe & 1) as usize;
             at += STEP;
         }
         (at, kept)
@@ -243,7 +253,7 @@ impl Prefilter {
 
     /// Which places of the marked steps may hold a window.
     fn mark_places(&self, hay: &[u8], steps: &[u32], places: &mut Vec<u32>) -> usize {
-        let table = &*self.table;
+        let bitmap = &*self.bitmap;
         if places.len() < steps.len() * 8 + 8 {
             places.resize(steps.len() * 8 + 8, 0);
         }
@@ -252,7 +262,7 @@ impl Prefilter {
             for offset in [0, 2, 4, 6, 8, 10, 12, 14] {
                 let place = step + offset;
                 places[kept] = place;
-                kept += usize::from(table[usize::from(hash(word(hay, place as usize)))]);
+                kept += (known(bitmap, hash(word(hay, place as usize))) & 1) as usize;
             }
         }
         kept
@@ -260,8 +270,13 @@ impl Prefilter {
 
     #[inline]
     fn resolve(&self, hay: &[u8], place: usize, hits: &mut Vec<Hit>) {
-        let hash = usize::from(hash(window_at(hay, place)));
-        for entry in &self.entries[self.buckets[hash] as usize..self.buckets[hash + 1] as usize] {
+        self.compare(hay, place, window_at(hay, place), hits);
+    }
+
+    #[inline]
+    fn compare(&self, hay: &[u8], place: usize, window: u64, hits: &mut Vec<Hit>) {
+        let bucket = bucket(hash(window));
+        for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
             let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
             if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
                 hits.push(Hit { pos: start as u32, literal: entry.literal });
@@ -269,43 +284,13 @@ impl Prefilter {
         }
     }
 
-    /// A literal at the very end may have a window that would reach beyond it.
+    /// A literal at the very end may have a window that would reach beyond it: there it is looked up
+    /// as if a newline followed, which may always follow.
     fn resolve_end(&self, hay: &[u8], hits: &mut Vec<Hit>) {
         let Some(place) = hay.len().checked_sub(KNOWN) else { return };
-        for start in place.saturating_sub(1)..=place {
-            let mut end = [0; 8];
-            let known = hay.len() - start;
-            end[..known.min(WINDOW)].copy_from_slice(&hay[start..start + known.min(WINDOW)]);
-            let hash = usize::from(hash(u64::from_le_bytes(end)));
-            for entry in &self.entries[self.buckets[hash] as usize..self.buckets[hash + 1] as usize] {
-                let Some(start) = start.checked_add_signed(-isize::from(entry.at)) else { continue };
-                if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
-                    hits.push(Hit { pos: start as u32, literal: entry.literal });
-                }
-            }
-        }
+        let window = u64::from_le_bytes([hay[place], hay[place + 1], hay[place + 2], b'\n', 0, 0, 0, 0]);
+        self.compare(hay, place, window, hits);
     }
-
-    fn find_short(&self, hay: &[u8], hits: &mut Vec<Hit>) {
-        let Some((finder, literals)) = &self.short else { return };
-        for found in finder.find_overlapping_iter(hay) {
-            let literal = literals[found.pattern().as_usize()];
-            if self.literals[usize::from(literal)].allows(hay, found.start()) {
-                hits.push(Hit { pos: found.start() as u32, literal });
-            }
-        }
-    }
-}
-
-/// A user's literals of fewer bytes than a window needs; there are seldom any.
-fn short_literals(literals: &[LiteralForm]) -> Option<(AhoCorasick, Vec<u16>)> {
-    let short: Vec<u16> = (0..literals.len()).filter(|&i| literals[i].bytes.len() < KNOWN).map(|i| i as u16).collect();
-    if short.is_empty() {
-        return None;
-    }
-    let patterns = short.iter().map(|&i| &literals[usize::from(i)].bytes);
-    let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(patterns).ok()?;
-    Some((finder, short))
 }
 
 fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
@@ -326,8 +311,8 @@ fn best_offset(literal: &LiteralForm, parity: usize, weights: &[u32]) -> isize {
     let offsets = (-1..=last).filter(|at| at.rem_euclid(2) as usize == parity);
     let cost = |at: &isize| {
         let values = window_values(literal, *at);
-        let weight: u64 = values.iter().map(|w| u64::from(weights[usize::from(hash(*w))])).sum();
-        weight * 8 + values.len() as u64
+        let weight: u64 = values.iter().map(|w| u64::from(weights[bucket(hash(*w))])).sum();
+        weight * 4 + values.len() as u64
     };
     offsets.min_by_key(cost).unwrap_or(0)
 }
@@ -353,9 +338,9 @@ fn window_values(literal: &LiteralForm, at: isize) -> Vec<u64> {
 }
 
 fn sample_weights() -> Vec<u32> {
-    let mut weights = vec![0_u32; 1 << 16];
+    let mut weights = vec![0_u32; 1 << BUCKET_BITS];
     for window in SAMPLE.as_bytes().windows(WINDOW) {
-        weights[usize::from(hash(window_at(window, 0)))] += 1;
+        weights[bucket(hash(window_at(window, 0)))] += 1;
     }
     weights
 }
@@ -384,7 +369,7 @@ mod tests {
 
     #[test]
     fn finds_every_literal_that_a_plain_search_finds() {
-        let literals: Vec<_> = ["abc", "dd", "abcd", "bcda", "dabcd", "bcdab", "rror: ", "error:", "aaaaaa", "ab\ncd"].map(literal).to_vec();
+        let literals: Vec<_> = ["abc", "abcd", "bcda", "dabcd", "bcdab", "rror: ", "error:", "aaaaaa", "ab\ncd"].map(literal).to_vec();
         let filter = Prefilter::new(&literals);
         let mut seed = 7_u64;
         for round in 0..2000 {
