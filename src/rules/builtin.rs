@@ -18,6 +18,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("shell.toml", include_str!("../../config/rules/shell.toml")),
     ("perl.toml", include_str!("../../config/rules/perl.toml")),
     ("lua.toml", include_str!("../../config/rules/lua.toml")),
+    ("native.toml", include_str!("../../config/rules/native.toml")),
     ("pytest.toml", include_str!("../../config/rules/pytest.toml")),
     ("jest.toml", include_str!("../../config/rules/jest.toml")),
     ("tap.toml", include_str!("../../config/rules/tap.toml")),
