@@ -25,7 +25,7 @@ const MAX_REGIONS: usize = 3;
 /// An open trace of another writer ends when its own has been silent for so many lines.
 const MAX_SILENT_LINES: u64 = 1000;
 /// Most rivals for one head line.
-const MAX_RIVALS: usize = 4;
+const MAX_RIVALS: usize = 8;
 
 /// What is open in one stream.
 #[derive(Default)]
