@@ -12,7 +12,7 @@ pub fn reads_as_code(line: &[u8]) -> bool {
     }
     let text = line.trim_ascii();
     let text = diff_line(text).unwrap_or(text);
-    is_comment(text) || begins_as_code(text) || has_code_inside(text)
+    is_comment(text) || is_commit(text) || is_field(text) || begins_as_code(text) || has_code_inside(text)
 }
 
 /// Whether an indented line is the next thing that a tool prints, and no continuation of an error
@@ -60,6 +60,20 @@ fn is_comment(text: &[u8]) -> bool {
         [b'#', b' ', ..] => true,
         _ => false,
     }
+}
+
+/// `c8259e6 Fix TypeError: …`: a line of `git log --oneline`.
+fn is_commit(text: &[u8]) -> bool {
+    let hex = text.iter().take_while(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')).count();
+    let id = &text[..hex];
+    (7..=40).contains(&hex) && text.get(hex) == Some(&b' ') && id.iter().any(u8::is_ascii_digit) && id.iter().any(u8::is_ascii_lowercase)
+}
+
+/// `error: ColorValueSchema,`: a field of an object or a call.
+fn is_field(text: &[u8]) -> bool {
+    let Some(rest) = text.strip_suffix(b",") else { return false };
+    let name = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    name > 0 && rest[name..].starts_with(b": ") && !rest[name + 2..].contains(&b' ') && rest.len() > name + 2
 }
 
 const OPENERS: &[&[u8]] = &[
@@ -130,6 +144,8 @@ mod tests {
             "    12\traise ValidationError(f\"unexpected token {tok!r}\") from exc",
             "const onError = useCallback((error: Error) => setState({ error }), []);",
             "+    throw new Error('error: no')",
+            "c8259e6 Fix TypeError: cannot read property of undefined (#42)",
+            "\terror: ColorValueSchema,",
             "} catch (Exception e) { LOG.error(\"failed to parse\", e); throw new RuntimeException(e); }",
         ];
         for line in code {
