@@ -8,7 +8,8 @@ use tracing_subscriber::EnvFilter;
 /// Starts writing messages to stderr; a second call does nothing.
 pub fn init() {
     let filter = EnvFilter::try_from_env("SIFTD_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init();
+    let started =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init();
     // Only a test that starts two commands in one process comes here twice.
     drop(started);
 }

@@ -72,8 +72,8 @@ pub struct SetupArgs {
     /// Configuration instead of /etc/siftd/siftd.toml and conf.d/*.toml.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Rule files to add to the built-in rules.
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    /// Rule file to add to the built-in rules. Repeatable.
+    #[arg(long, value_name = "FILE")]
     pub rules: Vec<PathBuf>,
 }
 

@@ -39,8 +39,8 @@ impl Order {
         while state.front != index && bytes.len() >= MAX_WAITING_BYTES && state.failed.is_none() {
             state = self.wait(state);
         }
-        if state.front == index {
-            state.put(bytes)?;
+        if state.front == index && state.failed.is_none() {
+            state.put(bytes);
             bytes.clear();
         }
         self.checked(&state)
@@ -54,21 +54,24 @@ impl Order {
         }
         self.checked(&state)?;
         if state.front == index {
-            state.put(&bytes)?;
-            state.next()?;
+            state.put(&bytes);
+            state.next();
+            self.turn.notify_all();
         } else {
             state.held_bytes += bytes.len();
             state.held.insert(index, bytes);
         }
-        self.turn.notify_all();
-        Ok(())
+        self.checked(&state)
     }
 
     /// Writes what stands before or behind all inputs.
     pub fn outside(&self, bytes: &[u8]) -> io::Result<()> {
-        self.lock().write(bytes)
+        let mut state = self.lock();
+        state.write(bytes);
+        self.checked(&state)
     }
 
+    /// Once a write has failed, nobody waits any more and everybody is told.
     fn checked(&self, state: &State) -> io::Result<()> {
         match state.failed {
             None => Ok(()),
@@ -90,29 +93,26 @@ impl Order {
 }
 
 impl State {
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn put(&mut self, bytes: &[u8]) {
         let from = usize::from(self.drop_first && !bytes.is_empty());
         self.drop_first &= bytes.is_empty();
-        self.write(&bytes[from..])
+        self.write(&bytes[from..]);
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let done = self.out.write_all(bytes);
-        if let Err(error) = &done {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Err(error) = self.out.write_all(bytes) {
             self.failed = Some(error.kind());
         }
-        done
     }
 
     /// The next input's turn, and that of those which have ended already.
-    fn next(&mut self) -> io::Result<()> {
+    fn next(&mut self) {
         self.front += 1;
         while let Some(bytes) = self.held.remove(&self.front) {
             self.held_bytes -= bytes.len();
-            self.put(&bytes)?;
+            self.put(&bytes);
             self.front += 1;
         }
-        Ok(())
     }
 }
 
@@ -136,6 +136,18 @@ mod tests {
         file.rewind().unwrap();
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "a,b,c]");
+    }
+
+    #[test]
+    fn a_failed_write_frees_those_who_wait() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let order = Order::new(full, false);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| order.write(1, &mut vec![0; MAX_WAITING_BYTES]));
+            assert!(order.write(0, &mut vec![0]).is_err());
+            assert!(waits.join().unwrap().is_err());
+        });
+        assert!(order.finish(2, Vec::new()).is_err());
     }
 
     #[test]

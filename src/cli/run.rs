@@ -53,7 +53,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     stop_on_signal(sender.clone())?;
     let stdin = plan.stdin.map(|name| {
         read_stdin(sender.clone());
-        Piped { envelope: Envelope { host: identity::host(), name, kind: "stdin", path: None }, stream: Stream::new(setup.engine.clone(), Origin { uid: identity::nonce(), generation: 0 }) }
+        Piped {
+            envelope: Envelope { host: identity::host(), name, kind: "stdin", path: None },
+            stream: Stream::new(setup.engine.clone(), Origin { uid: identity::nonce(), generation: 0 }),
+        }
     });
     let follower = Follower::new(setup.engine.clone(), identity::of_followed, plan.specs, output.identities());
     let watch = Watch::new(move || drop(sender.try_send(Wake::Files)));

@@ -31,6 +31,8 @@ pub struct Spec {
     globs: Vec<Glob>,
     exclude: Vec<GlobMatcher>,
     links_into: Vec<PathBuf>,
+    /// Where names begin that the user wrote from the root on.
+    rooted: Vec<PathBuf>,
     folder: PathBuf,
 }
 
@@ -48,8 +50,8 @@ impl Spec {
     /// There is no current folder.
     pub fn new(name: impl Into<String>, start: Start, rotate_wait: Duration) -> Result<Self, String> {
         let folder = std::env::current_dir().map_err(|error| format!("the current folder is not known: {error}"))?;
-        let (literals, globs, exclude, links_into) = Default::default();
-        Ok(Self { name: name.into(), start, rotate_wait, literals, globs, exclude, links_into, folder })
+        let (literals, globs, exclude, links_into, rooted) = Default::default();
+        Ok(Self { name: name.into(), start, rotate_wait, literals, globs, exclude, links_into, rooted, folder })
     }
 
     /// Adds a file or a glob.
@@ -58,6 +60,9 @@ impl Spec {
     /// It is no valid glob.
     pub fn include(&mut self, name: &Path) -> Result<(), String> {
         let whole = absolute(name).map_err(|error| error.to_string())?;
+        if name.is_absolute() {
+            self.rooted.push(base(&whole));
+        }
         if !is_glob(name) || name.exists() {
             self.literals.push(whole);
             return Ok(());
@@ -130,6 +135,8 @@ impl Spec {
     /// A path as the user would write it.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
-        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+        let rooted = self.rooted.iter().any(|base| path.starts_with(base));
+        let shown = if rooted { path } else { path.strip_prefix(&self.folder).unwrap_or(path) };
+        shown.display().to_string()
     }
 }

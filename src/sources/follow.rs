@@ -195,7 +195,8 @@ impl Follower {
         let uid = (self.uid)(&spec.name, tail.identity(), tail.born());
         let label = Label { source: spec.name.clone(), path: spec.shown(path) };
         let stream = Stream::new(self.engine.clone(), Origin { uid, generation: 0 });
-        let file = Followed { spec: index, path: path.to_owned(), label, tail, stream, uid, generation: 0, muted_to, changed_at: Instant::now(), retired: false };
+        let file =
+            Followed { spec: index, path: path.to_owned(), label, tail, stream, uid, generation: 0, muted_to, changed_at: Instant::now(), retired: false };
         self.files.push(file);
         self.live.insert(path.to_owned());
         self.troubles.remove(path);

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use super::super::args::{Format, ScanArgs};
-use super::reader::Totals;
 use super::Paint;
+use super::reader::Totals;
 use crate::core::event::{Category, Event, Severity};
 use crate::sinks::human;
 use crate::sinks::record::{self, Envelope};
@@ -65,7 +65,8 @@ impl Printer {
             Format::Report => summary(totals).into_bytes(),
             Format::Pretty => {
                 let files = if inputs == 1 { "input" } else { "inputs" };
-                let line = format!("{} · {} lines in {inputs} {files}, {:.1} s\n", totals.tally.line(self.paint), totals.lines, started.elapsed().as_secs_f32());
+                let line =
+                    format!("{} · {} lines in {inputs} {files}, {:.1} s\n", totals.tally.line(self.paint), totals.lines, started.elapsed().as_secs_f32());
                 line.into_bytes()
             }
             _ => Vec::new(),

@@ -111,7 +111,7 @@ impl<'a> Reading<'a> {
                 Ok(count) => self.stream.advance(count, now(), &mut self.events),
                 Err(error) => {
                     let name = self.envelope.path.as_deref().unwrap_or("stdin");
-                    self.job.trouble(&Trouble::new(Path::new(name), error));
+                    self.job.trouble(&Trouble::new(Path::new(name), format!("reading ended early: {error}")));
                     break;
                 }
             }

@@ -29,7 +29,11 @@ pub fn rules(detection: &ErrorDetection) -> RulesFile {
     let (errors, noise, cancels) = (&detection.custom_patterns, &detection.noise_patterns, &detection.custom_false_positives);
     let rules = errors.iter().enumerate().map(|(index, custom)| rule(index, custom));
     let noise = noise.iter().enumerate().map(|(index, custom)| noise_entry(index, custom));
-    RulesFile { family: family(), entries: rules.chain(noise).collect(), cancels: cancels.iter().enumerate().map(|(index, custom)| cancel(index, custom)).collect() }
+    RulesFile {
+        family: family(),
+        entries: rules.chain(noise).collect(),
+        cancels: cancels.iter().enumerate().map(|(index, custom)| cancel(index, custom)).collect(),
+    }
 }
 
 fn family() -> Family {
@@ -105,7 +109,10 @@ fn within(hir: &Hir) -> Option<Vec<String>> {
         HirKind::Capture(group) => within(&group.sub),
         HirKind::Repetition(repeat) if repeat.min > 0 => within(&repeat.sub),
         HirKind::Alternation(branches) => branches.iter().map(within).collect::<Option<Vec<_>>>().map(|sets| sets.concat()),
-        HirKind::Concat(parts) => (1..parts.len()).filter_map(|from| texts(&extractor(ExtractKind::Prefix).extract(&Hir::concat(parts[from..].to_vec())))).chain(parts.iter().filter_map(within)).max_by_key(|set| worth(set)),
+        HirKind::Concat(parts) => (1..parts.len())
+            .filter_map(|from| texts(&extractor(ExtractKind::Prefix).extract(&Hir::concat(parts[from..].to_vec()))))
+            .chain(parts.iter().filter_map(within))
+            .max_by_key(|set| worth(set)),
         _ => None,
     };
     edges.chain(inner).max_by_key(|set| worth(set))

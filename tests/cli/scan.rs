@@ -1,0 +1,177 @@
+//! `siftd scan`: inputs, filters, order, exit codes.
+
+use std::io::{Read, Write};
+use std::process::Stdio;
+
+use super::{Folder, error};
+
+/// Two frames with a skippable one between them, made by `zstd -19`; the first is compressed.
+const ZST: &str = "28b52ffd0468dd030012071611807df436f0555693247777fbc291630a03a0661d68bd53eef0dc7b2d44f60fc78bf1029127e0d152091d53c8f8b35442c71432de2c95d031858c2f4b25744c21e3c952091d53c8f8b15442c7140246c0b8f6c06dc058063ca811a0bb3f63f0853110126105fa8587f4397eec7b3af9b243d531c7b8490dfb13b5f4502a4d180300000061626328b52ffd0458310100323032362d30312d30315430303a30303a30305a204552524f52207061636b65642074776f0aa2a52a0e";
+
+fn unhex(hex: &str) -> Vec<u8> {
+    (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+fn gz(text: &str) -> Vec<u8> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text.as_bytes()).unwrap();
+    packer.finish().unwrap()
+}
+
+#[test]
+fn reads_files_folders_globs_and_stdin_in_order() {
+    let folder = Folder::new();
+    for name in ["b.log", "logs/z.log", "logs/deep/a.log", "logs/deep/x.txt", "logs/.git/c.log"] {
+        folder.write(name, format!("fine\n{}", error(name)));
+    }
+    let all = folder.siftd(["scan", "b.log", "logs"]).ended(0).shown();
+    assert_eq!(
+        all,
+        ["b.log:2 ERROR b.log", "logs/deep/a.log:2 ERROR logs/deep/a.log", "logs/deep/x.txt:2 ERROR logs/deep/x.txt", "logs/z.log:2 ERROR logs/z.log"]
+    );
+    let globs = folder.siftd(["scan", "logs/**/*.log", "*.log"]).ended(0).shown();
+    assert_eq!(globs, ["logs/deep/a.log:2 ERROR logs/deep/a.log", "logs/z.log:2 ERROR logs/z.log", "b.log:2 ERROR b.log"]);
+    let shallow = folder.siftd(["scan", "./logs/*.log"]).ended(0).shown();
+    assert_eq!(shallow, ["./logs/z.log:2 ERROR logs/z.log"]);
+    for args in [&["scan"][..], &["scan", "-"]] {
+        let piped = folder.piped(args, error("piped")).ended(0);
+        assert_eq!(piped.shown(), ["-:1 ERROR piped"]);
+        assert_eq!(piped.records()[0]["source"]["type"], "stdin");
+    }
+}
+
+#[test]
+fn unpacks_by_content_whatever_the_name() {
+    let folder = Folder::new();
+    let mut two = gz(&error("one"));
+    two.extend(gz(&error("two")));
+    folder.write("a.log.gz", &two);
+    folder.write("b.zst", unhex(ZST));
+    folder.write("c.log", gz(&error("no suffix")));
+    let done = folder.siftd(["scan", "a.log.gz", "b.zst", "c.log"]).ended(0);
+    assert_eq!(
+        done.shown(),
+        ["a.log.gz:1 ERROR one", "a.log.gz:2 ERROR two", "b.zst:61 ERROR packed one", "b.zst:62 ERROR packed two", "c.log:1 ERROR no suffix"]
+    );
+    assert_eq!(folder.piped(["scan"], &two).ended(0).shown().len(), 2);
+}
+
+#[test]
+fn a_damaged_archive_gives_what_it_holds_and_exit_2() {
+    let folder = Folder::new();
+    let packed = gz(&(error("first") + &"fine\n".repeat(100_000)));
+    folder.write("cut.gz", &packed[..packed.len() - 20]);
+    folder.write("cut.zst", &unhex(ZST)[..100]);
+    let done = folder.siftd(["scan", "cut.gz", "cut.zst"]).ended(2);
+    assert_eq!(done.shown()[0], "cut.gz:1 ERROR first");
+    assert!(done.err().contains("cut.gz: reading ended early") && done.err().contains("cut.zst: "), "{}", done.err());
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_the_others_go_on() {
+    let folder = Folder::new();
+    folder.write("good.log", error("boom"));
+    let done = folder.siftd(["scan", "gone.log", "*.none", "good.log"]).ended(2);
+    assert_eq!(done.shown(), ["good.log:1 ERROR boom"]);
+    assert!(done.err().contains("gone.log: No such file or directory\n") && done.err().contains("*.none: no file matches"), "{}", done.err());
+}
+
+#[test]
+fn never_reads_its_own_output() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let out = std::fs::File::create(folder.path().join("out.ndjson")).unwrap();
+    let status = folder.command(["scan", ".", "a.log"]).stdout(Stdio::from(out)).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(std::fs::read_to_string(folder.path().join("out.ndjson")).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn filters_by_severity_and_category_and_fails_on_demand() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("quiet.log", "all is well\n");
+    let seen = |args: &[&str], code| folder.siftd(args.iter().copied().chain(["a.log"])).ended(code).records().len();
+    assert_eq!(seen(&["scan", "--min-severity", "low"], 0), 1);
+    assert_eq!(seen(&["scan", "--min-severity", "blocking"], 0), 0);
+    assert_eq!(seen(&["scan", "--category", "network_error,auth_error"], 0), 0);
+    assert_eq!(seen(&["scan", "--category", "network_error", "--category", "unknown_error"], 0), 1);
+    assert_eq!(seen(&["scan", "--fail-on", "low"], 1), 1);
+    assert_eq!(seen(&["scan", "--fail-on", "blocking"], 0), 1);
+    assert_eq!(seen(&["scan", "--fail-on", "low", "gone.log"], 2), 1);
+    folder.siftd(["scan", "--fail-on", "low", "quiet.log"]).ended(0);
+    assert!(folder.siftd(["scan", "--min-severity", "dreadful"]).ended(2).err().contains("blocking"));
+}
+
+#[test]
+fn context_is_lines_on_either_side() {
+    let folder = Folder::new();
+    folder.write("a.log", format!("1\n2\n3\n{}5\n6\n7\n", error("boom")));
+    let context = |n: &str| folder.siftd(["scan", "--context", n, "a.log"]).ended(0).records()[0]["context"].as_array().map_or(0, Vec::len);
+    assert_eq!([context("0"), context("1"), context("3")], [1, 3, 7]);
+}
+
+#[test]
+fn ids_repeat_for_the_same_file_and_run_id_only() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let id = |args: &[&str]| folder.siftd(args).ended(0).records()[0]["id"].clone();
+    let plain = id(&["scan", "a.log"]);
+    assert_eq!(plain, id(&["scan", "a.log"]));
+    assert_ne!(plain, id(&["scan", "--run-id", "2", "a.log"]));
+    let piped = || folder.piped(["scan"], error("boom")).records()[0]["id"].clone();
+    assert_ne!(piped(), piped());
+}
+
+#[test]
+fn many_jobs_say_the_same_as_one() {
+    let folder = Folder::new();
+    for index in 0..40_usize {
+        let lines: String = (0..(index * 37) % 400).map(|n| error(&format!("file {index} line {n}"))).collect();
+        folder.write(&format!("logs/{index:02}.log"), lines);
+    }
+    let scan = |jobs| folder.siftd(["scan", "--jobs", jobs, "--format", "unix", "logs"]).ended(0).out();
+    assert_eq!(scan("1"), scan("7"));
+    assert!(folder.siftd(["scan", "--jobs", "5", "--format", "report", "logs"]).ended(0).out().len() > 1000);
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom").repeat(20_000));
+    for jobs in ["1", "4"] {
+        let mut child = folder.command(["scan", "--jobs", jobs, "a.log", "a.log", "a.log"]).spawn().unwrap();
+        let mut some = [0; 100];
+        child.stdout.take().unwrap().read_exact(&mut some).unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert_eq!((done.status.code(), &*done.stderr), (Some(0), &b""[..]));
+    }
+}
+
+#[test]
+fn events_of_a_live_pipe_come_before_its_end() {
+    let folder = Folder::new();
+    let mut child = folder.command(["scan"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all((error("early") + "next\n").as_bytes()).unwrap();
+    let mut first = vec![0; 20];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    drop(pipe);
+    assert!(child.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn rules_and_configuration_come_from_files() {
+    let folder = Folder::new();
+    folder.write("a.log", "reactor core breach\nvalve 7 stuck open\nhush ERROR now\n");
+    folder.write("mine.toml", "[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n[[rule]]\nid = \"mine.breach\"\nliterals = [\"core breach\"]\nregex = 'core breach'\nseverity = \"blocking\"\n");
+    folder.write("siftd.toml", "[error_detection]\ncustom_patterns = [{ pattern = 'valve \\d+ stuck', type = \"regex\", severity = \"high\", category = \"runtime_error\" }]\nnoise_patterns = [\"hush\"]\nseverity_overrides = { \"mine.breach\" = \"low\" }\n[rules]\nfiles = [\"mine.toml\"]\n");
+    assert_eq!(folder.siftd(["scan", "--rules", "mine.toml", "a.log"]).ended(0).records()[0]["rule"], "mine.breach");
+    let records = folder.siftd(["scan", "--config", "siftd.toml", "a.log"]).ended(0).records();
+    let found: Vec<_> = records.iter().map(|record| (record["rule"].as_str().unwrap(), record["severity"].as_str().unwrap())).collect();
+    assert_eq!(found, [("mine.breach", "low"), ("custom.pattern-1", "high")]);
+    folder.write("off.toml", "[error_detection]\nenabled = false\n");
+    assert!(folder.siftd(["scan", "--config", "off.toml", "a.log"]).ended(0).records().is_empty());
+    let wrong = folder.siftd(["scan", "--config", "gone.toml", "a.log"]).ended(2);
+    assert!(wrong.err().starts_with("error: gone.toml"), "{}", wrong.err());
+}
