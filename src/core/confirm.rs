@@ -29,8 +29,7 @@ impl Found {
     #[must_use]
     pub fn key(&self, engine: &Engine, line: &Line) -> Option<Vec<u8>> {
         let Kind::Note(note) = &engine.rules.entries[usize::from(self.entry)].kind else { return None };
-        let captures = note.regex.captures(self.view.of(line))?;
-        captures.name("key").map(|key| key.as_bytes().to_vec())
+        note.regex.key(self.view.of(line))
     }
 }
 

@@ -15,6 +15,24 @@ pub fn reads_as_code(line: &[u8]) -> bool {
     is_comment(text) || begins_as_code(text) || has_code_inside(text)
 }
 
+/// Whether an indented line is the next thing that a tool prints, and no continuation of an error
+/// before it: a line of a numbered listing, a step of cargo, a mark of a test runner.
+#[must_use]
+pub fn stands_alone(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let Some(first) = text.first().filter(|_| text.len() < line.len()) else { return false };
+    match first {
+        b'0'..=b'9' => {
+            let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+            digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
+        }
+        b'A'..=b'Z' => CARGO_STEPS.iter().any(|step| text.starts_with(step)),
+        _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+    }
+}
+
+const CARGO_STEPS: &[&[u8]] = &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
+
 /// `   12\tcode`, `12: code`, `12→code`, `>  12 | code`: a numbered listing.
 fn is_listing(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
@@ -85,7 +103,17 @@ fn has_code_inside(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::reads_as_code;
+    use super::{reads_as_code, stands_alone};
+
+    #[test]
+    fn tells_the_next_line_from_a_continuation() {
+        for line in ["   785\tconst total = 1;", "   Compiling serde v1.0.2 (/srv/app)", "    Finished `release` profile in 2s", "  \u{2713} should retry"] {
+            assert!(stands_alone(line.as_bytes()), "{line}");
+        }
+        for line in ["Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
+            assert!(!stands_alone(line.as_bytes()), "{line}");
+        }
+    }
 
     #[test]
     fn tells_code_from_messages() {

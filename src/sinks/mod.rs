@@ -1,4 +1,4 @@
-//! Where records go. `record` is the NDJSON contract; `human` the forms for people.
+//! Where records go. `record` is the NDJSON contract; `human` the forms for people and their tools.
 
 pub mod human;
 pub mod record;

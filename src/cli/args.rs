@@ -1,0 +1,271 @@
+//! The arguments of every command, and their help. Shapes only: nothing is checked against files here.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::words::{Category, Severity};
+
+/// Finds the real errors in what agents, builds and services print.
+#[derive(Debug, Parser)]
+#[command(name = "siftd", version, propagate_version = true, max_term_width = 100, after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+pub struct Cli {
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
+    pub color: Color,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "Examples:
+  siftd scan build.log                      the errors of a finished log
+  make 2>&1 | siftd scan                    … of a pipe
+  siftd scan --fail-on high logs/           exit 1 if something serious is in the folder
+  siftd run --file 'logs/*.log' --output events.ndjson
+                                            follow files, one NDJSON record for each error
+  siftd explain build.log:118               why a line is, or is not, an error
+
+Exit codes: 0 done; 1 what --fail-on asked for; 2 usage, configuration, or unreadable input.";
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Find the errors in finished logs
+    Scan(ScanArgs),
+    /// Follow files or stdin and write a record for each error
+    Run(RunArgs),
+    /// Say why a line is, or is not, an error
+    Explain(ExplainArgs),
+    /// Print the signature of each line of stdin
+    Signature(SignatureArgs),
+    /// Copy stdin to stdout without the noise
+    Filter(FilterArgs),
+    /// List, show, test, check and import rules
+    Rules(RulesArgs),
+    /// Check a configuration file
+    Check(CheckArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them
+    Man(ManArgs),
+}
+
+/// Where the rules come from.
+#[derive(Clone, Debug, Default, Args)]
+pub struct SetupArgs {
+    /// Configuration instead of /etc/siftd/siftd.toml and conf.d/*.toml.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Rule files to add to the built-in rules.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    pub rules: Vec<PathBuf>,
+}
+
+/// What `scan` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One JSON record a line.
+    Ndjson,
+    /// One JSON document with all errors and a summary.
+    Report,
+    /// For people.
+    Pretty,
+    /// Annotations of a GitHub workflow.
+    Github,
+    /// file:line:col: severity: text
+    Unix,
+}
+
+/// `siftd scan`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd scan build.log                            errors, in colour on a terminal
+  siftd scan 'logs/**/*.log' old.log.gz           globs, folders, .gz and .zst
+  cargo test 2>&1 | siftd scan --format unix      file:line:col: severity: text, for editors
+  siftd scan --min-severity high --category build_error,test_failure ci.log
+  siftd scan --format ndjson app.log | jq -r .text")]
+pub struct ScanArgs {
+    /// Files, globs, folders, or - for stdin; stdin if it is a pipe and nothing is named.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Form of the output [default: pretty on a terminal, else ndjson].
+    #[arg(long, short, value_enum)]
+    pub format: Option<Format>,
+    /// Leave out lesser errors.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub min_severity: Option<Severity>,
+    /// Only these categories.
+    #[arg(long, value_name = "CATEGORY", value_delimiter = ',', value_parser = category())]
+    pub category: Vec<Category>,
+    /// Exit with 1 if an error that is shown is this severe or worse.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub fail_on: Option<Severity>,
+    /// Lines of context before and after each error.
+    #[arg(long, short = 'C', value_name = "N")]
+    pub context: Option<u16>,
+    /// Files read at once [default: one per core].
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Part of each record's id: the same file under another run id gives other ids.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub run_id: String,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd run`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd run --file app.log --file 'logs/**/*.log'     to stdout, from the beginning of each file
+  my-agent 2>&1 | siftd run --output events.ndjson    follow a pipe to its end
+  siftd run --config /etc/siftd/siftd.toml            sources and sinks of a configuration
+
+SIGINT or SIGTERM ends it: what was read is finished and written first.")]
+pub struct RunArgs {
+    /// File or glob to follow from its beginning; - for stdin. Repeatable.
+    #[arg(long, value_name = "GLOB")]
+    pub file: Vec<PathBuf>,
+    /// File that records are appended to, instead of stdout.
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Leave out lesser errors.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub min_severity: Option<Severity>,
+    /// Lines of context before and after each error.
+    #[arg(long, short = 'C', value_name = "N")]
+    pub context: Option<u16>,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd explain`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd explain build.log:118
+  echo \"TypeError: undefined is not a function\" | siftd explain")]
+pub struct ExplainArgs {
+    /// A line of a file; without it the lines of stdin.
+    #[arg(value_name = "FILE:LINE")]
+    pub place: Option<String>,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd signature`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  echo 'worker 7 lost 10.0.0.3:5432 after 31 s' | siftd signature --why")]
+pub struct SignatureArgs {
+    /// Name each replacement under its line.
+    #[arg(long)]
+    pub why: bool,
+}
+
+/// `siftd filter`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  npm ci 2>&1 | siftd filter")]
+pub struct FilterArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd rules`
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: RulesCommand,
+}
+
+/// The commands of `siftd rules`.
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// The catalogue: every rule, its kind and how deep its family goes
+    List {
+        /// Form of the output.
+        #[arg(long, value_enum, default_value = "table")]
+        format: ListFormat,
+        #[command(flatten)]
+        setup: SetupArgs,
+    },
+    /// One rule, or the rules of a family, as written
+    Show {
+        /// `family.slug` or `family`
+        id: String,
+        #[command(flatten)]
+        setup: SetupArgs,
+    },
+    /// Run every example of the built-in rules and of the files
+    Test {
+        /// Rule files to add.
+        files: Vec<PathBuf>,
+    },
+    /// Check a rules file: its form, its regexes, its examples
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Convert a YAML or JSON file of the older systems to siftd's TOML, on stdout
+    Import {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Forms of `siftd rules list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For people.
+    Table,
+    /// One JSON array.
+    Json,
+}
+
+/// `siftd check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd completions`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  siftd completions bash > ~/.local/share/bash-completion/completions/siftd")]
+pub struct CompletionsArgs {
+    /// The shell.
+    pub shell: Shell,
+}
+
+/// `siftd man`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Write a page for each command into this folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub dir: Option<PathBuf>,
+}
+
+fn severity() -> impl TypedValueParser<Value = Severity> {
+    PossibleValuesParser::new(Severity::ALL.iter().map(|s| s.as_str())).try_map(|word| Severity::parse(&word).ok_or("unknown severity"))
+}
+
+fn category() -> impl TypedValueParser<Value = Category> {
+    PossibleValuesParser::new(Category::ALL.iter().map(|c| c.as_str())).try_map(|word| Category::parse(&word).ok_or("unknown category"))
+}

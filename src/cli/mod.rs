@@ -1,0 +1,102 @@
+//! The command line: arguments in, exit code out. One file per subcommand, which wires the library
+//! together and prints; `setup` turns configuration into an engine. Nothing here judges a log line.
+
+mod args;
+mod check;
+mod explain;
+mod filter;
+mod generate;
+mod identity;
+mod order;
+mod out;
+mod progress;
+mod rules;
+mod run;
+mod scan;
+mod setup;
+mod signature;
+
+use std::fmt;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::diag::Diagnostics;
+use crate::sinks::human::sanitise;
+use args::{Cli, Command};
+
+/// How a command ended; the numbers are promised to users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// 0
+    Done,
+    /// 1: what `--fail-on` asked for.
+    Found,
+    /// 2: usage, configuration, or an input that cannot be read.
+    Trouble,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command could not do its work; printed as it is.
+#[derive(Debug)]
+pub struct Failure(String);
+
+impl Failure {
+    fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Self {
+        Self(diagnostics.to_string())
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+/// Runs the command that the arguments name.
+#[must_use]
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let color = cli.color;
+    let done = match cli.command {
+        Command::Scan(args) => scan::scan(&args, color),
+        Command::Run(args) => run::run(&args),
+        Command::Explain(args) => explain::explain(&args),
+        Command::Signature(args) => signature::signature(&args),
+        Command::Filter(args) => filter::filter(&args),
+        Command::Rules(args) => rules::rules(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Completions(args) => generate::completions(&args),
+        Command::Man(args) => generate::man(&args),
+    };
+    done.unwrap_or_else(|failure| {
+        say(&failure);
+        Exit::Trouble
+    })
+    .into()
+}
+
+/// One message on stderr. A message that is a diagnostic already begins with `error:`.
+fn say(message: &impl fmt::Display) {
+    let message = message.to_string();
+    let lines: Vec<_> = message.lines().map(sanitise).collect();
+    let head = if message.starts_with("error: ") { "" } else { "siftd: " };
+    eprintln!("{head}{}", lines.join("\n"));
+}

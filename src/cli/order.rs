@@ -1,0 +1,170 @@
+//! The output of inputs that are read at once, in the order of the inputs. The first unfinished input
+//! writes straight through; a later one keeps what it has, up to a bound, and then waits for its turn.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Most bytes that an input keeps while it waits.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+/// Most bytes of all finished inputs that wait.
+const MAX_HELD_BYTES: usize = 4 << 20;
+
+/// The one way out.
+pub struct Order {
+    state: Mutex<State>,
+    turn: Condvar,
+}
+
+struct State {
+    out: File,
+    front: usize,
+    held: BTreeMap<usize, Vec<u8>>,
+    held_bytes: usize,
+    /// Leave out the very first byte: the comma before the first item of a list.
+    drop_first: bool,
+    failed: Option<ErrorKind>,
+}
+
+impl Order {
+    pub fn new(out: File, drop_first: bool) -> Self {
+        let state = State { out, front: 0, held: BTreeMap::new(), held_bytes: 0, drop_first, failed: None };
+        Self { state: Mutex::new(state), turn: Condvar::new() }
+    }
+
+    /// Writes what input `index` has so far, or leaves it in `bytes` while there is room.
+    pub fn write(&self, index: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
+        let mut state = self.lock();
+        while state.front != index && bytes.len() >= MAX_WAITING_BYTES && state.failed.is_none() {
+            state = self.wait(state);
+        }
+        if state.front == index {
+            state.put(bytes)?;
+            bytes.clear();
+        }
+        self.checked(&state)
+    }
+
+    /// Input `index` has ended; `bytes` is the rest.
+    pub fn finish(&self, index: usize, bytes: Vec<u8>) -> io::Result<()> {
+        let mut state = self.lock();
+        while state.front != index && state.held_bytes + bytes.len() > MAX_HELD_BYTES && state.failed.is_none() {
+            state = self.wait(state);
+        }
+        self.checked(&state)?;
+        if state.front == index {
+            state.put(&bytes)?;
+            state.next()?;
+        } else {
+            state.held_bytes += bytes.len();
+            state.held.insert(index, bytes);
+        }
+        self.turn.notify_all();
+        Ok(())
+    }
+
+    /// Writes what stands before or behind all inputs.
+    pub fn outside(&self, bytes: &[u8]) -> io::Result<()> {
+        self.lock().write(bytes)
+    }
+
+    fn checked(&self, state: &State) -> io::Result<()> {
+        match state.failed {
+            None => Ok(()),
+            Some(kind) => {
+                self.turn.notify_all();
+                Err(kind.into())
+            }
+        }
+    }
+
+    /// A poisoned lock means that a worker panicked, and that ends the process anyway.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.turn.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let from = usize::from(self.drop_first && !bytes.is_empty());
+        self.drop_first &= bytes.is_empty();
+        self.write(&bytes[from..])
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let done = self.out.write_all(bytes);
+        if let Err(error) = &done {
+            self.failed = Some(error.kind());
+        }
+        done
+    }
+
+    /// The next input's turn, and that of those which have ended already.
+    fn next(&mut self) -> io::Result<()> {
+        self.front += 1;
+        while let Some(bytes) = self.held.remove(&self.front) {
+            self.held_bytes -= bytes.len();
+            self.put(&bytes)?;
+            self.front += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek};
+
+    #[test]
+    fn keeps_the_order_whoever_is_first() {
+        let mut file = tempfile::tempfile().unwrap();
+        let order = Order::new(file.try_clone().unwrap(), true);
+        order.finish(2, b",c".to_vec()).unwrap();
+        let mut early = b",b".to_vec();
+        order.write(1, &mut early).unwrap();
+        assert_eq!(early, b",b");
+        order.finish(0, b",a".to_vec()).unwrap();
+        order.finish(1, early).unwrap();
+        order.outside(b"]").unwrap();
+        let mut text = String::new();
+        file.rewind().unwrap();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "a,b,c]");
+    }
+
+    #[test]
+    fn many_workers_with_much_output_neither_block_nor_mix() {
+        let mut file = tempfile::tempfile().unwrap();
+        let order = Order::new(file.try_clone().unwrap(), false);
+        let next = std::sync::atomic::AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    loop {
+                        let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                        if index >= 64 {
+                            break;
+                        }
+                        let mut bytes = Vec::new();
+                        for _ in 0..4 {
+                            bytes.extend(std::iter::repeat_n(index as u8, 600 << 10));
+                            order.write(index, &mut bytes).unwrap();
+                        }
+                        order.finish(index, bytes).unwrap();
+                    }
+                });
+            }
+        });
+        let mut all = Vec::new();
+        file.rewind().unwrap();
+        file.read_to_end(&mut all).unwrap();
+        assert_eq!(all.len(), 64 * 4 * (600 << 10));
+        assert!(all.is_sorted());
+    }
+}

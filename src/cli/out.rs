@@ -1,0 +1,47 @@
+//! stdout as a plain file, without the line buffering that a log tool does not want, and what to do
+//! when the reader behind a pipe has gone.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
+
+use super::args::Color;
+use super::{Exit, Failure};
+use crate::sinks::human::Paint;
+use crate::sources::input::Identity;
+
+/// stdout, unbuffered.
+pub fn stdout() -> io::Result<File> {
+    Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
+}
+
+/// Which file stdout is, if it is a regular one: it must not be read as a log.
+pub fn regular_stdout() -> Option<Identity> {
+    let file = stdout().ok()?;
+    let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
+    Identity::of(&file).ok().filter(|_| is_file)
+}
+
+/// `head` and `less` close the pipe when they have enough: that is no error.
+pub fn quiet_on_closed_pipe(result: io::Result<()>) -> Result<Exit, Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::from(error)),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// Whether to colour stdout.
+pub fn paint(color: Color) -> Paint {
+    let plain = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let on = match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => io::stdout().is_terminal() && !plain(),
+    };
+    Paint { on }
+}
+
+/// Prints a text and is done.
+pub fn print(text: &str) -> Result<Exit, Failure> {
+    quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(text.as_bytes())))
+}

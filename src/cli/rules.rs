@@ -1,0 +1,106 @@
+//! `siftd rules`: the catalogue, a rule as written, the examples, a user's file, the older systems' files.
+
+use std::path::{Path, PathBuf};
+
+use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
+use super::{Exit, Failure, say, setup};
+use crate::diag::{Diagnostic, Diagnostics};
+use crate::examples;
+use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile};
+use crate::sinks::human::sanitise;
+
+mod catalogue;
+mod written;
+
+pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        RulesCommand::List { format, setup } => list(*format, setup),
+        RulesCommand::Show { id, setup } => show(id, setup),
+        RulesCommand::Test { files } => test(files),
+        RulesCommand::Check { file } => check(file),
+        RulesCommand::Import { file } => import(file),
+    }
+}
+
+fn set_of(args: &SetupArgs) -> Result<RuleSet, Failure> {
+    let config = setup::config(args)?;
+    Ok(setup::rule_set(&config, &args.rules)?)
+}
+
+fn list(format: ListFormat, args: &SetupArgs) -> Result<Exit, Failure> {
+    let rows = catalogue::rows(&set_of(args)?);
+    let text = match format {
+        ListFormat::Table => catalogue::table(&rows),
+        ListFormat::Json => serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(error.to_string()))? + "\n",
+    };
+    print(&text)
+}
+
+/// Every file that has the rule; a later one overrides.
+fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
+    let config = setup::config(args)?;
+    let mut found = String::new();
+    for (name, text) in BUILTIN_FILES {
+        found.push_str(&written::find(&format!("config/rules/{name}"), text, id));
+    }
+    for path in setup::rule_paths(&config, &args.rules) {
+        setup::read_rules(&path)?;
+        found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
+    }
+    if found.is_empty() {
+        return Err(Failure::new(format!("no rule {id:?}; `siftd rules list` shows them")));
+    }
+    print(&found)
+}
+
+fn test(files: &[PathBuf]) -> Result<Exit, Failure> {
+    let mut all = setup::builtin();
+    for file in files {
+        all.push(setup::read_rules(file)?);
+    }
+    let (count, failures) = examples::run(RuleSet::with_files(all));
+    report(count, &failures)
+}
+
+fn check(file: &Path) -> Result<Exit, Failure> {
+    let checked = setup::read_rules(file)?;
+    repeated(file, &checked)?;
+    let ids: Vec<String> = checked.entries.iter().map(|entry| entry.id.clone()).chain(checked.cancels.iter().map(|cancel| cancel.id.clone())).collect();
+    let mut files = setup::builtin();
+    files.push(checked);
+    let (count, failures) = examples::run(RuleSet::with_files(files));
+    let exit = report(count, &failures)?;
+    if exit == Exit::Done {
+        println!("{}: ok, {} rules", sanitise(&file.display().to_string()), ids.len());
+    }
+    Ok(exit)
+}
+
+/// Within one file the second of two equal ids would silently win.
+fn repeated(path: &Path, file: &RulesFile) -> Result<(), Diagnostics> {
+    let mut seen = std::collections::HashSet::new();
+    let ids = file.entries.iter().map(|entry| &entry.id).chain(file.cancels.iter().map(|cancel| &cancel.id));
+    match ids.into_iter().find(|id| !seen.insert(*id)) {
+        Some(id) => Err(written::repeated(&path.display().to_string(), &std::fs::read_to_string(path).unwrap_or_default(), id).into()),
+        None => Ok(()),
+    }
+}
+
+fn report(count: usize, failures: &[examples::Failure]) -> Result<Exit, Failure> {
+    for failure in failures {
+        let text: String = failure.text.lines().map(|line| format!("    {line}\n")).collect();
+        say(&format!("{}: an example does not hold:\n{text}  came to: {}", failure.rule, failure.got));
+    }
+    println!("{} of {count} examples hold", count - failures.len());
+    Ok(if failures.is_empty() { Exit::Done } else { Exit::Trouble })
+}
+
+fn import(file: &Path) -> Result<Exit, Failure> {
+    let name = file.display().to_string();
+    let text = std::fs::read_to_string(file).map_err(|error| Diagnostics::from(Diagnostic::whole_file(&name, format!("cannot be read: {error}"))))?;
+    print(&crate::config::import(&name, &text)?)
+}
+
+fn print(text: &str) -> Result<Exit, Failure> {
+    super::out::print(text)
+}

@@ -1,0 +1,78 @@
+//! The catalogue of rules as rows: a table for people, JSON for programs.
+
+use serde::Serialize;
+
+use crate::rules::{Family, RuleSet};
+use crate::sinks::human::sanitise;
+
+/// One rule.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    id: String,
+    family: String,
+    title: String,
+    kind: &'static str,
+    depth: &'static str,
+    literals: usize,
+    examples: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+    file: String,
+}
+
+/// All rules by family, then in the order in which a line is offered to them; cancels last.
+pub fn rows(set: &RuleSet) -> Vec<Row> {
+    let entries = set.entries.iter().map(|entry| {
+        let family = &set.families[usize::from(entry.family)];
+        Row {
+            literals: entry.gate.literals.len(),
+            examples: entry.examples.matching.len() + entry.examples.no_match.len(),
+            language: entry.fault.language.clone().or_else(|| family.language.clone()),
+            category: entry.fault.category.map(|category| category.as_str()),
+            severity: entry.fault.severity.map(|severity| severity.as_str()),
+            ..row(family, &entry.id, entry.kind.table())
+        }
+    });
+    let cancels = set.cancels.iter().filter_map(|cancel| {
+        let name = cancel.id.split('.').next().unwrap_or_default();
+        let family = set.families.iter().find(|family| family.id == name)?;
+        Some(Row { examples: cancel.examples.matching.len() + cancel.examples.no_match.len(), ..row(family, &cancel.id, "cancel") })
+    });
+    let mut rows: Vec<Row> = entries.chain(cancels).collect();
+    let order = |row: &Row| set.families.iter().position(|family| family.id == row.family);
+    rows.sort_by_key(order);
+    rows
+}
+
+fn row(family: &Family, id: &str, kind: &'static str) -> Row {
+    Row {
+        id: id.to_owned(),
+        family: family.id.clone(),
+        title: family.title.clone(),
+        kind,
+        depth: family.depth.as_str(),
+        literals: 0,
+        examples: 0,
+        language: None,
+        category: None,
+        severity: None,
+        file: family.file.clone(),
+    }
+}
+
+/// Columns, and a last line with the sums.
+pub fn table(rows: &[Row]) -> String {
+    let width = |text: fn(&Row) -> &str, title: &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0).max(title.len());
+    let (family, id) = (width(|row| &row.family, "FAMILY"), width(|row| &row.id, "RULE"));
+    let mut out = format!("{:family$}  {:id$}  {:7}  {:5}  {:>8}\n", "FAMILY", "RULE", "KIND", "DEPTH", "LITERALS");
+    for row in rows {
+        out.push_str(&format!("{:family$}  {:id$}  {:7}  {:5}  {:>8}\n", sanitise(&row.family), sanitise(&row.id), row.kind, row.depth, row.literals));
+    }
+    let literals: usize = rows.iter().map(|row| row.literals).sum();
+    out.push_str(&format!("{} rules, {literals} literals\n", rows.len()));
+    out
+}

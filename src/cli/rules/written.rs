@@ -1,0 +1,44 @@
+//! A rule as it was written: the piece of its file, comments included.
+
+use crate::diag::{Diagnostic, Source};
+use crate::rules::spec::{EntrySpec, FileSpec};
+
+/// Where each entry's table begins, and its id.
+fn sections(text: &str) -> Vec<(usize, EntrySpec)> {
+    let Ok(file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
+    let tables = [file.rule, file.fact, file.cancel, file.noise, file.trace, file.region, file.note, file.border];
+    let mut sections: Vec<(usize, EntrySpec)> = tables.into_iter().flatten().map(|entry| (start(text, entry.id.span().start), entry)).collect();
+    sections.sort_by_key(|(start, _)| *start);
+    sections
+}
+
+/// The header before an id, and the comment lines above it.
+fn start(text: &str, id: usize) -> usize {
+    let mut start = text[..id].rfind("\n[[").map_or(0, |at| at + 1);
+    while let Some(above) = text[..start].strip_suffix('\n') {
+        let line = above.rfind('\n').map_or(0, |at| at + 1);
+        if !text[line..].starts_with('#') {
+            break;
+        }
+        start = line;
+    }
+    start
+}
+
+/// The rule `id`, or all rules of the family `id`, under the name of the file; empty when there is none.
+pub fn find(name: &str, text: &str, id: &str) -> String {
+    let sections = sections(text);
+    let ends = sections.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
+    let wanted = |entry: &EntrySpec| entry.id.get_ref() == id || entry.id.get_ref().split('.').next() == Some(id);
+    let pieces = sections.iter().zip(ends).filter(|((_, entry), _)| wanted(entry));
+    let found: String = pieces.map(|((start, _), end)| format!("{}\n\n", text[*start..end].trim_end())).collect();
+    if found.is_empty() { found } else { format!("# {name}\n\n{found}") }
+}
+
+/// Two entries of a file have one id.
+pub fn repeated(name: &str, text: &str, id: &str) -> Diagnostic {
+    let source = Source::new(name, text);
+    let second = sections(&source.text).into_iter().filter(|(_, entry)| entry.id.get_ref() == id).nth(1);
+    let span = second.map_or(0..0, |(_, entry)| entry.id.span());
+    source.error(span, format!("`{id}` is there twice in this file")).with_mend("give it another id")
+}

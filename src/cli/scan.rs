@@ -1,0 +1,126 @@
+//! `siftd scan`: finished inputs in, errors out in the form that was asked for. With one job all is done
+//! on one thread; with more each file has one. Memory is that of the streams plus what `order` holds.
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use super::args::{Color, Format, ScanArgs};
+use super::order::Order;
+use super::progress::Progress;
+use super::{Exit, Failure, identity, out, say, setup};
+use crate::sinks::human::{Paint, Tally};
+use crate::sources::expand::{Input, Trouble, expand};
+use crate::sources::input::Identity;
+
+mod printer;
+mod reader;
+
+use printer::Printer;
+use reader::Totals;
+
+/// What the workers share.
+struct Job {
+    setup: setup::Setup,
+    printer: Printer,
+    run_id: String,
+    host: String,
+    inputs: Vec<Input>,
+    next: AtomicUsize,
+    order: Order,
+    progress: Progress,
+    troubled: AtomicBool,
+    totals: Mutex<Totals>,
+    /// stdout, if it is a file: reading it would never end.
+    own_output: Option<Identity>,
+}
+
+pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let job = prepare(args, color)?;
+    let worked = work(&job, workers(args, &job)).and_then(|()| {
+        let totals = *job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        job.order.outside(&job.printer.last(&totals, job.inputs.len(), started))
+    });
+    job.progress.done();
+    out::quiet_on_closed_pipe(worked)?;
+    Ok(exit(args, &job))
+}
+
+fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
+    let (inputs, troubles) = expand(&names(args)?);
+    let setup = setup::load(&args.setup, args.context)?;
+    let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
+    let order = Order::new(out::stdout()?, args.format == Some(Format::Report));
+    let progress = Progress::new(|| total_bytes(&inputs));
+    let job = Job {
+        setup,
+        printer,
+        run_id: args.run_id.clone(),
+        host: identity::host(),
+        inputs,
+        next: AtomicUsize::new(0),
+        order,
+        progress,
+        troubled: AtomicBool::new(false),
+        totals: Mutex::default(),
+        own_output: out::regular_stdout(),
+    };
+    troubles.iter().for_each(|trouble| job.trouble(trouble));
+    Ok(job)
+}
+
+fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
+    if !args.files.is_empty() {
+        return Ok(args.files.clone());
+    }
+    if io::stdin().is_terminal() {
+        return Err(Failure::new("nothing to scan: name files or folders, or pipe a log in (siftd scan --help)"));
+    }
+    Ok(vec![PathBuf::from("-")])
+}
+
+fn total_bytes(inputs: &[Input]) -> Option<u64> {
+    let sizes = inputs.iter().map(|input| match input {
+        Input::Stdin => None,
+        Input::Named(path) | Input::Found(path) => Some(std::fs::metadata(path).map_or(0, |meta| meta.len())),
+    });
+    sizes.sum()
+}
+
+fn workers(args: &ScanArgs, job: &Job) -> usize {
+    let wanted = args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from);
+    wanted.min(job.inputs.len())
+}
+
+fn work(job: &Job, workers: usize) -> io::Result<()> {
+    job.order.outside(job.printer.first())?;
+    if workers <= 1 {
+        return reader::worker(job);
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..workers).map(|_| scope.spawn(|| reader::worker(job))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap_or(Err(io::ErrorKind::Other.into()))).collect()
+    })
+}
+
+fn exit(args: &ScanArgs, job: &Job) -> Exit {
+    let totals = job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if job.troubled.load(Ordering::Relaxed) {
+        return Exit::Trouble;
+    }
+    match args.fail_on {
+        Some(least) if totals.tally.at_least(least) > 0 => Exit::Found,
+        _ => Exit::Done,
+    }
+}
+
+impl Job {
+    /// Says what cannot be read; the others go on.
+    fn trouble(&self, trouble: &Trouble) {
+        self.troubled.store(true, Ordering::Relaxed);
+        self.progress.aside(|| say(&format!("{}: {}", trouble.path, trouble.why)));
+    }
+}

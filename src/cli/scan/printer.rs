@@ -1,0 +1,79 @@
+//! Events → the bytes of the form that `scan` was asked for, and which of them are shown at all.
+
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use super::super::args::{Format, ScanArgs};
+use super::reader::Totals;
+use super::Paint;
+use crate::core::event::{Category, Event, Severity};
+use crate::sinks::human;
+use crate::sinks::record::{self, Envelope};
+
+/// Form and filter.
+pub struct Printer {
+    format: Format,
+    paint: Paint,
+    min_severity: Severity,
+    categories: Vec<Category>,
+    max_event_bytes: usize,
+}
+
+impl Printer {
+    pub fn new(args: &ScanArgs, paint: Paint, max_event_bytes: usize) -> Self {
+        let usual = || if std::io::stdout().is_terminal() { Format::Pretty } else { Format::Ndjson };
+        Self {
+            format: args.format.unwrap_or_else(usual),
+            paint,
+            min_severity: args.min_severity.unwrap_or(Severity::Low),
+            categories: args.category.clone(),
+            max_event_bytes,
+        }
+    }
+
+    /// Whether the event was asked for.
+    pub fn shows(&self, event: &Event) -> bool {
+        event.severity >= self.min_severity && (self.categories.is_empty() || self.categories.contains(&event.category))
+    }
+
+    /// What stands before all events.
+    pub fn first(&self) -> &'static [u8] {
+        match self.format {
+            Format::Report => b"{\"errors\":[",
+            _ => b"",
+        }
+    }
+
+    /// Appends one event. An event of a report follows a comma, the first one too: `order` drops that.
+    pub fn print(&self, out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
+        match self.format {
+            Format::Ndjson => record::write(out, envelope, event, self.max_event_bytes),
+            Format::Report => {
+                out.extend_from_slice(b",\n");
+                record::write(out, envelope, event, self.max_event_bytes);
+                out.pop();
+            }
+            Format::Pretty => human::pretty(out, envelope, event, self.paint),
+            Format::Github => human::github(out, envelope, event),
+            Format::Unix => human::unix(out, envelope, event),
+        }
+    }
+
+    /// What stands behind all events.
+    pub fn last(&self, totals: &Totals, inputs: usize, started: Instant) -> Vec<u8> {
+        match self.format {
+            Format::Report => summary(totals).into_bytes(),
+            Format::Pretty => {
+                let files = if inputs == 1 { "input" } else { "inputs" };
+                let line = format!("{} · {} lines in {inputs} {files}, {:.1} s\n", totals.tally.line(self.paint), totals.lines, started.elapsed().as_secs_f32());
+                line.into_bytes()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn summary(totals: &Totals) -> String {
+    let counts: String = Severity::ALL.iter().rev().map(|&severity| format!(",\"{severity}\":{}", totals.tally.of(severity))).collect();
+    format!("\n],\"summary\":{{\"total\":{}{counts}}}}}\n", totals.tally.total())
+}

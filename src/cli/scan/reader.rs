@@ -1,0 +1,141 @@
+//! A worker of `scan`: takes the next input, reads it through a stream of its own, hands its output to
+//! `order`. What it cannot read it says, and goes on.
+
+use std::io;
+use std::path::Path;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::super::identity;
+use super::{Job, Tally};
+use crate::core::event::Event;
+use crate::core::extract::Origin;
+use crate::core::pipeline::Stream;
+use crate::sinks::record::Envelope;
+use crate::sources::clock::now;
+use crate::sources::expand::{Input, Trouble};
+use crate::sources::input::{self, Identity, Opened};
+
+/// Output that is gathered before it is written.
+const FLUSH_BYTES: usize = 64 << 10;
+/// Output waits no longer than this.
+const FLUSH_AFTER: Duration = Duration::from_millis(20);
+
+/// What was read and found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Totals {
+    /// Events that were shown.
+    pub tally: Tally,
+    /// Lines.
+    pub lines: u64,
+}
+
+/// Reads inputs until none is left.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn worker(job: &Job) -> io::Result<()> {
+    let mut totals = Totals::default();
+    loop {
+        let index = job.next.fetch_add(1, Ordering::Relaxed);
+        let Some(input) = job.inputs.get(index) else { break };
+        let rest = match open(job, input) {
+            Ok(Some((opened, envelope))) => Reading::new(job, index, &opened, envelope).read(opened, &mut totals)?,
+            Ok(None) => Vec::new(),
+            Err(trouble) => {
+                job.trouble(&trouble);
+                Vec::new()
+            }
+        };
+        job.order.finish(index, rest)?;
+    }
+    let mut all = job.totals.lock().unwrap_or_else(PoisonError::into_inner);
+    all.tally.merge(totals.tally);
+    all.lines += totals.lines;
+    Ok(())
+}
+
+/// Opens an input; `None` for one that is left out.
+fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble> {
+    let read = job.progress.read.clone();
+    let (path, named) = match input {
+        Input::Stdin => {
+            let envelope = Envelope { host: job.host.clone(), name: "stdin".into(), kind: "stdin", path: None };
+            let opened = input::stdin(read).map_err(|error| Trouble::new(Path::new("stdin"), error))?;
+            return Ok(Some((opened, envelope)));
+        }
+        Input::Named(path) => (path, true),
+        Input::Found(path) => (path, false),
+    };
+    if is_own_output(job, path) {
+        return if named { Err(Trouble::new(path, "is the output of this very scan")) } else { Ok(None) };
+    }
+    let opened = input::file(path, read).map_err(|error| Trouble::new(path, error))?;
+    let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()) };
+    Ok(Some((opened, envelope)))
+}
+
+fn is_own_output(job: &Job, path: &Path) -> bool {
+    job.own_output.is_some_and(|own| Identity::at(path).is_ok_and(|identity| identity == own))
+}
+
+/// One input under way.
+struct Reading<'a> {
+    job: &'a Job,
+    index: usize,
+    envelope: Envelope,
+    stream: Stream,
+    events: Vec<Event>,
+    out: Vec<u8>,
+    flushed: Instant,
+}
+
+impl<'a> Reading<'a> {
+    fn new(job: &'a Job, index: usize, opened: &Opened, envelope: Envelope) -> Self {
+        let uid = match &envelope.path {
+            Some(path) => identity::of_file(path, &opened.head, &job.run_id),
+            None => identity::nonce(),
+        };
+        let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: Instant::now() }
+    }
+
+    /// Reads all; returns output that is not written yet.
+    fn read(mut self, mut opened: Opened, totals: &mut Totals) -> io::Result<Vec<u8>> {
+        loop {
+            let space = self.stream.space();
+            let read = if opened.live { input::retried(&mut opened.bytes, space) } else { input::fill(&mut opened.bytes, space) };
+            match read {
+                Ok(0) => break,
+                Ok(count) => self.stream.advance(count, now(), &mut self.events),
+                Err(error) => {
+                    let name = self.envelope.path.as_deref().unwrap_or("stdin");
+                    self.job.trouble(&Trouble::new(Path::new(name), error));
+                    break;
+                }
+            }
+            self.print(totals);
+            self.job.progress.step();
+            if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.elapsed() > FLUSH_AFTER {
+                self.flush()?;
+            }
+        }
+        self.stream.finish(now(), &mut self.events);
+        self.print(totals);
+        totals.lines += self.stream.counts().lines;
+        Ok(self.out)
+    }
+
+    fn print(&mut self, totals: &mut Totals) {
+        for event in self.events.drain(..).filter(|event| self.job.printer.shows(event)) {
+            totals.tally.add(event.severity);
+            self.job.printer.print(&mut self.out, &self.envelope, &event);
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.flushed = Instant::now();
+        if self.out.is_empty() { Ok(()) } else { self.job.order.write(self.index, &mut self.out) }
+    }
+}

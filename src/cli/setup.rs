@@ -1,0 +1,105 @@
+//! Configuration → engine: limits, built-in rules, a user's files, custom patterns. Used by every
+//! command that reads a log. All mistakes come back as diagnostics; nothing is printed here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Failure;
+use super::args::SetupArgs;
+use crate::config::{Config, ErrorDetection, User};
+use crate::core::engine::{Engine, Limits};
+use crate::diag::{Diagnostic, Diagnostics, Source};
+use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile, parse};
+use crate::sources::expand::{Input, expand, is_glob};
+
+mod custom;
+
+/// Most bytes of a trace that are kept; its lines are bounded by the configuration.
+const MAX_TRACE_BYTES: usize = 256 << 10;
+
+/// A configuration and what it comes to.
+pub struct Setup {
+    /// As read.
+    pub config: Config,
+    /// Rules and limits.
+    pub engine: Arc<Engine>,
+}
+
+/// Reads the configuration; `context` is `--context`.
+pub fn load(args: &SetupArgs, context: Option<u16>) -> Result<Setup, Failure> {
+    let mut config = config(args)?;
+    if let Some(lines) = context {
+        config.error_detection.max_context_lines = u32::from(lines) * 2 + 1;
+    }
+    let rules = rule_set(&config, &args.rules)?;
+    let engine = Arc::new(Engine::new(rules, limits(&config)));
+    Ok(Setup { config, engine })
+}
+
+/// The configuration alone.
+pub fn config(args: &SetupArgs) -> Result<Config, Diagnostics> {
+    Config::load(args.config.as_deref(), &User::current(), &custom::check_literals)
+}
+
+/// The built-in rules, those of the configuration, and `more` files.
+pub fn rule_set(config: &Config, more: &[PathBuf]) -> Result<RuleSet, Diagnostics> {
+    if !config.error_detection.enabled {
+        return Ok(RuleSet::default());
+    }
+    let mut files = builtin();
+    for path in rule_paths(config, more) {
+        files.push(read_rules(&path)?);
+    }
+    files.push(custom::rules(&config.error_detection));
+    let mut set = RuleSet::with_files(files);
+    if !config.rules.disable.is_empty() {
+        set.disable(&config.rules.disable);
+    }
+    Ok(set)
+}
+
+/// The rules that are compiled in; the tests check them in full.
+pub fn builtin() -> Vec<RulesFile> {
+    BUILTIN_FILES.iter().filter_map(|(name, text)| parse(name, text, false).ok()).collect()
+}
+
+/// Reads and checks one rules file.
+pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let mend = "check that it exists, is UTF-8 text, and may be read";
+        Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
+    })?;
+    let source = Source::new(&name, &text);
+    parse(&name, &source.text, true).map_err(|problems| {
+        let shown = problems.into_iter().map(|p| source.error(p.span, p.problem).with_key(p.key).with_mend(p.mend));
+        Diagnostics(shown.collect())
+    })
+}
+
+/// A user's rule files, in the order in which a later one overrides: those behind the globs of
+/// `[rules] files`, where one that matches nothing is no mistake, then `more`.
+pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
+    let names: Vec<PathBuf> = config.rules.files.iter().map(PathBuf::from).filter(|name| is_glob(name) || name.exists()).collect();
+    let (inputs, _) = expand(&names);
+    let found = inputs.into_iter().filter_map(|input| match input {
+        Input::Named(path) | Input::Found(path) => Some(path),
+        Input::Stdin => None,
+    });
+    found.chain(more.iter().cloned()).collect()
+}
+
+fn limits(config: &Config) -> Limits {
+    let (detection, limits): (&ErrorDetection, _) = (&config.error_detection, &config.limits);
+    Limits {
+        max_line_bytes: limits.max_line_bytes as usize,
+        max_trace_lines: limits.max_trace_lines as usize,
+        max_trace_bytes: MAX_TRACE_BYTES,
+        trace_idle_us: limits.trace_idle.as_micros() as i64,
+        max_context_lines: detection.max_context_lines as usize,
+        max_stack_depth: detection.max_stack_depth as usize,
+        capture_multiline: detection.capture_multiline,
+        two_stage: detection.two_stage,
+        severity_overrides: detection.severity_overrides.iter().map(|(name, severity)| (name.clone(), *severity)).collect(),
+    }
+}

@@ -1,0 +1,151 @@
+//! A user's patterns → rules of the family `custom`: error patterns become rules with the literals that
+//! the prefilter needs, false positives cancels, noise patterns noise. They were validated by `config`.
+
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
+use regex_syntax::hir::{Hir, HirKind};
+
+use crate::config::{ErrorDetection, Pattern as Custom, PatternKind};
+use crate::rules::{Library, Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
+use crate::words::Depth;
+
+const FAMILY: &str = "custom";
+/// Most literals that stand for one pattern.
+const MAX_LITERALS: usize = 64;
+
+/// Whether the prefilter can find what a regex finds; the configuration asks it of each custom regex.
+///
+/// # Errors
+/// It has no such literals.
+pub fn check_literals(regex: &str) -> Result<(), String> {
+    match literals(regex) {
+        Some(_) => Ok(()),
+        None => Err(format!("has no fixed text of at least {MIN_LITERAL_BYTES} bytes that every match contains")),
+    }
+}
+
+/// The patterns of `[error_detection]` as one file of rules.
+pub fn rules(detection: &ErrorDetection) -> RulesFile {
+    let (errors, noise, cancels) = (&detection.custom_patterns, &detection.noise_patterns, &detection.custom_false_positives);
+    let rules = errors.iter().enumerate().map(|(index, custom)| rule(index, custom));
+    let noise = noise.iter().enumerate().map(|(index, custom)| noise_entry(index, custom));
+    RulesFile { family: family(), entries: rules.chain(noise).collect(), cancels: cancels.iter().enumerate().map(|(index, custom)| cancel(index, custom)).collect() }
+}
+
+fn family() -> Family {
+    Family {
+        id: FAMILY.to_owned(),
+        title: "Patterns of the configuration".to_owned(),
+        depth: Depth::Head,
+        language: None,
+        test: false,
+        library: Library::default(),
+        covers: Vec::new(),
+        file: "[error_detection]".to_owned(),
+    }
+}
+
+fn rule(index: usize, custom: &Custom) -> Entry {
+    let literals = match custom.kind {
+        PatternKind::Substring => vec![custom.pattern.clone()],
+        PatternKind::Regex => literals(&custom.pattern).unwrap_or_default(),
+    };
+    let fault = Fault { category: custom.category, severity: custom.severity, hint: custom.reason.clone(), ..Fault::default() };
+    Entry { gate: Gate { literals, ..Gate::default() }, fault, ..entry(format!("{FAMILY}.pattern-{}", index + 1), Kind::Rule(pattern(custom))) }
+}
+
+fn noise_entry(index: usize, custom: &Custom) -> Entry {
+    let reason = custom.reason.clone().unwrap_or_default();
+    entry(format!("{FAMILY}.noise-{}", index + 1), Kind::Noise { regex: pattern(custom), block: None, reason })
+}
+
+fn cancel(index: usize, custom: &Custom) -> Cancel {
+    let id = format!("{FAMILY}.false-positive-{}", index + 1);
+    Cancel { id, regex: pattern(custom), reason: custom.reason.clone(), examples: ExampleSpec::default() }
+}
+
+/// A user who names a text means it wherever it stands: also on a line that reads as code.
+fn entry(id: String, kind: Kind) -> Entry {
+    Entry {
+        id,
+        family: 0,
+        kind,
+        fault: Fault::default(),
+        generic: false,
+        code: true,
+        gate: Gate::default(),
+        region: None,
+        claimed_by: Vec::new(),
+        examples: ExampleSpec::default(),
+    }
+}
+
+fn pattern(custom: &Custom) -> Pattern {
+    match custom.kind {
+        PatternKind::Substring => Pattern::new(regex::escape(&custom.pattern), false),
+        PatternKind::Regex => Pattern::new(custom.pattern.clone(), false),
+    }
+}
+
+/// Texts of which every match of `regex` contains one.
+fn literals(regex: &str) -> Option<Vec<String>> {
+    if let Ok(Some(literal)) = longest_required_literal(regex)
+        && literal.len() > MIN_LITERAL_BYTES
+    {
+        return Some(vec![literal]);
+    }
+    let hir = ParserBuilder::new().utf8(false).build().parse(regex).ok()?;
+    within(&hir)
+}
+
+/// The best set that any required part of a pattern begins or ends with.
+fn within(hir: &Hir) -> Option<Vec<String>> {
+    let edges = [ExtractKind::Prefix, ExtractKind::Suffix].into_iter().filter_map(|kind| texts(&extractor(kind).extract(hir)));
+    let inner = match hir.kind() {
+        HirKind::Capture(group) => within(&group.sub),
+        HirKind::Repetition(repeat) if repeat.min > 0 => within(&repeat.sub),
+        HirKind::Alternation(branches) => branches.iter().map(within).collect::<Option<Vec<_>>>().map(|sets| sets.concat()),
+        HirKind::Concat(parts) => (1..parts.len()).filter_map(|from| texts(&extractor(ExtractKind::Prefix).extract(&Hir::concat(parts[from..].to_vec())))).chain(parts.iter().filter_map(within)).max_by_key(|set| worth(set)),
+        _ => None,
+    };
+    edges.chain(inner).max_by_key(|set| worth(set))
+}
+
+fn extractor(kind: ExtractKind) -> Extractor {
+    let mut extractor = Extractor::new();
+    extractor.kind(kind).limit_total(MAX_LITERALS);
+    extractor
+}
+
+fn texts(set: &Seq) -> Option<Vec<String>> {
+    let literals = set.literals().filter(|literals| !literals.is_empty())?;
+    let texts: Option<Vec<String>> = literals.iter().map(|literal| String::from_utf8(literal.as_bytes().to_vec()).ok()).collect();
+    texts.filter(|texts| texts.iter().all(|text| text.len() >= MIN_LITERAL_BYTES))
+}
+
+/// Long literals are rare ones; few are cheap ones.
+fn worth(set: &[String]) -> (usize, usize) {
+    let shortest = set.iter().map(String::len).min().unwrap_or_default();
+    (shortest.min(6), usize::MAX - set.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_literals_for_every_pattern_that_the_configuration_lets_in() {
+        for (pattern, line) in [
+            (r"job \d+ gave up", "job 7 gave up"),
+            ("fault|error", "an error"),
+            ("(?i)reconcile mismatch", "ReConcile mismatch"),
+            (r"\d+ (lost|gone)+ \d", "1 gonelost 2"),
+            (r"\w+(boom|crash)\w+", "xcrashx"),
+            (r"(?i)\d+ fault \d", "3 FaUlT 4"),
+        ] {
+            let literals = literals(pattern).unwrap();
+            assert!(literals.iter().any(|literal| line.contains(literal)), "{pattern}: {literals:?}");
+        }
+        assert!(check_literals(r"^\d+$").is_err());
+    }
+}

@@ -1,0 +1,58 @@
+//! `siftd signature`: a text line in, `<md5>TAB<normalised>` out, one for one. The number is the
+//! signature that an event of this line alone has. Bad UTF-8 is replaced; it reads stdin only.
+
+use std::io::{self, BufRead, BufReader, Write};
+
+use super::args::SignatureArgs;
+use super::{Exit, Failure, out};
+use crate::core::signature::{Replacement, normalise_explained, signature as sign};
+use crate::sinks::human::sanitise;
+
+/// Longest part of a line that counts, in bytes: the default of `max_line_bytes`.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+pub fn signature(args: &SignatureArgs) -> Result<Exit, Failure> {
+    out::quiet_on_closed_pipe(lines(args.why))
+}
+
+fn lines(why: bool) -> io::Result<()> {
+    let mut input = BufReader::with_capacity(64 << 10, io::stdin());
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let mut line = Vec::new();
+    while next_line(&mut input, &mut line)? {
+        let text = String::from_utf8_lossy(&line);
+        let (normalised, replacements) = normalise_explained(&text);
+        let (strict, _) = sign(None, "", &[], &text, &[]);
+        writeln!(out, "{strict}\t{normalised}")?;
+        if why {
+            explain(&mut out, &replacements)?;
+        }
+        if input.buffer().is_empty() {
+            out.flush()?;
+        }
+    }
+    out.flush()
+}
+
+fn explain(out: &mut impl Write, replacements: &[Replacement]) -> io::Result<()> {
+    for replacement in replacements {
+        writeln!(out, "  {} → {} ({})", sanitise(&replacement.from), sanitise(&replacement.to), replacement.why)?;
+    }
+    Ok(())
+}
+
+/// The next line without its end; one that is too long loses its tail. False at the end.
+fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let count = io::Read::take(&mut *input, MAX_LINE_BYTES).read_until(b'\n', line)?;
+    if count as u64 == MAX_LINE_BYTES && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+    }
+    if line.ends_with(b"\n") {
+        line.pop();
+        if line.ends_with(b"\r") {
+            line.pop();
+        }
+    }
+    Ok(count > 0)
+}

@@ -1,0 +1,160 @@
+//! Errors as a person reads them in a terminal: head, place, the lines with their numbers, advice.
+//! Log text passes the sanitiser; long errors lose their middle. It never writes a bare log line.
+
+use super::{Paint, log_name, sanitise};
+use crate::core::event::{Event, RetryClass, Severity};
+use crate::sinks::record::Envelope;
+
+/// Most lines of one error that are shown.
+const MAX_LINES: usize = 24;
+
+/// Appends one event and a blank line.
+pub fn pretty(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, paint: Paint) {
+    let mut page = Page { out: String::with_capacity(512), paint };
+    page.head(event);
+    page.place(envelope, event);
+    page.lines(event);
+    page.advice(event);
+    page.out.push('\n');
+    out.extend_from_slice(page.out.as_bytes());
+}
+
+struct Page {
+    out: String,
+    paint: Paint,
+}
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.out.push_str(text.trim_end());
+        self.out.push('\n');
+    }
+
+    fn head(&mut self, event: &Event) {
+        let label = self.paint.severity(event.severity, &format!("{}[{}]", event.severity, event.category));
+        let text = self.paint.bold(&sanitise(&event.text));
+        self.line(&format!("{label} {text}"));
+    }
+
+    fn place(&mut self, envelope: &Envelope, event: &Event) {
+        let arrow = self.paint.dim("  -->");
+        let mut log = format!("{arrow} {}:{}", sanitise(log_name(envelope)), event.line_num);
+        if let Some(key) = &event.key {
+            log.push_str(&format!(" ({})", sanitise(key)));
+        }
+        self.line(&log);
+        if let Some(place) = &event.location {
+            let numbers: String = [place.line, place.column].iter().take_while(|&&n| n > 0).map(|n| format!(":{n}")).collect();
+            self.line(&format!("{arrow} {}{numbers}", sanitise(&place.file)));
+        }
+    }
+
+    fn lines(&mut self, event: &Event) {
+        let rows = rows(event);
+        let width = rows.iter().filter_map(|row| row.num).max().map_or(1, |num| num.to_string().len());
+        let hidden = rows.len().saturating_sub(MAX_LINES);
+        for (index, row) in rows.iter().enumerate() {
+            if hidden > 0 && index == MAX_LINES / 2 {
+                let note = self.paint.dim(&format!("{:width$} ⋮ {hidden} more lines", ""));
+                self.line(&note);
+            }
+            if hidden == 0 || index < MAX_LINES / 2 || index >= MAX_LINES / 2 + hidden {
+                self.row(row, width, event.severity);
+            }
+        }
+    }
+
+    fn row(&mut self, row: &Row, width: usize, severity: Severity) {
+        let num = row.num.map_or(String::new(), |num| num.to_string());
+        let text = sanitise(row.text);
+        let line = if row.error {
+            format!("{}{} {text}", self.paint.dim(&format!("{num:>width$} ")), self.paint.severity(severity, "▎"))
+        } else {
+            self.paint.dim(&format!("{num:>width$} │ {text}"))
+        };
+        self.line(&line);
+    }
+
+    fn advice(&mut self, event: &Event) {
+        if let Some(hint) = &event.hint {
+            let line = format!("{} {}", self.paint.bold("  hint:"), sanitise(hint));
+            self.line(&line);
+        }
+        let retry = match event.retry.class {
+            RetryClass::Transient => format!("retry: can help ({})", sanitise(&event.retry.reason)),
+            class => format!("retry: {class}"),
+        };
+        let line = self.paint.dim(&format!("  {retry} · cause: {} · rule: {} · signature: {}", event.cause, sanitise(&event.rule), event.signature));
+        self.line(&line);
+    }
+}
+
+/// A line of the log to show.
+struct Row<'a> {
+    num: Option<u64>,
+    text: &'a str,
+    error: bool,
+}
+
+/// Context before, the error, context after. The error's lines have numbers where they stand together.
+fn rows(event: &Event) -> Vec<Row<'_>> {
+    let context: Vec<Row> = event.context.iter().filter_map(|line| numbered(line)).collect();
+    let whole = event.line_end - event.line_num.min(event.line_end) + 1 == event.multiline.len() as u64;
+    let error = event.multiline.iter().enumerate();
+    let error = error.map(|(index, text)| Row { num: (whole || index == 0).then(|| event.line_num + index as u64), text, error: true });
+    let (before, after): (Vec<Row>, Vec<Row>) = context.into_iter().filter(|row| !within(event, row)).partition(|row| row.num < Some(event.line_num));
+    before.into_iter().chain(error).chain(after).collect()
+}
+
+fn within(event: &Event, row: &Row) -> bool {
+    row.num.is_some_and(|num| (event.line_num..=event.line_end).contains(&num))
+}
+
+/// `"40: text"` → its number and text.
+fn numbered(line: &str) -> Option<Row<'_>> {
+    let (num, text) = line.split_once(": ").or_else(|| line.split_once(':'))?;
+    Some(Row { num: Some(num.parse().ok()?), text, error: false })
+}
+
+/// How many events there were of each severity.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally([u64; Severity::ALL.len()]);
+
+impl Tally {
+    /// Counts one.
+    pub fn add(&mut self, severity: Severity) {
+        self.0[severity as usize] += 1;
+    }
+
+    /// Counts all of another.
+    pub fn merge(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+
+    /// Of one severity.
+    #[must_use]
+    pub fn of(&self, severity: Severity) -> u64 {
+        self.0[severity as usize]
+    }
+
+    /// Of this severity and worse.
+    #[must_use]
+    pub fn at_least(&self, severity: Severity) -> u64 {
+        self.0[severity as usize..].iter().sum()
+    }
+
+    /// Of all.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// `3 errors: 1 blocking, 2 high`, worst first.
+    #[must_use]
+    pub fn line(&self, paint: Paint) -> String {
+        let noun = if self.total() == 1 { "error" } else { "errors" };
+        let parts: Vec<String> = Severity::ALL.iter().rev().filter(|&&s| self.of(s) > 0).map(|&s| paint.severity(s, &format!("{} {s}", self.of(s)))).collect();
+        let colon = if parts.is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", paint.bold(&format!("{} {noun}", self.total())), parts.join(", "))
+    }
+}

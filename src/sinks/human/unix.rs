@@ -1,0 +1,13 @@
+//! `file:line:col: severity: text`, the form that editors jump by (vim's quickfix, emacs' compile mode).
+
+use super::{sanitise, target};
+use crate::core::event::Event;
+use crate::sinks::record::Envelope;
+
+/// Appends one line. A column that the log does not state is 1.
+pub fn unix(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
+    let place = target(envelope, event);
+    let (file, text) = (sanitise(place.file), sanitise(&event.text));
+    let line = format!("{file}:{}:{}: {}: {text}\n", place.line, place.column.unwrap_or(1), event.severity);
+    out.extend_from_slice(line.as_bytes());
+}

@@ -1,0 +1,135 @@
+//! Which files a source means, now: its globs over the file system, without what it excludes, packed
+//! copies, and links that lead out of its folders. Looks at names and metadata; opens nothing.
+
+use std::path::{Path, PathBuf, absolute};
+use std::time::Duration;
+
+use globset::GlobMatcher;
+
+use super::expand::{base, depth, entries, is_glob, matcher};
+
+/// Where reading begins in the files that are there when following begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At offset 0.
+    Beginning,
+    /// Behind what is there.
+    End,
+}
+
+/// What to follow under one name. Paths are absolute inside.
+#[derive(Debug)]
+pub struct Spec {
+    /// Name of the source.
+    pub name: String,
+    /// Where reading begins.
+    pub start: Start,
+    /// How long a file that was replaced is still read.
+    pub rotate_wait: Duration,
+    /// Files that were named one by one.
+    pub literals: Vec<PathBuf>,
+    globs: Vec<Glob>,
+    exclude: Vec<GlobMatcher>,
+    links_into: Vec<PathBuf>,
+    folder: PathBuf,
+}
+
+#[derive(Debug)]
+struct Glob {
+    base: PathBuf,
+    depth: Option<usize>,
+    matcher: GlobMatcher,
+}
+
+impl Spec {
+    /// A source that follows nothing yet.
+    ///
+    /// # Errors
+    /// There is no current folder.
+    pub fn new(name: impl Into<String>, start: Start, rotate_wait: Duration) -> Result<Self, String> {
+        let folder = std::env::current_dir().map_err(|error| format!("the current folder is not known: {error}"))?;
+        let (literals, globs, exclude, links_into) = Default::default();
+        Ok(Self { name: name.into(), start, rotate_wait, literals, globs, exclude, links_into, folder })
+    }
+
+    /// Adds a file or a glob.
+    ///
+    /// # Errors
+    /// It is no valid glob.
+    pub fn include(&mut self, name: &Path) -> Result<(), String> {
+        let whole = absolute(name).map_err(|error| error.to_string())?;
+        if !is_glob(name) || name.exists() {
+            self.literals.push(whole);
+            return Ok(());
+        }
+        let base = base(&whole);
+        if let Ok(real) = base.canonicalize() {
+            self.links_into.push(real);
+        }
+        self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)? });
+        Ok(())
+    }
+
+    /// Leaves out what a glob matches.
+    ///
+    /// # Errors
+    /// It is no valid glob.
+    pub fn exclude(&mut self, name: &Path) -> Result<(), String> {
+        let whole = absolute(name).map_err(|error| error.to_string())?;
+        self.exclude.push(matcher(&whole)?);
+        Ok(())
+    }
+
+    /// Lets links lead into a folder.
+    pub fn follow_links_into(&mut self, folder: &Path) {
+        self.links_into.extend(folder.canonicalize());
+    }
+
+    /// The files that the globs match now.
+    #[must_use]
+    pub fn matches(&self) -> Vec<PathBuf> {
+        let entries = self.globs.iter().flat_map(|glob| entries(&glob.base, glob.depth));
+        entries.flatten().filter(|entry| !entry.file_type().is_dir() && self.means(entry.path())).map(walkdir::DirEntry::into_path).collect()
+    }
+
+    /// Whether a path is one that the source follows.
+    #[must_use]
+    pub fn means(&self, path: &Path) -> bool {
+        if self.is_literal(path) {
+            return true;
+        }
+        let packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
+        !packed && self.globs.iter().any(|glob| glob.matcher.is_match(path)) && !self.exclude.iter().any(|glob| glob.is_match(path))
+    }
+
+    /// Whether the file was named itself.
+    #[must_use]
+    pub fn is_literal(&self, path: &Path) -> bool {
+        self.literals.iter().any(|literal| literal == path)
+    }
+
+    /// Whether the last part of a path may be a link: a file that was named is followed, one that a glob
+    /// matched only into the source's folders.
+    #[must_use]
+    pub fn allows_link(&self, path: &Path) -> bool {
+        self.is_literal(path) || path.canonicalize().is_ok_and(|target| self.links_into.iter().any(|folder| target.starts_with(folder)))
+    }
+
+    /// Folders whose changes concern the source, and whether their folders do, too.
+    pub fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
+        let literals = self.literals.iter().filter_map(|path| path.parent()).map(|folder| (folder, false));
+        literals.chain(self.globs.iter().map(|glob| (glob.base.as_path(), glob.depth != Some(1))))
+    }
+
+    /// Whether a file could still appear.
+    #[must_use]
+    pub fn can_grow(&self) -> bool {
+        !self.globs.is_empty() || self.literals.iter().any(|path| !path.is_dir())
+    }
+
+    /// A path as the user would write it.
+    #[must_use]
+    pub fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.folder).unwrap_or(path).display().to_string()
+    }
+}

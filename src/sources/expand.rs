@@ -1,0 +1,134 @@
+//! What a user names → the files that are meant: paths, globs that the shell left alone, folders.
+//! Works before any reading; it looks at names and metadata only.
+
+use std::path::{Path, PathBuf};
+
+use globset::{GlobBuilder, GlobMatcher};
+use walkdir::{DirEntry, WalkDir};
+
+/// One thing to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// `-`
+    Stdin,
+    /// A file that was named.
+    Named(PathBuf),
+    /// A file that a folder or glob led to.
+    Found(PathBuf),
+}
+
+/// What cannot be read, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// As the user named it, or where the walk met it.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Trouble {
+    /// About one path.
+    #[must_use]
+    pub fn new(path: &Path, why: impl ToString) -> Self {
+        let why = why.to_string();
+        // The number behind the words of an I/O error helps nobody.
+        let words = why.split(" (os error").next().unwrap_or_default();
+        Self { path: path.display().to_string(), why: words.to_owned() }
+    }
+}
+
+/// The inputs behind `names`, in the order of the names; those of a folder or glob by name.
+#[must_use]
+pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
+    let mut found = (Vec::new(), Vec::new());
+    for name in names {
+        if name.as_os_str() == "-" {
+            found.0.push(Input::Stdin);
+        } else if name.is_dir() {
+            walk(name, None, |_| true, &mut found);
+        } else if is_glob(name) && !name.exists() {
+            expand_glob(name, &mut found);
+        } else {
+            found.0.push(Input::Named(name.clone()));
+        }
+    }
+    found
+}
+
+/// Whether the name has a sign that a glob gives a meaning.
+#[must_use]
+pub fn is_glob(name: &Path) -> bool {
+    name.as_os_str().as_encoded_bytes().iter().any(|b| b"*?[{".contains(b))
+}
+
+/// The folder that every match of a glob lies in: its parts before the first sign.
+#[must_use]
+pub fn base(glob: &Path) -> PathBuf {
+    let base: PathBuf = glob.components().take_while(|part| !is_glob(Path::new(part.as_os_str()))).collect();
+    match base.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => base,
+    }
+}
+
+/// Without a leading `./`.
+#[must_use]
+pub fn bare(path: &Path) -> &Path {
+    path.strip_prefix(".").unwrap_or(path)
+}
+
+/// A glob whose `*` stays within a name and whose `**` is any folders; it takes [`bare`] paths.
+///
+/// # Errors
+/// It is no valid glob.
+pub fn matcher(glob: &Path) -> Result<GlobMatcher, String> {
+    let built = GlobBuilder::new(&bare(glob).to_string_lossy()).literal_separator(true).build();
+    built.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+}
+
+/// The folders below its base that a match can lie in; `None` where `**` allows any.
+#[must_use]
+pub fn depth(glob: &Path) -> Option<usize> {
+    let parts = bare(glob).components().count() - bare(&base(glob)).components().count();
+    let any = glob.components().any(|part| part.as_os_str().as_encoded_bytes().windows(2).any(|two| two == b"**"));
+    (!any).then_some(parts)
+}
+
+fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
+    let matcher = match matcher(glob) {
+        Ok(matcher) => matcher,
+        Err(why) => return found.1.push(Trouble::new(glob, why)),
+    };
+    let known = found.0.len();
+    walk(&base(glob), depth(glob), |path| matcher.is_match(path), found);
+    if found.0.len() == known {
+        found.1.push(Trouble::new(glob, "no file matches"));
+    }
+}
+
+fn walk(folder: &Path, depth: Option<usize>, wanted: impl Fn(&Path) -> bool, found: &mut (Vec<Input>, Vec<Trouble>)) {
+    for entry in entries(folder, depth) {
+        match entry {
+            Ok(entry) => {
+                let path = if folder == Path::new(".") { bare(entry.path()) } else { entry.path() };
+                if entry.file_type().is_file() && wanted(bare(path)) {
+                    found.0.push(Input::Found(path.to_owned()));
+                }
+            }
+            Err(error) => found.1.push(trouble(folder, &error)),
+        }
+    }
+}
+
+/// What is in a folder and its folders, by name; links are not followed, and what git keeps is left
+/// out: it is compressed and no log.
+pub fn entries(folder: &Path, depth: Option<usize>) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
+    let is_repository = |entry: &DirEntry| entry.depth() > 0 && entry.file_name() == ".git";
+    let walk = WalkDir::new(folder).max_depth(depth.unwrap_or(usize::MAX)).sort_by_file_name();
+    walk.into_iter().filter_entry(move |entry| !is_repository(entry))
+}
+
+fn trouble(folder: &Path, error: &walkdir::Error) -> Trouble {
+    let why = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+    Trouble::new(error.path().unwrap_or(folder), why)
+}

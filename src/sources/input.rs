@@ -1,0 +1,146 @@
+//! One finished input: a file or stdin, opened, its head read, decompressed where its first bytes say
+//! so. Stands between `expand` and the stream. It hands on bytes and counts them; it knows no lines.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::zst::Zst;
+
+/// Bytes at the start of a file that tell it from another one (PROTOCOLS, B).
+pub const HEAD_BYTES: usize = 4096;
+/// Buffer in front of a decompressor.
+const PACKED_BYTES: usize = 64 << 10;
+const GZIP: &[u8] = &[0x1f, 0x8b, 8];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// Device and inode: which file it is, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+}
+
+impl Identity {
+    /// Of what a path leads to.
+    ///
+    /// # Errors
+    /// What `stat` says.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        std::fs::metadata(path).map(|meta| Self { dev: meta.dev(), ino: meta.ino() })
+    }
+
+    /// Of an open file.
+    ///
+    /// # Errors
+    /// What `fstat` says.
+    pub fn of(file: &File) -> io::Result<Self> {
+        file.metadata().map(|meta| Self { dev: meta.dev(), ino: meta.ino() })
+    }
+}
+
+/// An opened input.
+pub struct Opened {
+    /// Its first bytes as they are stored, at most [`HEAD_BYTES`].
+    pub head: Vec<u8>,
+    /// All of it, decompressed.
+    pub bytes: Box<dyn Read + Send>,
+    /// A read hands over what there is, so a live writer is not kept waiting.
+    pub live: bool,
+}
+
+/// Opens a file. `read` counts the bytes that are read from it, as they are stored.
+///
+/// # Errors
+/// It is not there, is a folder, or may not be read.
+pub fn file(path: &Path, read: Arc<AtomicU64>) -> io::Result<Opened> {
+    let mut file = Counted { inner: File::open(path)?, read };
+    let meta = file.inner.metadata()?;
+    if meta.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let mut head = vec![0; HEAD_BYTES];
+    let count = fill(&mut file, &mut head)?;
+    head.truncate(count);
+    Ok(Opened { bytes: unpacked(&head, file), head, live: !meta.is_file() })
+}
+
+/// Opens stdin.
+///
+/// # Errors
+/// It may not be read.
+pub fn stdin(read: Arc<AtomicU64>) -> io::Result<Opened> {
+    let mut stdin = Counted { inner: io::stdin(), read };
+    let mut head = vec![0; HEAD_BYTES];
+    let mut count = 0;
+    loop {
+        let more = retried(&mut stdin, &mut head[count..])?;
+        count += more;
+        // A first piece that could be the beginning of a magic number is too short to judge.
+        if more == 0 || ![GZIP, ZSTD].iter().any(|magic| count < magic.len() && magic.starts_with(&head[..count])) {
+            break;
+        }
+    }
+    head.truncate(count);
+    Ok(Opened { bytes: unpacked(&head, stdin), head, live: true })
+}
+
+fn unpacked(head: &[u8], rest: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+    let all = Cursor::new(head.to_vec()).chain(rest);
+    if head.starts_with(GZIP) {
+        Box::new(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BYTES, all)))
+    } else if head.starts_with(ZSTD) {
+        Box::new(Zst::new(BufReader::with_capacity(PACKED_BYTES, all)))
+    } else {
+        Box::new(all)
+    }
+}
+
+/// Reads until `space` is full or the input ends; returns how much it is.
+///
+/// # Errors
+/// What the reader says.
+pub fn fill(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
+    let mut count = 0;
+    while count < space.len() {
+        match retried(reader, &mut space[count..])? {
+            0 => break,
+            more => count += more,
+        }
+    }
+    Ok(count)
+}
+
+/// One read; a signal does not end it.
+///
+/// # Errors
+/// What the reader says.
+pub fn retried(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(space) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+/// Counts what passes.
+struct Counted<R> {
+    inner: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(space)?;
+        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        Ok(count)
+    }
+}
