@@ -191,7 +191,7 @@ impl Follower {
             }
             return;
         }
-        let muted_to = if self.begun || spec.start == Start::Beginning { 0 } else { tail.len().unwrap_or_default() };
+        let muted_to = if self.begun || spec.start == Start::Beginning { 0 } else { tail.size().unwrap_or_default() };
         let uid = (self.uid)(&spec.name, tail.identity(), tail.born());
         let label = Label { source: spec.name.clone(), path: spec.shown(path) };
         let stream = Stream::new(self.engine.clone(), Origin { uid, generation: 0 });
