@@ -1,5 +1,5 @@
 //! Runs the examples of rules: each `match` text makes exactly one event, from its first to its last
-//! line, by that very rule; each `no_match` text makes none. For `siftd rules test` and the tests.
+//! line, by that very rule (in a region: anywhere in the text); each `no_match` text makes none. For `siftd rules test` and the tests.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
     let engine = Arc::new(Engine::new(rules, Limits::default()));
     let mut count = 0;
     let mut failures = Vec::new();
-    let entries = engine.rules.entries.iter().map(|entry| (&entry.id, &entry.examples, true));
-    let cancels = engine.rules.cancels.iter().map(|cancel| (&cancel.id, &cancel.examples, false));
+    let entries = engine.rules.entries.iter().map(|entry| (&entry.id, &entry.examples, Some(entry.region.is_some())));
+    let cancels = engine.rules.cancels.iter().map(|cancel| (&cancel.id, &cancel.examples, None));
     for (id, examples, own) in entries.chain(cancels) {
         count += examples.matching.len() + examples.no_match.len();
         failures.extend(check(&engine, id, examples, own));
@@ -35,13 +35,16 @@ pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
     (count, failures)
 }
 
-fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: bool) -> Vec<Failure> {
+/// `own`: the event is of the entry itself, which is tried only in a region.
+fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: Option<bool>) -> Vec<Failure> {
     let failure = |text: &String, events: &[Event]| Failure { rule: id.to_owned(), text: text.clone(), got: describe(events) };
     let mut failures = Vec::new();
     for text in &examples.matching {
         let events = events_of(engine, text);
-        let whole = events.len() == 1 && events[0].line_num == 1 && events[0].line_end == text.trim_end().lines().count() as u64;
-        if !whole || (own && events[0].rule != id) {
+        // The text of a trace that is tried only in a region begins with what opens the region.
+        let whole = |event: &Event| own == Some(true) || (event.line_num == 1 && event.line_end == text.trim_end().lines().count() as u64);
+        let right = events.len() == 1 && whole(&events[0]) && (own.is_none() || events[0].rule == id);
+        if !right {
             failures.push(failure(text, &events));
         }
     }

@@ -24,6 +24,7 @@ pub mod core {
     pub mod event;
     pub mod extract;
     pub mod frame;
+    pub mod frames;
     mod gate;
     pub mod line;
     pub mod lookback;

@@ -14,6 +14,7 @@ use super::lookback::LookBack;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
+use super::shown;
 use super::trace::{OpenTrace, View, starts};
 use crate::rules::{Kind, Region};
 
@@ -24,7 +25,7 @@ const MAX_REGIONS: usize = 3;
 /// An open trace of another writer ends when its own has been silent for so many lines.
 const MAX_SILENT_LINES: u64 = 1000;
 /// Most rivals for one head line.
-const MAX_RIVALS: usize = 4;
+const MAX_RIVALS: usize = 8;
 
 /// What is open in one stream.
 #[derive(Default)]
@@ -140,7 +141,7 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        trace.is_single() && !trace.published && trace.shaped && !line.settled && line.place.num == trace.last_num + 1 && !line.prefix().shaped
+        trace.is_single() && !trace.published && trace.stamped && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && line.key() == trace.key.as_deref()
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -173,6 +174,8 @@ impl Assembler {
         if self.absorbed(cx) {
             return;
         }
+        // What is still waiting for lines of its own comes before this line, and claims it.
+        self.end_unadopted(cx, line, out);
         if let Some(found) = confirm.note() {
             self.note(cx, line, found, out);
         } else if let Some(found) = confirm.rule() {
@@ -181,8 +184,7 @@ impl Assembler {
     }
 
     fn start_trace(&mut self, cx: &Context, line: &Line, confirm: &mut Confirm, out: &mut Vec<Event>) -> bool {
-        let mut rivals = self.weak_starts(cx, line);
-        let mut view = View::Text;
+        let (mut rivals, mut view) = self.weak_starts(cx, line);
         if rivals.is_empty() && !self.absorbed(cx) {
             (rivals, view) = confirm.starts();
         }
@@ -199,7 +201,7 @@ impl Assembler {
         match adopted {
             Some(single) => {
                 trace.key = single.key;
-                trace.shaped = true;
+                trace.adopted = true;
                 trace.time = single.time;
                 trace.opened_at = single.opened_at;
                 trace.context = single.context;
@@ -226,28 +228,32 @@ impl Assembler {
         }
     }
 
-    fn weak_starts(&self, cx: &Context, line: &Line) -> Vec<u16> {
+    /// The weak traces that the line begins, innermost region first: as it stands, or behind its
+    /// prefix.
+    fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
         let entries = &cx.engine.rules.entries;
         for open in self.regions.iter().rev() {
             let Some(region) = region(cx, open.entry) else { continue };
-            let found: Vec<u16> = region
-                .weak
-                .iter()
-                .copied()
-                .filter(|&entry| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, line.text)))
-                .collect();
-            if !found.is_empty() {
-                return found;
+            for view in [View::Text, View::Body] {
+                let part = view.of(line);
+                let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
+                let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
+                if !found.is_empty() {
+                    return (found, view);
+                }
+                if line.prefix().body == 0 {
+                    break;
+                }
             }
         }
-        Vec::new()
+        (Vec::new(), View::Text)
     }
 
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
         trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
-        if line.prefix().shaped && cx.engine.limits.capture_multiline {
+        if line.is_stamped() && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {
                 self.close(cx, 0, out);
             }
@@ -275,7 +281,9 @@ impl Assembler {
                 self.publish(cx, &unclaimed, false, out);
             }
         } else {
+            // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, false, out);
+            self.notes.claim(family, key.as_deref());
         }
     }
 
@@ -326,7 +334,7 @@ impl Assembler {
         let Some((entry, left)) = self.noise else { return false };
         if let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(entry)].kind
             && left > 0
-            && regex.is_match(line.text)
+            && (regex.is_match(line.text) || regex.is_match(line.body()))
         {
             self.noise = Some((entry, left - 1));
             return true;
@@ -345,7 +353,7 @@ impl Assembler {
             self.publish(cx, &trace, false, out);
         }
         let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
-        if used == 0 && trace.lead > 0 && trace.shaped {
+        if used == 0 && trace.lead > 0 && trace.adopted {
             // It had adopted a one-line error, which stands by itself again.
             self.again.extend(trace.lines[..first].iter().map(|taken| (taken.place.clone(), taken.text.clone(), true)));
         }
@@ -361,6 +369,10 @@ impl Assembler {
         self.claimed_to = self.claimed_to.max(event.line_end);
         if !matches!(entry.kind, Kind::Note(_)) {
             let key = extract::key(cx.engine, trace, outcome);
+            let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
+            if once && key.is_some() && self.notes.is_claimed(&[entry.family], key.as_deref()) {
+                return;
+            }
             self.notes.claim(entry.family, key.as_deref());
         }
         out.push(event);
@@ -431,6 +443,9 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.place.io != trace.lines[0].place.io {
         return Offer::Elsewhere;
     }
+    if shown::stands_alone(line.text) {
+        return Offer::Ended;
+    }
     let limits = &cx.engine.limits;
     if trace.is_single() {
         return offer_single(cx, trace, line);
@@ -454,11 +469,11 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = line.place.num == trace.last_num + 1;
-    let indented = matches!(line.text.first(), Some(b' ' | b'\t')) && !line.is_blank();
+    let indented = matches!(line.body().first(), Some(b' ' | b'\t')) && !line.is_blank();
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
-    if adjacent && indented && !line.prefix().shaped && trace.shaped {
+    if adjacent && indented && !line.is_stamped() && trace.stamped {
         trace.extend_single(line, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }

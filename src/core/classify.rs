@@ -62,7 +62,7 @@ fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
     let mut texts = [subject.text, "", ""];
     for (slot, part) in texts[1..].iter_mut().zip([subject.kind, subject.message]) {
         let part = part.unwrap_or_default();
-        if memchr::memmem::find(subject.text.as_bytes(), part.as_bytes()).is_none() {
+        if !holds(subject.text, part) {
             // A reset time is taken from the line only: offsets of another text would mislead.
             let line = hits;
             table.hits(part, &mut hits);
@@ -72,6 +72,11 @@ fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
     }
     let status = subject.status.or_else(|| texts.iter().find_map(|text| retry::http_status(text)));
     Asked { texts, hits, status, exit_code: subject.exit_code, alone: false }
+}
+
+/// Whether the line says `part` already; it mostly begins or ends with it.
+fn holds(line: &str, part: &str) -> bool {
+    line.starts_with(part) || line.ends_with(part) || memchr::memmem::find(line.as_bytes(), part.as_bytes()).is_some()
 }
 
 fn category_of(subject: &Subject, asked: &Asked) -> (Category, Severity) {
@@ -110,11 +115,13 @@ fn has_type(subject: &Subject) -> bool {
 }
 
 fn is_bare(kind: &str) -> bool {
-    Table::builtin().unknown.bare.iter().any(|bare| last_segment(kind.trim()).eq_ignore_ascii_case(bare))
+    let name = last_segment(kind.trim());
+    Table::builtin().unknown.bare.iter().any(|bare| name.eq_ignore_ascii_case(bare))
 }
 
 fn last_segment(name: &str) -> &str {
-    name.rsplit(['.', ':', '\\', '$']).next().unwrap_or(name)
+    let start = name.bytes().rposition(|b| matches!(b, b'.' | b':' | b'\\' | b'$')).map_or(0, |at| at + 1);
+    &name[start..]
 }
 
 /// The first exception type that a line names: a name before a colon, or the whole line.

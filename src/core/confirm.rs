@@ -29,8 +29,7 @@ impl Found {
     #[must_use]
     pub fn key(&self, engine: &Engine, line: &Line) -> Option<Vec<u8>> {
         let Kind::Note(note) = &engine.rules.entries[usize::from(self.entry)].kind else { return None };
-        let captures = note.regex.captures(self.view.of(line))?;
-        captures.name("key").map(|key| key.as_bytes().to_vec())
+        note.regex.key(self.view.of(line))
     }
 }
 
@@ -195,7 +194,9 @@ impl<'a> Confirm<'a> {
             if !matches(entry, view.of(self.line), &prefix.level) {
                 continue;
             }
-            if matches!(entry.kind, Kind::Fact(_)) || self.has_open_hit(index, *from) {
+            // A cancel says that a hit is no error; these are none anyway.
+            let is_error = matches!(entry.kind, Kind::Trace(_) | Kind::Note(_) | Kind::Rule(_));
+            if !is_error || self.has_open_hit(index, *from) {
                 return Ok(*view);
             }
             rejected = Rejected::Cancelled;

@@ -9,6 +9,7 @@ use super::classify::{self, Subject};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Link, Location, Retry, Timestamp};
 use super::line::{Line, Place};
+use super::frames;
 use super::signature;
 use super::trace::{OpenTrace, Outcome, Taken};
 use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
@@ -141,17 +142,14 @@ pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
 #[must_use]
 pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u8>> {
     let entry = &engine.rules.entries[usize::from(outcome.entry)];
-    let group = |captures: &Captures, name: &str| captures.name(name).map(|m| m.as_bytes().to_vec());
-    let of = |pattern: &Pattern, text: &[u8]| pattern.captures(text).and_then(|c| group(&c, "key").or_else(|| group(&c, "name")));
     match &entry.kind {
-        Kind::Rule(regex) => of(regex, trace.lines[0].part()),
+        Kind::Rule(regex) => regex.key(trace.lines[0].part()),
         Kind::Trace(machine) => trace
             .lines
             .iter()
             .zip(trace.rows(outcome.entry))
             .take(outcome.lines)
-            .filter_map(|(taken, row)| machine.rows.get(usize::from(*row)).and_then(|row| of(&row.regex, taken.part())))
-            .next(),
+            .find_map(|(taken, row)| machine.rows.get(usize::from(*row)).and_then(|row| row.regex.key(taken.part()))),
         _ => None,
     }
 }
@@ -188,11 +186,18 @@ fn printable(bytes: &[u8]) -> String {
 
 fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines: Vec<String>) -> Event {
     let mut redactions = 0;
-    let multiline = clean(engine, lines, &mut redactions);
-    said.redact(engine);
+    let whole = lines.join("\n");
+    // The usual error holds no secret: one pass over all of it says so.
+    let (multiline, whole) = if engine.redactor.touches(whole.as_bytes()) {
+        let multiline = clean(engine, lines, &mut redactions);
+        said.redact(engine);
+        let whole = multiline.join("\n");
+        (multiline, whole)
+    } else {
+        (lines, whole)
+    };
     let outermost = said.links.first().cloned().unwrap_or_default();
     let language = entry.fault.language.clone().or_else(|| family.language.clone());
-    let whole = multiline.join("\n");
     let verdict = classify::classify(&Subject {
         text: &said.text,
         kind: Some(outermost.kind.as_str()).filter(|kind| !kind.is_empty()),
@@ -244,6 +249,15 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines:
 }
 
 impl Said {
+    fn push_frame(&mut self, family: &Family, mut frame: Frame) {
+        // Go and Rust put function and place on lines of their own.
+        if frame.function.is_empty() && self.frames.last().is_some_and(|last| last.file.is_empty()) {
+            frame.function = self.frames.pop().map(|last| last.function).unwrap_or_default();
+        }
+        frame.in_app = !family.library.owns(&frame.function, &frame.file);
+        self.frames.push(frame);
+    }
+
     fn redact(&mut self, engine: &Engine) {
         let mut strings: Vec<&mut String> = vec![&mut self.text];
         strings.extend(self.links.iter_mut().map(|link| &mut link.message));
@@ -315,12 +329,18 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, take
         Take::Nothing | Take::Text => {}
         Take::Message => {
             if let Some(link) = said.links.last_mut() {
-                link.message.push('\n');
+                if !link.message.is_empty() {
+                    link.message.push('\n');
+                }
                 link.message.push_str(printable(taken.part()).trim());
             }
         }
         // Of a long stack only the frames at the crash are wanted.
         Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
+        Take::Frame if row.shape.is_some() => {
+            let frame = row.shape.map(|shape| frames::read(shape, taken.part())).unwrap_or_default();
+            said.push_frame(family, frame);
+        }
         Take::Frame | Take::Location | Take::Exception => {
             if let Some(captures) = row.regex.captures(taken.part()) {
                 read_groups(family, row.take, &captures, said);
@@ -335,8 +355,7 @@ fn read_groups(family: &Family, take: Take, captures: &Captures, said: &mut Said
             let mut frame = Frame { function: text(captures, "function"), file: text(captures, "file"), ..Frame::default() };
             frame.line = number(captures, "line");
             frame.column = number(captures, "column");
-            frame.in_app = !family.library.iter().any(|part| frame.file.contains(part.as_str()) || frame.function.starts_with(part.as_str()));
-            said.frames.push(frame);
+            said.push_frame(family, frame);
         }
         Take::Location => said.location = said.location.take().or_else(|| location(captures)),
         _ => {

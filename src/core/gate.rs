@@ -29,7 +29,7 @@ struct Word {
 }
 
 /// Where a word's window lies: `window` folded, `offset` of it within the word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy)]
 struct Entry {
     window: u32,
     word: u32,
@@ -39,7 +39,11 @@ struct Entry {
 /// A set of keywords; made once, shared by all threads.
 #[derive(Debug)]
 pub struct Gate {
+    /// By slot: a fingerprint of the windows there, 0 for none.
     table: Box<[u8]>,
+    /// By slot: its first entry.
+    starts: Box<[u16]>,
+    /// In the order of their slots.
     entries: Vec<Entry>,
     words: Vec<Word>,
 }
@@ -53,16 +57,21 @@ impl Gate {
     pub fn new<'a>(words: impl IntoIterator<Item = (&'a str, bool)>) -> Self {
         let words: Vec<Word> = words.into_iter().map(|(text, exact)| Word::new(text, exact)).collect();
         let mut entries = Vec::with_capacity(words.len() * 2);
+        let familiar = familiar();
         for (id, word) in words.iter().enumerate() {
-            enter(word, u32::try_from(id).unwrap_or(u32::MAX), &mut entries);
+            enter(word, u32::try_from(id).unwrap_or(u32::MAX), &familiar, &mut entries);
         }
-        entries.sort_unstable();
+        entries.sort_unstable_by_key(|entry| place(entry.window).0);
         let mut table = vec![0u8; 1 << BITS].into_boxed_slice();
-        for entry in &entries {
+        let mut starts = vec![0u16; 1 << BITS].into_boxed_slice();
+        for (index, entry) in entries.iter().enumerate() {
             let (slot, print) = place(entry.window);
+            if table[slot] == 0 {
+                starts[slot] = u16::try_from(index).unwrap_or(u16::MAX);
+            }
             table[slot] = if table[slot] == 0 || table[slot] == print { print } else { ANY };
         }
-        Self { table, entries, words }
+        Self { table, starts, entries, words }
     }
 
     /// Calls `seen(id, end)` for every occurrence of every word, in text order of their windows; `end` is
@@ -73,7 +82,7 @@ impl Gate {
             let window = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | FOLD;
             let (slot, print) = place(window);
             let held = self.table[slot];
-            if (held == print || held == ANY) && !self.confirm(hay, at, window, &mut seen) {
+            if (held == print || held == ANY) && !self.confirm(hay, at, window, slot, &mut seen) {
                 return;
             }
         }
@@ -91,9 +100,9 @@ impl Gate {
     }
 
     #[inline(never)]
-    fn confirm(&self, hay: &[u8], at: usize, window: u32, seen: &mut impl FnMut(usize, usize) -> bool) -> bool {
-        let first = self.entries.partition_point(|e| e.window < window);
-        for entry in self.entries[first..].iter().take_while(|e| e.window == window) {
+    fn confirm(&self, hay: &[u8], at: usize, window: u32, slot: usize, seen: &mut impl FnMut(usize, usize) -> bool) -> bool {
+        let first = usize::from(self.starts[slot]);
+        for entry in self.entries[first..].iter().take_while(|e| place(e.window).0 == slot).filter(|e| e.window == window) {
             let word = &self.words[entry.word as usize];
             let Some(start) = at.checked_sub(entry.offset as usize) else { continue };
             let end = start + word.text.len();
@@ -140,7 +149,7 @@ fn fold(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) | FOLD
 }
 
-fn enter(word: &Word, id: u32, entries: &mut Vec<Entry>) {
+fn enter(word: &Word, id: u32, familiar: &[bool], entries: &mut Vec<Entry>) {
     let text = &word.text;
     let mut push = |window, offset| entries.push(Entry { window, word: id, offset });
     match text.len() {
@@ -151,19 +160,29 @@ fn enter(word: &Word, id: u32, entries: &mut Vec<Entry>) {
         }
         3 => (0x20..0x40).chain(0x60..0x80).for_each(|b| push(fold(&[text[0], text[1], text[2], b]), 0)),
         len => {
-            let offset = (0..=len - WINDOW).min_by_key(|&i| cost(&text[i..i + WINDOW])).unwrap_or(0);
+            let offset = (0..=len - WINDOW).min_by_key(|&i| cost(&text[i..i + WINDOW], familiar)).unwrap_or(0);
             push(fold(&text[offset..]), u32::try_from(offset).unwrap_or(0));
         }
     }
 }
 
-/// How common a window is in error lines: the sum of its letters' ranks, rough is enough.
-fn cost(window: &[u8]) -> u32 {
+/// What error texts and stacks are full of; a window from it would open for nothing.
+const FAMILIAR: &str = "traceback (most recent call last): file \"/usr/lib/python3/site-packages/\", line 1, in <module> execute execution return raise valueerror: invalid value \
+    error in exception at org.apache. java.lang. javax.com.google.internal node_modules/src/index.js node:internal/modules/cjs/loader async function object. <anonymous> processticksandrejections \
+    /home/app/dist/main.go goroutine running runtime. panic core::ops std:: server client request response http://localhost https:// connection network worker package test assert validation load import \
+    failed to info warn error: message: status code: data/user/name/type string null undefined expected found handler service context config create require include module process thread the for with not and ";
+
+fn familiar() -> Vec<bool> {
+    let mut marks = vec![false; 1 << BITS];
+    FAMILIAR.as_bytes().windows(WINDOW).for_each(|window| marks[place(fold(window)).0] = true);
+    marks
+}
+
+/// How common a window is in error lines: the sum of its letters' ranks, rough is enough, and much more when it is familiar.
+fn cost(window: &[u8], familiar: &[bool]) -> usize {
     const COMMON: &[u8] = b"zqjxkvbwygphmfudclsnaitr oe";
-    window
-        .iter()
-        .map(|b| COMMON.iter().position(|c| *c == b.to_ascii_lowercase()).map_or(4, |rank| rank as u32))
-        .sum()
+    let rank = |b: &u8| COMMON.iter().position(|c| *c == b.to_ascii_lowercase()).unwrap_or(4);
+    window.iter().map(rank).sum::<usize>() + if familiar[place(fold(window)).0] { 200 } else { 0 }
 }
 
 #[cfg(test)]
@@ -185,7 +204,7 @@ mod tests {
     fn case_boundaries_and_stars() {
         let words = [("timeout", false), ("FAIL", true), ("panic*", false), ("*Error:*", true)];
         assert_eq!(found(&words, "TIMEOUT"), [0]);
-        assert_eq!(found(&words, "timeouts FAILED fail"), []);
+        assert_eq!(found(&words, "timeouts FAILED fail"), [] as [usize; 0]);
         assert_eq!(found(&words, "xFAIL FAIL. panicked"), [1, 2]);
         assert_eq!(found(&words, "TypeError:x"), [3]);
     }
@@ -195,7 +214,7 @@ mod tests {
         let words = [("SK", true), ("eyJ*", true), ("://*", false)];
         assert_eq!(found(&[("SK*", true)], "SK0f"), [0]);
         assert_eq!(found(&words[1..], "eyJh http://x"), [0, 1]);
-        assert_eq!(found(&words[1..], "eyj"), []);
+        assert_eq!(found(&words[1..], "eyj"), [] as [usize; 0]);
     }
 
     #[test]

@@ -60,6 +60,13 @@ impl<'a> Line<'a> {
         prefix
     }
 
+    /// The line has a time stamp or a level of its own: it begins a log record.
+    #[must_use]
+    pub fn is_stamped(&self) -> bool {
+        let prefix = self.prefix();
+        prefix.shaped && (prefix.time.is_some() || prefix.level.is_some() || prefix.key.is_none())
+    }
+
     /// Text after time stamp and writer; the level word still stands when it is part of the message.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {

@@ -65,7 +65,8 @@ impl<'a> LookBack<'a> {
         found
     }
 
-    /// The look-back lines with which the trace `entry` begins before `line`, oldest first: empty
+    /// The look-back lines with which the trace `entry` begins before `line` (which may be one that was
+    /// given back, so not the newest), oldest first: empty
     /// unless all that it requires stand there, and none of them belongs to an earlier event.
     #[must_use]
     pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, claimed_to: u64) -> Vec<Taken> {
@@ -73,7 +74,7 @@ impl<'a> LookBack<'a> {
         if machine.before.is_empty() {
             return Vec::new();
         }
-        let mut lines = self.lines().take_while(|(num, ..)| *num > claimed_to).peekable();
+        let mut lines = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to).peekable();
         let mut lead = Vec::new();
         for before in &machine.before {
             let mut count = 0;

@@ -1,21 +1,29 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
 //! A *window hash*: every literal is represented by one 4-byte window for each parity of its
-//! position, so that looking at every second byte finds it. A 64 KiB table, indexed by a
-//! multiplicative hash of the window, answers "maybe" for eight windows at a time; the few places
-//! that remain are compared with the whole literal, so a hit is exact. The cost per byte does not
-//! depend on the number of rules. Windows are chosen by how rare they are in ordinary logs
+//! position, so that looking at every second byte finds it. A bitmap of 64 KiB, indexed by a
+//! multiplicative hash of the window, answers "maybe" for eight windows at a time; the places that
+//! remain are compared with the whole literal, so a hit is exact. The cost per byte does not depend
+//! on the number of rules. Windows are chosen by how rare they are in ordinary logs
 //! (`config/prefilter.txt` is the sample that is counted).
 //!
 //! It never decides what an error is, and it never misses a literal: the property test compares it
 //! with a plain search.
 
 use std::collections::HashMap;
-
 use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
 
+/// Bytes of a window.
 const WINDOW: usize = 4;
+/// Bytes of a window that must belong to its literal; the other one is written out in all values.
+const KNOWN: usize = MIN_LITERAL_BYTES;
+/// Bytes that one round of the hot loop looks at.
 const STEP: usize = 16;
+/// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
+const HASH_BITS: u32 = 19;
+const BUCKET_BITS: u32 = 16;
+/// How far into a literal its window may lie.
+const MAX_WINDOW_OFFSET: usize = 100;
 const SAMPLE: &str = include_str!("../../config/prefilter.txt");
 
 /// One occurrence of a literal.
@@ -31,64 +39,65 @@ pub struct Hit {
 #[derive(Default)]
 pub struct Scratch {
     steps: Vec<u32>,
+    places: Vec<u32>,
 }
 
 /// All literals of a rule set, ready to be found.
 pub struct Prefilter {
-    table: Box<[u8; 1 << 16]>,
-    slots: Vec<Slot>,
+    /// Whether a hash belongs to a window: one bit for each of its values.
+    bitmap: Box<[u32; 1 << 14]>,
+    /// For each bucket of hashes, where its entries begin; they end where the next one's begin.
+    buckets: Vec<u32>,
     entries: Vec<Entry>,
     literals: Vec<Guarded>,
-    /// The literals of 3 bytes, which `resolve_end` looks for.
-    shortest: Vec<u16>,
-    slot_mask: u32,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    window: u32,
-    first: u32,
-    count: u32,
-}
-
+/// A literal that a window stands for.
 #[derive(Clone, Copy)]
 struct Entry {
     literal: u16,
-    /// Distance from the start of the literal to its window; negative when the window begins
-    /// before a short literal.
+    /// Distance from the start of the literal to its window; -1 when the window begins before it.
     at: i8,
 }
 
 struct Guarded {
     bytes: Box<[u8]>,
-    not_after: Option<Box<[bool; 256]>>,
+    /// The first bytes, for a comparison in one step, and which of its eight bytes count.
+    head: u64,
+    mask: u64,
+    after: Option<Box<[bool; 256]>>,
     not_before: Option<Box<[bool; 256]>>,
 }
 
 impl Guarded {
     fn new(literal: &LiteralForm) -> Self {
-        let set = |bytes: &[u8]| {
-            (!bytes.is_empty()).then(|| {
-                let mut set = Box::new([false; 256]);
-                bytes.iter().for_each(|&b| set[usize::from(b)] = true);
-                set
-            })
-        };
+        let mut head = [0; 8];
+        let mut mask = [0; 8];
+        for (at, &byte) in literal.bytes.iter().take(8).enumerate() {
+            (head[at], mask[at]) = (byte, 0xff);
+        }
         Self {
             bytes: literal.bytes.clone().into_boxed_slice(),
-            not_after: set(&literal.not_after),
-            not_before: set(&literal.not_before),
+            head: u64::from_le_bytes(head),
+            mask: u64::from_le_bytes(mask),
+            after: allowed_after(literal),
+            not_before: (!literal.not_before.is_empty()).then(|| set_of(&literal.not_before)),
         }
     }
 
     /// Whether the literal stands at `start` of `hay` with neighbours that the guard allows.
+    #[inline]
     fn stands_at(&self, hay: &[u8], start: usize) -> bool {
-        let end = start + self.bytes.len();
-        if hay.get(start..end) != Some(&*self.bytes) {
+        if start + 8 <= hay.len() && (word(hay, start) ^ self.head) & self.mask != 0 {
             return false;
         }
-        if let (Some(set), Some(&next)) = (&self.not_after, hay.get(end))
-            && set[usize::from(next)]
+        hay.get(start..start + self.bytes.len()) == Some(&*self.bytes) && self.allows(hay, start)
+    }
+
+    fn allows(&self, hay: &[u8], start: usize) -> bool {
+        let next = hay.get(start + self.bytes.len());
+        if let (Some(set), Some(&next)) = (&self.after, next)
+            && !set[usize::from(next)]
         {
             return false;
         }
@@ -101,9 +110,22 @@ impl Guarded {
     }
 }
 
-#[inline(always)]
-fn hash(window: u32) -> u16 {
-    (window.wrapping_mul(0x9E37_79B1) >> 16) as u16
+fn set_of(bytes: &[u8]) -> Box<[bool; 256]> {
+    let mut set = Box::new([false; 256]);
+    bytes.iter().for_each(|&b| set[usize::from(b)] = true);
+    set
+}
+
+/// Which bytes may follow a literal; `None` when all may. The end of a line and what stands for it
+/// in a JSON string (`\\n`, the closing quote) always may.
+fn allowed_after(literal: &LiteralForm) -> Option<Box<[bool; 256]>> {
+    if literal.after.is_empty() && literal.not_after.is_empty() {
+        return None;
+    }
+    let mut set = if literal.after.is_empty() { Box::new([true; 256]) } else { set_of(&literal.after) };
+    literal.not_after.iter().for_each(|&b| set[usize::from(b)] = false);
+    b"\n\r\\\"\x1b".iter().for_each(|&b| set[usize::from(b)] = true);
+    Some(set)
 }
 
 #[inline(always)]
@@ -113,48 +135,66 @@ fn word(hay: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-fn window_at(hay: &[u8], at: usize) -> u32 {
-    let mut bytes = [0; WINDOW];
-    bytes.copy_from_slice(&hay[at..at + WINDOW]);
-    u32::from_le_bytes(bytes)
+/// Hash of the window in the low 32 bits of `bytes`; what stands above them does not count.
+#[inline(always)]
+fn hash(bytes: u64) -> u32 {
+    (bytes as u32).wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)
+}
+
+/// The bucket of a hash.
+#[inline(always)]
+fn bucket(hash: u32) -> usize {
+    (hash >> (HASH_BITS - BUCKET_BITS)) as usize
+}
+
+/// The lowest bit of the result says whether the bitmap knows `hash`.
+#[inline(always)]
+fn known(bitmap: &[u32; 1 << 14], hash: u32) -> u32 {
+    // The mask lets the compiler see that the index is in bounds; the shift counts modulo 32.
+    bitmap[(hash >> 5) as usize & ((1 << 14) - 1)].wrapping_shr(hash)
+}
+
+/// The window at `at`, which may lie near the end.
+#[inline(always)]
+fn window_at(hay: &[u8], at: usize) -> u64 {
+    if at + 8 <= hay.len() {
+        return word(hay, at);
+    }
+    let mut bytes = [0; 8];
+    bytes[..WINDOW].copy_from_slice(&hay[at..at + WINDOW]);
+    u64::from_le_bytes(bytes)
 }
 
 impl Prefilter {
-    /// Builds the tables for `literals`; those shorter than [`MIN_LITERAL_BYTES`] are never found.
+    /// Builds the tables for `literals`.
     #[must_use]
     pub fn new(literals: &[LiteralForm]) -> Self {
-        let windows = choose_windows(literals);
-        let size = (windows.len() * 4).next_power_of_two().max(64);
-        let mut filter = Self {
-            table: Box::new([0; 1 << 16]),
-            slots: vec![Slot::default(); size],
-            entries: Vec::new(),
+        let mut windows: Vec<(u32, Entry)> = Vec::new();
+        let weights = sample_weights();
+        for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
+            for parity in 0..2 {
+                let at = best_offset(literal, parity, &weights);
+                let entry = Entry { literal: index as u16, at: at as i8 };
+                windows.extend(window_values(literal, at).into_iter().map(|window| (hash(window), entry)));
+            }
+        }
+        windows.sort_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
+        windows.dedup_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
+        let mut bitmap = Box::new([0; 1 << 14]);
+        let mut buckets = vec![0_u32; (1 << BUCKET_BITS) + 1];
+        for (hash, _) in &windows {
+            bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
+            buckets[bucket(*hash) + 1] += 1;
+        }
+        for at in 1..buckets.len() {
+            buckets[at] += buckets[at - 1];
+        }
+        Self {
+            bitmap,
+            buckets,
+            entries: windows.into_iter().map(|(_, entry)| entry).collect(),
             literals: literals.iter().map(Guarded::new).collect(),
-            shortest: (0..literals.len()).filter(|&i| literals[i].bytes.len() == MIN_LITERAL_BYTES).map(|i| i as u16).collect(),
-            slot_mask: (size - 1) as u32,
-        };
-        let mut ordered: Vec<_> = windows.into_iter().collect();
-        ordered.sort_by_key(|(window, _)| *window);
-        for (window, entries) in ordered {
-            filter.insert(window, &entries);
         }
-        filter
-    }
-
-    fn insert(&mut self, window: u32, entries: &[Entry]) {
-        self.table[usize::from(hash(window))] = 1;
-        let mut at = self.slot_of(window);
-        while self.slots[at].count != 0 {
-            at = (at + 1) & self.slot_mask as usize;
-        }
-        let first = self.entries.len() as u32;
-        self.slots[at] = Slot { window, first, count: entries.len() as u32 };
-        self.entries.extend_from_slice(entries);
-    }
-
-    #[inline(always)]
-    fn slot_of(&self, window: u32) -> usize {
-        (window.wrapping_mul(0x85EB_CA6B).rotate_right(15) & self.slot_mask) as usize
     }
 
     /// Appends every guarded occurrence of every literal in `hay` to `hits`, in order of position.
@@ -162,28 +202,38 @@ impl Prefilter {
     pub fn scan(&self, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         let before = hits.len();
         let (scanned, marked) = self.mark_steps(hay, &mut scratch.steps);
-        for &step in &scratch.steps[..marked] {
-            let step = step as usize;
-            for at in (step..step + STEP).step_by(2) {
-                self.resolve(hay, at, window_at(hay, at), hits);
-            }
+        let places = self.mark_places(hay, &scratch.steps[..marked], &mut scratch.places);
+        for &place in &scratch.places[..places] {
+            self.resolve(hay, place as usize, hits);
         }
-        let mut at = scanned;
-        while at + WINDOW <= hay.len() {
-            self.resolve(hay, at, window_at(hay, at), hits);
-            at += 2;
+        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(2) {
+            self.resolve(hay, place, hits);
         }
         self.resolve_end(hay, hits);
-        hits[before..].sort_unstable();
-        dedup_from(hits, before);
+        if hits.len() > before + 1 {
+            hits[before..].sort_unstable();
+            dedup_from(hits, before);
+        }
     }
 
-    /// The hot loop: which 16-byte steps may hold a window. Returns where it stopped and
-    /// how many steps it marked.
+    pub fn stats(&self, hay: &[u8]) -> String {
+        let mut sc = Scratch::default();
+        let t = std::time::Instant::now();
+        let (_, n) = self.mark_steps(hay, &mut sc.steps); let t1 = t.elapsed();
+        let p = self.mark_places(hay, &sc.steps[..n], &mut sc.places); let t2 = t.elapsed();
+        let mut cmp = 0; for &x in &sc.places[..p] { let h = bucket(hash(window_at(hay, x as usize))); cmp += self.buckets[h+1]-self.buckets[h]; }
+        let mut per: HashMap<u16, u64> = HashMap::new(); for e in &self.entries { *per.entry(e.literal).or_default() += 1; }
+        let mut v: Vec<_> = per.into_iter().collect(); v.sort_by_key(|x| std::cmp::Reverse(x.1));
+        for (l, c) in v.iter().take(40) { eprint!("{:?}:{c} ", String::from_utf8_lossy(&self.literals[usize::from(*l)].bytes)); }
+        let set: u32 = self.bitmap.iter().map(|b| b.count_ones()).sum();
+        format!("{t1:?} {t2:?} steps {} of {} places {p} cmp {cmp} table {set}", n, hay.len()/16)
+    }
+
+    /// The hot loop: which 16-byte steps may hold a window. Returns where it stopped and how many
+    /// steps it marked.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u32>) -> (usize, usize) {
-        let table = &*self.table;
-        let lookup = |window: u64| table[usize::from(hash(window as u32))];
+        let bitmap = &*self.bitmap;
         let mut at = 0;
         let mut kept = 0;
         // Room for every step: the append below has no branch on the data.
@@ -191,59 +241,55 @@ impl Prefilter {
             steps.resize(hay.len() / STEP + 1, 0);
         }
         while at + STEP + 8 <= hay.len() {
-            let (a, b, c) = (word(hay, at), word(hay, at + 8), word(hay, at + 16));
-            let maybe = lookup(a)
-                | lookup(a >> 16)
-                | lookup(a >> 32)
-                | lookup((a >> 48) | (b << 16))
-                | lookup(b)
-                | lookup(b >> 16)
-                | lookup(b >> 32)
-                | lookup((b >> 48) | (c << 16));
+            let bytes: &[u8] = &hay[at..at + STEP + 8];
+            let lookup = |offset: usize| known(bitmap, hash(word(bytes, offset)));
+            let maybe = lookup(0) | lookup(2) | lookup(4) | lookup(6) | lookup(8) | lookup(10) | lookup(12) | lookup(14);
             steps[kept] = at as u32;
-            kept += usize::from(maybe);
+            kept += (maybe & 1) as usize;
             at += STEP;
         }
         (at, kept)
     }
 
-    #[inline]
-    fn resolve(&self, hay: &[u8], at: usize, window: u32, hits: &mut Vec<Hit>) {
-        if self.table[usize::from(hash(window))] == 0 {
-            return;
+    /// Which places of the marked steps may hold a window.
+    fn mark_places(&self, hay: &[u8], steps: &[u32], places: &mut Vec<u32>) -> usize {
+        let bitmap = &*self.bitmap;
+        if places.len() < steps.len() * 8 + 8 {
+            places.resize(steps.len() * 8 + 8, 0);
         }
-        let mut slot = self.slot_of(window);
-        loop {
-            let found = self.slots[slot];
-            if found.count == 0 {
-                return;
+        let mut kept = 0;
+        for &step in steps {
+            for offset in [0, 2, 4, 6, 8, 10, 12, 14] {
+                let place = step + offset;
+                places[kept] = place;
+                kept += (known(bitmap, hash(word(hay, place as usize))) & 1) as usize;
             }
-            if found.window == window {
-                let first = found.first as usize;
-                let entries = &self.entries[first..first + found.count as usize];
-                entries.iter().for_each(|entry| self.compare(hay, at, *entry, hits));
-                return;
-            }
-            slot = (slot + 1) & self.slot_mask as usize;
         }
+        kept
     }
 
     #[inline]
-    fn compare(&self, hay: &[u8], at: usize, entry: Entry, hits: &mut Vec<Hit>) {
-        let Some(start) = at.checked_add_signed(-isize::from(entry.at)) else { return };
-        if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
-            hits.push(Hit { pos: start as u32, literal: entry.literal });
+    fn resolve(&self, hay: &[u8], place: usize, hits: &mut Vec<Hit>) {
+        self.compare(hay, place, window_at(hay, place), hits);
+    }
+
+    #[inline]
+    fn compare(&self, hay: &[u8], place: usize, window: u64, hits: &mut Vec<Hit>) {
+        let bucket = bucket(hash(window));
+        for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
+            let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
+            if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
+                hits.push(Hit { pos: start as u32, literal: entry.literal });
+            }
         }
     }
 
-    /// A 3-byte literal may end at the very end of `hay`, where no 4-byte window fits behind it.
+    /// A literal at the very end may have a window that would reach beyond it: there it is looked up
+    /// as if a newline followed, which may always follow.
     fn resolve_end(&self, hay: &[u8], hits: &mut Vec<Hit>) {
-        let Some(start) = hay.len().checked_sub(MIN_LITERAL_BYTES) else { return };
-        for &literal in &self.shortest {
-            if self.literals[usize::from(literal)].stands_at(hay, start) {
-                hits.push(Hit { pos: start as u32, literal });
-            }
-        }
+        let Some(place) = hay.len().checked_sub(KNOWN) else { return };
+        let window = u64::from_le_bytes([hay[place], hay[place + 1], hay[place + 2], b'\n', 0, 0, 0, 0]);
+        self.compare(hay, place, window, hits);
     }
 }
 
@@ -258,52 +304,43 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
     hits.truncate(kept);
 }
 
-/// For each literal and parity the window that ordinary logs show least, shared where possible.
-fn choose_windows(literals: &[LiteralForm]) -> HashMap<u32, Vec<Entry>> {
-    let weights = sample_weights();
-    let mut chosen: HashMap<u32, Vec<Entry>> = HashMap::new();
-    let mut order: Vec<usize> = (0..literals.len()).collect();
-    order.sort_by_key(|&i| (literals[i].bytes.len(), i));
-    for index in order {
-        let bytes = &literals[index].bytes;
-        if bytes.len() < MIN_LITERAL_BYTES {
-            continue;
-        }
-        for parity in 0..2 {
-            let best = (parity..=bytes.len().saturating_sub(WINDOW).min(100))
-                .step_by(2)
-                .filter(|_| bytes.len() >= WINDOW + parity)
-                .min_by_key(|&at| {
-                    let window = window_at(bytes, at);
-                    let shared = chosen.contains_key(&window);
-                    u64::from(weights[usize::from(hash(window))]) * 2 + u64::from(!shared)
-                });
-            match best {
-                Some(at) => chosen.entry(window_at(bytes, at)).or_default().push(Entry { literal: index as u16, at: at as i8 }),
-                None => short_windows(bytes, parity, index as u16, &mut chosen),
-            }
-        }
-    }
-    chosen
+/// Where in a literal to look, for one parity of its position: the window that ordinary logs show
+/// least. A window may reach one byte beyond the literal, at the price of more table entries.
+fn best_offset(literal: &LiteralForm, parity: usize, weights: &[u32]) -> isize {
+    let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
+    let offsets = (-1..=last).filter(|at| at.rem_euclid(2) as usize == parity);
+    let cost = |at: &isize| {
+        let values = window_values(literal, *at);
+        let weight: u64 = values.iter().map(|w| u64::from(weights[bucket(hash(*w))])).sum();
+        weight * 4 + values.len() as u64
+    };
+    offsets.min_by_key(cost).unwrap_or(0)
 }
 
-/// A literal of 3 or 4 bytes has no window of its own at one parity or both: every byte that may
-/// stand beside it makes a window.
-fn short_windows(bytes: &[u8], parity: usize, literal: u16, chosen: &mut HashMap<u32, Vec<Entry>>) {
-    for neighbour in 0..=u8::MAX {
-        let (window, at) = if parity == 0 {
-            ([bytes[0], bytes[1], bytes[2], neighbour], 0)
-        } else {
-            ([neighbour, bytes[0], bytes[1], bytes[2]], -1)
-        };
-        chosen.entry(u32::from_le_bytes(window)).or_default().push(Entry { literal, at });
-    }
+/// The windows of a literal at an offset: one, or one for each byte that may stand where the window
+/// reaches beyond the literal.
+fn window_values(literal: &LiteralForm, at: isize) -> Vec<u64> {
+    let byte = |i: usize| usize::try_from(at + i as isize).ok().and_then(|i| literal.bytes.get(i).copied());
+    let known: Vec<Option<u8>> = (0..WINDOW).map(byte).collect();
+    let open: Vec<u8> = match known.iter().position(Option::is_none) {
+        None => vec![0],
+        Some(0) => (0..=u8::MAX).collect(),
+        Some(_) => allowed_after(literal).map_or((0..=u8::MAX).collect(), |set| (0..=u8::MAX).filter(|b| set[usize::from(*b)]).collect()),
+    };
+    let window = |value: &u8| {
+        let mut window = [0; 8];
+        for (slot, known) in window.iter_mut().zip(&known) {
+            *slot = known.unwrap_or(*value);
+        }
+        u64::from_le_bytes(window)
+    };
+    open.iter().map(window).collect()
 }
 
 fn sample_weights() -> Vec<u32> {
-    let mut weights = vec![0_u32; 1 << 16];
+    let mut weights = vec![0_u32; 1 << BUCKET_BITS];
     for window in SAMPLE.as_bytes().windows(WINDOW) {
-        weights[usize::from(hash(window_at(window, 0)))] += 1;
+        weights[bucket(hash(window_at(window, 0)))] += 1;
     }
     weights
 }
@@ -332,9 +369,8 @@ mod tests {
 
     #[test]
     fn finds_every_literal_that_a_plain_search_finds() {
-        let literals: Vec<_> = ["abc", "abcd", "bcdab", "rror: ", "error:", "dd", "aaaaaa", "ab\ncd"].map(literal).to_vec();
-        let wanted: Vec<_> = literals.iter().filter(|l| l.bytes.len() >= MIN_LITERAL_BYTES).cloned().collect();
-        let filter = Prefilter::new(&wanted);
+        let literals: Vec<_> = ["abc", "abcd", "bcda", "dabcd", "bcdab", "rror: ", "error:", "aaaaaa", "ab\ncd"].map(literal).to_vec();
+        let filter = Prefilter::new(&literals);
         let mut seed = 7_u64;
         for round in 0..2000 {
             let mut hay = Vec::new();
@@ -347,13 +383,13 @@ mod tests {
             }
             let mut hits = Vec::new();
             filter.scan(&hay, &mut Scratch::default(), &mut hits);
-            assert_eq!(hits, plain(&wanted, &hay), "round {round}: {:?}", String::from_utf8_lossy(&hay));
+            assert_eq!(hits, plain(&literals, &hay), "round {round}: {:?}", String::from_utf8_lossy(&hay));
         }
     }
 
     #[test]
     fn a_guard_looks_at_the_neighbours() {
-        let filter = Prefilter::new(&[LiteralForm { bytes: b"Error:".to_vec(), not_after: b":".to_vec(), not_before: b"_n".to_vec() }]);
+        let filter = Prefilter::new(&[LiteralForm { bytes: b"Error:".to_vec(), after: Vec::new(), not_after: b":".to_vec(), not_before: b"_n".to_vec() }]);
         let count = |hay: &str| {
             let mut hits = Vec::new();
             filter.scan(hay.as_bytes(), &mut Scratch::default(), &mut hits);

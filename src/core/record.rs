@@ -39,11 +39,16 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
             Json::Envelope(_) => None,
         };
     }
-    if memchr::memchr(b'=', body).is_none() || ![&b"level="[..], b"lvl=", b"severity="].iter().any(|key| memchr::memmem::find(body, key).is_some()) {
+    if !has_level_pair(body) {
         return None;
     }
     let pairs = decode::logfmt(line.text, line.now())?;
     Some(Structured::Logfmt(pairs.level?, pairs.message.or(pairs.error)))
+}
+
+/// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it.
+fn has_level_pair(body: &[u8]) -> bool {
+    memchr::memchr_iter(b'=', body).any(|at| [&b"level"[..], b"lvl", b"severity"].iter().any(|key| body[..at].ends_with(key)))
 }
 
 /// The events of a structured line.

@@ -1,4 +1,240 @@
-//! stub
+//! Replaces secrets by `[redacted:<kind>]`, before anything is classified, signed, stored or shown.
+//! The patterns are data (`config/redact.toml`) behind one keyword gate: [`Redactor::touches`] tells in one pass over an event's bytes
+//! that no line of it needs a second look. It never changes a text without counting it, and never keeps what it took out.
+
+use super::gate::Gate;
+use regex::{Captures, Regex};
+use serde::Deserialize;
 use std::borrow::Cow;
-pub struct Redactor;
-impl Redactor { pub fn builtin()->&'static Redactor { &Redactor } pub fn redact<'a>(&self, text:&'a str, _c:&mut u32)->Cow<'a,str>{Cow::Borrowed(text)} pub fn redact_lines(&self,_l:&mut Vec<String>,_c:&mut u32){} }
+use std::sync::OnceLock;
+
+/// The source of the built-in patterns.
+const BUILTIN: &str = include_str!("../../config/redact.toml");
+/// Kind of a private key block, whose lines [`Redactor::redact_lines`] follows.
+const PRIVATE_KEY: &str = "private-key";
+
+/// The patterns, ready to ask.
+pub struct Redactor {
+    gate: Gate,
+    /// The secret (index, bit) that a gate word belongs to.
+    owners: Vec<u64>,
+    secrets: Vec<Secret>,
+    placeholders: Vec<String>,
+}
+
+struct Secret {
+    token: String,
+    source: String,
+    regex: OnceLock<Option<Regex>>,
+    value: Value,
+}
+
+/// What a secret must also look like.
+#[derive(Clone, Copy, Deserialize, Default, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Value {
+    #[default]
+    Any,
+    /// Letters and digits.
+    Mixed,
+    /// User and password of a URL.
+    Userinfo,
+    /// What stands after a key.
+    Assigned,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    secret: Vec<Entry>,
+    placeholder: Vec<Placeholder>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    kind: String,
+    words: Vec<String>,
+    regex: String,
+    #[serde(default)]
+    value: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Placeholder {
+    words: Vec<String>,
+}
+
+impl Redactor {
+    /// The built-in patterns, read at the first call.
+    #[must_use]
+    pub fn builtin() -> &'static Self {
+        static REDACTOR: OnceLock<Redactor> = OnceLock::new();
+        REDACTOR.get_or_init(|| Self::parse(BUILTIN).expect("the patterns compiled in are parsed by a test"))
+    }
+
+    fn parse(source: &str) -> Result<Self, toml::de::Error> {
+        let file: File = toml::from_str(source)?;
+        let (mut words, mut owners) = (Vec::new(), Vec::new());
+        for (index, entry) in file.secret.iter().enumerate() {
+            for word in &entry.words {
+                words.push(word.strip_prefix('=').map_or((word.as_str(), false), |exact| (exact, true)));
+                owners.push(1u64 << index);
+            }
+        }
+        let gate = Gate::new(words);
+        let secrets = file.secret.into_iter().map(Secret::new).collect();
+        Ok(Self { gate, owners, secrets, placeholders: file.placeholder.into_iter().flat_map(|p| p.words).collect() })
+    }
+
+    /// Whether a secret may stand in these bytes: false means that [`Redactor::redact`] would change nothing in them.
+    #[must_use]
+    pub fn touches(&self, bytes: &[u8]) -> bool {
+        self.gate.any(bytes)
+    }
+
+    /// The text with its secrets replaced; `count` grows by one for each.
+    pub fn redact<'a>(&self, text: &'a str, count: &mut u32) -> Cow<'a, str> {
+        let mut asked = 0u64;
+        self.gate.scan(text.as_bytes(), |id, _| {
+            asked |= self.owners[id];
+            true
+        });
+        let mut out = Cow::Borrowed(text);
+        for (index, secret) in self.secrets.iter().enumerate() {
+            if asked & (1 << index) != 0
+                && let Some(changed) = self.replace(secret, &out, count)
+            {
+                out = Cow::Owned(changed);
+            }
+        }
+        out
+    }
+
+    /// Redacts lines that belong together: a private key's block is followed from line to line, as long as its lines look like one.
+    /// The number of lines stays.
+    pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
+        let mut in_key = false;
+        for line in lines {
+            if in_key && is_key_body(line) {
+                in_key = !line.contains("-----END ");
+                *line = format!("[redacted:{PRIVATE_KEY}]");
+                continue;
+            }
+            in_key = opens_key(line);
+            if let Cow::Owned(changed) = self.redact(line, count) {
+                *line = changed;
+            }
+        }
+    }
+
+    fn replace(&self, secret: &Secret, text: &str, count: &mut u32) -> Option<String> {
+        let regex = secret.regex()?;
+        let (mut out, mut done) = (String::new(), 0);
+        for caps in regex.captures_iter(text) {
+            let Some(found) = caps.iter().flatten().last() else { continue };
+            if found.start() < done || !self.accepts(secret.value, text, &caps, found.as_str()) {
+                continue;
+            }
+            out.push_str(&text[done..found.start()]);
+            out.push_str(&secret.token);
+            done = found.end();
+            *count += 1;
+        }
+        (done > 0).then(|| out + &text[done..])
+    }
+
+    fn accepts(&self, value: Value, text: &str, caps: &Captures, found: &str) -> bool {
+        match value {
+            Value::Any => true,
+            Value::Mixed => is_mixed(found),
+            Value::Userinfo => found.rsplit(':').next().is_some_and(|password| !self.says_nothing(password)),
+            Value::Assigned => caps.get(0).is_some_and(|whole| self.is_assigned(text, whole.start(), whole.as_str(), found)),
+        }
+    }
+
+    /// Whether the value of `key = value`, which starts at `start`, is a secret rather than prose, code or a placeholder.
+    fn is_assigned(&self, text: &str, start: usize, whole: &str, value: &str) -> bool {
+        let head = &whole[..whole.len() - value.len()];
+        let key = head.split(['"', '\'', '\\', ' ', '\t', '=', ':']).next().unwrap_or_default().to_ascii_lowercase();
+        let quoted = head.ends_with(['"', '\'']);
+        if self.says_nothing(value) || (key == "pwd" && value.starts_with(['/', '~'])) {
+            return false;
+        }
+        let weak = key.ends_with("token") || key.starts_with("credential");
+        if weak && (value.len() < 6 || value.bytes().all(|b| b.is_ascii_digit()) || !value.bytes().any(|b| b.is_ascii_alphanumeric())) {
+            return false;
+        }
+        // `key = await f()` is code that is shown; a value on its own has digits when it is worth anything.
+        let alone = !weak && stands_alone(text, start, start + whole.len(), value);
+        if !quoted && head.ends_with(' ') && head.contains('=') {
+            return is_mixed(value) || alone;
+        }
+        // `key: value` is prose more often than data: "Invalid token: foo".
+        let prose = !quoted && !head.contains('=') && !head.ends_with(':');
+        !prose || (!complains(&text[..start]) && (is_mixed(value) && value.len() >= 6 || alone))
+    }
+
+    /// Stars, placeholders, references to variables, calls: nothing to hide.
+    fn says_nothing(&self, value: &str) -> bool {
+        let bare = value.trim_matches(['"', '\'', '`', ',', ';', ')']);
+        bare.is_empty()
+            || bare.starts_with(['$', '%', '<', '{', '(', '['])
+            || bare.contains(['(', '*', '…'])
+            || bare.contains("...")
+            || bare.contains("[redacted")
+            || bare.contains("os.environ")
+            || bare.contains("process.env")
+            || bare.bytes().all(|b| matches!(b, b'x' | b'X' | b'.' | b'-' | b'_' | b'?' | b'#'))
+            || bare.bytes().all(|b| !b.is_ascii_alphanumeric() && b < 0x80)
+            || self.placeholders.iter().any(|word| bare.trim_end_matches('.').eq_ignore_ascii_case(word))
+    }
+}
+
+impl Secret {
+    fn new(entry: Entry) -> Self {
+        Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value }
+    }
+
+    /// Compiled when its gate first opens.
+    fn regex(&self) -> Option<&Regex> {
+        self.regex.get_or_init(|| Regex::new(&self.source).ok()).as_ref()
+    }
+}
+
+/// Letters and digits.
+fn is_mixed(value: &str) -> bool {
+    value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+/// Whether the words before a key make what follows a complaint about it.
+fn complains(before: &str) -> bool {
+    const WORDS: &[&str] = &["unexpected", "invalid", "illegal", "unknown", "expected", "missing", "bad", "near", "unrecognized", "undefined", "wrong"];
+    let last = before.trim_end().rsplit([' ', '\t', '(', '[']).next().unwrap_or_default();
+    WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
+}
+
+/// Whether `key: value` is all that its line says, as in YAML.
+fn stands_alone(text: &str, start: usize, end: usize, value: &str) -> bool {
+    let line = text[..start].rsplit('\n').next().unwrap_or_default();
+    let key = line.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'\t' | b'-' | b'_' | b'.'));
+    let one_word = !line.trim_start_matches([' ', '\t', '-']).contains(' ');
+    key && one_word && value.len() >= 6 && text[end..].lines().next().is_none_or(|rest| rest.trim().is_empty())
+}
+
+/// Whether a key's block begins in this line and does not end in it.
+fn opens_key(line: &str) -> bool {
+    line.rfind("PRIVATE KEY").is_some_and(|at| line[..at].contains("-----BEGIN ") && !line[line.find("-----BEGIN ").unwrap_or(0)..].contains("-----END "))
+}
+
+/// A line within a key's block: base64, a header (RFC 1421) or the end; the shape keeps a block without an end from hiding more.
+fn is_key_body(line: &str) -> bool {
+    let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
+    let base64 = bare.len() <= 100 && bare.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'\\'));
+    base64 || bare.starts_with("-----END ") || ["Proc-Type:", "DEK-Info:", "Comment:", "Version:"].iter().any(|head| bare.starts_with(head))
+}
+
+#[cfg(test)]
+#[path = "redact_tests.rs"]
+mod tests;

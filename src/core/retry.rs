@@ -217,24 +217,30 @@ fn says_status(before: &str) -> bool {
 /// Longest reset time that is kept, in bytes.
 const MAX_RESET: usize = 60;
 
+/// What may stand around a time without belonging to it.
+const AROUND: &[char] = &[' ', '.', ',', ';', '"', '\'', '}', ']', '\n', '\r'];
+
 /// The time after a phrase such as `resets at`, as the text says it: `3pm (Europe/Berlin)`, `2026-01-02T03:04:05Z`, `12s`.
 pub(crate) fn reset_at(text: &str, lead_end: usize) -> Option<String> {
-    let rest = text.get(lead_end..)?.trim_start_matches([' ', '"', ':', '=']);
+    let mut rest = text.get(lead_end..)?.trim_start_matches([' ', '"', ':', '=']);
+    for filler in ["at ", "in ", "after "] {
+        rest = rest.strip_prefix(filler).unwrap_or(rest);
+    }
     let mut length = 0;
-    for (index, word) in rest.split_inclusive(' ').enumerate() {
-        let bare = word.trim_end_matches([' ', '.', ',', ';', '"', '\'', '}', ']', '\n', '\r']);
-        if !(if index == 0 { starts_time(bare) } else { continues_time(bare) }) || length + bare.len() > MAX_RESET {
+    for word in rest.split_inclusive(' ') {
+        let bare = word.trim_end_matches(AROUND);
+        let fits = if length == 0 { starts_time(bare) } else { continues_time(bare) };
+        if !fits || length + bare.len() > MAX_RESET {
             break;
         }
-        let ends = bare.len() < word.trim_end_matches(' ').len() && !bare.ends_with(|c: char| c.is_ascii_alphabetic() && word.contains(','));
-        let at = length + bare.len();
-        if ends {
-            return Some(rest[..at].to_owned());
-        }
         length += word.len();
+        // "12s, sorry" ends at the comma; "Fri, 02 Jan" does not.
+        if bare.len() < word.trim_end().len() && !is_name(bare) {
+            break;
+        }
     }
-    let kept = rest.get(..length)?.trim_end_matches([' ', '.', ',', ';', '"', '\'', '}', ']', '\n', '\r']);
-    (kept.bytes().any(|b| b.is_ascii_digit())).then(|| kept.to_owned())
+    let kept = rest.get(..length)?.trim_end_matches(AROUND);
+    kept.bytes().any(|b| b.is_ascii_digit()).then(|| kept.to_owned())
 }
 
 const NAMES: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "tomorrow", "midnight"];

@@ -12,8 +12,26 @@ pub fn reads_as_code(line: &[u8]) -> bool {
     }
     let text = line.trim_ascii();
     let text = diff_line(text).unwrap_or(text);
-    is_comment(text) || begins_as_code(text) || has_code_inside(text)
+    is_comment(text) || is_commit(text) || is_field(text) || begins_as_code(text) || has_code_inside(text)
 }
+
+/// Whether an indented line is the next thing that a tool prints, and no continuation of an error
+/// before it: a line of a numbered listing, a step of cargo, a mark of a test runner.
+#[must_use]
+pub fn stands_alone(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let Some(first) = text.first().filter(|_| text.len() < line.len()) else { return false };
+    match first {
+        b'0'..=b'9' => {
+            let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+            digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
+        }
+        b'A'..=b'Z' => CARGO_STEPS.iter().any(|step| text.starts_with(step)),
+        _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+    }
+}
+
+const CARGO_STEPS: &[&[u8]] = &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
 
 /// `   12\tcode`, `12: code`, `12→code`, `>  12 | code`: a numbered listing.
 fn is_listing(line: &[u8]) -> bool {
@@ -42,6 +60,20 @@ fn is_comment(text: &[u8]) -> bool {
         [b'#', b' ', ..] => true,
         _ => false,
     }
+}
+
+/// `c8259e6 Fix TypeError: …`: a line of `git log --oneline`.
+fn is_commit(text: &[u8]) -> bool {
+    let hex = text.iter().take_while(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')).count();
+    let id = &text[..hex];
+    (7..=40).contains(&hex) && text.get(hex) == Some(&b' ') && id.iter().any(u8::is_ascii_digit) && id.iter().any(u8::is_ascii_lowercase)
+}
+
+/// `error: ColorValueSchema,`: a field of an object or a call.
+fn is_field(text: &[u8]) -> bool {
+    let Some(rest) = text.strip_suffix(b",") else { return false };
+    let name = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
+    name > 0 && rest[name..].starts_with(b": ") && !rest[name + 2..].contains(&b' ') && rest.len() > name + 2
 }
 
 const OPENERS: &[&[u8]] = &[
@@ -85,7 +117,17 @@ fn has_code_inside(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::reads_as_code;
+    use super::{reads_as_code, stands_alone};
+
+    #[test]
+    fn tells_the_next_line_from_a_continuation() {
+        for line in ["   785\tconst total = 1;", "   Compiling serde v1.0.2 (/srv/app)", "    Finished `release` profile in 2s", "  \u{2713} should retry"] {
+            assert!(stands_alone(line.as_bytes()), "{line}");
+        }
+        for line in ["Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
+            assert!(!stands_alone(line.as_bytes()), "{line}");
+        }
+    }
 
     #[test]
     fn tells_code_from_messages() {
@@ -102,6 +144,8 @@ mod tests {
             "    12\traise ValidationError(f\"unexpected token {tok!r}\") from exc",
             "const onError = useCallback((error: Error) => setState({ error }), []);",
             "+    throw new Error('error: no')",
+            "c8259e6 Fix TypeError: cannot read property of undefined (#42)",
+            "\terror: ColorValueSchema,",
             "} catch (Exception e) { LOG.error(\"failed to parse\", e); throw new RuntimeException(e); }",
         ];
         for line in code {

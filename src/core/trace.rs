@@ -99,8 +99,12 @@ pub struct OpenTrace {
     pub view: View,
     /// Writer of the head line.
     pub key: Option<Vec<u8>>,
-    /// The head line had a time stamp or level of its own.
+    /// The head line had a prefix: time stamp, level or writer.
     pub shaped: bool,
+    /// The head line had a time stamp or level of its own.
+    pub stamped: bool,
+    /// Its first lines are a one-line error that it took over.
+    pub adopted: bool,
     /// The time that the head line states.
     pub time: Option<Timestamp>,
     /// Regions that were open when it began.
@@ -161,6 +165,8 @@ impl OpenTrace {
             view,
             key: line.key().map(<[u8]>::to_vec),
             shaped: line.prefix().shaped,
+            stamped: line.is_stamped(),
+            adopted: false,
             time: line.place.time.or(line.prefix().time),
             depth: 0,
             opened_at: line.now(),

@@ -7,7 +7,7 @@ use super::{Gate, LiteralForm};
 /// Shortest literal that the prefilter can find.
 pub const MIN_LITERAL_BYTES: usize = 3;
 /// Shortest stable run that may stand for a whole literal.
-const MIN_RUN_BYTES: usize = 5;
+const MIN_RUN_BYTES: usize = 8;
 /// Longest part of a literal that is compared.
 const MAX_BYTES: usize = 64;
 
@@ -19,9 +19,11 @@ pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
         .iter()
         .flat_map(|literal| cases(literal, gate.ignore_case))
         .flat_map(|literal| encodings(&literal, fact))
-        .map(|mut bytes| {
+        .map(|(mut bytes, whole)| {
             bytes.truncate(MAX_BYTES);
-            LiteralForm { bytes, not_after: gate.not_after.clone().into_bytes(), not_before: gate.not_before.clone().into_bytes() }
+            // What may stand beside a literal says nothing about what stands beside a part of it.
+            let beside = |set: &str| if whole { set.as_bytes().to_vec() } else { Vec::new() };
+            LiteralForm { bytes, after: beside(&gate.after), not_after: beside(&gate.not_after), not_before: beside(&gate.not_before) }
         })
         .collect();
     forms.sort();
@@ -54,16 +56,17 @@ fn is_stable(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" .,:;-_()[]{}!?*#@%^~|$".contains(&byte)
 }
 
-fn encodings(literal: &str, fact: bool) -> Vec<Vec<u8>> {
+/// The bytes to look for, and whether they are the whole literal.
+fn encodings(literal: &str, fact: bool) -> Vec<(Vec<u8>, bool)> {
     let bytes = literal.as_bytes();
     if bytes.iter().all(|b| is_stable(*b)) {
-        return vec![bytes.to_vec()];
+        return vec![(bytes.to_vec(), bytes.len() <= MAX_BYTES)];
     }
     let run = bytes.split(|b| !is_stable(*b)).max_by_key(|run| run.len()).unwrap_or_default();
     if run.len() >= MIN_RUN_BYTES && !fact {
-        return vec![run.to_vec()];
+        return vec![(run.to_vec(), false)];
     }
-    vec![bytes.to_vec(), escaped(literal, false).into_bytes(), escaped(literal, true).into_bytes()]
+    [literal.to_owned(), escaped(literal, false), escaped(literal, true)].map(|form| (form.into_bytes(), true)).to_vec()
 }
 
 /// As a JSON string holds it; `all`: as an encoder does that escapes everything it may.

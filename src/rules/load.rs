@@ -9,7 +9,7 @@ use toml::Spanned;
 
 use super::prove::every_match_has_literal;
 use super::spec::{EntrySpec, ExampleSpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Machine, Note, Pattern, Region, Row};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Library, Machine, Note, Pattern, Region, Row};
 use super::literal::MIN_LITERAL_BYTES;
 
 /// Most states of a trace.
@@ -51,7 +51,7 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
         depth: spec.family.depth,
         language: spec.family.language,
         test: spec.family.test,
-        library: spec.family.library,
+        library: Library::new(spec.family.library),
         covers: spec.family.covers,
         file: name.to_owned(),
     };
@@ -72,7 +72,7 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
     }
     for spec in spec.trace {
         let kind = reader.trace(&spec);
-        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "generic", "code", "fault", "examples"]));
+        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"]));
     }
     for spec in spec.note {
         let kind = reader.note(&spec);
@@ -213,14 +213,14 @@ impl Reader {
             let start = from & 1 == 1;
             let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
             let to = self.state(spec, &mut states, &row.to);
-            rows.push(Row { from, regex, to, take: row.take, accept: row.accept });
+            rows.push(Row { from, regex, to, take: row.take, shape: row.shape, accept: row.accept });
         }
         if !rows.iter().any(|row| row.from & 1 == 1) {
             self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");
         }
         let before = spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect();
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
-        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak })
+        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
     }
 
     fn state(&mut self, spec: &EntrySpec, states: &mut Vec<String>, name: &str) -> u8 {
@@ -248,6 +248,7 @@ impl Reader {
             gate: Gate {
                 literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
                 ignore_case: spec.ignore_case,
+                after: spec.after,
                 not_after: spec.not_after,
                 not_before: spec.not_before,
             },
@@ -289,6 +290,7 @@ impl Reader {
             ("region", spec.region.is_some()),
             ("needs_frame", spec.needs_frame),
             ("crash_last", spec.crash_last),
+            ("once", spec.once),
             ("open", spec.open.is_some()),
             ("close", spec.close.is_some()),
             ("max_lines", spec.max_lines.is_some()),

@@ -10,6 +10,9 @@ mod prove;
 pub mod spec;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
 
 pub use literal::MIN_LITERAL_BYTES;
 pub use builtin::FILES as BUILTIN_FILES;
@@ -45,6 +48,9 @@ pub struct RuleSet {
 pub struct LiteralForm {
     /// The bytes to find.
     pub bytes: Vec<u8>,
+    /// An occurrence is a hit only before one of these bytes, a quote, an escape or the line's end;
+    /// empty: before any byte.
+    pub after: Vec<u8>,
     /// An occurrence that is followed by one of these bytes is no hit.
     pub not_after: Vec<u8>,
     /// An occurrence that follows one of these bytes is no hit, unless an escape stands near.
@@ -65,11 +71,34 @@ pub struct Family {
     /// Its events are failed tests.
     pub test: bool,
     /// Parts of a frame that mark it as a library's.
-    pub library: Vec<String>,
+    pub library: Library,
     /// Languages and tools that it covers.
     pub covers: Vec<String>,
     /// File it came from.
     pub file: String,
+}
+
+/// Parts of a frame's file, and beginnings of its function, that mark it as a library's.
+#[derive(Clone, Debug, Default)]
+pub struct Library {
+    parts: Vec<String>,
+    finder: OnceLock<Option<AhoCorasick>>,
+}
+
+impl Library {
+    /// Keeps the parts; the searcher is built at the first question.
+    #[must_use]
+    pub fn new(parts: Vec<String>) -> Self {
+        Self { parts, finder: OnceLock::new() }
+    }
+
+    /// Whether a frame with this function and file belongs to a library.
+    #[must_use]
+    pub fn owns(&self, function: &str, file: &str) -> bool {
+        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).build(&self.parts).ok());
+        let Some(finder) = finder.as_ref().filter(|_| !self.parts.is_empty()) else { return false };
+        finder.is_match(file) || finder.find(Input::new(function).anchored(Anchored::Yes)).is_some()
+    }
 }
 
 /// One row of the catalogue.
@@ -104,6 +133,8 @@ pub struct Gate {
     pub literals: Vec<String>,
     /// Their other cases count too.
     pub ignore_case: bool,
+    /// Bytes that may follow; empty: all.
+    pub after: String,
     /// Bytes that may not follow.
     pub not_after: String,
     /// Bytes that may not precede.
@@ -213,6 +244,8 @@ pub struct Machine {
     pub crash_last: bool,
     /// Tried only in a region.
     pub weak: bool,
+    /// No second event with the same key.
+    pub once: bool,
 }
 
 /// A row of a machine.
@@ -226,6 +259,8 @@ pub struct Row {
     pub to: u8,
     /// What to read from the line.
     pub take: Take,
+    /// How its frame is read by bytes.
+    pub shape: Option<spec::Shape>,
     /// The line belongs to the trace for sure.
     pub accept: bool,
 }

@@ -14,13 +14,27 @@ pub struct Pattern {
     source: String,
     ignore_case: bool,
     compiled: OnceLock<Regex>,
+    keyed: bool,
 }
 
 impl Pattern {
     /// Keeps the source; compiles nothing.
     #[must_use]
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
-        Self { source: source.into(), ignore_case, compiled: OnceLock::new() }
+        let source = source.into();
+        let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
+        Self { source, ignore_case, compiled: OnceLock::new(), keyed }
+    }
+
+    /// What the text is about, for status lines that claim each other: group `key`, or `name`.
+    #[must_use]
+    pub fn key(&self, text: &[u8]) -> Option<Vec<u8>> {
+        if !self.keyed {
+            return None;
+        }
+        let captures = self.captures(text)?;
+        let group = captures.name("key").or_else(|| captures.name("name"))?;
+        Some(group.as_bytes().to_vec())
     }
 
     /// The source, as written.

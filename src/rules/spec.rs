@@ -75,6 +75,10 @@ pub struct EntrySpec {
     /// lower, Capitalised and UPPER forms count too, in literals and regexes.
     #[serde(default)]
     pub ignore_case: bool,
+    /// The only bytes that may follow a literal, beside quotes, escapes and the line's end. It makes
+    /// a short word cheap to find.
+    #[serde(default)]
+    pub after: String,
     /// Bytes that may not follow a literal.
     #[serde(default)]
     pub not_after: String,
@@ -123,6 +127,9 @@ pub struct EntrySpec {
     /// The crash, and the outermost exception, stand last (Python).
     #[serde(default)]
     pub crash_last: bool,
+    /// A runner that repeats its failures: no second event with the same group `key` or `name`.
+    #[serde(default)]
+    pub once: bool,
     /// Opens a region.
     pub open: Option<Spanned<String>>,
     /// Ends a region; the line itself is no part of it.
@@ -195,6 +202,8 @@ pub struct RowSpec {
     /// What to read from the line.
     #[serde(default)]
     pub take: Take,
+    /// How the frame is read by bytes; without it the groups of the regex are read.
+    pub shape: Option<Shape>,
     /// `false`: the line is taken on trial, until an accepting line follows.
     #[serde(default = "yes")]
     pub accept: bool,
@@ -231,6 +240,18 @@ pub enum Take {
     Location,
     /// The line that names the error.
     Text,
+}
+
+/// Shapes of frames that are read by bytes.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// `File "app.py", line 3, in main`
+    Python,
+    /// `at f (app.js:3:5)`, `at com.acme.App.main(App.java:12)`, `at app.js:3:5`
+    Call,
+    /// `from app.rb:3:in 'main'`, `/srv/app/main.go:12 +0x1d`
+    Place,
 }
 
 /// `"a"` or `["a", "b"]`

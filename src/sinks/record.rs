@@ -103,8 +103,10 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     let mut w = Writer { out };
     w.raw(b"{\"schema\":1,\"kind\":\"error\"");
     w.string("id", &event.id);
-    w.time("timestamp", event.timestamp);
-    w.time("observed_at", event.observed_at);
+    let observed = rfc3339(event.observed_at);
+    let stated = if event.timestamp == event.observed_at { observed.clone() } else { rfc3339(event.timestamp) };
+    w.string("timestamp", &stated);
+    w.string("observed_at", &observed);
     w.string("host", &envelope.host);
     source(&mut w, envelope, event);
     w.number("line_num", event.line_num);
@@ -208,6 +210,27 @@ pub fn rfc3339(time: Timestamp) -> String {
     }
 }
 
+/// The first byte that a JSON string must escape, eight bytes at a time.
+fn first_escaped(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGH: u64 = ONES << 7;
+    let mut at = 0;
+    while let Some(chunk) = bytes.get(at..at + 8) {
+        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
+        let zero = |x: u64| x.wrapping_sub(ONES) & !x & HIGH;
+        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+        if control | zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | zero(word ^ (ONES * 0x7f)) != 0 {
+            break;
+        }
+        at += 8;
+    }
+    bytes[at..].iter().position(|&b| is_escaped(b)).map(|found| at + found)
+}
+
+fn is_escaped(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\' || byte == 0x7f
+}
+
 /// Appends JSON members to a buffer. Every member but the first of an object begins with a comma.
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
@@ -254,10 +277,6 @@ impl Writer<'_> {
         }
     }
 
-    fn time(&mut self, name: &str, value: Timestamp) {
-        self.string(name, &rfc3339(value));
-    }
-
     fn strings(&mut self, name: &str, values: &[String]) {
         self.list(name, values, |w, value| w.quoted(value));
     }
@@ -282,7 +301,7 @@ impl Writer<'_> {
     fn quoted(&mut self, value: &str) {
         self.out.push(b'"');
         let mut rest = value.as_bytes();
-        while let Some(at) = rest.iter().position(|&b| b < 0x20 || b == b'"' || b == b'\\' || b == 0x7f) {
+        while let Some(at) = first_escaped(rest) {
             self.raw(&rest[..at]);
             self.escape(rest[at]);
             rest = &rest[at + 1..];

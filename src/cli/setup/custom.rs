@@ -6,7 +6,7 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::config::{ErrorDetection, Pattern as Custom, PatternKind};
-use crate::rules::{Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
+use crate::rules::{Library, Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
 use crate::words::Depth;
 
 const FAMILY: &str = "custom";
@@ -43,7 +43,7 @@ fn family() -> Family {
         depth: Depth::Head,
         language: None,
         test: false,
-        library: Vec::new(),
+        library: Library::default(),
         covers: Vec::new(),
         file: "[error_detection]".to_owned(),
     }

@@ -165,8 +165,10 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
         match byte(line, end) {
             b'[' => {
                 let close = group(line, end)?;
+                // rustc's `error[E0308]: ` is no program.
+                let level = level_word(&line[start..end]).is_some();
                 let end = close + 1;
-                let text = byte(line, end) == b':' && is_gap(byte(line, end + 1));
+                let text = !level && byte(line, end) == b':' && is_gap(byte(line, end + 1));
                 return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
             }
             b':' if loose

@@ -18,6 +18,7 @@
 //!    `NUL frame` for each frame). (MD5: RFC 1321; a label, not a protection.)
 //! 6. A plain line has no type: `kind` is empty and the line is the message.
 
+mod name;
 mod normalise;
 mod shape;
 #[cfg(test)]
@@ -25,7 +26,6 @@ mod tests;
 
 use super::event::{Frame, Link};
 use md5::{Digest, Md5};
-use std::fmt::Write;
 
 pub use normalise::{Replacement, normalise, normalise_explained};
 
@@ -120,9 +120,6 @@ fn is_generated(head: &str, digits: usize) -> bool {
 }
 
 fn hex(digest: &[u8]) -> String {
-    digest.iter().fold(String::with_capacity(32), |mut out, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    digest.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|nibble| DIGITS[nibble as usize] as char).collect()
 }

@@ -2,7 +2,7 @@
 //! Tokens are runs of the bytes that names, numbers, paths and hosts are made of; `shape` says what a token looks like.
 //! It never looks back over its output further than one word, and runs in time linear in the text.
 
-use super::shape::{self, Unit};
+use super::shape;
 
 /// One replacement, for people who ask why two faults are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub fn normalise_explained(text: &str) -> (String, Vec<Replacement>) {
 }
 
 /// Who is told of replacements.
-trait Listener {
+pub(super) trait Listener {
     fn replaced(&mut self, from: &str, to: &str, why: &'static str);
 }
 
@@ -79,22 +79,22 @@ const fn classes() -> [u8; 256] {
     table
 }
 
-type Span = (usize, usize);
+pub(super) type Span = (usize, usize);
 
-struct Machine<'t, 'o, L> {
+pub(super) struct Machine<'t, 'o, L> {
     text: &'t str,
-    bytes: &'t [u8],
-    out: &'o mut String,
+    pub(super) bytes: &'t [u8],
+    pub(super) out: &'o mut String,
     listener: L,
     /// Text before this is in `out`, as it was or replaced.
-    done: usize,
+    pub(super) done: usize,
     /// The two words before the current token, as the text has them.
     words: [Span; 2],
 }
 
 impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     fn new(text: &'t str, out: &'o mut String, listener: L) -> Self {
-        let text = text.trim();
+        let text = text.trim_matches([' ', '\t', '\n', '\r']);
         out.reserve(text.len());
         Self { text, bytes: text.as_bytes(), out, listener, done: 0, words: [(0, 0); 2] }
     }
@@ -119,13 +119,13 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     }
 
     /// Copies the text up to `to` as it is.
-    fn keep(&mut self, to: usize) {
+    pub(super) fn keep(&mut self, to: usize) {
         self.out.push_str(&self.text[self.done..to]);
         self.done = to;
     }
 
     /// Writes `token` for the text from `from` to `to`.
-    fn replace(&mut self, (from, to): Span, token: &str, why: &'static str) {
+    pub(super) fn replace(&mut self, (from, to): Span, token: &str, why: &'static str) {
         self.keep(from);
         self.out.push_str(token);
         self.done = to;
@@ -183,8 +183,8 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         let (mut end, mut flags) = (at, 0);
         while let Some(&b) = self.bytes.get(end) {
             let class = CLASS[b as usize];
-            // The first byte may be an odd one that `odd` took for a letter.
-            if class & WORD == 0 && !(end == at && class & ODD != 0) && !(b & 0xC0 == 0x80) {
+            // An odd byte belongs to the token when `odd` took it for a letter, or when it begins a micro sign.
+            if class & WORD == 0 && (class & ODD == 0 || (end > at && self.bytes.get(end..end + 2) != Some("µ".as_bytes()))) {
                 break;
             }
             flags |= class;
@@ -195,7 +195,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
             end -= 1;
         }
         if self.bytes.get(full) == Some(&b':')
-            && let Some(next) = self.scheme_or_drive(at, full)
+            && let Some(next) = self.beyond_colon(at, full)
         {
             return next;
         }
@@ -205,7 +205,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.varied((at, end), flags)
     }
 
-    fn slice(&self, (from, to): Span) -> &'t [u8] {
+    pub(super) fn slice(&self, (from, to): Span) -> &'t [u8] {
         &self.bytes[from..to]
     }
 
@@ -274,8 +274,11 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.whole(span, "DATE", "date or time")
     }
 
-    /// `scheme://…` or `C:\…` before the colon at `colon`.
-    fn scheme_or_drive(&mut self, at: usize, colon: usize) -> Option<usize> {
+    /// `scheme://…`, `C:\…` or an address with colons, whose first part ends at `colon`.
+    fn beyond_colon(&mut self, at: usize, colon: usize) -> Option<usize> {
+        if colon <= at + 4 && self.bytes[at].is_ascii_hexdigit() && let Some(stop) = shape::colon_address(self.bytes, at) {
+            return Some(self.whole((at, stop), "IP", "IPv6 or MAC address"));
+        }
         let after = &self.bytes[colon + 1..];
         if after.starts_with(b"//") && self.bytes[at].is_ascii_alphabetic() {
             return Some(self.url(at, colon));
@@ -289,7 +292,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
 
     /// A URL: scheme, then the last part of its path, normalised.
     fn url(&mut self, at: usize, colon: usize) -> usize {
-        let stops = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || *b < 0x20;
+        let stops = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || CLASS[*b as usize] & ODD != 0;
         let start = colon + 3;
         let mut end = start + self.bytes[start..].iter().take_while(|b| !stops(b)).count();
         while end > start && matches!(self.bytes[end - 1], b'.' | b':' | b';' | b'!' | b'?' | b'\\') {
@@ -318,7 +321,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
             if self.is_fault(span) {
                 return self.pass(span);
             }
-            if let Some(next) = self.starts_with_digit(span) {
+            if let Some(next) = self.starts_with_digit(span.0) {
                 return next;
             }
         }
@@ -349,16 +352,9 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         shape::is_host(&token[sign + 1..], false).then(|| self.whole(span, "USER@HOST", "address"))
     }
 
-    /// Dates, clock times and IPv6 addresses, which reach beyond the token.
-    fn starts_with_digit(&mut self, (at, end): Span) -> Option<usize> {
-        let first = self.bytes[at];
-        if !first.is_ascii_hexdigit() {
-            return None;
-        }
-        if self.bytes.get(end) == Some(&b':') && let Some(stop) = shape::colon_address(self.bytes, at) {
-            return Some(self.whole((at, stop), "IP", "IPv6 or MAC address"));
-        }
-        if !first.is_ascii_digit() {
+    /// Dates and clock times, which reach beyond the token.
+    fn starts_with_digit(&mut self, at: usize) -> Option<usize> {
+        if !self.bytes[at].is_ascii_digit() {
             return None;
         }
         if let Some(stop) = shape::date(self.bytes, at) {
@@ -403,211 +399,6 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
             self.replace((at + trimmed, end), "", "path");
         }
         self.pass((at, end))
-    }
-
-    /// The parts of a name: words stay, numbers, ids and versions do not.
-    fn names(&mut self, (from, end): Span) {
-        if self.code_or_sign((from, end)) {
-            return;
-        }
-        let mut at = from;
-        while at < end {
-            if self.bytes[at].is_ascii_alphanumeric() {
-                at = self.part(from, at, end);
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    /// A compiler code stays whole; a sign before a number goes with it.
-    fn code_or_sign(&mut self, (from, end): Span) -> bool {
-        if from >= end || shape::is_code(self.slice((from, end))) {
-            return true;
-        }
-        let free = from == 0 || !self.bytes[from - 1].is_ascii_alphanumeric();
-        if free && matches!(self.bytes[from], b'-' | b'+') && shape::digits(self.bytes, from + 1) > 0 && end > from + 1 {
-            self.replace((from, from + 1), "", "sign");
-        }
-        false
-    }
-
-    /// One run of letters and digits within a name that reaches from `from` to `end`.
-    fn part(&mut self, from: usize, at: usize, end: usize) -> usize {
-        let stop = at + self.bytes[at..end].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
-        let word = self.slice((at, stop));
-        if let Some(next) = self.pod(from, at, end) {
-            return next;
-        }
-        if word.len() == 8 && self.bytes.get(stop) == Some(&b'-') && let Some(next) = shape::uuid(self.bytes, at).filter(|&next| next <= end) {
-            self.replace((at, next), "UUID", "UUID");
-            return next;
-        }
-        let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
-        if digits == 0 {
-            return self.letters(at, stop, end);
-        }
-        if word[0].is_ascii_digit() && let Some(next) = self.number(at, stop, end) {
-            return next;
-        }
-        self.mixed(at, stop, digits, end)
-    }
-
-    /// A run of letters within a name: kept, unless it is a long random one in hex.
-    fn letters(&mut self, at: usize, stop: usize, end: usize) -> usize {
-        let word = self.slice((at, stop));
-        if word.len() >= 16 && word.iter().all(u8::is_ascii_hexdigit) {
-            self.replace((at, stop), "HEX", "hex id");
-        } else if word == b"pytest" && self.bytes[stop..end].starts_with(b"-of-") {
-            self.replace((at, end), "TMP", "temporary name");
-            return end;
-        }
-        stop
-    }
-
-    /// What Kubernetes appends to names, after a `-` at `at - 1`.
-    fn pod(&mut self, from: usize, at: usize, end: usize) -> Option<usize> {
-        let fits = at > from + 1 && end - at >= 5 && end - at <= 16 && self.bytes[at - 1] == b'-' && self.bytes[from].is_ascii_alphabetic();
-        (fits && shape::pod_suffix(self.bytes, at, end)).then(|| {
-            self.replace((at, end), "POD", "pod suffix");
-            end
-        })
-    }
-
-    /// A number and what belongs to it: groups of a version or address, a fraction, a unit.
-    fn number(&mut self, at: usize, stop: usize, end: usize) -> Option<usize> {
-        let (mut to, mut groups) = (at + shape::digits(self.bytes, at), 1);
-        while to < end && self.bytes[to] == b'.' && shape::digits(self.bytes, to + 1) > 0 {
-            to += 1 + shape::digits(self.bytes, to + 1);
-            groups += 1;
-        }
-        let tail = self.slice((to, end));
-        let free = !tail.first().is_some_and(|b| b.is_ascii_alphanumeric());
-        if groups >= 3 {
-            return (free || tail[0].is_ascii_lowercase()).then(|| self.dotted((at, to), groups, end));
-        }
-        if groups == 1 && to < stop && self.bytes[at..stop].iter().all(u8::is_ascii_hexdigit) && stop - at >= 7 {
-            return None;
-        }
-        if free {
-            return Some(self.counted(at, self.thousands(to, end), end));
-        }
-        self.measured(at, to, end)
-    }
-
-    /// `10.0.0.1` or `1.2.3-beta.1`.
-    fn dotted(&mut self, (at, to): Span, groups: usize, end: usize) -> usize {
-        let octet = |part: &[u8]| part.len() <= 3 && part.iter().fold(0u32, |sum, b| sum * 10 + u32::from(b - b'0')) < 256;
-        if groups == 4 && self.slice((at, to)).split(|&b| b == b'.').all(octet) {
-            self.replace((at, to), "IP", "IPv4 address");
-            return to;
-        }
-        const MARKS: [&[u8]; 8] = [b"alpha", b"beta", b"rc", b"dev", b"SNAPSHOT", b"canary", b"next", b"RELEASE"];
-        let rest = &self.bytes[to..end];
-        let rest = rest.strip_prefix(b"-").or(rest.strip_prefix(b".")).unwrap_or(rest);
-        let marked = MARKS.iter().any(|mark| rest.starts_with(mark));
-        let pre = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-');
-        let stop = if marked { to + self.bytes[to..end].iter().take_while(pre).count() } else { to };
-        self.replace((at, stop), "VER", "version");
-        stop
-    }
-
-    /// The end of `1,234,567` when the token ends before its first comma.
-    fn thousands(&self, to: usize, end: usize) -> usize {
-        let mut stop = to;
-        while to == end && self.bytes.get(stop) == Some(&b',') && shape::digits(self.bytes, stop + 1) == 3 {
-            stop += 4;
-        }
-        stop
-    }
-
-    /// A bare number, with a unit in the next word or without.
-    fn counted(&mut self, at: usize, to: usize, end: usize) -> usize {
-        if to >= end && self.bytes.get(to) == Some(&b' ') {
-            let letters = |b: &&u8| b.is_ascii_alphabetic() || **b >= 0x80;
-            let next = to + 1 + self.bytes[to + 1..].iter().take_while(letters).count();
-            let single = next == to + 2 && !matches!(self.bytes[to + 1], b's' | b'B');
-            let word = self.slice((to + 1, next));
-            let alone = !self.bytes.get(next).is_some_and(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/' | b'='));
-            if !single && alone && let Some(unit) = shape::unit(word) {
-                return self.quantity((at, next), unit);
-            }
-        }
-        self.replace((at, to), "N", "number");
-        to
-    }
-
-    /// `12ms`, `1m20s`, `3KiB`: a number with its unit in the same token.
-    fn measured(&mut self, at: usize, first: usize, end: usize) -> Option<usize> {
-        let (mut to, mut last) = (first, Unit::Time);
-        loop {
-            let next = to + self.bytes[to..end].iter().take_while(|b| b.is_ascii_alphabetic() || **b >= 0x80).count();
-            let unit = shape::unit(self.slice((to, next)))?;
-            (to == first || unit == last).then_some(())?;
-            (to, last) = (next, unit);
-            let digits = shape::digits(self.bytes, to);
-            if to >= end || digits == 0 {
-                break;
-            }
-            to += digits;
-            if self.bytes.get(to) == Some(&b'.') && to < end {
-                to += 1 + shape::digits(self.bytes, to + 1);
-            }
-        }
-        (to <= end && (to == end || matches!(self.bytes[to], b'/' | b'-'))).then(|| self.quantity((at, to), last))
-    }
-
-    /// A duration or size. The same size again in parentheses, for people, says nothing more; nor does `<` before it.
-    fn quantity(&mut self, span: Span, unit: Unit) -> usize {
-        self.keep(span.0);
-        let (token, why) = if unit == Unit::Time { ("DUR", "duration") } else { ("SIZE", "size") };
-        if self.out.ends_with(" <") {
-            self.out.pop();
-        }
-        if unit == Unit::Size && self.out.ends_with("SIZE (") && self.bytes.get(span.1) == Some(&b')') {
-            self.out.truncate(self.out.len() - 2);
-            self.replace((span.0, span.1 + 1), "", why);
-            return span.1 + 1;
-        }
-        self.replace(span, token, why);
-        span.1
-    }
-
-    /// Letters and digits mixed: an address, a hex id, a version, a random id, a known word, or a name with numbers in it.
-    fn mixed(&mut self, at: usize, stop: usize, digits: usize, end: usize) -> usize {
-        let word = self.slice((at, stop));
-        let hex = word.iter().all(u8::is_ascii_hexdigit);
-        let after_sign = at > 0 && self.bytes[at - 1] == b'@';
-        let found = if word.len() > 2 && word.starts_with(b"0x") && word[2..].iter().all(u8::is_ascii_hexdigit) {
-            Some(("0xN", "address"))
-        } else if hex && (word.len() >= 7 || (after_sign && word.len() >= 5)) && digits < word.len() {
-            Some(("HEX", "hex id"))
-        } else if matches!(word[0], b'v' | b'V') && digits + 1 == word.len() && self.bytes.get(stop) == Some(&b'.') && shape::digits(self.bytes, stop + 1) > 0 {
-            let to = stop + self.bytes[stop..end].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
-            self.replace((at, to), "VER", "version");
-            return to;
-        } else if word.len() >= 8 && shape::changes(word) >= 4 {
-            Some(("ID", "random id"))
-        } else {
-            None
-        };
-        match found {
-            Some((token, why)) => self.replace((at, stop), token, why),
-            None if shape::is_known(word) => {}
-            None => self.mask(at, stop),
-        }
-        stop
-    }
-
-    /// Replaces the digits of a name.
-    fn mask(&mut self, mut at: usize, stop: usize) {
-        while at < stop {
-            let run = shape::digits(self.bytes, at).min(stop - at);
-            if run > 0 {
-                self.replace((at, at + run), "N", "number in a name");
-            }
-            at += run.max(1);
-        }
     }
 
     /// Whether a token with digits is what the fault is: a code after a word that says so, a status before its phrase.

@@ -216,8 +216,6 @@ pub(super) enum Unit {
 
 /// The unit that a word names.
 pub(super) fn unit(word: &[u8]) -> Option<Unit> {
-    const SIZES: &[&[u8]] = &[b"b", b"kb", b"mb", b"gb", b"tb", b"kib", b"mib", b"gib", b"tib", b"bytes", b"byte", b"kbytes", b"mbytes"];
-    const TIMES: &[&[u8]] = &[b"ns", b"us", b"ms", b"s", b"sec", b"secs", b"second", b"seconds", b"m", b"min", b"mins", b"minute", b"minutes", b"h", b"hr", b"hrs", b"hour", b"hours", b"d", b"day", b"days", b"msec", b"millis", b"milliseconds", b"microseconds", b"nanoseconds"];
     if word == "µs".as_bytes() || word == "μs".as_bytes() {
         return Some(Unit::Time);
     }
@@ -225,9 +223,10 @@ pub(super) fn unit(word: &[u8]) -> Option<Unit> {
     let copy = lower.get_mut(..word.len())?;
     copy.copy_from_slice(word);
     copy.make_ascii_lowercase();
-    match (contains(SIZES, copy), contains(TIMES, copy)) {
-        (true, _) => Some(Unit::Size),
-        (_, true) => Some(Unit::Time),
+    match &*copy {
+        b"b" | b"kb" | b"mb" | b"gb" | b"tb" | b"kib" | b"mib" | b"gib" | b"tib" | b"bytes" | b"byte" | b"kbytes" | b"mbytes" => Some(Unit::Size),
+        b"ns" | b"us" | b"ms" | b"s" | b"sec" | b"secs" | b"second" | b"seconds" | b"m" | b"min" | b"mins" | b"minute" | b"minutes" | b"h" | b"hr" | b"hrs" | b"hour" | b"hours" | b"d" | b"day" | b"days" | b"msec" | b"millis"
+        | b"milliseconds" | b"microseconds" | b"nanoseconds" => Some(Unit::Time),
         _ => None,
     }
 }

@@ -1,0 +1,142 @@
+use super::*;
+
+fn redact(text: &str) -> (String, u32) {
+    let mut count = 0;
+    let out = Redactor::builtin().redact(text, &mut count).into_owned();
+    assert!(count == 0 || Redactor::builtin().touches(text.as_bytes()), "{text}");
+    (out, count)
+}
+
+/// A made-up secret body of `len` letters and digits, so that no scanner takes this file for a leak.
+fn body(len: usize) -> String {
+    "a1B2c3D4e5F6g7H8".chars().cycle().take(len).collect()
+}
+
+fn hex(len: usize) -> String {
+    "0a1b2c3d4e5f6789".chars().cycle().take(len).collect()
+}
+
+#[test]
+fn tokens_by_their_shape() {
+    let upper: String = "ABCD2345EFGH6723".into();
+    for (kind, secret) in [
+        ("aws-access-key-id", format!("AK{}{upper}", "IA")),
+        ("gcp-api-key", format!("AI{}{}", "za", body(35))),
+        ("github-token", format!("gh{}{}", "p_", body(36))),
+        ("github-token", format!("gh{}{}", "s_", body(36))),
+        ("github-token", format!("github_{}{}", "pat_", body(60))),
+        ("gitlab-token", format!("gl{}{}", "pat-", body(20))),
+        ("slack-token", format!("xo{}{}", "xb-", "123456789012-abcDEF")),
+        ("openai-key", format!("s{}{}", "k-", body(48))),
+        ("openai-key", format!("s{}{}", "k-proj-", body(48))),
+        ("anthropic-key", format!("s{}{}", "k-ant-api03-", body(48))),
+        ("huggingface-token", format!("h{}{}", "f_", body(34))),
+        ("stripe-key", format!("s{}{}", "k_live_", body(24))),
+        ("stripe-key", format!("r{}{}", "k_live_", body(24))),
+        ("sendgrid-key", format!("S{}{}.{}", "G.", body(22), body(43))),
+        ("twilio-key", format!("S{}{}", "K", hex(32))),
+        ("npm-token", format!("np{}{}", "m_", body(36))),
+        ("pypi-token", format!("py{}{}", "pi-", body(60))),
+        ("digitalocean-token", format!("do{}{}", "p_v1_", hex(64))),
+        ("telegram-token", format!("123456789:{}{}", "AA", body(33))),
+        ("vault-token", format!("hv{}{}", "s.", body(30))),
+        ("shopify-token", format!("shp{}{}", "at_", hex(32))),
+        ("jwt", format!("ey{}{}.{}.{}", "J", body(20), body(20), body(20))),
+    ] {
+        for text in [format!("using {secret} now"), format!("x='{secret}'"), secret.clone()] {
+            let (out, count) = redact(&text);
+            assert_eq!((out, count), (text.replace(&secret, &format!("[redacted:{kind}]")), 1), "{kind}");
+        }
+    }
+}
+
+#[test]
+fn secrets_by_their_context() {
+    let forty = body(40);
+    let p = "hunter2";
+    for (text, kind, secret) in [
+        (format!("aws_secret_access_key = {forty}"), "aws-secret-access-key", forty.as_str()),
+        (format!("\"SecretAccessKey\": \"{forty}\""), "aws-secret-access-key", &forty),
+        (format!("DefaultEndpointsProtocol=https;AccountKey={forty}==;x"), "azure-account-key", &format!("{forty}==")),
+        (format!("https://x.blob/y?sv=1&sig={forty}&se=2"), "azure-sas", &forty),
+        (format!("POST https://hooks.slack.com/services/T0/B0/{forty}"), "slack-webhook", &format!("T0/B0/{forty}")),
+        (format!("https://discord.com/api/webhooks/123456789012/{forty}"), "discord-webhook", &format!("123456789012/{forty}")),
+        (format!("Authorization: Bearer {forty}"), "authorization", &forty),
+        ("Authorization: Basic dXNlcjpwYXNz".to_owned(), "authorization", "dXNlcjpwYXNz"),
+        (format!("'authorization': 'token {forty}'"), "authorization", &forty),
+        (format!("curl with bearer {forty}"), "bearer", &forty),
+        ("Set-Cookie: sid=abc123; Path=/".to_owned(), "cookie", "sid=abc123; Path=/"),
+        ("postgres://bob:s3cret@db/x".to_owned(), "url-credentials", "bob:s3cret"),
+        ("redis://:s3cret@db:6379".to_owned(), "url-credentials", ":s3cret"),
+        (format!("password={p}"), "password", p),
+        (format!("DB_PASSWORD={p}"), "password", p),
+        (format!("passwd: {p}"), "password", p),
+        (format!("password : '{p}'"), "password", p),
+        (format!("{{\"password\":\"{p}\"}}"), "password", p),
+        (format!("{{\\\"password\\\":\\\"{p}\\\"}}"), "password", p),
+        (format!("Server=db;User Id=sa;Password={p};Encrypt=no"), "password", p),
+        (format!("connect(host='x', password='{p}')"), "password", p),
+        ("  password: correcthorse".to_owned(), "password", "correcthorse"),
+        ("password = correcthorse".to_owned(), "password", "correcthorse"),
+        (format!("--client_secret={p}"), "secret", p),
+        (format!("api_key={p}&x=1"), "secret", p),
+        (format!("\"apiKey\": \"{p}\""), "secret", p),
+        (format!("access_key={p}"), "secret", p),
+        (format!("token={forty}"), "secret", &forty),
+        (format!("x-api-key: {forty}"), "secret", &forty),
+        (format!("SECRET_KEY='{p}'"), "secret", p),
+    ] {
+        assert_eq!(redact(&text), (text.replace(secret, &format!("[redacted:{kind}]")), 1), "{text}");
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    let sha = hex(40);
+    let long = hex(64);
+    for text in [
+        "password is required", "token expired", "SyntaxError: unexpected token '}'", "Invalid token: foo", "Invalid token: foo12345", "syntax error near unexpected token: )", "unexpected token: }", "password=***", "secret=None", "password: null", "token=undefined",
+        "commit 9f86d081884c7d659a2feaa0c55ad015", "id 550e8400-e29b-41d4-a716-446655440000", "PWD=/home/bob", "max_tokens=100", "tokens: 1234", "token: 12345", "password: must be at least 8 characters", "password=${DB_PASSWORD}", "password=$PW", "password=<your password>",
+        "password = os.environ['PW']", "password=getpass()", "http://localhost:8080/a@b", "https://x.y/z?a=b", "see https://a.b:80 mail c@d.e", "task-sk-1", "disk-full", "ask-anything", "Bearer authentication is required", "WWW-Authenticate: Bearer realm=x", "cookie: too large", "Authorization header missing", "authorization failed: no", "the secret: nobody knows",
+        "AKIA", "eyJ", "hf_hub_download", "npm_config_cache", "SKIP", "12:30:AA", "-----BEGIN CERTIFICATE-----", "token_type=bearer", "Unrecognized token 'abc123def'", "secret_name=foo", "password: xxxxxxxx", "Enter password: ", "[redacted:password]", "password=[redacted:password]", "KeyError: 'token'", "CSRF token: missing",
+        "ssh://git@github.com/x", "sk-learn", "pypi-server", "xoxo", "postgres://user:***@db", "postgres://user:${PW}@db", "const apiKey = await getApiKey(x);", "TOKEN=[secure]", "export OPENAI_API_KEY=sk-...", "`KEY_TOKEN = undefined` set",
+    ].into_iter().chain([sha.as_str(), long.as_str()]) {
+        assert_eq!(redact(text), (text.to_owned(), 0), "{text}");
+    }
+}
+
+#[test]
+fn a_private_key_goes_whole() {
+    let begin = format!("-----BEGIN RSA {} KEY-----", "PRIVATE");
+    let end = format!("-----END RSA {} KEY-----", "PRIVATE");
+    let text = format!("\"private_key\": \"{begin}\\nMIIabc+/=\\n{end}\\n\", x");
+    assert_eq!(redact(&text), ("\"private_key\": \"[redacted:private-key]\\n\", x".to_owned(), 1));
+    let mut lines: Vec<String> = ["before", &begin, "Proc-Type: 4,ENCRYPTED", "", "MIIabc+/=", &end, "after one"].map(str::to_owned).to_vec();
+    let mut count = 0;
+    Redactor::builtin().redact_lines(&mut lines, &mut count);
+    let token = "[redacted:private-key]";
+    assert_eq!(lines, ["before", token, token, token, token, token, "after one"]);
+    assert_eq!(count, 1);
+}
+
+#[test]
+fn a_key_block_without_an_end_hides_no_error() {
+    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
+    let mut lines = vec![begin, "MIIabc".to_owned(), "ValueError: boom".to_owned(), "MIIabc".to_owned()];
+    Redactor::builtin().redact_lines(&mut lines, &mut 0);
+    assert_eq!(lines[2..], ["ValueError: boom", "MIIabc"]);
+}
+
+#[test]
+fn several_secrets_in_one_line_are_counted() {
+    let (out, count) = redact("password=a1b2c3 token=abcdef123 http://u:p1@h/");
+    assert_eq!((out.as_str(), count), ("password=[redacted:password] token=[redacted:secret] http://[redacted:url-credentials]@h/", 3));
+}
+
+#[test]
+fn every_pattern_compiles() {
+    for secret in &Redactor::builtin().secrets {
+        assert!(secret.regex().is_some(), "{}", secret.token);
+    }
+    assert!(Redactor::builtin().secrets.len() >= 30);
+}
