@@ -31,6 +31,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("testthat.toml", include_str!("../../config/rules/testthat.toml")),
     ("junit.toml", include_str!("../../config/rules/junit.toml")),
     ("rspec.toml", include_str!("../../config/rules/rspec.toml")),
+    ("minitest.toml", include_str!("../../config/rules/minitest.toml")),
+    ("gtest.toml", include_str!("../../config/rules/gtest.toml")),
     ("make.toml", include_str!("../../config/rules/make.toml")),
     ("gcc.toml", include_str!("../../config/rules/gcc.toml")),
     ("native.toml", include_str!("../../config/rules/native.toml")),
