@@ -37,6 +37,11 @@ fn numbers_lines_and_ids() {
 }
 
 #[test]
+fn a_date_that_breaks_off() {
+    table(&[("closed on Sun", "closed on Sun"), ("closed on Sun ", "closed on Sun"), ("closed Mon J", "closed Mon J"), ("Sat", "Sat")]);
+}
+
+#[test]
 fn times_sizes_and_durations() {
     table(&[
         ("2026-01-02T03:04:05.123Z x", "DATE x"), ("2026/01/02 03:04:05 x", "DATE x"), ("Jan  2 15:04:05 x", "DATE x"), ("Sun, 06 Nov 1994 08:49:37 GMT", "DATE"), ("06/Nov/1994:08:49:37 +0000]", "DATE]"),
