@@ -109,6 +109,9 @@ impl Stream {
         }
         let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
         self.assembler.finish(&cx, now, out);
+        let end = self.buffer.end();
+        let behind = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
+        self.add_context(&behind, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;
     }
 
@@ -159,7 +162,7 @@ impl Stream {
             while hits.get(next).is_some_and(|hit| (hit.pos as usize) < end) {
                 next += 1;
             }
-            let raw = Raw { bytes: &bytes, from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
+            let raw = Raw { bytes: &bytes[..self.buffer.end()], from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
             let events = out.len();
             self.line(&raw, framed, &hits[first..next], now, out);
             self.add_context(&raw, &mut out[events..]);
