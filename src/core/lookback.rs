@@ -1,6 +1,7 @@
 //! The lines before the current one, read backwards from the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
+use super::extract;
 use super::line::{Line, Place};
 use super::trace::{Taken, View};
 use super::visible::visible;
@@ -55,7 +56,7 @@ impl<'a> LookBack<'a> {
             let text = visible(raw, None);
             let same_writer = key.is_none() || Line::new(Place::default(), &text, line.now()).key() == key || line.place.key.is_some();
             if same_writer {
-                found.push((num, String::from_utf8_lossy(&text).into_owned()));
+                found.push((num, extract::printable(&text)));
                 if found.len() == count {
                     break;
                 }

@@ -251,7 +251,7 @@ impl Stream {
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
             let mut lines = raw.after(event.line_end);
             for (num, text) in lines.by_ref().take(wanted) {
-                event.context.push(extract::numbered(&self.engine, num, &String::from_utf8_lossy(&visible(text, None))));
+                event.context.push(extract::numbered(&self.engine, num, &extract::printable(&visible(text, None))));
             }
         }
     }
