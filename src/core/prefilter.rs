@@ -1,7 +1,7 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
-//! A *window hash*: every literal is represented by one 4-byte window for each parity of its
-//! position, so that looking at every second byte finds it. A bitmap of 64 KiB, indexed by a
+//! A *window hash*: every literal is represented by four 4-byte windows, one for each remainder of its
+//! position by 4, so that looking at every fourth byte finds it. A bitmap of 64 KiB, indexed by a
 //! multiplicative hash of the window, answers "maybe" for eight windows at a time; the places that
 //! remain are compared with the whole literal, so a hit is exact. The cost per byte does not depend
 //! on the number of rules. Windows are chosen by how rare they are in ordinary logs
@@ -11,14 +11,20 @@
 //! with a plain search.
 
 use std::collections::HashMap;
-use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use crate::rules::LiteralForm;
 
 /// Bytes of a window.
 const WINDOW: usize = 4;
 /// Bytes of a window that must belong to its literal; the other one is written out in all values.
-const KNOWN: usize = MIN_LITERAL_BYTES;
+const KNOWN: usize = 3;
+/// Distance of the places that are looked at.
+const STRIDE: usize = 4;
+/// Shortest literal that has a window for each remainder; an automaton finds the shorter ones.
+const MIN_WINDOWED: usize = KNOWN + STRIDE - 2;
 /// Bytes that one round of the hot loop looks at.
-const STEP: usize = 16;
+const STEP: usize = 8 * STRIDE;
 /// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
 const HASH_BITS: u32 = 19;
 const BUCKET_BITS: u32 = 16;
@@ -50,6 +56,8 @@ pub struct Prefilter {
     buckets: Vec<u32>,
     entries: Vec<Entry>,
     literals: Vec<Guarded>,
+    /// Finds the literals that are too short for windows; a user's rules may have some.
+    short: Option<(AhoCorasick, Vec<u16>)>,
 }
 
 /// A literal that a window stands for.
@@ -171,9 +179,9 @@ impl Prefilter {
     pub fn new(literals: &[LiteralForm]) -> Self {
         let mut windows: Vec<(u32, Entry)> = Vec::new();
         let weights = sample_weights();
-        for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
-            for parity in 0..2 {
-                let at = best_offset(literal, parity, &weights);
+        for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= MIN_WINDOWED) {
+            for remainder in 0..STRIDE {
+                let at = best_offset(literal, remainder, &weights);
                 let entry = Entry { literal: index as u16, at: at as i8 };
                 windows.extend(window_values(literal, at).into_iter().map(|window| (hash(window), entry)));
             }
@@ -194,6 +202,7 @@ impl Prefilter {
             buckets,
             entries: windows.into_iter().map(|(_, entry)| entry).collect(),
             literals: literals.iter().map(Guarded::new).collect(),
+            short: short_literals(literals),
         }
     }
 
@@ -206,10 +215,11 @@ impl Prefilter {
         for &place in &scratch.places[..places] {
             self.resolve(hay, place as usize, hits);
         }
-        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(2) {
+        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(STRIDE) {
             self.resolve(hay, place, hits);
         }
         self.resolve_end(hay, hits);
+        self.find_short(hay, hits);
         if hits.len() > before + 1 {
             hits[before..].sort_unstable();
             dedup_from(hits, before);
@@ -220,6 +230,8 @@ impl Prefilter {
         let mut sc = Scratch::default();
         let t = std::time::Instant::now();
         let (_, n) = self.mark_steps(hay, &mut sc.steps); let t1 = t.elapsed();
+        let t = std::time::Instant::now(); let mut k = 0; for _ in 0..160 { k += self.mark_steps(&hay[..128 << 10], &mut sc.steps).1; } eprintln!("in cache {:?} {k}", t.elapsed());
+        let (_, n2) = self.mark_steps(hay, &mut sc.steps); assert_eq!(n, n2); let t = std::time::Instant::now();
         let p = self.mark_places(hay, &sc.steps[..n], &mut sc.places); let t2 = t.elapsed();
         let mut cmp = 0; for &x in &sc.places[..p] { let h = bucket(hash(window_at(hay, x as usize))); cmp += self.buckets[h+1]-self.buckets[h]; }
         let mut per: HashMap<u16, u64> = HashMap::new(); for e in &self.entries { *per.entry(e.literal).or_default() += 1; }
@@ -229,7 +241,7 @@ impl Prefilter {
         format!("{t1:?} {t2:?} steps {} of {} places {p} cmp {cmp} table {set}", n, hay.len()/16)
     }
 
-    /// The hot loop: which 16-byte steps may hold a window. Returns where it stopped and how many
+    /// The hot loop: which steps may hold a window. Returns where it stopped and how many
     /// steps it marked.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u32>) -> (usize, usize) {
@@ -240,10 +252,13 @@ impl Prefilter {
         if steps.len() <= hay.len() / STEP {
             steps.resize(hay.len() / STEP + 1, 0);
         }
-        while at + STEP + 8 <= hay.len() {
-            let bytes: &[u8] = &hay[at..at + STEP + 8];
-            let lookup = |offset: usize| known(bitmap, hash(word(bytes, offset)));
-            let maybe = lookup(0) | lookup(2) | lookup(4) | lookup(6) | lookup(8) | lookup(10) | lookup(12) | lookup(14);
+        while at + STEP <= hay.len() {
+            let bytes: &[u8] = &hay[at..at + STEP];
+            let two = |offset: usize| {
+                let pair = word(bytes, offset);
+                known(bitmap, hash(pair)) | known(bitmap, hash(pair >> 32))
+            };
+            let maybe = two(0) | two(8) | two(16) | two(24);
             steps[kept] = at as u32;
             kept += (maybe & 1) as usize;
             at += STEP;
@@ -259,10 +274,11 @@ impl Prefilter {
         }
         let mut kept = 0;
         for &step in steps {
-            for offset in [0, 2, 4, 6, 8, 10, 12, 14] {
-                let place = step + offset;
-                places[kept] = place;
-                kept += (known(bitmap, hash(word(hay, place as usize))) & 1) as usize;
+            let bytes = &hay[step as usize..step as usize + STEP];
+            for (index, four) in bytes.chunks_exact(WINDOW).enumerate() {
+                let window = u64::from(u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
+                places[kept] = step + (index * STRIDE) as u32;
+                kept += (known(bitmap, hash(window)) & 1) as usize;
             }
         }
         kept
@@ -291,6 +307,26 @@ impl Prefilter {
         let window = u64::from_le_bytes([hay[place], hay[place + 1], hay[place + 2], b'\n', 0, 0, 0, 0]);
         self.compare(hay, place, window, hits);
     }
+
+    fn find_short(&self, hay: &[u8], hits: &mut Vec<Hit>) {
+        let Some((finder, literals)) = &self.short else { return };
+        for found in finder.find_overlapping_iter(hay) {
+            let literal = literals[found.pattern().as_usize()];
+            if self.literals[usize::from(literal)].allows(hay, found.start()) {
+                hits.push(Hit { pos: found.start() as u32, literal });
+            }
+        }
+    }
+}
+
+fn short_literals(literals: &[LiteralForm]) -> Option<(AhoCorasick, Vec<u16>)> {
+    let short: Vec<u16> = (0..literals.len()).filter(|&i| (1..MIN_WINDOWED).contains(&literals[i].bytes.len())).map(|i| i as u16).collect();
+    if short.is_empty() {
+        return None;
+    }
+    let patterns = short.iter().map(|&i| &literals[usize::from(i)].bytes);
+    let finder = AhoCorasick::builder().match_kind(MatchKind::Standard).build(patterns).ok()?;
+    Some((finder, short))
 }
 
 fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
@@ -304,11 +340,11 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
     hits.truncate(kept);
 }
 
-/// Where in a literal to look, for one parity of its position: the window that ordinary logs show
+/// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
 /// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, parity: usize, weights: &[u32]) -> isize {
+fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u32]) -> isize {
     let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
-    let offsets = (-1..=last).filter(|at| at.rem_euclid(2) as usize == parity);
+    let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
     let cost = |at: &isize| {
         let values = window_values(literal, *at);
         let weight: u64 = values.iter().map(|w| u64::from(weights[bucket(hash(*w))])).sum();
@@ -369,7 +405,7 @@ mod tests {
 
     #[test]
     fn finds_every_literal_that_a_plain_search_finds() {
-        let literals: Vec<_> = ["abc", "abcd", "bcda", "dabcd", "bcdab", "rror: ", "error:", "aaaaaa", "ab\ncd"].map(literal).to_vec();
+        let literals: Vec<_> = ["ab", "abc", "abcd", "bcda", "dabcd", "bcdab", "rror: ", "error:", "aaaaaa", "ab\ncd"].map(literal).to_vec();
         let filter = Prefilter::new(&literals);
         let mut seed = 7_u64;
         for round in 0..2000 {
