@@ -130,7 +130,7 @@ impl Reader {
     fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = self.pattern(spec, key, regex);
         if self.check {
-            let literals: Vec<&str> = spec.literals.iter().map(|l| l.get_ref().as_str()).collect();
+            let literals: Vec<&str> = spec.literals.iter().chain(&spec.at_end).map(|l| l.get_ref().as_str()).collect();
             match every_match_has_literal(regex.get_ref(), &literals, spec.ignore_case) {
                 Ok(true) | Err(_) => {}
                 Ok(false) if literals.is_empty() => {
@@ -247,6 +247,7 @@ impl Reader {
             code: spec.code,
             gate: Gate {
                 literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
+                at_end: spec.at_end.into_iter().map(Spanned::into_inner).collect(),
                 ignore_case: spec.ignore_case,
                 after: spec.after,
                 not_after: spec.not_after,
@@ -264,7 +265,7 @@ impl Reader {
             let mend = format!("call it `{}.…`", self.family);
             self.problem(&spec.id, "id", format!("`{id}` does not begin with the name of its family"), mend);
         }
-        for literal in &spec.literals {
+        for literal in spec.literals.iter().chain(&spec.at_end) {
             if literal.get_ref().len() < MIN_LITERAL_BYTES {
                 self.problem(literal, "literals", format!("a literal has at least {MIN_LITERAL_BYTES} bytes"), "write more of the text that stands there");
             }

@@ -131,6 +131,8 @@ pub struct Entry {
 pub struct Gate {
     /// Every match contains one of these.
     pub literals: Vec<String>,
+    /// Literals that count only at the end of the line.
+    pub at_end: Vec<String>,
     /// Their other cases count too.
     pub ignore_case: bool,
     /// Bytes that may follow; empty: all.
