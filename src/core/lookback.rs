@@ -2,6 +2,7 @@
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
 use super::extract;
+use super::frame::utf16_bytes;
 use super::line::{Line, Place};
 use super::trace::{Taken, View};
 use super::visible::visible;
@@ -18,14 +19,16 @@ pub struct LookBack<'a> {
     bytes: &'a [u8],
     num: u64,
     offset: u64,
+    is_wide: bool,
 }
 
 impl<'a> LookBack<'a> {
-    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream.
+    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream;
+    /// `is_wide`: a stream in UTF-16.
     #[must_use]
-    pub fn new(bytes: &'a [u8], num: u64, offset: u64) -> Self {
+    pub fn new(bytes: &'a [u8], num: u64, offset: u64, is_wide: bool) -> Self {
         let from = bytes.len().saturating_sub(MAX_BYTES);
-        Self { bytes: &bytes[from..], num, offset }
+        Self { bytes: &bytes[from..], num, offset, is_wide }
     }
 
     /// Lines before the current one, nearest first: number, offset, bytes. The oldest may be cut.
@@ -35,7 +38,7 @@ impl<'a> LookBack<'a> {
         std::iter::from_fn(move || {
             let line = rest.strip_suffix(b"\n")?;
             let from = memchr::memrchr(b'\n', line).map_or(0, |at| at + 1);
-            end -= (rest.len() - from) as u64;
+            end -= if self.is_wide { utf16_bytes(&rest[from..]) } else { (rest.len() - from) as u64 };
             num = num.checked_sub(1)?;
             let text = &line[from..];
             rest = &rest[..from];
