@@ -141,7 +141,7 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        trace.is_single() && !trace.published && trace.stamped && !trace.is_on_trial() && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && line.key() == trace.key.as_deref()
+        trace.is_single() && !trace.published && trace.stamped && !trace.is_on_trial() && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && (line.key() == trace.key.as_deref() || is_bare(line))
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -421,6 +421,11 @@ impl Assembler {
     pub fn work(&mut self) -> &mut Work {
         &mut self.work
     }
+}
+
+/// Says nothing of its writer: it stands where the line before it left off.
+fn is_bare(line: &Line) -> bool {
+    !line.prefix().shaped && line.place.key.is_none()
 }
 
 fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
