@@ -57,8 +57,8 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 }
 
 fn line_of(path: &Path, line: u64) -> io::Result<Option<Vec<u8>>> {
-    let lines = BufReader::new(open(path)?).split(b'\n');
-    lines.skip(usize::try_from(line - 1).unwrap_or(usize::MAX)).next().transpose()
+    let mut lines = BufReader::new(open(path)?).split(b'\n');
+    lines.nth(usize::try_from(line - 1).unwrap_or(usize::MAX)).transpose()
 }
 
 fn events(engine: &Arc<Engine>, mut bytes: impl Read) -> io::Result<Vec<Event>> {

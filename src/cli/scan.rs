@@ -102,7 +102,7 @@ fn work(job: &Job, workers: usize) -> io::Result<()> {
     }
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(|| reader::worker(job))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap_or(Err(io::ErrorKind::Other.into()))).collect()
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Err(io::ErrorKind::Other.into())))
     })
 }
 

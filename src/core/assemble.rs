@@ -268,10 +268,10 @@ impl Assembler {
         let family = cx.engine.rules.entries[usize::from(found.entry)].family;
         let key = found.key(cx.engine, line);
         if note.silent {
-            self.notes.claim(family, key.as_deref());
+            self.notes.claim(family, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(&note.claimed_by, key.as_deref()) {
+        if self.notes.is_claimed(&note.claimed_by, key.as_deref(), line.place.num) {
             return;
         }
         let mut trace = OpenTrace::single(found.entry, line, found.view);
@@ -283,7 +283,7 @@ impl Assembler {
         } else {
             // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, false, out);
-            self.notes.claim(family, key.as_deref());
+            self.notes.claim(family, key.as_deref(), line.place.num);
         }
     }
 
@@ -370,10 +370,10 @@ impl Assembler {
         if !matches!(entry.kind, Kind::Note(_)) {
             let key = extract::key(cx.engine, trace, outcome);
             let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-            if once && key.is_some() && self.notes.is_claimed(&[entry.family], key.as_deref()) {
+            if once && key.is_some() && self.notes.is_claimed(&[entry.family], key.as_deref(), event.line_num) {
                 return;
             }
-            self.notes.claim(entry.family, key.as_deref());
+            self.notes.claim(entry.family, key.as_deref(), event.line_end);
         }
         out.push(event);
     }
@@ -413,8 +413,8 @@ impl Assembler {
     }
 
     /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
-    pub fn claim(&mut self, family: u16) {
-        self.notes.claim(family, None);
+    pub fn claim(&mut self, family: u16, num: u64) {
+        self.notes.claim(family, None, num);
     }
 
     /// Buffers for scans of single lines.

@@ -1,6 +1,8 @@
 //! From a finished trace to the fields of an event: what the rows read, then redaction, category,
 //! retry and signature, in this order. It decides nothing about which lines belong together.
 
+use std::fmt::Write as _;
+
 use md5::{Digest, Md5};
 use regex::bytes::Captures;
 
@@ -86,7 +88,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.closed_idle = idle;
     event.truncated = trace.dropped > 0 || lines.iter().any(|taken| taken.place.truncated);
     event.context = trace.context.iter().map(|(num, text)| numbered(engine, *num, text)).collect();
-    event.context.push(numbered(engine, event.line_num, &String::from_utf8_lossy(&lines[0].text)));
+    event.context.push(numbered(engine, event.line_num, &printable(&lines[0].text)));
     event
 }
 
@@ -163,14 +165,18 @@ pub fn context_lines(cx: &Context, line: &Line) -> Vec<String> {
         .iter()
         .map(|(num, text)| numbered(cx.engine, *num, text))
         .collect();
-    context.push(numbered(cx.engine, line.place.num, &String::from_utf8_lossy(line.text)));
+    context.push(numbered(cx.engine, line.place.num, &printable(line.text)));
     context
 }
 
 /// `40: text`, without secrets.
 #[must_use]
 pub fn numbered(engine: &Engine, num: u64, text: &str) -> String {
-    format!("{num}: {}", engine.redactor.redact(text, &mut 0))
+    let text = engine.redactor.redact(text, &mut 0);
+    let mut line = String::with_capacity(text.len() + 8);
+    let _ = write!(line, "{num}: ");
+    line.push_str(&text);
+    line
 }
 
 /// Lines without secrets.
@@ -180,8 +186,13 @@ pub fn clean(engine: &Engine, mut lines: Vec<String>, count: &mut u32) -> Vec<St
     lines
 }
 
-fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// The text of a line; invalid UTF-8 is replaced. The check for valid text is many times faster.
+#[must_use]
+pub fn printable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines: Vec<String>) -> Event {
@@ -236,7 +247,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines:
         rule: entry.id.clone(),
         language,
         location: said.place(),
-        exception: said.exception(engine.limits.max_stack_depth),
+        exception: said.take_exception(engine.limits.max_stack_depth),
         text: said.text,
         context: Vec::new(),
         multiline,
@@ -268,17 +279,15 @@ impl Said {
         }
     }
 
-    fn exception(&self, max_frames: usize) -> Option<Exception> {
-        let outermost = self.links.first()?;
+    fn take_exception(&mut self, max_frames: usize) -> Option<Exception> {
+        let outermost = self.links.first()?.clone();
         if outermost.kind.is_empty() && self.frames.is_empty() {
             return None;
         }
-        Some(Exception {
-            kind: outermost.kind.clone(),
-            message: outermost.message.clone(),
-            chain: if self.links.len() > 1 { self.links.clone() } else { Vec::new() },
-            frames: self.frames.iter().take(max_frames).cloned().collect(),
-        })
+        let chain = if self.links.len() > 1 { std::mem::take(&mut self.links) } else { Vec::new() };
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.truncate(max_frames);
+        Some(Exception { kind: outermost.kind, message: outermost.message, chain, frames })
     }
 
     /// Where an editor should jump to: what the trace says, else the first frame of the program.

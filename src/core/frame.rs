@@ -38,12 +38,16 @@ pub struct Buffer {
     at_start: bool,
 }
 
-/// A UTF-16 stream: byte order, the odd half of a unit, and how far offsets are counted.
+/// A UTF-16 stream. Its offsets are counted line by line, because its lines are kept as UTF-8.
 struct Wide {
     big_endian: bool,
+    /// The odd half of a unit or of a pair.
     rest: Vec<u8>,
+    /// Offset in the stream of the place `counted_at`, which counts in UTF-8.
     counted: u64,
     counted_at: u64,
+    /// Bytes that were taken out of the middle of the line at `start`.
+    cut: u64,
 }
 
 impl Buffer {
@@ -112,9 +116,9 @@ impl Buffer {
             [0xfe, 0xff] => true,
             _ => return,
         };
-        self.wide = Some(Wide { big_endian, rest: Vec::new(), counted: 2, counted_at: 0 });
+        self.wide = Some(Wide { big_endian, rest: Vec::new(), counted: 2, counted_at: 0, cut: 0 });
         let raw = self.bytes[2..self.end].to_vec();
-        self.end = 0;
+        (self.end, self.searched) = (0, 0);
         self.transcode(&raw);
     }
 
@@ -134,6 +138,10 @@ impl Buffer {
         }
         wide.rest = bytes.split_off(used);
         let text: String = char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        self.append(&text);
+    }
+
+    fn append(&mut self, text: &str) {
         self.make_room(text.len());
         self.bytes[self.end..self.end + text.len()].copy_from_slice(text.as_bytes());
         self.end += text.len();
@@ -174,6 +182,9 @@ impl Buffer {
 
     /// The unfinished last line.
     pub fn last_line(&mut self) -> Option<Framed> {
+        if self.wide.as_mut().is_some_and(|wide| !std::mem::take(&mut wide.rest).is_empty()) {
+            self.append("\u{fffd}");
+        }
         if self.start == self.end {
             return None;
         }
@@ -185,31 +196,36 @@ impl Buffer {
     /// Keeps an endless line from filling the memory.
     fn shorten(&mut self) {
         if self.end - self.start > self.max_line_bytes + 2 * BLOCK {
-            let (head, tail) = self.halves();
-            let drop = self.end - self.start - head - tail;
-            self.bytes.copy_within(self.end - tail..self.end, self.start + head);
-            self.end -= drop;
-            self.cut += drop as u64;
+            // Room for the mark stays between them.
+            let (head, tail) = (self.start + self.head(), self.end - (self.max_line_bytes - self.head()));
+            self.take_out(head, tail, 0);
             self.searched = self.end;
         }
     }
 
-    fn halves(&self) -> (usize, usize) {
-        let head = self.max_line_bytes / 2;
-        (head, self.max_line_bytes - head)
+    /// How much is kept of the front of a line that is cut; the mark and the tail are the rest.
+    fn head(&self) -> usize {
+        self.max_line_bytes / 2 - CUT.len()
     }
 
     /// Replaces the middle of the line that ends at `end`; returns its new end.
     fn cut_line(&mut self, end: usize) -> usize {
-        let (head, tail) = self.halves();
-        let middle = self.start + head..end - tail;
-        let keep = CUT.len().min(middle.len());
-        let drop = middle.len() - keep;
-        self.bytes[middle.start..middle.start + keep].copy_from_slice(&CUT[..keep]);
-        self.bytes.copy_within(middle.end..self.end, middle.start + keep);
-        self.end -= drop;
-        self.cut += drop as u64;
-        end - drop
+        let (head, tail) = (self.start + self.head(), end - (self.max_line_bytes - self.head() - CUT.len()));
+        end - self.take_out(head, tail, CUT.len())
+    }
+
+    /// Takes the bytes from `from` to `to` out of the line at `start`, but for the first `mark` of
+    /// them, which become the mark; returns how many are gone.
+    fn take_out(&mut self, from: usize, to: usize, mark: usize) -> usize {
+        if let Some(wide) = &mut self.wide {
+            wide.cut += utf16_bytes(&self.bytes[from..to]) - utf16_bytes(&CUT[..mark]);
+        }
+        self.bytes[from..from + mark].copy_from_slice(&CUT[..mark]);
+        self.bytes.copy_within(to..self.end, from + mark);
+        let gone = to - from - mark;
+        self.end -= gone;
+        self.cut += gone as u64;
+        gone
     }
 
     /// `framed` was processed.
@@ -217,7 +233,18 @@ impl Buffer {
         self.start = framed.to.min(self.end);
         self.searched = self.start;
         self.base += self.cut;
+        if let Some(wide) = &mut self.wide {
+            let from = (wide.counted_at + self.cut - self.base) as usize;
+            wide.counted += utf16_bytes(&self.bytes[from..self.start]) + std::mem::take(&mut wide.cut);
+            wide.counted_at = self.base + self.start as u64;
+        }
         self.cut = 0;
+    }
+
+    /// Whether the stream is UTF-16: its offsets are not those of the bytes kept here.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        self.wide.is_some()
     }
 
     /// Offset in the stream of the line that begins at `from` within `framed`.
@@ -225,11 +252,20 @@ impl Buffer {
         debug_assert!(from >= framed.from);
         let narrow = self.base + from as u64;
         let Some(wide) = &mut self.wide else { return narrow };
-        // Two bytes a unit; counted on from the last place that was asked for.
-        let known = wide.counted_at.saturating_sub(self.base) as usize;
-        let text = String::from_utf8_lossy(&bytes[known.min(from)..from]);
-        wide.counted += text.chars().map(|c| c.len_utf16() as u64 * 2).sum::<u64>();
+        let known = (wide.counted_at - self.base) as usize;
+        wide.counted += utf16_bytes(&bytes[known..from]);
         wide.counted_at = narrow;
         wide.counted
     }
+}
+
+/// What UTF-8 bytes, or a part of them, are as UTF-16, in bytes: each character counts at its first.
+#[must_use]
+pub fn utf16_bytes(text: &[u8]) -> u64 {
+    let width = |byte: &u8| match byte {
+        0x80..=0xbf => 0,
+        0xf0.. => 4,
+        _ => 2,
+    };
+    text.iter().map(width).sum()
 }

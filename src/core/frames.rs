@@ -16,7 +16,7 @@ pub fn read(shape: Shape, line: &[u8]) -> Frame {
 }
 
 fn string(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    super::extract::printable(bytes)
 }
 
 fn number(bytes: &[u8]) -> u32 {

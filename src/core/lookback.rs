@@ -1,6 +1,8 @@
 //! The lines before the current one, read backwards from the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
+use super::extract;
+use super::frame::utf16_bytes;
 use super::line::{Line, Place};
 use super::trace::{Taken, View};
 use super::visible::visible;
@@ -17,14 +19,16 @@ pub struct LookBack<'a> {
     bytes: &'a [u8],
     num: u64,
     offset: u64,
+    is_wide: bool,
 }
 
 impl<'a> LookBack<'a> {
-    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream.
+    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream;
+    /// `is_wide`: a stream in UTF-16.
     #[must_use]
-    pub fn new(bytes: &'a [u8], num: u64, offset: u64) -> Self {
+    pub fn new(bytes: &'a [u8], num: u64, offset: u64, is_wide: bool) -> Self {
         let from = bytes.len().saturating_sub(MAX_BYTES);
-        Self { bytes: &bytes[from..], num, offset }
+        Self { bytes: &bytes[from..], num, offset, is_wide }
     }
 
     /// Lines before the current one, nearest first: number, offset, bytes. The oldest may be cut.
@@ -34,7 +38,7 @@ impl<'a> LookBack<'a> {
         std::iter::from_fn(move || {
             let line = rest.strip_suffix(b"\n")?;
             let from = memchr::memrchr(b'\n', line).map_or(0, |at| at + 1);
-            end -= (rest.len() - from) as u64;
+            end -= if self.is_wide { utf16_bytes(&rest[from..]) } else { (rest.len() - from) as u64 };
             num = num.checked_sub(1)?;
             let text = &line[from..];
             rest = &rest[..from];
@@ -55,7 +59,7 @@ impl<'a> LookBack<'a> {
             let text = visible(raw, None);
             let same_writer = key.is_none() || Line::new(Place::default(), &text, line.now()).key() == key || line.place.key.is_some();
             if same_writer {
-                found.push((num, String::from_utf8_lossy(&text).into_owned()));
+                found.push((num, extract::printable(&text)));
                 if found.len() == count {
                     break;
                 }

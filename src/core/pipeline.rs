@@ -197,7 +197,7 @@ impl Stream {
     fn line(&mut self, raw: &Raw, framed: &Framed, hits: &[Hit], now: Timestamp, out: &mut Vec<Event>) {
         let offset = self.buffer.offset_of(raw.bytes, framed, raw.from);
         let mut place = Place { num: raw.num, offset, truncated: raw.truncated, ..Place::default() };
-        let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset);
+        let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset, self.buffer.is_wide());
         if let Some((text, partial)) = unwrap(raw.line(), now, &mut place) {
             self.unwrapped(&text, partial, place, back, now, out);
             return;
@@ -251,7 +251,7 @@ impl Stream {
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
             let mut lines = raw.after(event.line_end);
             for (num, text) in lines.by_ref().take(wanted) {
-                event.context.push(extract::numbered(&self.engine, num, &String::from_utf8_lossy(&visible(text, None))));
+                event.context.push(extract::numbered(&self.engine, num, &extract::printable(&visible(text, None))));
             }
         }
     }

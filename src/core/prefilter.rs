@@ -1,7 +1,7 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
-//! A *window hash*: every literal is represented by one 4-byte window for each parity of its
-//! position, so that looking at every second byte finds it. A bitmap of 64 KiB, indexed by a
+//! A *window hash*: every literal is represented by two 4-byte windows, one for each parity of its
+//! position, so that looking at every second byte finds it. A bitmap of 128 KiB, indexed by a
 //! multiplicative hash of the window, answers "maybe" for eight windows at a time; the places that
 //! remain are compared with the whole literal, so a hit is exact. The cost per byte does not depend
 //! on the number of rules. Windows are chosen by how rare they are in ordinary logs
@@ -17,10 +17,12 @@ use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
 const WINDOW: usize = 4;
 /// Bytes of a window that must belong to its literal; the other one is written out in all values.
 const KNOWN: usize = MIN_LITERAL_BYTES;
+/// Distance of the places that are looked at.
+const STRIDE: usize = 2;
 /// Bytes that one round of the hot loop looks at.
-const STEP: usize = 16;
+const STEP: usize = 8 * STRIDE;
 /// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
-const HASH_BITS: u32 = 19;
+const HASH_BITS: u32 = 20;
 const BUCKET_BITS: u32 = 16;
 /// How far into a literal its window may lie.
 const MAX_WINDOW_OFFSET: usize = 100;
@@ -45,7 +47,7 @@ pub struct Scratch {
 /// All literals of a rule set, ready to be found.
 pub struct Prefilter {
     /// Whether a hash belongs to a window: one bit for each of its values.
-    bitmap: Box<[u32; 1 << 14]>,
+    bitmap: Box<[u32; 1 << (HASH_BITS - 5)]>,
     /// For each bucket of hashes, where its entries begin; they end where the next one's begin.
     buckets: Vec<u32>,
     entries: Vec<Entry>,
@@ -149,9 +151,9 @@ fn bucket(hash: u32) -> usize {
 
 /// The lowest bit of the result says whether the bitmap knows `hash`.
 #[inline(always)]
-fn known(bitmap: &[u32; 1 << 14], hash: u32) -> u32 {
+fn known(bitmap: &[u32; 1 << (HASH_BITS - 5)], hash: u32) -> u32 {
     // The mask lets the compiler see that the index is in bounds; the shift counts modulo 32.
-    bitmap[(hash >> 5) as usize & ((1 << 14) - 1)].wrapping_shr(hash)
+    bitmap[(hash >> 5) as usize & ((1 << (HASH_BITS - 5)) - 1)].wrapping_shr(hash)
 }
 
 /// The window at `at`, which may lie near the end.
@@ -172,15 +174,15 @@ impl Prefilter {
         let mut windows: Vec<(u32, Entry)> = Vec::new();
         let weights = sample_weights();
         for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
-            for parity in 0..2 {
-                let at = best_offset(literal, parity, &weights);
+            for remainder in 0..STRIDE {
+                let at = best_offset(literal, remainder, &weights);
                 let entry = Entry { literal: index as u16, at: at as i8 };
                 windows.extend(window_values(literal, at).into_iter().map(|window| (hash(window), entry)));
             }
         }
         windows.sort_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
         windows.dedup_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
-        let mut bitmap = Box::new([0; 1 << 14]);
+        let mut bitmap = Box::new([0; 1 << (HASH_BITS - 5)]);
         let mut buckets = vec![0_u32; (1 << BUCKET_BITS) + 1];
         for (hash, _) in &windows {
             bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
@@ -206,7 +208,7 @@ impl Prefilter {
         for &place in &scratch.places[..places] {
             self.resolve(hay, place as usize, hits);
         }
-        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(2) {
+        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(STRIDE) {
             self.resolve(hay, place, hits);
         }
         self.resolve_end(hay, hits);
@@ -220,8 +222,13 @@ impl Prefilter {
         let mut sc = Scratch::default();
         let t = std::time::Instant::now();
         let (_, n) = self.mark_steps(hay, &mut sc.steps); let t1 = t.elapsed();
+        let t = std::time::Instant::now(); let mut k = 0; for _ in 0..160 { k += self.mark_steps(&hay[..128 << 10], &mut sc.steps).1; } eprintln!("in cache {:?} {k}", t.elapsed());
+        let (_, n2) = self.mark_steps(hay, &mut sc.steps); assert_eq!(n, n2); let t = std::time::Instant::now();
         let p = self.mark_places(hay, &sc.steps[..n], &mut sc.places); let t2 = t.elapsed();
         let mut cmp = 0; for &x in &sc.places[..p] { let h = bucket(hash(window_at(hay, x as usize))); cmp += self.buckets[h+1]-self.buckets[h]; }
+        let mut hot: HashMap<u64, u64> = HashMap::new(); for &x in &sc.places[..p] { *hot.entry(window_at(hay, x as usize) & 0xffff_ffff).or_default() += 1; }
+        let mut v: Vec<_> = hot.into_iter().collect(); v.sort_by_key(|x| std::cmp::Reverse(x.1));
+        for (w, c) in v.iter().take(60) { let h = bucket(hash(*w)); let l: Vec<_> = self.entries[self.buckets[h] as usize..self.buckets[h+1] as usize].iter().take(3).map(|e| format!("{:?}@{}", String::from_utf8_lossy(&self.literals[usize::from(e.literal)].bytes), e.at)).collect(); eprintln!("HOT {:?} {c} {l:?}", String::from_utf8_lossy(&w.to_le_bytes()[..4])); }
         let mut per: HashMap<u16, u64> = HashMap::new(); for e in &self.entries { *per.entry(e.literal).or_default() += 1; }
         let mut v: Vec<_> = per.into_iter().collect(); v.sort_by_key(|x| std::cmp::Reverse(x.1));
         for (l, c) in v.iter().take(40) { eprint!("{:?}:{c} ", String::from_utf8_lossy(&self.literals[usize::from(*l)].bytes)); }
@@ -229,7 +236,7 @@ impl Prefilter {
         format!("{t1:?} {t2:?} steps {} of {} places {p} cmp {cmp} table {set}", n, hay.len()/16)
     }
 
-    /// The hot loop: which 16-byte steps may hold a window. Returns where it stopped and how many
+    /// The hot loop: which steps may hold a window. Returns where it stopped and how many
     /// steps it marked.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u32>) -> (usize, usize) {
@@ -259,10 +266,10 @@ impl Prefilter {
         }
         let mut kept = 0;
         for &step in steps {
-            for offset in [0, 2, 4, 6, 8, 10, 12, 14] {
-                let place = step + offset;
-                places[kept] = place;
-                kept += (known(bitmap, hash(word(hay, place as usize))) & 1) as usize;
+            let bytes = &hay[step as usize..step as usize + STEP + 8];
+            for offset in (0..STEP).step_by(STRIDE) {
+                places[kept] = step + offset as u32;
+                kept += (known(bitmap, hash(word(bytes, offset))) & 1) as usize;
             }
         }
         kept
@@ -304,11 +311,11 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
     hits.truncate(kept);
 }
 
-/// Where in a literal to look, for one parity of its position: the window that ordinary logs show
+/// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
 /// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, parity: usize, weights: &[u32]) -> isize {
+fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u32]) -> isize {
     let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
-    let offsets = (-1..=last).filter(|at| at.rem_euclid(2) as usize == parity);
+    let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
     let cost = |at: &isize| {
         let values = window_values(literal, *at);
         let weight: u64 = values.iter().map(|w| u64::from(weights[bucket(hash(*w))])).sum();

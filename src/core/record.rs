@@ -143,7 +143,7 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
 fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out: &mut Vec<Event>) {
     event.context = extract::context_lines(cx, line);
     if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == event.rule) {
-        outer.claim(entry.family);
+        outer.claim(entry.family, line.place.num);
     }
     out.push(event);
 }

@@ -2,7 +2,9 @@
 //! Tests of bytes only, because every candidate line is asked. A line that it does not recognise is
 //! taken for what it says; it never looks at other lines.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 /// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
 #[must_use]
@@ -97,8 +99,16 @@ fn ends_as_code(text: &[u8]) -> bool {
     matches!(text, [.., b'{' | b';' | b'}' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
 
+const PUNCTUATION: &[&[u8]] = &[b" = ", b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +"];
+
+/// One search for all marks; `None` only if they were too large to compile, which a test rules out.
+fn searcher(marks: &[&[u8]]) -> Option<AhoCorasick> {
+    AhoCorasick::new(marks).ok()
+}
+
 fn has_code_punctuation(text: &[u8]) -> bool {
-    [&b" = "[..], b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +"].iter().any(|mark| memmem::find(text, mark).is_some())
+    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(PUNCTUATION));
+    MARKS.as_ref().is_some_and(|marks| marks.is_match(text))
 }
 
 const INSIDE: &[&[u8]] = &[
@@ -112,7 +122,8 @@ fn has_code_inside(text: &[u8]) -> bool {
     if !ends_as_code(text) && memchr::memchr2(b'(', b';', text).is_none() {
         return false;
     }
-    INSIDE.iter().any(|mark| memmem::find(text, mark).is_some())
+    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(INSIDE));
+    MARKS.as_ref().is_some_and(|marks| marks.is_match(text))
 }
 
 #[cfg(test)]

@@ -103,8 +103,7 @@ impl Spec {
         if self.is_literal(path) {
             return true;
         }
-        let packed = path.extension().is_some_and(|end| end == "gz" || end == "zst");
-        !packed && self.globs.iter().any(|glob| glob.matcher.is_match(path)) && !self.exclude.iter().any(|glob| glob.is_match(path))
+        !is_packed(path) && self.globs.iter().any(|glob| glob.matcher.is_match(path)) && !self.exclude.iter().any(|glob| glob.is_match(path))
     }
 
     /// Whether the file was named itself.
@@ -139,4 +138,10 @@ impl Spec {
         let shown = if rooted { path } else { path.strip_prefix(&self.folder).unwrap_or(path) };
         shown.display().to_string()
     }
+}
+
+/// Whether a name is that of a rotated copy that was compressed: it never grows.
+#[must_use]
+pub fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "gz" || end == "zst")
 }

@@ -59,11 +59,11 @@ impl Tail {
         born.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |since| since.as_nanos())
     }
 
-    /// Its length in bytes.
+    /// Its size in bytes.
     ///
     /// # Errors
     /// What `fstat` says.
-    pub fn len(&self) -> io::Result<u64> {
+    pub fn size(&self) -> io::Result<u64> {
         self.file.metadata().map(|meta| meta.len())
     }
 
@@ -80,7 +80,7 @@ impl Tail {
         if count > 0 {
             return Ok(Step::Bytes(count));
         }
-        if self.len()? < self.offset {
+        if self.size()? < self.offset {
             self.offset = 0;
             return Ok(Step::Truncated);
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::clock::now;
-use super::discover::{Spec, Start};
+use super::discover::{Spec, Start, is_packed};
 use super::file::{Step, Tail};
 use super::input::Identity;
 use crate::core::engine::Engine;
@@ -159,6 +159,9 @@ impl Follower {
             return;
         }
         let spec = &self.specs[index];
+        if is_packed(path) {
+            return self.trouble(index, path, "is packed: read it with siftd scan");
+        }
         match Tail::open(path, spec.allows_link(path)) {
             Ok(tail) => self.accept(index, path, tail),
             // A file that a glob matched may be gone again; a literal one is waited for.
@@ -191,7 +194,7 @@ impl Follower {
             }
             return;
         }
-        let muted_to = if self.begun || spec.start == Start::Beginning { 0 } else { tail.len().unwrap_or_default() };
+        let muted_to = if self.begun || spec.start == Start::Beginning { 0 } else { tail.size().unwrap_or_default() };
         let uid = (self.uid)(&spec.name, tail.identity(), tail.born());
         let label = Label { source: spec.name.clone(), path: spec.shown(path) };
         let stream = Stream::new(self.engine.clone(), Origin { uid, generation: 0 });

@@ -79,7 +79,10 @@ fn rules_are_listed_shown_and_tested() {
     let shown = folder.siftd(["rules", "show", "mine.breach", "--rules", "mine.toml"]).ended(0).out();
     assert!(shown.contains("# Said by the reactor.\n[[rule]]\nid = \"mine.breach\"") && !shown.contains("chatter"), "{shown}");
     assert!(folder.siftd(["rules", "show", "no.such"]).ended(2).err().contains("rules list"));
-    assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(0).out().contains("examples hold"));
+    let tested = folder.siftd(["rules", "test", "mine.toml"]);
+    assert!(tested.out().contains("examples hold") && !tested.err().contains("mine."), "{}", tested.err());
+    folder.write("mine.toml", RULES.replace("core breach in sector", "all quiet in sector"));
+    assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(2).err().contains("mine.breach: an example does not hold"));
 }
 
 #[test]

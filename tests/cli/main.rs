@@ -1,5 +1,7 @@
 //! The real binary in a folder of its own: what goes in, what comes out, and the exit code.
 
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
 mod commands;
 mod formats;
 mod run;
@@ -13,23 +15,23 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 
 /// A line that is an error by its level alone.
-pub fn error(text: &str) -> String {
+fn error(text: &str) -> String {
     format!("2026-01-01T00:00:00Z ERROR {text}\n")
 }
 
 /// A folder that goes with the test.
-pub struct Folder(tempfile::TempDir);
+struct Folder(tempfile::TempDir);
 
 impl Folder {
-    pub fn new() -> Self {
+    fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, bytes).unwrap();
@@ -37,19 +39,19 @@ impl Folder {
     }
 
     /// siftd in this folder, without what the machine's user has set.
-    pub fn command<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
+    fn command<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").env_remove("SIFTD_LOG");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
-    pub fn siftd<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
+    fn siftd<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
         Done(self.command(args).output().unwrap())
     }
 
     /// The same with text on stdin.
-    pub fn piped<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>, stdin: impl AsRef<[u8]>) -> Done {
+    fn piped<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>, stdin: impl AsRef<[u8]>) -> Done {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
         let bytes = stdin.as_ref().to_vec();
@@ -61,43 +63,43 @@ impl Folder {
 }
 
 /// A finished siftd.
-pub struct Done(Output);
+struct Done(Output);
 
 impl Done {
-    pub fn code(&self) -> Option<i32> {
+    fn code(&self) -> Option<i32> {
         self.0.status.code()
     }
 
-    pub fn out(&self) -> String {
+    fn out(&self) -> String {
         String::from_utf8(self.0.stdout.clone()).unwrap()
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    fn bytes(&self) -> &[u8] {
         &self.0.stdout
     }
 
-    pub fn err(&self) -> String {
+    fn err(&self) -> String {
         String::from_utf8(self.0.stderr.clone()).unwrap()
     }
 
-    pub fn records(&self) -> Vec<Value> {
+    fn records(&self) -> Vec<Value> {
         self.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// `path:line_num text` of each record.
-    pub fn shown(&self) -> Vec<String> {
+    fn shown(&self) -> Vec<String> {
         self.records().iter().map(shown).collect()
     }
 
     /// Fails with what siftd said unless it ended with `code`.
     #[track_caller]
-    pub fn ended(self, code: i32) -> Self {
+    fn ended(self, code: i32) -> Self {
         assert_eq!(self.code(), Some(code), "stdout: {}\nstderr: {}", self.out(), self.err());
         self
     }
 }
 
-pub fn shown(record: &Value) -> String {
+fn shown(record: &Value) -> String {
     let path = record["source"]["path"].as_str().unwrap_or("-");
     format!("{path}:{} {}", record["line_num"], record["text"].as_str().unwrap())
 }

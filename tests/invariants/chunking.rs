@@ -1,0 +1,93 @@
+//! Invariant 5: chunks and pauses change neither ids nor line numbers.
+
+use std::sync::Arc;
+
+use siftd::core::engine::{Engine, Limits};
+use siftd::core::event::{Event, Timestamp};
+
+use crate::support::{NOW, Rng, engine, essences, events, for_documents, ids, same, stream, usual};
+
+/// Longer than any pause that a limit may allow.
+const LONG_US: i64 = 3600 * 1_000_000;
+
+/// Gives `bytes` in the chunks that `size` names; after each of them `pause` says whether time goes by.
+fn chunked(engine: &Arc<Engine>, bytes: &[u8], mut size: impl FnMut() -> usize, mut pause: impl FnMut() -> bool) -> Vec<Event> {
+    let (mut stream, mut out, mut now) = (stream(engine), Vec::new(), NOW);
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (chunk, after) = rest.split_at(size().clamp(1, rest.len()));
+        stream.push(chunk, now, &mut out);
+        if pause() {
+            now = Timestamp(now.0 + LONG_US);
+            stream.tick(now, &mut out);
+            assert!(stream.deadline().is_none_or(|due| due > now), "a deadline that has passed stays");
+        }
+        rest = after;
+    }
+    stream.finish(now, &mut out);
+    out
+}
+
+fn never() -> bool {
+    false
+}
+
+/// Every size of chunk, with limits that make the bounds part of it.
+fn small() -> Arc<Engine> {
+    engine(Limits { max_line_bytes: 1024, max_trace_lines: 6, max_trace_bytes: 700, ..Limits::default() })
+}
+
+#[test]
+fn invariant_5_chunks_change_nothing() {
+    for engine in [usual(), small()] {
+        for_documents(1500, 50_000, |document, seed| {
+            let whole = essences(&events(&engine, document));
+            let mut rng = Rng(seed);
+            let most = *rng.pick(&[3, 40, 500, 9000]);
+            same(&whole, &essences(&chunked(&engine, document, || 1, never)))?;
+            same(&whole, &essences(&chunked(&engine, document, || rng.below(most), never)))
+        });
+    }
+}
+
+#[test]
+fn invariant_5_pauses_change_no_id() {
+    for engine in [usual(), small()] {
+        for_documents(3000, 60_000, |document, seed| {
+            let whole = ids(&events(&engine, document));
+            same(&whole, &ids(&chunked(&engine, document, || 1 << 20, never)))?;
+            same(&whole, &ids(&chunked(&engine, document, || 1, || true)))?;
+            let mut sizes = Rng(seed);
+            let mut pauses = Rng(seed + 1);
+            same(&whole, &ids(&chunked(&engine, document, || sizes.below(200), || pauses.one_in(3))))
+        });
+    }
+}
+
+/// Chunks that end within lines and blocks of lines that are longer than the buffer's blocks.
+#[test]
+fn invariant_5_holds_across_blocks() {
+    let engine = engine(Limits { max_line_bytes: 3000, ..Limits::default() });
+    for seed in 70_000..70_012 {
+        let mut rng = Rng(seed);
+        let mut document = Vec::new();
+        while document.len() < 1 << 20 {
+            let filler = "all is quiet on the line\n".repeat(rng.below(4000));
+            document.extend_from_slice(filler.as_bytes());
+            if rng.one_in(3) {
+                let long = *rng.pick(&[2_990, 3_001, 3_004, 3_100, 200_000, 500_000]) + rng.below(20);
+                document.extend_from_slice(&vec![b'x'; long]);
+                document.extend_from_slice(b" TypeError: boom\n");
+            }
+            document.extend_from_slice(&crate::support::document(&mut rng));
+        }
+        if seed % 4 == 0 {
+            document = crate::support::wide(&mut rng, &document);
+        }
+        let whole = essences(&events(&engine, &document));
+        let mut sizes = Rng(seed);
+        let most = *sizes.pick(&[700, 70_000, 300_000]);
+        let other = essences(&chunked(&engine, &document, || sizes.below(most), never));
+        same(&whole, &other).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+}

@@ -1,0 +1,6 @@
+//! The invariants of the core (ARCHITECTURE), one test or more for each, named after it.
+#![allow(clippy::unwrap_used)]
+
+mod chunking;
+mod prefilter;
+mod support;
