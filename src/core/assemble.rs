@@ -141,7 +141,7 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        trace.is_single() && !trace.published && trace.stamped && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && line.key() == trace.key.as_deref()
+        trace.is_single() && !trace.published && trace.stamped && !trace.is_on_trial() && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && (line.key() == trace.key.as_deref() || is_bare(line))
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -423,6 +423,11 @@ impl Assembler {
     }
 }
 
+/// Says nothing of its writer: it stands where the line before it left off.
+fn is_bare(line: &Line) -> bool {
+    !line.prefix().shaped && line.place.key.is_none()
+}
+
 fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
     match &cx.engine.rules.entries[usize::from(entry)].kind {
         Kind::Region(region) => Some(region),
@@ -469,12 +474,13 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = line.place.num == trace.last_num + 1;
-    let indented = matches!(line.body().first(), Some(b' ' | b'\t')) && !line.is_blank();
+    let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
     if adjacent && indented && !line.is_stamped() && trace.stamped {
-        trace.extend_single(line, limits.max_trace_lines, limits.max_trace_bytes);
+        // A blank line that is indented belongs to it when a further line does.
+        trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended
