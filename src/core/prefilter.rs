@@ -69,6 +69,7 @@ struct Guarded {
     mask: u64,
     after: Option<Box<[bool; 256]>>,
     not_before: Option<Box<[bool; 256]>>,
+    not_behind: Box<[u8]>,
 }
 
 impl Guarded {
@@ -84,6 +85,7 @@ impl Guarded {
             mask: u64::from_le_bytes(mask),
             after: allowed_after(literal),
             not_before: (!literal.not_before.is_empty()).then(|| set_of(&literal.not_before)),
+            not_behind: literal.not_behind.clone().into_boxed_slice(),
         }
     }
 
@@ -101,6 +103,9 @@ impl Guarded {
         if let (Some(set), Some(&next)) = (&self.after, next)
             && !set[usize::from(next)]
         {
+            return false;
+        }
+        if !self.not_behind.is_empty() && hay[..start].ends_with(&self.not_behind) {
             return false;
         }
         match (&self.not_before, start.checked_sub(1)) {
@@ -218,25 +223,7 @@ impl Prefilter {
         }
     }
 
-    pub fn stats(&self, hay: &[u8]) -> String {
-        let mut sc = Scratch::default();
-        let t = std::time::Instant::now();
-        let (_, n) = self.mark_steps(hay, &mut sc.steps); let t1 = t.elapsed();
-        let t = std::time::Instant::now(); let mut k = 0; for _ in 0..160 { k += self.mark_steps(&hay[..128 << 10], &mut sc.steps).1; } eprintln!("in cache {:?} {k}", t.elapsed());
-        let (_, n2) = self.mark_steps(hay, &mut sc.steps); assert_eq!(n, n2); let t = std::time::Instant::now();
-        let p = self.mark_places(hay, &sc.steps[..n], &mut sc.places); let t2 = t.elapsed();
-        let mut cmp = 0; for &x in &sc.places[..p] { let h = bucket(hash(window_at(hay, x as usize))); cmp += self.buckets[h+1]-self.buckets[h]; }
-        let mut hot: HashMap<u64, u64> = HashMap::new(); for &x in &sc.places[..p] { *hot.entry(window_at(hay, x as usize) & 0xffff_ffff).or_default() += 1; }
-        let mut v: Vec<_> = hot.into_iter().collect(); v.sort_by_key(|x| std::cmp::Reverse(x.1));
-        for (w, c) in v.iter().take(60) { let h = bucket(hash(*w)); let l: Vec<_> = self.entries[self.buckets[h] as usize..self.buckets[h+1] as usize].iter().take(3).map(|e| format!("{:?}@{}", String::from_utf8_lossy(&self.literals[usize::from(e.literal)].bytes), e.at)).collect(); eprintln!("HOT {:?} {c} {l:?}", String::from_utf8_lossy(&w.to_le_bytes()[..4])); }
-        let mut per: HashMap<u16, u64> = HashMap::new(); for e in &self.entries { *per.entry(e.literal).or_default() += 1; }
-        let mut v: Vec<_> = per.into_iter().collect(); v.sort_by_key(|x| std::cmp::Reverse(x.1));
-        for (l, c) in v.iter().take(40) { eprint!("{:?}:{c} ", String::from_utf8_lossy(&self.literals[usize::from(*l)].bytes)); }
-        let set: u32 = self.bitmap.iter().map(|b| b.count_ones()).sum();
-        format!("{t1:?} {t2:?} steps {} of {} places {p} cmp {cmp} table {set}", n, hay.len()/16)
-    }
-
-    /// The hot loop: which steps may hold a window. Returns where it stopped and how many
+    /// The hot loop: which 16-byte steps may hold a window. Returns where it stopped and how many
     /// steps it marked.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u32>) -> (usize, usize) {
@@ -396,7 +383,7 @@ mod tests {
 
     #[test]
     fn a_guard_looks_at_the_neighbours() {
-        let filter = Prefilter::new(&[LiteralForm { bytes: b"Error:".to_vec(), after: Vec::new(), not_after: b":".to_vec(), not_before: b"_n".to_vec() }]);
+        let filter = Prefilter::new(&[LiteralForm { bytes: b"Error:".to_vec(), after: Vec::new(), not_after: b":".to_vec(), not_before: b"_n".to_vec(), ..LiteralForm::default() }]);
         let count = |hay: &str| {
             let mut hits = Vec::new();
             filter.scan(hay.as_bytes(), &mut Scratch::default(), &mut hits);
