@@ -17,7 +17,7 @@ use super::trace::{OpenTrace, Outcome, Taken};
 use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
 
 /// A stated time that is further away than this from the time of reading is not believed.
-const MAX_CLOCK_SKEW_US: i64 = 48 * 3600 * 1_000_000;
+const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
 
 /// The stream that an event was found in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub fn restart(origin: &Origin, event: &mut Event, place: &Place, time: Option<T
 #[must_use]
 pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
     match stated {
-        Some(time) if (time.0 - observed.0).abs() <= MAX_CLOCK_SKEW_US => time,
+        Some(time) if time.0.abs_diff(observed.0) <= MAX_CLOCK_SKEW_US => time,
         _ => observed,
     }
 }

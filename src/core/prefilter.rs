@@ -10,7 +10,6 @@
 //! It never decides what an error is, and it never misses a literal: the property test compares it
 //! with a plain search.
 
-use std::collections::HashMap;
 use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
 
 /// Bytes of a window.

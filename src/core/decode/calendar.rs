@@ -88,8 +88,10 @@ pub fn latest_year(
     in_year: impl Fn(i64) -> Option<Timestamp>,
 ) -> Option<Timestamp> {
     // Mean years may be one short on New Year's Day, which the year to come makes good.
-    let next = 1971 + now.0.div_euclid(YEAR_MICROS);
-    let limit = now.0.saturating_add(DAY_MICROS);
+    // A clock that is far off must not decide whether this is a time: it counts as 1990 or 2190.
+    let now = now.0.clamp(20 * YEAR_MICROS, 220 * YEAR_MICROS);
+    let next = 1971 + now.div_euclid(YEAR_MICROS);
+    let limit = now.saturating_add(DAY_MICROS);
     (0..=9)
         .filter_map(|back| in_year(next - back))
         .find(|time| time.0 <= limit)

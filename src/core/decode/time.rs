@@ -3,14 +3,15 @@
 //! latest year that does not put it more than a day past `now`. Never reads the clock; a bare time of day is no stamp.
 
 use super::calendar::{
-    Clock, DAY_MICROS, Date, EPOCH_SECONDS, abbreviation, civil, decimal, epoch, latest_year,
+    Clock, Date, EPOCH_SECONDS, abbreviation, civil, decimal, epoch, latest_year,
     month, offset,
 };
 use super::scan::{byte, digits, is_blank, is_gap, rest};
 use crate::core::event::Timestamp;
 
-/// A bare ten-digit number that begins a line is a time only if it is at most this old (five years).
-const BARE_EPOCH_DAYS: i64 = 5 * 366;
+/// A bare number that begins a line is a time only within these seconds (2015 to 2035): whether it is
+/// one must not depend on when it is read.
+const BARE_EPOCH_SECONDS: std::ops::Range<i64> = 1_420_070_400..2_051_222_400;
 /// From seven digits of a second on, a stamp is a transport's (GitHub's runner writes 7, container runtimes 9).
 const TRANSPORT_DIGITS: usize = 7;
 const TAI64N_HEX: usize = 24;
@@ -442,14 +443,13 @@ impl Reader<'_> {
         seconds
     }
 
-    /// `1695668091.895450 `, `1695668091895 `: at a line's start, and not long ago.
+    /// `1695668091.895450 `, `1695668091895 `: at a line's start.
     fn bare_epoch(self) -> Option<Moment> {
         let (time, end) = epoch(self.bytes, self.at)?;
         let dotted = digits(self.bytes, self.at) < end;
-        let near =
-            (self.now.0 - BARE_EPOCH_DAYS * DAY_MICROS..self.now.0 + DAY_MICROS).contains(&time.0);
+        let likely = BARE_EPOCH_SECONDS.contains(&time.0.div_euclid(1_000_000));
         let ends = is_gap(byte(self.bytes, end)) || matches!(byte(self.bytes, end), b']' | b')');
-        (ends && (dotted || near)).then_some(Moment {
+        (ends && (dotted || likely)).then_some(Moment {
             time,
             end,
             style: Style::Logger,
