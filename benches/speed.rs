@@ -230,7 +230,7 @@ fn table(plan: &Plan, rows: &[Row], first: Duration) -> String {
         let Truth { written, missed, .. } = row.truth;
         cells.push([
             format!("{}: {}", size(row.bytes), row.name),
-            format!("1 ({:.2} s)", row.wc.as_secs_f64()),
+            format!("1 ({:.0} ms)", row.wc.as_secs_f64() * 1000.0),
             row.rg.map_or("–".to_owned(), |rg| times(rg, row)),
             times(row.siftd, row),
             format!("{:.0}", row.bytes as f64 / row.siftd.as_secs_f64() / f64::from(1 << 20)),

@@ -86,9 +86,9 @@ fn name(out: &mut String, random: &mut Random) {
     let noun = random.noun();
     let _ = match random.below(5) {
         0 => write!(out, "ERROR_LOG=/var/log/{noun}/current.log"),
-        1 => write!(out, " M {}_error_handler.rs", random.path()),
+        1 => write!(out, "M  {}_error_handler.rs", random.path()),
         2 => write!(out, "   Compiling {noun}-error v0.{}.{}", random.below(9), random.below(30)),
-        3 => write!(out, "  modified:   docs/error-{noun}.md | {} ++--", random.within(1, 60)),
+        3 => write!(out, "docs/error-{noun}.md | {} ++--", random.within(1, 60)),
         _ => write!(out, "{}.{}ErrorBoundary mounted", noun, random.title()),
     };
 }
