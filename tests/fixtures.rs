@@ -16,38 +16,51 @@ use siftd::core::extract::Origin;
 use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
 
+/// 2026-11-20T14:00:00Z: a little after the newest of the logs, whose dates may lack a year.
+const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
 /// Most differences that are printed.
 const MAX_SHOWN: usize = 12;
 
 #[test]
 fn every_fixture_gives_its_events() {
-    let engine = engine_with(true);
-    let every_line = engine_with(false);
+    let engines = [engine_with(true), engine_with(false)];
+    let cases = cases();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let wrong: Vec<String> = std::thread::scope(|scope| {
+        let engines = &engines;
+        let check_all = move |part: &[PathBuf]| part.iter().flat_map(|case| check(engines, case)).collect::<Vec<_>>();
+        let parts: Vec<_> = cases.chunks(cases.len().div_ceil(workers)).map(|part| scope.spawn(move || check_all(part))).collect();
+        parts.into_iter().flat_map(|part| part.join().unwrap()).collect()
+    });
+    assert!(wrong.is_empty(), "{} differ; the first ones:\n\n{}", wrong.len(), wrong[..wrong.len().min(MAX_SHOWN)].join("\n"));
+}
+
+/// What is wrong with one case: against its expectation, and between the ways to read it.
+fn check([engine, every_line]: &[Arc<Engine>; 2], folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
-    for folder in cases() {
-        let input = fs::read(folder.join("input.log")).unwrap();
-        let whole = events(&engine, &input, usize::MAX);
-        let got: String = whole.iter().map(|event| compact(event) + "\n").collect();
-        let expected = folder.join("expected.ndjson");
-        if std::env::var_os("UPDATE_EXPECT").is_some() {
-            fs::write(&expected, &got).unwrap();
-        }
-        let want = fs::read_to_string(&expected).unwrap_or_default();
-        if want != got {
-            wrong.push(format!("{}\n{}", folder.display(), diff(&want, &got)));
-        }
-        for (how, other) in [
-            ("in single bytes", events(&engine, &input, 1)),
-            ("in random chunks", events(&engine, &input, 4096)),
-            ("without the prefilter", events(&every_line, &input, usize::MAX)),
-        ] {
-            let (whole, other) = (exact(&whole), exact(&other));
-            if whole != other {
-                wrong.push(format!("{} {how}\n{}", folder.display(), diff(&whole, &other)));
-            }
+    let input = fs::read(folder.join("input.log")).unwrap();
+    let whole = events(engine, &input, usize::MAX);
+    let got: String = whole.iter().map(|event| compact(event) + "\n").collect();
+    let expected = folder.join("expected.ndjson");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        fs::write(&expected, &got).unwrap();
+    }
+    let want = fs::read_to_string(&expected).unwrap_or_default();
+    if want != got {
+        wrong.push(format!("{}\n{}", folder.display(), diff(&want, &got)));
+    }
+    let whole = exact(&whole);
+    for (how, other) in [
+        ("in single bytes", events(engine, &input, 1)),
+        ("in random chunks", events(engine, &input, 4096)),
+        ("without the prefilter", events(every_line, &input, usize::MAX)),
+    ] {
+        let other = exact(&other);
+        if whole != other {
+            wrong.push(format!("{} {how}\n{}", folder.display(), diff(&whole, &other)));
         }
     }
-    assert!(wrong.is_empty(), "{} differ; the first ones:\n\n{}", wrong.len(), wrong[..wrong.len().min(MAX_SHOWN)].join("\n"));
+    wrong
 }
 
 fn engine_with(two_stage: bool) -> Arc<Engine> {
@@ -78,10 +91,10 @@ fn events(engine: &Arc<Engine>, input: &[u8], largest: usize) -> Vec<Event> {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let size = if largest == usize::MAX { rest.len() } else { 1 + (seed >> 33) as usize % largest };
         let (chunk, later) = rest.split_at(size.min(rest.len()));
-        stream.push(chunk, Timestamp(0), &mut out);
+        stream.push(chunk, NOW, &mut out);
         rest = later;
     }
-    stream.finish(Timestamp(0), &mut out);
+    stream.finish(NOW, &mut out);
     out
 }
 

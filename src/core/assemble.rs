@@ -15,7 +15,7 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::shown;
-use super::trace::{OpenTrace, View, starts};
+use super::trace::{OpenTrace, Outcome, View, starts};
 use crate::rules::{Kind, Region};
 
 /// Most traces that are open at once in a stream; the least recently continued one ends.
@@ -141,7 +141,7 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        trace.is_single() && !trace.published && trace.stamped && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && line.key() == trace.key.as_deref()
+        trace.is_single() && trace.stamped && !trace.is_on_trial() && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && (line.key() == trace.key.as_deref() || is_bare(line))
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -205,10 +205,12 @@ impl Assembler {
                 trace.time = single.time;
                 trace.opened_at = single.opened_at;
                 trace.context = single.context;
+                (trace.paused, trace.published) = (single.paused, single.published);
             }
             None => trace.context = back.context(cx.engine.limits.context_a_side(), trace.lines[0].place.num, line),
         }
         trace.depth = self.regions.len();
+        trace.claims_before = self.notes.claims();
         if self.open.len() >= MAX_OPEN_TRACES {
             self.close(cx, 0, out);
         }
@@ -259,7 +261,7 @@ impl Assembler {
             }
             self.open.push(trace);
         } else {
-            self.publish(cx, &trace, false, out);
+            self.publish(cx, &trace, out);
         }
     }
 
@@ -278,11 +280,11 @@ impl Assembler {
         trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
         if note.waits {
             for unclaimed in self.notes.wait(note.claimed_by.clone(), key, trace) {
-                self.publish(cx, &unclaimed, false, out);
+                self.publish(cx, &unclaimed, out);
             }
         } else {
             // One status line is enough: it claims those that say the same after it.
-            self.publish(cx, &trace, false, out);
+            self.publish(cx, &trace, out);
             self.notes.claim(family, key.as_deref(), line.place.num);
         }
     }
@@ -290,7 +292,7 @@ impl Assembler {
     fn border(&mut self, cx: &Context, out: &mut Vec<Event>) {
         self.end_regions(cx, 0, out);
         for unclaimed in self.notes.settle() {
-            self.publish(cx, &unclaimed, false, out);
+            self.publish(cx, &unclaimed, out);
         }
     }
 
@@ -349,11 +351,11 @@ impl Assembler {
         let trace = self.open.remove(at);
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
-        if outcome.is_some() && !trace.published {
-            self.publish(cx, &trace, false, out);
+        if outcome.is_some() {
+            self.publish(cx, &trace, out);
         }
         let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
-        if used == 0 && trace.lead > 0 && trace.adopted {
+        if used == 0 && trace.adopted && !trace.published {
             // It had adopted a one-line error, which stands by itself again.
             self.again.extend(trace.lines[..first].iter().map(|taken| (taken.place.clone(), taken.text.clone(), true)));
         }
@@ -362,40 +364,51 @@ impl Assembler {
         }
     }
 
-    fn publish(&mut self, cx: &Context, trace: &OpenTrace, idle: bool, out: &mut Vec<Event>) {
+    /// The trace has ended: an event, if it is none yet; what it claims.
+    fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
         let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
-        let event = extract::event(cx.engine, cx.origin, trace, outcome, idle);
-        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        self.claimed_to = self.claimed_to.max(event.line_end);
-        if !matches!(entry.kind, Kind::Note(_)) {
-            let key = extract::key(cx.engine, trace, outcome);
-            let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-            if once && key.is_some() && self.notes.is_claimed(&[entry.family], key.as_deref(), event.line_num) {
-                return;
-            }
-            self.notes.claim(entry.family, key.as_deref(), event.line_end);
+        self.claimed_to = self.claimed_to.max(outcome.last_num).max(trace.lines[0].place.num);
+        if self.is_repeat(cx, trace, outcome) {
+            return;
         }
-        out.push(event);
+        if !trace.published {
+            out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
+        }
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        if !matches!(entry.kind, Kind::Note(_)) {
+            self.notes.claim(entry.family, extract::key(cx.engine, trace, outcome).as_deref(), outcome.last_num);
+        }
+    }
+
+    /// A runner prints a failure again: an event said the same before this trace began.
+    fn is_repeat(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
+        once && extract::key(cx.engine, trace, outcome).is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines[0].place.num))
     }
 
     /// The next moment at which something open is published.
     #[must_use]
     pub fn deadline(&self, engine: &Engine) -> Option<Timestamp> {
         let due = |trace: &OpenTrace| Timestamp(trace.touched_at.0.saturating_add(engine.limits.trace_idle_us));
-        self.open.iter().filter(|trace| !trace.published && trace.outcome(&engine.rules.entries).is_some()).map(due).min()
+        self.open.iter().filter(|trace| !trace.paused && trace.outcome(&engine.rules.entries).is_some()).map(due).min()
     }
 
     /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
-    /// lines.
+    /// lines. Nothing else changes: what it claims, it claims when it ends.
     pub fn tick(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
         for at in 0..self.open.len() {
             let trace = &self.open[at];
             let due = trace.touched_at.0.saturating_add(cx.engine.limits.trace_idle_us) <= now.0;
-            if due && !trace.published && trace.outcome(&cx.engine.rules.entries).is_some() {
-                let trace = self.open[at].clone();
-                self.publish(cx, &trace, true, out);
+            if !due || trace.paused {
+                continue;
+            }
+            let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { continue };
+            if !self.is_repeat(cx, trace, outcome) {
+                out.push(extract::event(cx.engine, cx.origin, trace, outcome, true));
                 self.open[at].published = true;
             }
+            self.open[at].paused = true;
         }
     }
 
@@ -408,7 +421,7 @@ impl Assembler {
         self.regions.clear();
         self.noise = None;
         for unclaimed in self.notes.settle() {
-            self.publish(cx, &unclaimed, false, out);
+            self.publish(cx, &unclaimed, out);
         }
     }
 
@@ -421,6 +434,11 @@ impl Assembler {
     pub fn work(&mut self) -> &mut Work {
         &mut self.work
     }
+}
+
+/// Says nothing of its writer: it stands where the line before it left off.
+fn is_bare(line: &Line) -> bool {
+    !line.prefix().shaped && line.place.key.is_none()
 }
 
 fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
@@ -469,12 +487,13 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = line.place.num == trace.last_num + 1;
-    let indented = matches!(line.body().first(), Some(b' ' | b'\t')) && !line.is_blank();
+    let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
     if adjacent && indented && !line.is_stamped() && trace.stamped {
-        trace.extend_single(line, limits.max_trace_lines, limits.max_trace_bytes);
+        // A blank line that is indented belongs to it when a further line does.
+        trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended

@@ -44,6 +44,12 @@ fn call(line: &[u8]) -> Frame {
     for word in [&b"at "[..], b"async "] {
         rest = rest.strip_prefix(word).unwrap_or(rest);
     }
+    // Logging frameworks say which jar: `~[app.jar:1.2]`.
+    if rest.ends_with(b"]")
+        && let Some(close) = memchr::memmem::rfind(rest, b") ")
+    {
+        rest = &rest[..=close];
+    }
     let mut frame = Frame::default();
     let within = rest.strip_suffix(b")").and_then(|inner| {
         let open = memchr::memchr(b'(', inner)?;
@@ -108,6 +114,7 @@ mod tests {
             (Shape::Call, "    at async Loader.load (node:internal/modules:9:1) {", "Loader.load", "node:internal/modules", 9, 1),
             (Shape::Call, "    at file:///srv/app.mjs:3:5", "", "file:///srv/app.mjs", 3, 5),
             (Shape::Call, "\tat com.acme.App.main(App.java:12)", "com.acme.App.main", "App.java", 12, 0),
+            (Shape::Call, "\tat com.acme.App.main(App.java:12) ~[app.jar:?]", "com.acme.App.main", "App.java", 12, 0),
             (Shape::Call, "\tat com.acme.App.main(Native Method)", "com.acme.App.main", "Native Method", 0, 0),
             (Shape::Call, "             at /srv/src/main.rs:4:9", "", "/srv/src/main.rs", 4, 9),
             (Shape::Call, "    at Foo.bar", "Foo.bar", "", 0, 0),

@@ -11,20 +11,29 @@ const MAX_CLAIMS: usize = 4096;
 /// A claim holds for so many lines of the stream: a runner's summary comes soon after its details,
 /// and a service that runs for months is not silenced by what it said yesterday.
 const CLAIM_LINES: u64 = 20_000;
+/// Most bytes of the lines of the notes that wait.
+const MAX_WAITING_BYTES: usize = 1 << 20;
+/// A longer key is no name of a test or step: it is not remembered.
+const MAX_KEY_BYTES: usize = 1024;
 
 /// Claims and waiting notes of one stream.
 #[derive(Default)]
 pub struct Notes {
     families: Vec<Claim>,
     keys: HashMap<Vec<u8>, Vec<Claim>>,
+    claims: u64,
     waiting: VecDeque<Waiting>,
+    waiting_bytes: usize,
 }
 
-/// A family had an event that ended at line `num`.
+/// A family had an event.
 #[derive(Clone, Copy)]
 struct Claim {
     family: u16,
+    /// Line at which the latest one ended.
     num: u64,
+    /// Which claim the first one was, counted from the start of the stream.
+    number: u64,
 }
 
 struct Waiting {
@@ -37,10 +46,17 @@ fn covers(claimed_by: &[u16], family: u16) -> bool {
     claimed_by.is_empty() || claimed_by.contains(&family)
 }
 
-fn remember(claims: &mut Vec<Claim>, family: u16, num: u64) {
-    match claims.iter_mut().find(|claim| claim.family == family) {
-        Some(claim) => claim.num = claim.num.max(num),
-        None => claims.push(Claim { family, num }),
+impl Claim {
+    fn holds_at(self, num: u64) -> bool {
+        self.num + CLAIM_LINES >= num
+    }
+}
+
+fn remember(claims: &mut Vec<Claim>, new: Claim) {
+    match claims.iter_mut().find(|claim| claim.family == new.family) {
+        Some(claim) if claim.holds_at(new.num) => claim.num = claim.num.max(new.num),
+        Some(claim) => *claim = new,
+        None => claims.push(new),
     }
 }
 
@@ -48,25 +64,40 @@ impl Notes {
     /// An event of `family` about `key` ended at line `num`: it claims the notes that wait for it,
     /// and those that come soon after it.
     pub fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
-        remember(&mut self.families, family, num);
-        if let Some(key) = key {
-            self.claim_key(family, key, num);
+        self.claims += 1;
+        let claim = Claim { family, num, number: self.claims };
+        remember(&mut self.families, claim);
+        if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
+            self.claim_key(key, claim);
         }
         self.waiting.retain(|note| {
             let same = note.key.is_none() || note.key.as_deref() == key;
             !(same && covers(&note.claimed_by, family))
         });
+        self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 
-    fn claim_key(&mut self, family: u16, key: &[u8], num: u64) {
+    fn claim_key(&mut self, key: &[u8], new: Claim) {
         if self.keys.len() >= MAX_CLAIMS {
-            self.keys.retain(|_, claims| claims.iter().any(|claim| claim.num + CLAIM_LINES >= num));
+            self.keys.retain(|_, claims| claims.iter().any(|claim| claim.holds_at(new.num)));
         }
         if let Some(claims) = self.keys.get_mut(key) {
-            remember(claims, family, num);
+            remember(claims, new);
         } else if self.keys.len() < MAX_CLAIMS {
-            self.keys.insert(key.to_vec(), vec![Claim { family, num }]);
+            self.keys.insert(key.to_vec(), vec![new]);
         }
+    }
+
+    /// How many claims were made.
+    #[must_use]
+    pub fn claims(&self) -> u64 {
+        self.claims
+    }
+
+    /// Whether one of the first `claims` claims was that of `family` to `key`.
+    #[must_use]
+    pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64, num: u64) -> bool {
+        self.keys.get(key).is_some_and(|known| known.iter().any(|claim| claim.family == family && claim.number <= claims && claim.holds_at(num)))
     }
 
     /// Whether an earlier event said the same as the note at line `num`.
@@ -76,22 +107,27 @@ impl Notes {
             None => Some(&self.families),
             Some(key) => self.keys.get(key),
         };
-        claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && claim.num + CLAIM_LINES >= num))
+        claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && claim.holds_at(num)))
     }
 
-    /// Keeps a note until something claims it; returns the oldest one when there are too many.
-    pub fn wait(&mut self, claimed_by: Vec<u16>, key: Option<Vec<u8>>, trace: OpenTrace) -> Option<OpenTrace> {
+    /// Keeps a note until something claims it; returns the oldest ones when there are too many.
+    pub fn wait(&mut self, claimed_by: Vec<u16>, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {
+        self.waiting_bytes += trace.kept_bytes();
         self.waiting.push_back(Waiting { claimed_by, key, trace });
-        if self.waiting.len() <= MAX_WAITING {
-            return None;
+        let mut old = Vec::new();
+        while self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
+            let Some(note) = self.waiting.pop_front() else { break };
+            self.waiting_bytes -= note.trace.kept_bytes();
+            old.push(note.trace);
         }
-        self.waiting.pop_front().map(|note| note.trace)
+        old
     }
 
     /// A border: the notes that nothing claimed are events; the claims are forgotten.
     pub fn settle(&mut self) -> Vec<OpenTrace> {
         self.families.clear();
         self.keys.clear();
+        self.waiting_bytes = 0;
         self.waiting.drain(..).map(|note| note.trace).collect()
     }
 }

@@ -117,8 +117,12 @@ pub struct OpenTrace {
     pub last_num: u64,
     /// Context lines before the head.
     pub context: Vec<(u64, String)>,
-    /// It was published by a pause.
+    /// A pause has asked for it.
+    pub paused: bool,
+    /// And published it.
     pub published: bool,
+    /// Claims that were made before it began.
+    pub claims_before: u64,
     /// Lines at the front that no row took.
     pub lead: usize,
     bytes: usize,
@@ -173,7 +177,9 @@ impl OpenTrace {
             touched_at: line.now(),
             last_num: line.place.num,
             context: Vec::new(),
+            paused: false,
             published: false,
+            claims_before: 0,
             lead: lead.len(),
             bytes,
             rivals: rivals
@@ -198,13 +204,21 @@ impl OpenTrace {
         trace
     }
 
-    /// Takes a further line of a one-line error.
-    pub fn extend_single(&mut self, line: &Line, max_lines: usize, max_bytes: usize) {
+    /// Takes a further line of a one-line error; `accept`: it belongs to it for sure.
+    pub fn extend_single(&mut self, line: &Line, accept: bool, max_lines: usize, max_bytes: usize) {
         self.push(line, line.text, max_lines, max_bytes);
         for rival in &mut self.rivals {
             rival.take(NO_ROW);
-            rival.accept(line.place.num);
+            if accept {
+                rival.accept(line.place.num);
+            }
         }
+    }
+
+    /// Whether its last line may still be given back.
+    #[must_use]
+    pub fn is_on_trial(&self) -> bool {
+        self.rivals.iter().any(|rival| rival.seen > rival.accepted)
     }
 
     /// Whether no machine competes: a one-line error.
@@ -233,6 +247,12 @@ impl OpenTrace {
         }
         self.bytes += line.text.len();
         self.lines.push(Taken::new(line, part));
+    }
+
+    /// Bytes of the lines that are kept.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The machine that took most lines, if any of them makes an event.

@@ -26,7 +26,13 @@ pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
             bytes.truncate(MAX_BYTES);
             // What may stand beside a literal says nothing about what stands beside a part of it.
             let beside = |set: &str| if whole { set.as_bytes().to_vec() } else { Vec::new() };
-            LiteralForm { bytes, after: beside(after), not_after: beside(&gate.not_after), not_before: beside(&gate.not_before) }
+            LiteralForm {
+                bytes,
+                after: beside(after),
+                not_after: beside(&gate.not_after),
+                not_before: beside(&gate.not_before),
+                not_behind: beside(&gate.not_behind),
+            }
         })
         .collect();
     forms.sort();

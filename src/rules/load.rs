@@ -252,6 +252,7 @@ impl Reader {
                 after: spec.after,
                 not_after: spec.not_after,
                 not_before: spec.not_before,
+                not_behind: spec.not_behind,
             },
             region: spec.region.map(Spanned::into_inner),
             claimed_by: spec.claimed_by,

@@ -55,6 +55,8 @@ pub struct LiteralForm {
     pub not_after: Vec<u8>,
     /// An occurrence that follows one of these bytes is no hit, unless an escape stands near.
     pub not_before: Vec<u8>,
+    /// An occurrence that follows this text is no hit; empty: none.
+    pub not_behind: Vec<u8>,
 }
 
 /// What the rules of one file have in common.
@@ -141,6 +143,8 @@ pub struct Gate {
     pub not_after: String,
     /// Bytes that may not precede.
     pub not_before: String,
+    /// Text that may not precede.
+    pub not_behind: String,
 }
 
 /// What a rule says about the fault; the tables decide the rest.

@@ -88,6 +88,9 @@ pub struct EntrySpec {
     /// Bytes that may not precede a literal.
     #[serde(default)]
     pub not_before: String,
+    /// Text that may not stand before a literal.
+    #[serde(default)]
+    pub not_behind: String,
     /// Confirms the line, prefix removed. Named groups: `type message name key file line column`.
     pub regex: Option<Spanned<String>>,
     /// A word that prose uses too: cancelled by a level tag of info or warn.

@@ -7,7 +7,8 @@ const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
 
 /// How programs spell ESC when a string is printed with its escapes (JSON, Python, C, shell).
-const SPELLINGS: [&[u8]; 4] = [b"\\u001b", b"\\x1b", b"\\033", b"\\e"];
+/// `config/rules/levels.toml` leads to lines that hold one.
+const SPELLINGS: [&[u8]; 6] = [b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
 
 /// Whether the line holds ESC, or a spelled ESC (`\u001b` `\x1b` `\033` `\e`) that begins a CSI or OSC sequence.
 #[must_use]
@@ -98,7 +99,7 @@ fn spelled_sequence(text: &[u8]) -> Option<usize> {
 fn spelled(text: &[u8]) -> Option<usize> {
     let len = SPELLINGS
         .iter()
-        .find(|s| text.len() >= s.len() && text[..s.len()].eq_ignore_ascii_case(s))?
+        .find(|s| text.starts_with(s))?
         .len();
     matches!(text.get(len), Some(b'[' | b']')).then_some(len)
 }

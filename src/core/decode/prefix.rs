@@ -3,7 +3,7 @@
 //! message, and takes nothing for a prefix that it does not know by shape.
 
 use super::fields::message;
-use super::level::letter;
+use super::level::{letter, level_word};
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run};
 use super::tag::{self, Ground};
 use super::time::{Moment, Style, clock_end, glog, moment};
@@ -96,7 +96,7 @@ impl<'a> Scan<'a> {
             b'<' => self.priority(),
             b'0'..=b'9' => self.bare_time() || self.redis() || self.clock(),
             b'@' => self.bare_time() || self.key(),
-            b'[' | b'(' => self.enclosed_time() || self.uptime() || self.key(),
+            b'[' | b'(' => self.enclosed_time() || self.uptime() || self.chromium() || self.key(),
             b'"' | b'\'' => self.enclosed_time(),
             b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key(),
             _ => false,
@@ -361,6 +361,22 @@ impl<'a> Scan<'a> {
         self.take_time(moment, close + 1);
         self.out.level = Some(level);
         true
+    }
+
+    /// `[1234:5678:1120/131323.123456:ERROR:gpu_init.cc(441)] `: process, thread, time, level, place.
+    fn chromium(&mut self) -> bool {
+        let close = run(self.line, self.at, |b| b != b']' && !is_blank(b));
+        if byte(self.line, self.at + 1).is_ascii_digit() && byte(self.line, close) == b']' {
+            let mut fields = self.line[self.at + 1..close].rsplit(|b| *b == b':');
+            let place = fields.next().unwrap_or_default();
+            if let Some(level) = fields.next().and_then(level_word).filter(|_| place.ends_with(b")")) {
+                self.out.level = Some(level);
+                self.tagged = true;
+                self.at = past_blank(self.line, close + 1);
+                return true;
+            }
+        }
+        false
     }
 
     /// `123:M 01 Jan 2024 10:00:00.000 # `
@@ -709,6 +725,14 @@ mod tests {
                 "DDL",
             ),
             ("123:M 01 Jan 2024 10:00:00.000 # low", W, "", "low", "low"),
+        ]);
+    }
+
+    #[test]
+    fn chromium() {
+        check(&[
+            ("~[1:2:1120/131323.1:ERROR:gpu.cc(12)] no GPU", E, "", "no GPU", "no GPU"),
+            ("~[7:7:1120/131323.1:INFO:CONSOLE(1)] \"Uncaught TypeError: x\"", I, "", "\"Uncaught TypeError: x\"", "\"Uncaught TypeError: x\""),
         ]);
     }
 
