@@ -258,7 +258,10 @@ fn check(rows: &[Row]) -> anyhow::Result<()> {
     }
     for row in rows {
         let Truth { written, exact, missed, extra } = row.truth;
-        eprintln!("{}: {written} errors written, {missed} missed, {exact} with their exact lines, {extra} events too many, peak {} KiB", row.name, row.peak_kib);
+        eprintln!(
+            "{}: {written} errors written, {missed} missed, {exact} with their exact lines, {extra} events too many, peak {} KiB",
+            row.name, row.peak_kib
+        );
     }
     for row in rows {
         ensure!(row.truth.missed == 0, "{}: {} errors missed", row.name, row.truth.missed);

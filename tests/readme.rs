@@ -106,7 +106,11 @@ fn it_names_every_field_of_a_record() {
 
 #[test]
 fn it_names_every_category_cause_and_class() {
-    let words = Category::ALL.iter().map(|word| word.as_str()).chain(Cause::ALL.iter().map(|word| word.as_str())).chain(RetryClass::ALL.iter().map(|word| word.as_str()));
+    let words = Category::ALL
+        .iter()
+        .map(|word| word.as_str())
+        .chain(Cause::ALL.iter().map(|word| word.as_str()))
+        .chain(RetryClass::ALL.iter().map(|word| word.as_str()));
     let missing = missing("A record", words);
     assert!(missing.is_empty(), "words that the README does not name: {missing:?}");
 }

@@ -10,8 +10,8 @@ use super::assemble::Context;
 use super::classify::{self, Subject};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Link, Location, Retry, Timestamp};
-use super::line::{Line, Place};
 use super::frames;
+use super::line::{Line, Place};
 use super::signature;
 use super::trace::{OpenTrace, Outcome, Taken};
 use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
@@ -159,12 +159,8 @@ pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u
 /// The lines around a record, as context.
 #[must_use]
 pub fn context_lines(cx: &Context, line: &Line) -> Vec<String> {
-    let mut context: Vec<String> = cx
-        .back
-        .context(cx.engine.limits.context_a_side(), line.place.num, line)
-        .iter()
-        .map(|(num, text)| numbered(cx.engine, *num, text))
-        .collect();
+    let mut context: Vec<String> =
+        cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line).iter().map(|(num, text)| numbered(cx.engine, *num, text)).collect();
     context.push(numbered(cx.engine, line.place.num, &printable(line.text)));
     context
 }
