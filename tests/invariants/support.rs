@@ -175,7 +175,10 @@ fn passage(rng: &mut Rng) -> Vec<String> {
             let prefix = *rng.pick(PREFIXES);
             lines.iter_mut().for_each(|line| line.insert_str(0, prefix));
         }
-        1 => lines.iter_mut().take(1).for_each(|line| line.insert_str(0, rng.pick(PREFIXES))),
+        1 => lines.iter_mut().take(1).for_each(|line| {
+            let prefix: &str = rng.pick(PREFIXES);
+            line.insert_str(0, prefix);
+        }),
         // Two writers at once.
         2 => {
             let other = rng.pick(&parts.examples).lines().map(|line| format!("db_1  | {line}"));
