@@ -176,7 +176,7 @@ fn passage(rng: &mut Rng) -> Vec<String> {
             lines.iter_mut().for_each(|line| line.insert_str(0, prefix));
         }
         1 => lines.iter_mut().take(1).for_each(|line| {
-            let prefix: &str = rng.pick(PREFIXES);
+            let prefix = *rng.pick(PREFIXES);
             line.insert_str(0, prefix);
         }),
         // Two writers at once.
