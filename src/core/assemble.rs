@@ -141,13 +141,15 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
+        let same_writer = line.key() == trace.key.as_deref() || is_bare(line);
         trace.is_single()
             && trace.stamped
             && !trace.is_on_trial()
             && !line.settled
             && line.place.num == trace.last_num + 1
+            && line.place.io == trace.lines[0].place.io
             && !line.is_stamped()
-            && (line.key() == trace.key.as_deref() || is_bare(line))
+            && same_writer
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -206,12 +208,12 @@ impl Assembler {
         let mut trace = OpenTrace::new(entries, &rivals, lead, line, view);
         match adopted {
             Some(single) => {
-                trace.key = single.key;
-                trace.adopted = true;
+                trace.key.clone_from(&single.key);
                 trace.time = single.time;
                 trace.opened_at = single.opened_at;
-                trace.context = single.context;
+                trace.context.clone_from(&single.context);
                 (trace.paused, trace.published) = (single.paused, single.published);
+                trace.adopted = Some(Box::new(single));
             }
             None => trace.context = back.context(cx.engine.limits.context_a_side(), trace.lines[0].place.num, line),
         }
@@ -354,16 +356,18 @@ impl Assembler {
     /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
     /// go back to the start state.
     fn close(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
-        let trace = self.open.remove(at);
+        let mut trace = self.open.remove(at);
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
         let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
-        if used == 0 && trace.adopted && !trace.published {
+        if used == 0
+            && let Some(single) = trace.adopted.take()
+        {
             // It had adopted a one-line error, which stands by itself again.
-            self.again.extend(trace.lines[..first].iter().map(|taken| (taken.place.clone(), taken.text.clone(), true)));
+            self.open.push(*single);
         }
         for (index, taken) in trace.lines[first..].iter().enumerate() {
             self.again.push_back((taken.place.clone(), taken.text.clone(), used == 0 && index == 0));

@@ -103,8 +103,8 @@ pub struct OpenTrace {
     pub shaped: bool,
     /// The head line had a time stamp or level of its own.
     pub stamped: bool,
-    /// Its first lines are a one-line error that it took over.
-    pub adopted: bool,
+    /// The one-line error that it took over: its first lines.
+    pub adopted: Option<Box<OpenTrace>>,
     /// The time that the head line states.
     pub time: Option<Timestamp>,
     /// Regions that were open when it began.
@@ -170,7 +170,7 @@ impl OpenTrace {
             key: line.key().map(<[u8]>::to_vec),
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
-            adopted: false,
+            adopted: None,
             time: line.place.time.or(line.prefix().time),
             depth: 0,
             opened_at: line.now(),

@@ -1,7 +1,7 @@
 //! The line format of Kubernetes' container runtimes: `<time> stdout|stderr F|P <text>`.
 //! Only splits; joining the partial pieces is the caller's.
 
-use super::scan::{byte, is_gap, rest};
+use super::scan::{byte, rest};
 use super::time::parse_time_at;
 use crate::core::event::{Io, Timestamp};
 
@@ -39,7 +39,7 @@ pub fn cri(line: &[u8], now: Timestamp) -> Option<Cri> {
         b'P' => true,
         _ => return None,
     };
-    (is_gap(byte(line, tag + 1)) || byte(line, tag + 1) == b':').then_some(Cri { time, io, partial, text: (tag_end + 1).min(line.len()) })
+    matches!(line.get(tag + 1), None | Some(b' ' | b'\t' | b':')).then_some(Cri { time, io, partial, text: (tag_end + 1).min(line.len()) })
 }
 
 #[cfg(test)]
