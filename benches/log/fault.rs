@@ -18,7 +18,7 @@ pub fn line(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static st
         9 => say(out, "git", format_args!("fatal: couldn't find remote ref {verb}-{noun}")),
         10 => say(out, "npm", format_args!("npm error code {}", random.pick(&["E404", "ERESOLVE", "ENOTFOUND"]))),
         11 => say(out, "oom", format_args!("Out of memory: Killed process {} ({noun}) total-vm:{}kB, anon-rss:{}kB", random.within(300, 60_000), random.below(1 << 24), random.below(1 << 22))),
-        12 => say(out, "errno", format_args!("Error: connect ECONNREFUSED 127.0.0.1:{}", random.within(1024, 60_000))),
+        12 => say(out, "ssh", format_args!("ssh: connect to host {noun}.example.net port {}: Connection refused", random.within(1024, 60_000))),
         13 => say(out, "pip", format_args!("ERROR: No matching distribution found for {noun}-{verb}=={}.{}", random.below(9), random.below(40))),
         14 => say(out, "docker", format_args!("docker: Error response from daemon: No such container: {noun}-{}", random.below(90))),
         15 => say(out, "sql", format_args!("ERROR:  relation \"{noun}_{verb}\" does not exist at character {}", random.within(10, 90))),
