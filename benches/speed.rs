@@ -269,7 +269,8 @@ fn machine() -> String {
 fn into_readme(table: &str) -> anyhow::Result<()> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let text = fs::read_to_string(path)?;
-    let (head, rest) = text.split_once("<!-- speed").and_then(|(head, rest)| Some((head, rest.split_once("-->\n")?))).context("README.md has no mark for the table")?;
+    let (head, rest) =
+        text.split_once("<!-- speed").and_then(|(head, rest)| Some((head, rest.split_once("-->\n")?))).context("README.md has no mark for the table")?;
     let (_, tail) = rest.1.split_once("<!-- /speed -->").context("README.md has no mark for the end of the table")?;
     fs::write(path, format!("{head}<!-- speed{}-->\n{table}<!-- /speed -->{tail}", rest.0))?;
     eprintln!("written to README.md");
@@ -282,7 +283,10 @@ fn check(rows: &[Row]) -> anyhow::Result<()> {
     }
     for row in rows {
         let Truth { written, exact, missed, extra } = row.truth;
-        eprintln!("{}: {written} errors written, {missed} missed, {exact} with their exact lines, {extra} events too many, peak {} KiB", row.name, row.peak_kib);
+        eprintln!(
+            "{}: {written} errors written, {missed} missed, {exact} with their exact lines, {extra} events too many, peak {} KiB",
+            row.name, row.peak_kib
+        );
     }
     for row in rows {
         ensure!(row.truth.missed == 0, "{}: {} errors missed", row.name, row.truth.missed);

@@ -67,7 +67,6 @@ fn engine_with(two_stage: bool) -> Arc<Engine> {
     Arc::new(Engine::new(RuleSet::builtin(), Limits { two_stage, ..Limits::default() }))
 }
 
-
 /// The folders with an `input.log`, in order.
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");

@@ -106,7 +106,11 @@ fn it_names_every_field_of_a_record() {
 
 #[test]
 fn it_names_every_category_cause_and_class() {
-    let words = Category::ALL.iter().map(|word| word.as_str()).chain(Cause::ALL.iter().map(|word| word.as_str())).chain(RetryClass::ALL.iter().map(|word| word.as_str()));
+    let words = Category::ALL
+        .iter()
+        .map(|word| word.as_str())
+        .chain(Cause::ALL.iter().map(|word| word.as_str()))
+        .chain(RetryClass::ALL.iter().map(|word| word.as_str()));
     let missing = missing("A record", words);
     assert!(missing.is_empty(), "words that the README does not name: {missing:?}");
 }
@@ -152,6 +156,13 @@ fn its_links_lead_somewhere() {
             None => assert!(link.starts_with("https://") || root().join(link).exists(), "{link}: no such file"),
         }
     }
+}
+
+#[test]
+fn it_names_the_rust_that_is_needed() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let needed = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    assert!(fs::read_to_string(readme()).unwrap().contains(&format!("Rust {needed} or later")), "Cargo.toml says {needed}");
 }
 
 /// A page is read on other machines than the one that wrote it.

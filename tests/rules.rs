@@ -30,7 +30,8 @@ fn no_literal_is_cheap_to_write_and_dear_to_search() {
         let few_may_follow = !form.after.is_empty() && form.after.len() <= 32;
         // Escape sequences written out as text stand in few logs.
         let is_mark = !form.bytes.is_ascii() || form.bytes.starts_with(b"\\");
-        form.bytes.len() < if is_mark {
+        form.bytes.len()
+            < if is_mark {
                 3
             } else if few_may_follow {
                 4

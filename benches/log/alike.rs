@@ -49,7 +49,8 @@ fn empty_field(out: &mut String, random: &mut Random, clock_ms: u64) {
     let empty = random.pick(&["null", "null", "\"\"", "false", "[]", "0"]);
     let field = random.pick(&["error", "error", "errors", "error_code", "exception", "is_error"]);
     if random.percent(50) {
-        let _ = write!(out, "{{\"type\":\"tool_result\",\"name\":\"{}\",\"exit_code\":0,\"{field}\":{empty},\"output\":\"", random.pick(&["bash", "read", "edit"]));
+        let _ =
+            write!(out, "{{\"type\":\"tool_result\",\"name\":\"{}\",\"exit_code\":0,\"{field}\":{empty},\"output\":\"", random.pick(&["bash", "read", "edit"]));
         let words = random.within(2, 9);
         random.nouns(out, words);
         out.push_str("\"}");
@@ -97,7 +98,14 @@ fn talk(out: &mut String, random: &mut Random, clock_ms: u64) {
     let (noun, verb) = (random.noun(), random.verb());
     if random.percent(60) {
         stamp(out, clock_ms, 'T');
-        let said = random.pick(&["error budget is full", "no errors since start", "error rate: 0%", "failover is armed", "exception handlers installed", "retry policy for failed jobs loaded"]);
+        let said = random.pick(&[
+            "error budget is full",
+            "no errors since start",
+            "error rate: 0%",
+            "failover is armed",
+            "exception handlers installed",
+            "retry policy for failed jobs loaded",
+        ]);
         let _ = write!(out, " INFO  {noun}.{} [job-{}] {verb}: {said}", random.noun(), random.below(9000));
     } else {
         let _ = write!(out, "I fixed the error in the {noun}, so {verb} no longer fails; the tests for it pass now.");

@@ -11,13 +11,33 @@ pub fn line(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static st
         0..=2 => level(out, random, clock_ms),
         3 => record(out, random, clock_ms),
         4 => logfmt(out, random, clock_ms),
-        5 => say(out, "gcc", format_args!("{}.c:{}:{}: error: '{noun}_{verb}' undeclared (first use in this function)", random.path(), random.within(1, 900), random.within(1, 80))),
-        6 => say(out, "tsc", format_args!("{}.ts({},{}): error TS2304: Cannot find name '{noun}'.", random.path(), random.within(1, 900), random.within(1, 80))),
+        5 => say(
+            out,
+            "gcc",
+            format_args!(
+                "{}.c:{}:{}: error: '{noun}_{verb}' undeclared (first use in this function)",
+                random.path(),
+                random.within(1, 900),
+                random.within(1, 80)
+            ),
+        ),
+        6 => {
+            say(out, "tsc", format_args!("{}.ts({},{}): error TS2304: Cannot find name '{noun}'.", random.path(), random.within(1, 900), random.within(1, 80)))
+        }
         7 => say(out, "shell", format_args!("./{verb}.sh: line {}: {noun}ctl: command not found", random.within(1, 90))),
         8 => say(out, "curl", format_args!("curl: (6) Could not resolve host: {noun}.example.net")),
         9 => say(out, "git", format_args!("fatal: couldn't find remote ref {verb}-{noun}")),
         10 => say(out, "npm", format_args!("npm error code {}", random.pick(&["E404", "ERESOLVE", "ENOTFOUND"]))),
-        11 => say(out, "oom", format_args!("Out of memory: Killed process {} ({noun}) total-vm:{}kB, anon-rss:{}kB", random.within(300, 60_000), random.below(1 << 24), random.below(1 << 22))),
+        11 => say(
+            out,
+            "oom",
+            format_args!(
+                "Out of memory: Killed process {} ({noun}) total-vm:{}kB, anon-rss:{}kB",
+                random.within(300, 60_000),
+                random.below(1 << 24),
+                random.below(1 << 22)
+            ),
+        ),
         12 => say(out, "ssh", format_args!("ssh: connect to host {noun}.example.net port {}: Connection refused", random.within(1024, 60_000))),
         13 => say(out, "pip", format_args!("ERROR: No matching distribution found for {noun}-{verb}=={}.{}", random.below(9), random.below(40))),
         14 => say(out, "docker", format_args!("docker: Error response from daemon: No such container: {noun}-{}", random.below(90))),
@@ -44,7 +64,14 @@ fn level(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static str {
 fn record(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static str {
     out.push_str("{\"time\":\"");
     stamp(out, clock_ms, 'T');
-    let _ = write!(out, "\",\"level\":\"error\",\"logger\":\"{}\",\"msg\":\"could not {} {}\",\"job\":{}}}", random.noun(), random.verb(), random.noun(), random.below(9000));
+    let _ = write!(
+        out,
+        "\",\"level\":\"error\",\"logger\":\"{}\",\"msg\":\"could not {} {}\",\"job\":{}}}",
+        random.noun(),
+        random.verb(),
+        random.noun(),
+        random.below(9000)
+    );
     "json"
 }
 
@@ -135,7 +162,14 @@ fn rust(out: &mut String, random: &mut Random) -> &'static str {
 }
 
 fn ruby(out: &mut String, random: &mut Random) -> &'static str {
-    let _ = writeln!(out, "/srv/{}.rb:{}:in `{}': undefined method `{}' for nil (NoMethodError)", random.path(), random.within(1, 900), random.verb(), random.noun());
+    let _ = writeln!(
+        out,
+        "/srv/{}.rb:{}:in `{}': undefined method `{}' for nil (NoMethodError)",
+        random.path(),
+        random.within(1, 900),
+        random.verb(),
+        random.noun()
+    );
     for _ in 0..random.within(1, 7) {
         let _ = writeln!(out, "\tfrom /srv/{}.rb:{}:in `{}'", random.path(), random.within(1, 900), random.verb());
     }

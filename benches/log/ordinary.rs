@@ -65,7 +65,14 @@ fn build(out: &mut String, random: &mut Random) {
     let _ = match random.below(5) {
         0 => write!(out, "   Compiling {noun}-{other} v{}.{}.{}", random.below(4), random.below(20), random.below(9)),
         1 => write!(out, "[{}/{}] Building CXX object {}/CMakeFiles/{noun}.dir/{other}.cc.o", random.within(1, 300), 300, random.path()),
-        2 => write!(out, "Collecting {noun}=={}.{}.{} (from -r requirements.txt (line {}))", random.below(4), random.below(20), random.below(9), random.within(1, 60)),
+        2 => write!(
+            out,
+            "Collecting {noun}=={}.{}.{} (from -r requirements.txt (line {}))",
+            random.below(4),
+            random.below(20),
+            random.below(9),
+            random.within(1, 60)
+        ),
         3 => write!(out, "test {noun}::{other}::{}_{}s ... ok", random.verb(), random.noun()),
         _ => write!(out, "ok  \texample.net/{noun}/{other}\t{}.{:03}s", random.below(9), random.below(1000)),
     };
@@ -73,7 +80,13 @@ fn build(out: &mut String, random: &mut Random) {
 
 fn agent(out: &mut String, random: &mut Random) {
     let _ = match random.below(3) {
-        0 => write!(out, "{{\"type\":\"tool_use\",\"name\":\"{}\",\"input\":{{\"path\":\"{}.rs\",\"limit\":{}}}}}", random.pick(&["read", "edit", "search"]), random.path(), random.below(400)),
+        0 => write!(
+            out,
+            "{{\"type\":\"tool_use\",\"name\":\"{}\",\"input\":{{\"path\":\"{}.rs\",\"limit\":{}}}}}",
+            random.pick(&["read", "edit", "search"]),
+            random.path(),
+            random.below(400)
+        ),
         1 => write!(out, "\x1b[36m●\x1b[0m \x1b[1m{}\x1b[0m({}.py)", random.pick(&["Read", "Edit", "Search"]), random.path()),
         _ => write!(out, "> {} the {} of {}.go, then {} it", random.verb(), random.noun(), random.path(), random.verb()),
     };
@@ -96,13 +109,29 @@ fn prose(out: &mut String, random: &mut Random) {
 
 fn progress(out: &mut String, random: &mut Random) {
     let done = random.below(101);
-    let _ = write!(out, "{} {done:3}%|{:30}| {}/100 [00:{:02}<00:{:02}]", random.noun(), "█".repeat(done as usize * 30 / 100), done, random.below(60), random.below(60));
+    let _ = write!(
+        out,
+        "{} {done:3}%|{:30}| {}/100 [00:{:02}<00:{:02}]",
+        random.noun(),
+        "█".repeat(done as usize * 30 / 100),
+        done,
+        random.below(60),
+        random.below(60)
+    );
 }
 
 fn klog(out: &mut String, random: &mut Random, clock_ms: u64) {
     let second = clock_ms / 1000;
     let (hour, minute) = (second / 3600 % 24, second / 60 % 60);
-    let _ = write!(out, "I0302 {hour:02}:{minute:02}:{:02}.{:06}       1 {}.go:{}] {} ", second % 60, clock_ms % 1000 * 1000, random.noun(), random.within(20, 900), random.title());
+    let _ = write!(
+        out,
+        "I0302 {hour:02}:{minute:02}:{:02}.{:06}       1 {}.go:{}] {} ",
+        second % 60,
+        clock_ms % 1000 * 1000,
+        random.noun(),
+        random.within(20, 900),
+        random.title()
+    );
     let words = random.within(2, 6);
     random.nouns(out, words);
 }

@@ -7,15 +7,26 @@ pub struct Random(u64);
 
 /// Things that the log talks about. None of them is a word of an error.
 pub const NOUNS: [&str; 48] = [
-    "anchor", "basket", "beacon", "bridge", "bucket", "canvas", "carrier", "cellar", "channel", "cluster", "column", "courier", "cursor", "depot", "digest", "engine",
-    "feature", "fleet", "garden", "gateway", "grid", "harbor", "invoice", "journal", "kernel", "ladder", "ledger", "lantern", "market", "meadow", "mirror", "module",
-    "orchard", "parcel", "pipeline", "planner", "quarry", "ranger", "registry", "river", "saddle", "schema", "signal", "tenant", "ticket", "tunnel", "valley", "window",
+    "anchor", "basket", "beacon", "bridge", "bucket", "canvas", "carrier", "cellar", "channel", "cluster", "column", "courier", "cursor", "depot", "digest",
+    "engine", "feature", "fleet", "garden", "gateway", "grid", "harbor", "invoice", "journal", "kernel", "ladder", "ledger", "lantern", "market", "meadow",
+    "mirror", "module", "orchard", "parcel", "pipeline", "planner", "quarry", "ranger", "registry", "river", "saddle", "schema", "signal", "tenant", "ticket",
+    "tunnel", "valley", "window",
 ];
 pub const VERBS: [&str; 16] =
     ["build", "collect", "deliver", "fetch", "index", "merge", "open", "parse", "plan", "publish", "render", "resolve", "route", "store", "sync", "update"];
 pub const PATHS: [&str; 12] = [
-    "src/ledger/mod", "src/harbor/route", "lib/parcel/plan", "app/tenant/view", "pkg/courier/queue", "internal/grid/cell", "services/invoice/total", "core/beacon/scan",
-    "web/market/cart", "tools/quarry/main", "jobs/fleet/daily", "tests/bridge/span",
+    "src/ledger/mod",
+    "src/harbor/route",
+    "lib/parcel/plan",
+    "app/tenant/view",
+    "pkg/courier/queue",
+    "internal/grid/cell",
+    "services/invoice/total",
+    "core/beacon/scan",
+    "web/market/cart",
+    "tools/quarry/main",
+    "jobs/fleet/daily",
+    "tests/bridge/span",
 ];
 const HEX: &[u8; 16] = b"0123456789abcdef";
 

@@ -25,7 +25,8 @@ pub struct Used {
 
 /// Runs `program args` with its stdout in the file `out`, on one core.
 pub fn run(program: &str, args: &[&str], out: &Path) -> anyhow::Result<Used> {
-    let output = Command::new(std::env::current_exe()?).args([WRAPPER, program]).args(args).stdin(Stdio::null()).stdout(File::create(out)?).output_of_stderr()?;
+    let output =
+        Command::new(std::env::current_exe()?).args([WRAPPER, program]).args(args).stdin(Stdio::null()).stdout(File::create(out)?).output_of_stderr()?;
     let (cpu, peak) = output.trim().rsplit('\n').next().and_then(|line| line.split_once(' ')).with_context(|| format!("{program} {args:?}: {output}"))?;
     Ok(Used { cpu: Duration::from_micros(cpu.parse()?), peak_kib: peak.parse()? })
 }

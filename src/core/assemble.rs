@@ -141,7 +141,13 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        trace.is_single() && trace.stamped && !trace.is_on_trial() && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && (line.key() == trace.key.as_deref() || is_bare(line))
+        trace.is_single()
+            && trace.stamped
+            && !trace.is_on_trial()
+            && !line.settled
+            && line.place.num == trace.last_num + 1
+            && !line.is_stamped()
+            && (line.key() == trace.key.as_deref() || is_bare(line))
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -384,7 +390,8 @@ impl Assembler {
     fn is_repeat(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-        once && extract::key(cx.engine, trace, outcome).is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines[0].place.num))
+        once && extract::key(cx.engine, trace, outcome)
+            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines[0].place.num))
     }
 
     /// The next moment at which something open is published.
@@ -470,10 +477,9 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     }
     let entries = &cx.engine.rules.entries;
     let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
-    if trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some() {
-        if trace.key.as_deref() != line.key() {
-            return Offer::Elsewhere;
-        }
+    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
+    if keyed && trace.key.as_deref() != line.key() {
+        return Offer::Elsewhere;
     }
     let part = view.of(line);
     if trace.offer(entries, part, line.place.num) {

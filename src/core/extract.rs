@@ -10,14 +10,14 @@ use super::assemble::Context;
 use super::classify::{self, Subject};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Link, Location, Retry, Timestamp};
-use super::line::{Line, Place};
 use super::frames;
+use super::line::{Line, Place};
 use super::signature;
 use super::trace::{OpenTrace, Outcome, Taken};
 use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
 
 /// A stated time that is further away than this from the time of reading is not believed.
-const MAX_CLOCK_SKEW_US: i64 = 48 * 3600 * 1_000_000;
+const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
 
 /// The stream that an event was found in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -135,7 +135,7 @@ pub fn restart(origin: &Origin, event: &mut Event, place: &Place, time: Option<T
 #[must_use]
 pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
     match stated {
-        Some(time) if (time.0 - observed.0).abs() <= MAX_CLOCK_SKEW_US => time,
+        Some(time) if time.0.abs_diff(observed.0) <= MAX_CLOCK_SKEW_US => time,
         _ => observed,
     }
 }
@@ -159,12 +159,8 @@ pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u
 /// The lines around a record, as context.
 #[must_use]
 pub fn context_lines(cx: &Context, line: &Line) -> Vec<String> {
-    let mut context: Vec<String> = cx
-        .back
-        .context(cx.engine.limits.context_a_side(), line.place.num, line)
-        .iter()
-        .map(|(num, text)| numbered(cx.engine, *num, text))
-        .collect();
+    let mut context: Vec<String> =
+        cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line).iter().map(|(num, text)| numbered(cx.engine, *num, text)).collect();
     context.push(numbered(cx.engine, line.place.num, &printable(line.text)));
     context
 }

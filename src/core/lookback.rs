@@ -54,17 +54,8 @@ impl<'a> LookBack<'a> {
         if count == 0 {
             return found;
         }
-        let key = line.key();
-        for (num, _, raw) in self.lines().skip_while(|(num, ..)| *num >= first) {
-            let text = visible(raw, None);
-            let same_writer = key.is_none() || Line::new(Place::default(), &text, line.now()).key() == key || line.place.key.is_some();
-            if same_writer {
-                found.push((num, extract::printable(&text)));
-                if found.len() == count {
-                    break;
-                }
-            }
-        }
+        let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, raw));
+        found.extend(lines.take(count).map(|(num, _, raw)| (num, extract::printable(&visible(raw, None)))));
         found.reverse();
         found
     }
@@ -78,7 +69,8 @@ impl<'a> LookBack<'a> {
         if machine.before.is_empty() {
             return Vec::new();
         }
-        let mut lines = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to).peekable();
+        let before = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to);
+        let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, raw)).peekable();
         let mut lead = Vec::new();
         for before in &machine.before {
             let mut count = 0;
@@ -96,6 +88,12 @@ impl<'a> LookBack<'a> {
         lead.reverse();
         lead
     }
+}
+
+/// Whether a look-back line comes from the writer of `line`, as far as the lines name their writers.
+fn is_by_writer_of(line: &Line, raw: &[u8]) -> bool {
+    let key = line.key();
+    key.is_none() || line.place.key.is_some() || Line::new(Place::default(), &visible(raw, None), line.now()).key() == key
 }
 
 fn look(raw: &[u8], num: u64, offset: u64, head: &Line, wanted: impl Fn(&[u8]) -> bool) -> Option<Taken> {

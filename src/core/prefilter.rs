@@ -10,7 +10,6 @@
 //! It never decides what an error is, and it never misses a literal: the property test compares it
 //! with a plain search.
 
-use std::collections::HashMap;
 use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
 
 /// Bytes of a window.
@@ -109,9 +108,7 @@ impl Guarded {
             return false;
         }
         match (&self.not_before, start.checked_sub(1)) {
-            (Some(set), Some(left)) if set[usize::from(hay[left])] => {
-                hay[start.saturating_sub(12)..start].iter().any(|&b| b == b'\\' || b == 0x1b)
-            }
+            (Some(set), Some(left)) if set[usize::from(hay[left])] => hay[start.saturating_sub(12)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
             _ => true,
         }
     }
@@ -196,12 +193,7 @@ impl Prefilter {
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
         }
-        Self {
-            bitmap,
-            buckets,
-            entries: windows.into_iter().map(|(_, entry)| entry).collect(),
-            literals: literals.iter().map(Guarded::new).collect(),
-        }
+        Self { bitmap, buckets, entries: windows.into_iter().map(|(_, entry)| entry).collect(), literals: literals.iter().map(Guarded::new).collect() }
     }
 
     /// Appends every guarded occurrence of every literal in `hay` to `hits`, in order of position.
@@ -383,7 +375,13 @@ mod tests {
 
     #[test]
     fn a_guard_looks_at_the_neighbours() {
-        let filter = Prefilter::new(&[LiteralForm { bytes: b"Error:".to_vec(), after: Vec::new(), not_after: b":".to_vec(), not_before: b"_n".to_vec(), ..LiteralForm::default() }]);
+        let filter = Prefilter::new(&[LiteralForm {
+            bytes: b"Error:".to_vec(),
+            after: Vec::new(),
+            not_after: b":".to_vec(),
+            not_before: b"_n".to_vec(),
+            ..LiteralForm::default()
+        }]);
         let count = |hay: &str| {
             let mut hits = Vec::new();
             filter.scan(hay.as_bytes(), &mut Scratch::default(), &mut hits);

@@ -182,10 +182,7 @@ impl OpenTrace {
             claims_before: 0,
             lead: lead.len(),
             bytes,
-            rivals: rivals
-                .iter()
-                .map(|&entry| Rival::new(entry, lead.len()))
-                .collect(),
+            rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
         };
         trace.offer(entries, view.of(line), line.place.num);

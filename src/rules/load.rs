@@ -7,10 +7,10 @@ use std::ops::Range;
 use regex_syntax::Error as SyntaxError;
 use toml::Spanned;
 
+use super::literal::MIN_LITERAL_BYTES;
 use super::prove::every_match_has_literal;
 use super::spec::{EntrySpec, ExampleSpec, FileSpec};
 use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Library, Machine, Note, Pattern, Region, Row};
-use super::literal::MIN_LITERAL_BYTES;
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -72,7 +72,11 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
     }
     for spec in spec.trace {
         let kind = reader.trace(&spec);
-        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"]));
+        entries.push(reader.entry(
+            spec,
+            kind,
+            &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
+        ));
     }
     for spec in spec.note {
         let kind = reader.note(&spec);
@@ -134,10 +138,20 @@ impl Reader {
             match every_match_has_literal(regex.get_ref(), &literals, spec.ignore_case) {
                 Ok(true) | Err(_) => {}
                 Ok(false) if literals.is_empty() => {
-                    self.problem(regex, key, "the entry has no literals, so the prefilter would never find it", "add `literals = […]`: parts of the text, one of which every match contains");
+                    self.problem(
+                        regex,
+                        key,
+                        "the entry has no literals, so the prefilter would never find it",
+                        "add `literals = […]`: parts of the text, one of which every match contains",
+                    );
                 }
                 Ok(false) => {
-                    self.problem(regex, key, "the regex can match a line that has none of the literals", "add the missing literal, or make that part of the regex required");
+                    self.problem(
+                        regex,
+                        key,
+                        "the regex can match a line that has none of the literals",
+                        "add the missing literal, or make that part of the regex required",
+                    );
                 }
             }
         }
@@ -278,7 +292,12 @@ impl Reader {
 
     /// A key that its table does not know would be ignored silently: name it instead.
     fn check_keys(&mut self, spec: &EntrySpec, table: &str, allowed: &[&str]) {
-        let fault = spec.category.is_some() || spec.severity.is_some() || spec.cause.is_some() || spec.retry.is_some() || spec.hint.is_some() || spec.language.is_some();
+        let fault = spec.category.is_some()
+            || spec.severity.is_some()
+            || spec.cause.is_some()
+            || spec.retry.is_some()
+            || spec.hint.is_some()
+            || spec.language.is_some();
         let given = [
             ("generic", spec.generic),
             ("code", spec.code),

@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
 
-pub use literal::MIN_LITERAL_BYTES;
 pub use builtin::FILES as BUILTIN_FILES;
+pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse};
 pub use pattern::Pattern;
 pub use prove::longest_required_literal;

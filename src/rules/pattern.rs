@@ -62,7 +62,7 @@ impl Pattern {
     /// Compiles now.
     ///
     /// # Errors
-    /// A syntax error, or a compiled size above [`MAX_PATTERN_BYTES`].
+    /// A syntax error, or a compiled size above 2 MiB.
     pub fn check(&self) -> Result<(), regex::Error> {
         self.build().map(drop)
     }
@@ -140,7 +140,13 @@ fn may_stay_blank(hir: &Hir, set: &mut [bool; 256]) -> bool {
         HirKind::Repetition(repeat) => may_stay_blank(&repeat.sub, set) || repeat.min == 0,
         HirKind::Capture(group) => may_stay_blank(&group.sub, set),
         HirKind::Concat(parts) => parts.iter().all(|part| may_stay_blank(part, set)),
-        HirKind::Alternation(branches) => branches.iter().fold(false, |blank, branch| may_stay_blank(branch, set) || blank),
+        HirKind::Alternation(branches) => {
+            let mut blank = false;
+            for branch in branches {
+                blank |= may_stay_blank(branch, set);
+            }
+            blank
+        }
     }
 }
 
@@ -171,8 +177,10 @@ mod tests {
 
     #[test]
     fn the_first_byte_never_hides_a_match() {
-        let patterns = [r"^\s*at \S", r"^[ |]*  File ", r"^\s*$", r"^(?:a|  b|\tc)d?", r"^x?", r"^ *(?:é|✗) ", r"^[^a]b", r"^\s+\S", r"^(?:\S.*)?error", "error"];
-        let texts = ["", " ", "\t", "  at x", "at x", "|  File ", "    File ", "ad", "  b", "\tc", "x", " é ", "✗ ", "bb", "\u{b}b", "  error", "an error", "error"];
+        let patterns =
+            [r"^\s*at \S", r"^[ |]*  File ", r"^\s*$", r"^(?:a|  b|\tc)d?", r"^x?", r"^ *(?:é|✗) ", r"^[^a]b", r"^\s+\S", r"^(?:\S.*)?error", "error"];
+        let texts =
+            ["", " ", "\t", "  at x", "at x", "|  File ", "    File ", "ad", "  b", "\tc", "x", " é ", "✗ ", "bb", "\u{b}b", "  error", "an error", "error"];
         for source in patterns {
             for ignore_case in [false, true] {
                 let pattern = Pattern::new(source, ignore_case);

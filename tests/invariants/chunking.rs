@@ -40,7 +40,7 @@ fn small() -> Arc<Engine> {
 #[test]
 fn invariant_5_chunks_change_nothing() {
     for engine in [usual(), small()] {
-        for_documents(1500, 50_000, |document, seed| {
+        for_documents(150, 50_000, |document, seed| {
             let whole = essences(&events(&engine, document));
             let mut rng = Rng(seed);
             let most = *rng.pick(&[3, 40, 500, 9000]);
@@ -53,7 +53,7 @@ fn invariant_5_chunks_change_nothing() {
 #[test]
 fn invariant_5_pauses_change_no_id() {
     for engine in [usual(), small()] {
-        for_documents(3000, 60_000, |document, seed| {
+        for_documents(200, 60_000, |document, seed| {
             let whole = ids(&events(&engine, document));
             same(&whole, &ids(&chunked(&engine, document, || 1 << 20, never)))?;
             same(&whole, &ids(&chunked(&engine, document, || 1, || true)))?;
@@ -68,7 +68,7 @@ fn invariant_5_pauses_change_no_id() {
 #[test]
 fn invariant_5_holds_across_blocks() {
     let engine = engine(Limits { max_line_bytes: 3000, ..Limits::default() });
-    for seed in 70_000..70_012 {
+    for seed in 70_000..70_005 {
         let mut rng = Rng(seed);
         let mut document = Vec::new();
         while document.len() < 1 << 20 {

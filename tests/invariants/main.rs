@@ -2,5 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod chunking;
+mod layers;
 mod prefilter;
+mod quiet;
 mod support;
+mod time;
+mod writers;

@@ -1,0 +1,95 @@
+//! Invariant 6: writers and outputs within one stream do not mix.
+
+use crate::support::{Rng, scan};
+
+const PYTHON: &[&str] = &["Traceback (most recent call last):", "  File \"a.py\", line 3, in main", "    f()", "ValueError: no"];
+const NODE: &[&str] = &["TypeError: x is not a function", "    at f (/srv/app.js:3:7)", "    at main (/srv/app.js:9:1)"];
+const JAVA: &[&str] = &[
+    "Exception in thread \"main\" java.lang.IllegalStateException: boom",
+    "\tat com.acme.App.main(App.java:12)",
+    "Caused by: java.io.IOException: gone",
+    "\tat com.acme.Io.read(Io.java:3)",
+    "\t... 1 more",
+];
+
+/// The lines of all writers, each writer's in order, otherwise mixed at random.
+fn mixed(rng: &mut Rng, writers: &[(&str, &[&str])]) -> String {
+    let mut at = vec![0; writers.len()];
+    let mut out = String::new();
+    while let Some(open) = Some((0..writers.len()).filter(|&w| at[w] < writers[w].1.len()).collect::<Vec<_>>()).filter(|open| !open.is_empty()) {
+        let writer = *rng.pick(&open);
+        out.push_str(&format!("{}{}\n", writers[writer].0, writers[writer].1[at[writer]]));
+        at[writer] += 1;
+    }
+    out
+}
+
+fn assert_whole(prefixes: [&str; 3]) {
+    let writers = [(prefixes[0], PYTHON), (prefixes[1], NODE), (prefixes[2], JAVA)];
+    for seed in 0..200 {
+        let text = mixed(&mut Rng(seed), &writers);
+        let events = scan(&text);
+        assert_eq!(events.len(), 3, "seed {seed}\n{text}\n{events:#?}");
+        for (prefix, lines) in writers {
+            let event = events.iter().find(|event| event.multiline == lines).unwrap_or_else(|| panic!("seed {seed}: {lines:?}\n{text}\n{events:#?}"));
+            let first = text.lines().position(|line| line == format!("{prefix}{}", lines[0])).unwrap();
+            assert_eq!(event.line_num, first as u64 + 1, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn invariant_6_services_of_docker_compose() {
+    assert_whole(["web_1    | ", "db_1     | ", "worker-1 | "]);
+}
+
+#[test]
+fn invariant_6_workers() {
+    assert_whole(["[worker 1] ", "[worker 2] ", "[worker 3] "]);
+}
+
+#[test]
+fn invariant_6_outputs_of_a_container() {
+    let (out, err) = ("2026-09-21T10:00:00.000000000Z stdout F ", "2026-09-21T10:00:00.000000000Z stderr F ");
+    for seed in 0..200 {
+        let text = mixed(&mut Rng(seed), &[(out, PYTHON), (err, NODE)]);
+        let events = scan(&text);
+        assert_eq!(events.len(), 2, "seed {seed}\n{text}\n{events:#?}");
+        for lines in [PYTHON, NODE] {
+            assert!(events.iter().any(|event| event.multiline == lines), "seed {seed}\n{text}\n{events:#?}");
+        }
+        assert_ne!(events[0].io, events[1].io);
+    }
+}
+
+/// Pieces of one output do not take the other output's lines in.
+#[test]
+fn invariant_6_pieces_of_split_lines() {
+    let text = "2026-09-21T10:00:00Z stdout P TypeError: x is \n2026-09-21T10:00:00Z stderr F ready\n2026-09-21T10:00:00Z stdout F not a function\n2026-09-21T10:00:00Z stdout F     at f (/srv/app.js:3:7)\n";
+    let events = scan(text);
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert_eq!(events[0].multiline, ["TypeError: x is not a function", "    at f (/srv/app.js:3:7)"]);
+    assert_eq!((events[0].line_num, events[0].line_end), (1, 4));
+}
+
+/// What stands before an error belongs to it only when the same writer wrote it.
+#[test]
+fn invariant_6_look_back_keeps_to_the_writer() {
+    let node = ["/srv/app.js:3", "    throw new TypeError('no')", "    ^", "", "TypeError: no", "    at f (/srv/app.js:3:7)"];
+    let other = ["/opt/other.js:9", "    ^", "", "starting", "ready"];
+    for seed in 0..200 {
+        let text = mixed(&mut Rng(seed), &[("web_1  | ", &node), ("db_1   | ", &other)]);
+        let events = scan(&text);
+        assert_eq!(events.len(), 1, "seed {seed}\n{text}\n{events:#?}");
+        assert!(events[0].multiline.iter().all(|line| node.contains(&line.as_str())), "seed {seed}\n{text}\n{:#?}", events[0].multiline);
+        assert!(events[0].context.iter().all(|line| !line.contains("db_1")), "seed {seed}\n{text}\n{:#?}", events[0].context);
+    }
+}
+
+#[test]
+fn invariant_6_an_open_trace_claims_before_a_key_does() {
+    let text = "error[E0583]: file not found for module `b`\n --> src/main.rs:3:1\n  |\n3 | mod b;\n  | ^^^^^^\n  |\n  = help: to create the module `b`, create file \"src/b.rs\"\n\nready\n";
+    let events = scan(text);
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert_eq!((events[0].line_num, events[0].line_end, events[0].key.as_deref()), (1, 7, None));
+}
