@@ -21,7 +21,7 @@ const STRIDE: usize = 2;
 /// Bytes that one round of the hot loop looks at.
 const STEP: usize = 8 * STRIDE;
 /// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
-const HASH_BITS: u32 = 20;
+const HASH_BITS: u32 = 19;
 const BUCKET_BITS: u32 = 16;
 /// How far into a literal its window may lie.
 const MAX_WINDOW_OFFSET: usize = 100;
