@@ -6,7 +6,7 @@
 //! logs and fails only if a check does, never for time.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufRead, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ const USAGE: &str = "cargo bench --bench speed -- [--size 1GiB] [--rounds 5] [--
 
   --size SIZE   of each log [1GiB]
   --rounds N    runs of each program; the middle one counts [5]
-  --markdown    print the table of the README
+  --markdown    print the table as Markdown
+  --readme      the same, and put it into README.md
   --smoke       16 MiB, one round: fails if a check of correctness does, never for time
 ";
 
@@ -42,6 +43,7 @@ struct Plan {
     line_bytes: u64,
     rounds: usize,
     markdown: bool,
+    readme: bool,
     folder: PathBuf,
 }
 
@@ -83,13 +85,15 @@ fn main() -> anyhow::Result<()> {
     fs::remove_dir_all(&plan.folder)?;
     let (mut rows, first) = (rows?, first?);
     rows.extend(line?);
-    print!("{}", table(&plan, &rows, first));
-    check(&rows)
+    let table = table(&plan, &rows, first);
+    print!("{table}");
+    check(&rows)?;
+    if plan.readme { into_readme(&table) } else { Ok(()) }
 }
 
 fn plan() -> anyhow::Result<Option<Plan>> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("speed-{}", std::process::id()));
-    let mut plan = Plan { bytes: 1 << 30, line_bytes: 1 << 30, rounds: 5, markdown: false, folder };
+    let mut plan = Plan { bytes: 1 << 30, line_bytes: 1 << 30, rounds: 5, markdown: false, readme: false, folder };
     let mut args = std::env::args().skip(1);
     while let Some(flag) = args.next() {
         let mut value = || args.next().with_context(|| format!("{flag} needs a value"));
@@ -98,6 +102,7 @@ fn plan() -> anyhow::Result<Option<Plan>> {
             "--size" => (plan.bytes, plan.line_bytes) = (log::size::parse(&value()?)?, plan.line_bytes),
             "--rounds" => plan.rounds = value()?.parse::<usize>()?.max(1),
             "--markdown" => plan.markdown = true,
+            "--readme" => (plan.markdown, plan.readme) = (true, true),
             "--smoke" => (plan.bytes, plan.line_bytes, plan.rounds) = (16 << 20, 64 << 20, 1),
             "--help" | "-h" => return Ok(None),
             _ => bail!("unknown flag {flag}\n\n{USAGE}"),
@@ -248,8 +253,28 @@ fn table(plan: &Plan, rows: &[Row], first: Duration) -> String {
             out.push_str("| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
         }
     }
-    out.push_str(&format!("\nFirst event {:.1} ms after the start (median of {STARTS}).\n", first.as_secs_f64() * 1000.0));
+    out.push_str(&format!("\nFirst event {:.1} ms after the start (median of {STARTS}). Measured on {}.\n", first.as_secs_f64() * 1000.0, machine()));
     out
+}
+
+/// The processor, as far as the system says.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| rest.trim_start_matches([' ', '\t', ':']));
+    format!("{cores} cores of {}", model.unwrap_or(std::env::consts::ARCH))
+}
+
+/// Replaces what stands between the marks.
+fn into_readme(table: &str) -> anyhow::Result<()> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let text = fs::read_to_string(path)?;
+    let (head, rest) =
+        text.split_once("<!-- speed").and_then(|(head, rest)| Some((head, rest.split_once("-->\n")?))).context("README.md has no mark for the table")?;
+    let (_, tail) = rest.1.split_once("<!-- /speed -->").context("README.md has no mark for the end of the table")?;
+    fs::write(path, format!("{head}<!-- speed{}-->\n{table}<!-- /speed -->{tail}", rest.0))?;
+    eprintln!("written to README.md");
+    Ok(())
 }
 
 fn check(rows: &[Row]) -> anyhow::Result<()> {
@@ -268,7 +293,6 @@ fn check(rows: &[Row]) -> anyhow::Result<()> {
         ensure!(row.truth.extra == 0, "{}: {} events where no error was written", row.name, row.truth.extra);
         ensure!(row.peak_kib <= PEAK_KIB, "{}: {} KiB of memory, more than {PEAK_KIB}", row.name, row.peak_kib);
     }
-    println!("checks passed: every error found, none extra, memory below {} MiB", PEAK_KIB >> 10);
-    std::io::stdout().flush()?;
+    eprintln!("checks passed: every error found, none extra, memory below {} MiB", PEAK_KIB >> 10);
     Ok(())
 }

@@ -158,6 +158,13 @@ fn its_links_lead_somewhere() {
     }
 }
 
+#[test]
+fn it_names_the_rust_that_is_needed() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let needed = manifest.lines().find_map(|line| line.strip_prefix("rust-version = ")).unwrap().trim_matches('"');
+    assert!(fs::read_to_string(readme()).unwrap().contains(&format!("Rust {needed} or later")), "Cargo.toml says {needed}");
+}
+
 /// A page is read on other machines than the one that wrote it.
 #[test]
 fn it_names_no_place_of_one_machine() {

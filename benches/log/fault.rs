@@ -38,7 +38,7 @@ pub fn line(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static st
                 random.below(1 << 22)
             ),
         ),
-        12 => say(out, "errno", format_args!("Error: connect ECONNREFUSED 127.0.0.1:{}", random.within(1024, 60_000))),
+        12 => say(out, "ssh", format_args!("ssh: connect to host {noun}.example.net port {}: Connection refused", random.within(1024, 60_000))),
         13 => say(out, "pip", format_args!("ERROR: No matching distribution found for {noun}-{verb}=={}.{}", random.below(9), random.below(40))),
         14 => say(out, "docker", format_args!("docker: Error response from daemon: No such container: {noun}-{}", random.below(90))),
         15 => say(out, "sql", format_args!("ERROR:  relation \"{noun}_{verb}\" does not exist at character {}", random.within(10, 90))),

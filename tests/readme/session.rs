@@ -33,8 +33,9 @@ impl Session {
     pub fn output(&self, script: &str) -> String {
         let bin = self.folder.path().join("bin");
         let path = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
-        let mut command = Command::new("bash");
-        command.args(["-c", &format!("exec 2>&1\n{script}")]).current_dir(self.folder.path());
+        // A session that waits for what never comes fails; nothing here takes so long.
+        let mut command = Command::new("timeout");
+        command.args(["300", "bash", "-c", &format!("exec 2>&1\n{script}")]).current_dir(self.folder.path());
         command.env("PATH", path).env("HOME", self.folder.path()).env("LC_ALL", "C.UTF-8").env_remove("SIFTD_LOG").env_remove("BASH_ENV");
         let output = command.stdin(Stdio::null()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
