@@ -37,6 +37,7 @@ pub struct Assembler {
     noise: Option<(u16, u32)>,
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, bool)>,
+    reread: u64,
     /// Last line that belongs to an event.
     claimed_to: u64,
     work: Work,
@@ -96,6 +97,7 @@ impl Assembler {
         while let Some((place, text, settled)) = self.again.pop_front() {
             let mut line = Line::new(place, &text, now);
             line.settled = settled;
+            self.reread += 1;
             let before = self.again.len();
             if self.continue_open(cx, &line, out) {
                 continue;
@@ -439,6 +441,12 @@ impl Assembler {
     /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
     pub fn claim(&mut self, family: u16, num: u64) {
         self.notes.claim(family, None, num);
+    }
+
+    /// Lines that were looked at again.
+    #[must_use]
+    pub fn reread(&self) -> u64 {
+        self.reread
     }
 
     /// Buffers for scans of single lines.

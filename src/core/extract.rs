@@ -1,8 +1,6 @@
 //! From a finished trace to the fields of an event: what the rows read, then redaction, category,
 //! retry and signature, in this order. It decides nothing about which lines belong together.
 
-use std::fmt::Write as _;
-
 use md5::{Digest, Md5};
 use regex::bytes::Captures;
 
@@ -78,7 +76,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let mut event = build(engine, entry, family, said, lines.iter().map(|taken| printable(taken.part())).collect());
     event.observed_at = trace.opened_at;
     event.timestamp = credible(trace.time, trace.opened_at);
-    event.key = trace.key.as_ref().map(|key| printable(key));
+    event.key = trace.key.as_ref().map(|key| secretless(engine, &printable(key), &mut event.redactions));
     event.io = lines[0].place.io;
     event.line_num = lines[0].place.num;
     event.line_end = outcome.last_num.max(event.line_num);
@@ -87,8 +85,8 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.id = origin.id(event.offset, event.inner);
     event.closed_idle = idle;
     event.truncated = trace.dropped > 0 || lines.iter().any(|taken| taken.place.truncated);
-    event.context = trace.context.iter().map(|(num, text)| numbered(engine, *num, text)).collect();
-    event.context.push(numbered(engine, event.line_num, &printable(&lines[0].text)));
+    let head = (event.line_num, printable(&lines[0].text));
+    event.context = numbered(engine, trace.context.iter().cloned().chain([head]).collect());
     event
 }
 
@@ -114,19 +112,19 @@ pub fn plain(engine: &Engine, origin: &Origin, plain: &Plain) -> Event {
     let text = plain.lines.first().cloned().unwrap_or_default();
     let mut event = build(engine, entry, family, Said { text, ..Said::default() }, plain.lines.clone());
     event.observed_at = plain.now;
-    restart(origin, &mut event, plain.place, plain.time);
+    restart(engine, origin, &mut event, plain.place, plain.time);
     event
 }
 
 /// Puts an event at the beginning of a record.
-pub fn restart(origin: &Origin, event: &mut Event, place: &Place, time: Option<Timestamp>) {
+pub fn restart(engine: &Engine, origin: &Origin, event: &mut Event, place: &Place, time: Option<Timestamp>) {
     event.timestamp = credible(time, event.observed_at);
     event.line_num = place.num;
     event.line_end = place.num;
     event.offset = place.offset;
     event.inner = place.inner;
     event.io = place.io;
-    event.key.clone_from(&place.key);
+    event.key = place.key.as_ref().map(|key| secretless(engine, key, &mut event.redactions));
     event.truncated |= place.truncated;
     event.id = origin.id(event.offset, event.inner);
 }
@@ -159,20 +157,23 @@ pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u
 /// The lines around a record, as context.
 #[must_use]
 pub fn context_lines(cx: &Context, line: &Line) -> Vec<String> {
-    let mut context: Vec<String> =
-        cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line).iter().map(|(num, text)| numbered(cx.engine, *num, text)).collect();
-    context.push(numbered(cx.engine, line.place.num, &printable(line.text)));
-    context
+    let mut context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+    context.push((line.place.num, printable(line.text)));
+    numbered(cx.engine, context)
 }
 
-/// `40: text`, without secrets.
+/// Lines that follow each other as `40: text`, without secrets.
 #[must_use]
-pub fn numbered(engine: &Engine, num: u64, text: &str) -> String {
-    let text = engine.redactor.redact(text, &mut 0);
-    let mut line = String::with_capacity(text.len() + 8);
-    let _ = write!(line, "{num}: ");
-    line.push_str(&text);
-    line
+pub fn numbered(engine: &Engine, lines: Vec<(u64, String)>) -> Vec<String> {
+    let (nums, texts): (Vec<u64>, Vec<String>) = lines.into_iter().unzip();
+    let texts = clean(engine, texts, &mut 0);
+    nums.iter().zip(texts).map(|(num, text)| format!("{num}: {text}")).collect()
+}
+
+/// A text without secrets.
+#[must_use]
+pub fn secretless(engine: &Engine, text: &str, count: &mut u32) -> String {
+    engine.redactor.redact(text, count).into_owned()
 }
 
 /// Lines without secrets.
@@ -267,7 +268,9 @@ impl Said {
 
     fn redact(&mut self, engine: &Engine) {
         let mut strings: Vec<&mut String> = vec![&mut self.text];
-        strings.extend(self.links.iter_mut().map(|link| &mut link.message));
+        strings.extend(self.links.iter_mut().flat_map(|link| [&mut link.kind, &mut link.message]));
+        strings.extend(self.frames.iter_mut().flat_map(|frame| [&mut frame.function, &mut frame.file]));
+        strings.extend(self.location.iter_mut().map(|place| &mut place.file));
         for string in strings {
             if let std::borrow::Cow::Owned(clean) = engine.redactor.redact(string, &mut 0) {
                 *string = clean;

@@ -7,7 +7,7 @@ use super::lookback;
 /// Room that a read gets, in bytes.
 const BLOCK: usize = 128 << 10;
 /// What stands for the middle of a line that was cut.
-const CUT: &[u8] = b" [\xe2\x80\xa6] ";
+pub const CUT: &[u8] = b" [\xe2\x80\xa6] ";
 
 /// A run of whole lines in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -33,6 +33,8 @@ pub struct Counts {
     pub events: u64,
     /// Lines that were longer than the limit.
     pub truncated: u64,
+    /// Lines that were looked at again because an open error gave them back.
+    pub reread: u64,
 }
 
 /// One stream of bytes, read from its beginning or from a known place.
@@ -127,7 +129,7 @@ impl Stream {
     /// What was seen so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        self.counts
+        Counts { reread: self.assembler.reread(), ..self.counts }
     }
 
     fn needs_every_line(&self) -> bool {
@@ -249,10 +251,8 @@ impl Stream {
     fn add_context(&self, raw: &Raw, events: &mut [Event]) {
         let wanted = self.engine.limits.context_a_side();
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
-            let mut lines = raw.after(event.line_end);
-            for (num, text) in lines.by_ref().take(wanted) {
-                event.context.push(extract::numbered(&self.engine, num, &extract::printable(&visible(text, None))));
-            }
+            let lines = raw.after(event.line_end).take(wanted).map(|(num, text)| (num, extract::printable(&visible(text, None))));
+            event.context.extend(extract::numbered(&self.engine, lines.collect()));
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Stru
             let text = String::from_utf8_lossy(&line.text[from..to]).into_owned();
             let plain = Plain { entry: fact(cx, candidates, FactKind::Level), lines: vec![text], place: &line.place, time: line.place.time, now: line.now() };
             let mut event = extract::plain(cx.engine, cx.origin, &plain);
-            event.multiline = vec![String::from_utf8_lossy(line.text).into_owned()];
+            event.multiline = extract::clean(cx.engine, vec![String::from_utf8_lossy(line.text).into_owned()], &mut event.redactions);
             push(outer, cx, line, event, out);
         }
         Structured::Logfmt(..) => {}
@@ -99,7 +99,7 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
         Some(event) => event,
         None => extract::plain(cx.engine, cx.origin, &Plain { entry, lines: headed(record, &lines), place: &line.place, time: record.time, now: line.now() }),
     };
-    extract::restart(cx.origin, &mut event, &line.place, record.time);
+    extract::restart(cx.engine, cx.origin, &mut event, &line.place, record.time);
     event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
     if !lines.is_empty() {
         event.multiline = extract::clean(cx.engine, lines, &mut event.redactions);
@@ -142,6 +142,13 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
 
 fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out: &mut Vec<Event>) {
     event.context = extract::context_lines(cx, line);
+    if let Some(place) = &mut event.record {
+        let plain = place.pointer.replace("~1", "/").replace("~0", "~");
+        let clean = extract::secretless(cx.engine, &plain, &mut event.redactions);
+        if clean != plain {
+            place.pointer = clean;
+        }
+    }
     if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == event.rule) {
         outer.claim(entry.family, line.place.num);
     }

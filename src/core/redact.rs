@@ -112,11 +112,16 @@ impl Redactor {
         out
     }
 
-    /// Redacts lines that belong together: a private key's block is followed from line to line, as long as its lines look like one.
-    /// The number of lines stays.
+    /// Redacts lines that belong together: a private key's block is followed from line to line, as long as its lines look like one,
+    /// and back from its end where the lines begin within it. The number of lines stays.
     pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
         let mut in_key = false;
-        for line in lines {
+        for at in 0..lines.len() {
+            if !in_key && ends_key(&lines[at]) {
+                let body = lines[..at].iter().rev().take_while(|line| is_key_body(line)).count();
+                lines[at - body..at].fill(format!("[redacted:{PRIVATE_KEY}]"));
+            }
+            let line = &mut lines[at];
             if in_key && is_key_body(line) {
                 in_key = !line.contains("-----END ");
                 *line = format!("[redacted:{PRIVATE_KEY}]");
@@ -226,6 +231,11 @@ fn stands_alone(text: &str, start: usize, end: usize, value: &str) -> bool {
 /// Whether a key's block begins in this line and does not end in it.
 fn opens_key(line: &str) -> bool {
     line.rfind("PRIVATE KEY").is_some_and(|at| line[..at].contains("-----BEGIN ") && !line[line.find("-----BEGIN ").unwrap_or(0)..].contains("-----END "))
+}
+
+/// Whether a key's block ends in this line and does not begin in it.
+fn ends_key(line: &str) -> bool {
+    line.contains("PRIVATE KEY-----") && line.contains("-----END ") && !line.contains("-----BEGIN ")
 }
 
 /// A line within a key's block: base64, a header (RFC 1421) or the end; the shape keeps a block without an end from hiding more.

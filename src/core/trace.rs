@@ -3,13 +3,16 @@
 //! traces; `assemble` decides which lines are offered to it.
 
 use super::event::Timestamp;
+use super::frame::CUT;
 use super::line::{Line, Place};
 use crate::rules::{Entry, Kind, Machine, Take};
 
 /// Most lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
-/// Most lines whose row is kept; beyond the largest `max_trace_lines` that makes sense.
-const MAX_ROWS: usize = 1 << 16;
+/// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
+const MAX_TAIL_LINES: usize = 64;
+/// Most bytes that are kept of one line.
+const MAX_TAKEN_BYTES: usize = 64 << 10;
 /// Row number of a line that no row of the machine took: look-back, or the line that a log record
 /// put before the trace.
 const NO_ROW: u16 = u16::MAX;
@@ -57,11 +60,23 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// A copy of `line`, of which the machines saw `part`.
+    /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
     #[must_use]
     pub fn new(line: &Line, part: &[u8]) -> Self {
         let from = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
-        Self { place: line.place.clone(), text: line.text.to_vec(), seen: (from as u32, (from + part.len()).min(line.text.len()) as u32) }
+        let to = (from + part.len()).min(line.text.len());
+        let mut taken = Self { place: line.place.clone(), text: Vec::new(), seen: (from as u32, to as u32) };
+        if line.text.len() <= MAX_TAKEN_BYTES {
+            taken.text = line.text.to_vec();
+            return taken;
+        }
+        let half = MAX_TAKEN_BYTES / 2;
+        taken.text = [&line.text[..half], CUT, &line.text[line.text.len() - half..]].concat();
+        taken.place.truncated = true;
+        let gone = line.text.len() - taken.text.len();
+        let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) } as u32;
+        taken.seen = (within(from), within(to));
+        taken
     }
 
     /// The part that the machines saw.
@@ -77,7 +92,7 @@ struct Rival {
     entry: u16,
     state: u8,
     alive: bool,
-    /// Row that took each line, as far as lines are kept.
+    /// Row that took each line that is kept.
     rows: Vec<u16>,
     /// Lines seen.
     seen: usize,
@@ -93,8 +108,10 @@ struct Rival {
 pub struct OpenTrace {
     /// Lines taken, in order.
     pub lines: Vec<Taken>,
-    /// Lines taken beyond the limit, which are counted but not kept.
+    /// Lines taken beyond the limit, which are counted but not kept: they stood before line `gap` of
+    /// those that are.
     pub dropped: usize,
+    gap: usize,
     /// Part of each line that the machines are shown.
     pub view: View,
     /// Writer of the head line.
@@ -166,6 +183,7 @@ impl OpenTrace {
         let bytes = lead.iter().map(|taken| taken.text.len()).sum();
         let mut trace = Self {
             dropped: 0,
+            gap: 0,
             view,
             key: line.key().map(<[u8]>::to_vec),
             shaped: line.prefix().shaped,
@@ -203,13 +221,13 @@ impl OpenTrace {
 
     /// Takes a further line of a one-line error; `accept`: it belongs to it for sure.
     pub fn extend_single(&mut self, line: &Line, accept: bool, max_lines: usize, max_bytes: usize) {
-        self.push(line, line.text, max_lines, max_bytes);
         for rival in &mut self.rivals {
             rival.take(NO_ROW);
             if accept {
                 rival.accept(line.place.num);
             }
         }
+        self.push(line, line.text, max_lines, max_bytes);
     }
 
     /// Whether its last line may still be given back.
@@ -234,16 +252,32 @@ impl OpenTrace {
         any
     }
 
-    /// Keeps a line that a machine took.
+    /// Keeps a line that a machine took. What is too much goes from the middle: a trace may be named
+    /// by its first line or by its last one.
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
         self.last_num = line.place.num;
-        if self.lines.len() >= max_lines || self.bytes + line.text.len() > max_bytes {
+        let taken = Taken::new(line, part);
+        self.bytes += taken.text.len();
+        self.lines.push(taken);
+        while self.lines.len() > max_lines.max(self.lead + 2) || self.bytes > max_bytes {
+            if self.dropped == 0 {
+                self.gap = (self.lines.len() - MAX_TAIL_LINES.min(self.lines.len() / 2)).max(self.lead + 1);
+            }
+            if self.gap + 1 >= self.lines.len() {
+                break;
+            }
+            self.bytes -= self.lines.remove(self.gap).text.len();
             self.dropped += 1;
-            return;
+            for rival in self.rivals.iter_mut().filter(|rival| rival.rows.len() > self.gap) {
+                rival.rows.remove(self.gap);
+            }
         }
-        self.bytes += line.text.len();
-        self.lines.push(Taken::new(line, part));
+    }
+
+    /// How many of the first `lines` lines are kept.
+    fn kept(&self, lines: usize) -> usize {
+        if self.dropped == 0 || lines <= self.gap { lines } else { self.gap.max(lines.saturating_sub(self.dropped)) }
     }
 
     /// Bytes of the lines that are kept.
@@ -265,7 +299,7 @@ impl OpenTrace {
                 best = Some(rival);
             }
         }
-        best.map(|rival| Outcome { entry: rival.entry, lines: rival.accepted, last_num: rival.accepted_num })
+        best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
     /// For each line of the event, the row that took it.
@@ -304,9 +338,7 @@ impl Rival {
 
     fn take(&mut self, row: u16) {
         self.seen += 1;
-        if self.rows.len() < MAX_ROWS {
-            self.rows.push(row);
-        }
+        self.rows.push(row);
     }
 
     fn accept(&mut self, num: u64) {

@@ -32,11 +32,14 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
     if out.len() - start <= max_bytes {
         return;
     }
-    let mut smaller = event.clone();
+    let (mut envelope, mut smaller) = (envelope.clone(), event.clone());
     for step in 0..MAX_STEPS {
         shrink(&mut smaller, step, out.len() - start, max_bytes);
+        if step + 1 == MAX_STEPS {
+            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 24));
+        }
         out.truncate(start);
-        write_whole(out, envelope, &smaller);
+        write_whole(out, &envelope, &smaller);
         if out.len() - start <= max_bytes {
             return;
         }
@@ -61,15 +64,28 @@ fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
         5 => event.multiline.truncate(2),
         _ => {
             let keep = max_bytes / (8 << (step - 6));
-            let exception = event.exception.iter_mut().flat_map(|e| {
-                let links = e.chain.iter_mut().flat_map(|link| [&mut link.kind, &mut link.message]);
-                [&mut e.kind, &mut e.message].into_iter().chain(links).chain(e.frames.iter_mut().flat_map(|f| [&mut f.function, &mut f.file]))
-            });
-            for text in std::iter::once(&mut event.text).chain(&mut event.multiline).chain(exception) {
-                cut_text(text, keep);
+            strings(event).into_iter().for_each(|text| cut_text(text, keep));
+            if step + 2 >= MAX_STEPS {
+                event.multiline.clear();
+                event.exception.iter_mut().for_each(|said| (said.frames.clear(), said.chain.clear()).1);
             }
         }
     }
+}
+
+/// What the log wrote, apart from context.
+fn strings(event: &mut Event) -> Vec<&mut String> {
+    let mut all: Vec<&mut String> = vec![&mut event.text];
+    all.extend(&mut event.multiline);
+    if let Some(said) = &mut event.exception {
+        all.extend([&mut said.kind, &mut said.message]);
+        all.extend(said.chain.iter_mut().flat_map(|link| [&mut link.kind, &mut link.message]));
+        all.extend(said.frames.iter_mut().flat_map(|frame| [&mut frame.function, &mut frame.file]));
+    }
+    all.extend(event.location.iter_mut().map(|place| &mut place.file));
+    all.extend(event.record.iter_mut().map(|place| &mut place.pointer));
+    all.extend(event.key.iter_mut().chain(&mut event.retry.reset_at).chain(&mut event.hint));
+    all
 }
 
 /// Drops lines from the middle until about `over` bytes are gone.

@@ -1,7 +1,9 @@
 //! The invariants of the core (ARCHITECTURE), one test or more for each, named after it.
 #![allow(clippy::unwrap_used)]
 
+mod bounds;
 mod chunking;
+mod claims;
 mod layers;
 mod prefilter;
 mod quiet;

@@ -1,0 +1,245 @@
+//! Invariant 7: everything is bounded, and reaching a bound shows.
+
+use siftd::core::engine::Limits;
+use siftd::core::event::{Event, Exception, Frame, Link, Location, RecordPlace, Timestamp};
+use siftd::sinks::record::{Envelope, write};
+
+use crate::support::{NOW, Rng, engine, events, parts, scan, stream, usual};
+
+fn one(bytes: impl AsRef<[u8]>, limits: Limits) -> Event {
+    let mut found = events(&engine(limits), bytes);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    found.remove(0)
+}
+
+#[test]
+fn invariant_7_an_endless_line_keeps_its_head_and_its_tail() {
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(b"TypeError: head ", NOW, &mut out);
+    let mut largest = 0;
+    for _ in 0..256 {
+        stream.push(&[b'x'; 1 << 20], NOW, &mut out);
+        largest = largest.max(stream.space().len());
+    }
+    stream.push(b" tail\nready\n", NOW, &mut out);
+    stream.finish(NOW, &mut out);
+    assert!(largest <= 1 << 20, "{largest}");
+    assert_eq!((out.len(), stream.counts().truncated, stream.counts().lines), (1, 1, 2));
+    let text = &out[0].multiline[0];
+    assert!(out[0].truncated && text.starts_with("TypeError: head x") && text.ends_with("x tail") && text.contains(" […] "), "{}", text.len());
+    assert!(text.len() <= 1 << 20);
+}
+
+#[test]
+fn invariant_7_an_error_in_the_tail_of_a_cut_line_is_found() {
+    let limits = Limits { max_line_bytes: 4096, ..Limits::default() };
+    let text = format!("{}\rTypeError: boom\nready\n", "x".repeat(1 << 20));
+    let event = one(&text, limits);
+    assert!(event.truncated && event.text == "TypeError: boom");
+    assert_eq!((event.line_num, event.offset), (1, 0));
+}
+
+fn traceback(frames: usize) -> String {
+    let frames: String = (0..frames).map(|n| format!("  File \"m{n}.py\", line {n}, in f{n}\n    g{n}()\n")).collect();
+    format!("Traceback (most recent call last):\n{frames}ValueError: no\n")
+}
+
+#[test]
+fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
+    for limits in [Limits { max_trace_lines: 20, ..Limits::default() }, Limits { max_trace_bytes: 700, ..Limits::default() }] {
+        let event = one(traceback(3000), limits);
+        assert!(event.truncated);
+        assert!(event.multiline.len() <= 40, "{}", event.multiline.len());
+        assert_eq!((event.line_num, event.line_end), (1, 6002));
+        assert_eq!(event.text, "ValueError: no");
+        assert_eq!(event.exception.unwrap().kind, "ValueError");
+    }
+}
+
+/// A line that is too long to be kept does not shift the meaning of those after it.
+#[test]
+fn invariant_7_a_long_line_within_a_trace() {
+    let long = "x".repeat(100_000);
+    let text = format!(
+        "java.lang.IllegalStateException: boom\n\tat com.acme.A.a(A.java:1)\n\tat com.acme.{long}.b(B.java:2)\n\tat com.acme.C.c(C.java:3)\nCaused by: java.io.IOException: gone\n\tat com.acme.D.d(D.java:4)\n"
+    );
+    let event = one(text, Limits { max_trace_bytes: 4096, ..Limits::default() });
+    assert!(event.truncated);
+    let said = event.exception.unwrap();
+    assert_eq!(said.kind, "java.lang.IllegalStateException");
+    assert!(said.frames.iter().all(|frame| frame.line > 0 && frame.file.ends_with(".java")), "{:?}", said.frames);
+    assert!(said.chain.iter().all(|link| !link.kind.starts_with("com.acme")), "{:?}", said.chain);
+}
+
+#[test]
+fn invariant_7_open_traces_are_at_most_sixteen() {
+    let writers = 400;
+    let heads: String = (0..writers).map(|n| format!("web_{n} | TypeError: no {n}\n")).collect();
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(heads.as_bytes(), NOW, &mut out);
+    assert!(out.len() >= writers - 16, "{}", out.len());
+    stream.finish(NOW, &mut out);
+    assert_eq!(out.len(), writers);
+}
+
+/// Work is counted in lines that are looked at, not in time.
+#[test]
+fn invariant_7_a_million_open_looking_traces() {
+    let kinds = [
+        "Traceback (most recent call last):",
+        "TypeError: no",
+        "goroutine 1 [running]:",
+        "panic: boom",
+        "Exception in thread \"main\" x.Y: z",
+        "error[E0583]: no",
+        "FAILURES!",
+    ];
+    let mut rng = Rng(7);
+    let count = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    for n in 0..count {
+        let line = format!("{}{}\n", if rng.one_in(2) { format!("w{} | ", n % 100) } else { String::new() }, rng.pick(&kinds));
+        stream.push(line.as_bytes(), NOW, &mut out);
+        out.clear();
+    }
+    stream.finish(NOW, &mut out);
+    let counts = stream.counts();
+    assert_eq!(counts.lines, count);
+    assert!(counts.reread <= 4 * count, "{} lines were looked at again", counts.reread);
+}
+
+#[test]
+fn invariant_7_notes_that_wait_are_bounded() {
+    let text: String = (0..2000).map(|n| format!("\u{2716} test {n} {} (2.1ms)\n", "y".repeat(n * 10))).collect();
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(text.as_bytes(), NOW, &mut out);
+    assert!(out.len() >= 2000 - 256, "{}", out.len());
+    stream.finish(NOW, &mut out);
+    assert_eq!(out.len(), 2000);
+}
+
+#[test]
+fn invariant_7_regions_end() {
+    let region = "=================================== FAILURES ===================================\n";
+    let text = format!("{region}{}TypeError: boom\n    at f (a.js:1:1)\n", "quiet\n".repeat(200_000));
+    let found = scan(text);
+    assert!(found.iter().any(|event| event.line_num == 200_002), "{found:#?}");
+}
+
+#[test]
+fn invariant_7_regions_do_not_nest_without_end() {
+    let openers: Vec<&String> =
+        parts().examples.iter().filter(|text| text.contains("FAILURES") || text.contains("Failures") || text.contains("captured")).collect();
+    let mut text: String = (0..200).flat_map(|_| openers.iter().map(|text| format!("{text}\n"))).collect();
+    text.push_str("============================== 1 passed in 0.01s ===============================\n$ node a.js\n2026-09-21T10:00:00Z ERROR the last\n");
+    scan(text);
+}
+
+#[test]
+fn invariant_7_a_line_with_every_literal() {
+    let all = parts().literals.join(" ");
+    for text in [
+        all.clone(),
+        format!("2026-09-21T10:00:00Z ERROR {all}"),
+        format!("{{\"msg\":{}}}", serde_json::to_string(&all).unwrap()),
+        parts().literals.concat().repeat(50),
+    ] {
+        let found = scan(format!("{text}\nTypeError: boom\n    at f (a.js:1:1)\n"));
+        assert!(found.iter().any(|event| event.text == "TypeError: boom"), "{found:#?}");
+    }
+}
+
+#[test]
+fn invariant_7_deeply_nested_json() {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"error\":", "}]")] {
+        for depth in [100, 127, 128, 129, 100_000] {
+            let nested = format!("{}\"TypeError: x\"{}", open.repeat(depth), close.repeat(depth));
+            for line in [
+                nested.clone(),
+                format!("{{\"level\":\"error\",\"msg\":{nested}}}"),
+                format!("{{\"level\":\"error\",\"msg\":\"{}", open.repeat(depth).replace('"', "\\\"")),
+            ] {
+                let found = scan(format!("{line}\nTypeError: boom\n    at f (a.js:1:1)\n"));
+                assert!(found.iter().any(|event| event.line_num == 2 && event.text == "TypeError: boom"), "{depth} {open}: {found:?}");
+            }
+        }
+    }
+}
+
+/// Records inside strings of records, each of them escaped once more.
+#[test]
+fn invariant_7_records_inside_records() {
+    let mut text = "TypeError: boom\n    at f (a.js:1:1)".to_owned();
+    for _ in 0..12 {
+        text = format!("{{\"msg\":{}}}", serde_json::to_string(&text).unwrap());
+        assert!(scan(format!("{text}\n")).len() <= 1);
+    }
+}
+
+#[test]
+fn invariant_7_any_bytes() {
+    for seed in 0..300 {
+        let mut rng = Rng(seed);
+        let bytes: Vec<u8> = (0..rng.below(4000)).map(|_| if rng.one_in(9) { b'\n' } else { rng.next() as u8 }).collect();
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        stream.push(&bytes, NOW, &mut out);
+        stream.finish(NOW, &mut out);
+        assert_eq!(stream.counts().bytes, bytes.len() as u64, "seed {seed}");
+    }
+}
+
+/// An event whose every part is too large, made of characters that JSON writes long.
+fn huge(rng: &mut Rng) -> Event {
+    let mut event = scan("2026-09-21T10:00:00Z ERROR boom\n").remove(0);
+    let mut text = |most: usize| {
+        let piece = *rng.pick(&["x", "\u{1}", "\"\\", "é", "\u{1f600}", "\n"]);
+        piece.repeat(rng.below(most))
+    };
+    event.text = text(90_000);
+    event.key = Some(text(90_000));
+    event.hint = Some(text(900));
+    event.retry.reset_at = Some(text(90_000));
+    event.record = Some(RecordPlace { pointer: text(90_000), line: 1 });
+    event.location = Some(Location { file: text(90_000), line: 3, column: 1 });
+    event.multiline = (0..300).map(|_| text(3000)).collect();
+    event.context = (0..9).map(|_| text(30_000)).collect();
+    let link = |text: &mut dyn FnMut(usize) -> String| Link { kind: text(30_000), message: text(30_000) };
+    event.exception = Some(Exception {
+        kind: text(90_000),
+        message: text(90_000),
+        chain: (0..50).map(|_| link(&mut text)).collect(),
+        frames: (0..20).map(|_| Frame { function: text(9000), file: text(9000), line: 1, column: 1, in_app: true }).collect(),
+    });
+    event
+}
+
+#[test]
+fn invariant_7_a_record_is_at_most_max_event_bytes() {
+    let envelope = Envelope { host: "h".into(), name: "logs".into(), kind: "file", path: Some("/var/log/".repeat(30)) };
+    for seed in 0..150 {
+        let event = huge(&mut Rng(seed));
+        for max in [2048, 30 << 10] {
+            let mut out = b"before\n".to_vec();
+            write(&mut out, &envelope, &event, max);
+            let record = out.strip_prefix(b"before\n").unwrap();
+            assert!(record.len() <= max, "seed {seed}: {} of {max} bytes", record.len());
+            assert!(record.ends_with(b"}\n") && record.iter().filter(|b| **b == b'\n').count() == 1);
+            let json: serde_json::Value = serde_json::from_slice(record).unwrap();
+            assert_eq!((&json["truncated"], &json["id"]), (&true.into(), &event.id.as_str().into()), "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn invariant_7_pieces_of_split_lines_are_bounded() {
+    let piece = format!("2026-09-21T10:00:00Z stdout P {}\n", "x".repeat(60_000));
+    let text = format!("{}2026-09-21T10:00:00Z stdout F end\n2026-09-21T10:00:00Z stdout F TypeError: boom\n", piece.repeat(60));
+    assert_eq!(scan(text).len(), 1);
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    for n in 0..500 {
+        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(5000));
+        stream.push(line.as_bytes(), Timestamp(n), &mut out);
+    }
+    stream.finish(NOW, &mut out);
+    assert!(out.is_empty());
+}

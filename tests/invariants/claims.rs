@@ -1,0 +1,159 @@
+//! Invariant 11: text is a claim. It hides no error behind itself, and has no power over what reads
+//! the records. What is secret stays so.
+
+use siftd::core::event::Event;
+use siftd::sinks::record::{Envelope, write};
+
+use crate::support::{Rng, for_documents, parts, scan};
+
+const ERROR: &str = "TypeError: boom\n    at f (/srv/app.js:3:7)\n";
+
+fn finds_the_error_after(text: &str) {
+    let found = scan(format!("{text}\n{ERROR}"));
+    let line = text.lines().count() as u64 + 1;
+    assert!(found.iter().any(|event| event.line_num <= line && line <= event.line_end || event.text == "TypeError: boom"), "{text:?}\n{found:#?}");
+}
+
+fn record(event: &Event) -> String {
+    let mut out = Vec::new();
+    write(&mut out, &Envelope::default(), event, 30 << 10);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn invariant_11_a_line_hides_no_error_after_it() {
+    for line in [
+        "ok 1 - TypeError: x",
+        "# TODO TypeError",
+        "0 errors",
+        "All tests passed",
+        "// TypeError: x",
+        "\u{2713} throws TypeError",
+        "{\"level\":\"info\",\"msg\":\"TypeError: x\"}",
+        "level=info msg=\"TypeError: x\"",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "\u{1b}]0;title",
+        "\u{1b}P",
+        "\u{1b}[",
+        "{\"msg\":\"",
+        "\"\"\"",
+        "/*",
+        "<!--",
+        "```",
+    ] {
+        finds_the_error_after(line);
+    }
+}
+
+/// Whatever the rules call noise, with all its further lines, ends.
+#[test]
+fn invariant_11_no_example_hides_an_error_for_long() {
+    for text in parts().examples.iter().map(|text| text.trim_end()) {
+        let quiet = "ready\n".repeat(6000);
+        let found = scan(format!("{text}\n{quiet}{ERROR}"));
+        let line = text.lines().count() as u64 + 6001;
+        assert!(found.iter().any(|event| event.line_num == line), "{text:?}\n{found:#?}");
+    }
+}
+
+/// A noise block's further lines are named; the first other line ends it.
+#[test]
+fn invariant_11_a_noise_block_ends_at_the_first_other_line() {
+    use siftd::rules::Kind;
+    let engine = crate::support::usual();
+    let blocks = engine.rules.entries.iter().filter(|entry| matches!(entry.kind, Kind::Noise { block: Some(_), .. }));
+    for text in blocks.flat_map(|entry| &entry.examples.no_match) {
+        finds_the_error_after(text);
+    }
+}
+
+#[test]
+fn invariant_11_control_characters_do_not_survive() {
+    for_documents(150, 90_000, |document, _| {
+        for event in scan(document) {
+            let record = record(&event);
+            if let Some(c) = record.trim_end_matches('\n').chars().find(|c| c.is_ascii_control()) {
+                return Err(format!("{c:?} in {record}"));
+            }
+        }
+        Ok(())
+    });
+    let event =
+        scan("TypeError: \u{1b}[31mred\u{1b}[0m \u{7}\u{8}\u{0}bell\u{7f} \u{1b}]0;own\u{7}end\n    at f\u{1b}[5m (/srv/a\u{1b}[0m.js:3:7)\n").remove(0);
+    assert_eq!(event.text, "TypeError: red bell end");
+    assert_eq!(event.multiline, ["TypeError: red bell end", "    at f (/srv/a.js:3:7)"]);
+    assert!(!record(&event).contains("\\u00"));
+}
+
+/// Secrets that are taken out wherever they stand.
+const SECRETS: &[&str] =
+    &["AKIAIOSFODNN7EXAMPLF", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "xoxb-263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1", "hunter2squared"];
+
+fn dressed(secret: &str) -> String {
+    match secret {
+        "hunter2squared" => format!("postgres://admin:{secret}@db.local:5432/x"),
+        other => other.to_owned(),
+    }
+}
+
+#[test]
+fn invariant_11_secrets_leave_no_trace_in_a_record() {
+    let shapes = [
+        "TypeError: bad token #\n    at f (/srv/app.js:3:7)",
+        "TypeError: bad\n    at f (#/app.js:3:7)",
+        "f@#/app.js:3:7\nTypeError: bad #",
+        "#\nTypeError: bad\n    at f (/srv/app.js:3:7)\n#\n",
+        "Traceback (most recent call last):\n  File \"#/a.py\", line 3, in main\n    connect(\"#\")\nValueError: #",
+        "level=error msg=\"login failed\" token=# url=#",
+        "level=error msg=\"login with # failed\"",
+        "{\"level\":\"error\",\"msg\":\"login with # failed\",\"stack\":\"TypeError: #\\n    at f (#/a.js:1:1)\"}",
+        "{\"#\":{\"text\":\"TypeError: boom #\"}}",
+        "{\"#\":\"x\",\"level\":\"error\",\"msg\":\"boom\"}",
+        "2026-09-21T10:00:00Z ERROR #",
+        "2026-09-21T10:00:00Z ERROR boom\n  #",
+        "2026-09-21T10:00:00Z # ERROR boom",
+        "[#] TypeError: boom",
+        "# | TypeError: boom",
+        "src/#.c:6:12: error: undeclared\n    6 | return #;",
+        "{\"log\":\"TypeError: #\\n\",\"stream\":\"stderr\",\"container_name\":\"#\",\"time\":\"2026-09-21T10:00:00Z\"}",
+        "{\"Time\":\"2026-09-21T10:00:00Z\",\"Action\":\"output\",\"Package\":\"#\",\"Test\":\"T\",\"Output\":\"panic: #\\n\"}",
+        "make: *** [#: all] Error 2",
+        "npm ERR! # failed",
+    ];
+    for shape in shapes {
+        for secret in SECRETS {
+            let text = shape.replace('#', &dressed(secret));
+            for event in scan(format!("{text}\n")) {
+                let record = record(&event);
+                assert!(!record.contains(secret), "{secret} of {text:?} in\n{record}");
+            }
+        }
+    }
+}
+
+#[test]
+fn invariant_11_a_private_key_leaves_no_trace_in_a_record() {
+    let mut rng = Rng(11);
+    let mut body = || (0..64).map(|_| *rng.pick(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") as char).collect::<String>();
+    let lines = [body(), body(), body(), body()];
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----\n", lines.join("\n"));
+    let escaped = key.replace('\n', "\\n");
+    for text in [
+        format!("TypeError: bad key\n{key}"),
+        format!("{key}TypeError: bad key\n    at f (a.js:1:1)\n{key}"),
+        format!("2026-09-21T10:00:00Z ERROR bad key:\n{}", key.lines().map(|line| format!("  {line}\n")).collect::<String>()),
+        format!("Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    g()\nValueError: bad key\n{key}"),
+        format!("{{\"level\":\"error\",\"msg\":\"bad key\\n{escaped}\"}}\n"),
+        format!("{{\"level\":\"error\",\"msg\":\"bad key\",\"stack\":\"TypeError: x\\n{escaped}\"}}\n"),
+        format!("level=error msg=\"bad key {escaped}\"\n"),
+    ] {
+        let found = scan(&text);
+        assert!(!found.is_empty(), "{text}");
+        for event in found {
+            let record = record(&event);
+            for line in &lines {
+                assert!(!record.contains(&line[8..40]), "{text}\n{record}");
+            }
+        }
+    }
+}
