@@ -269,3 +269,132 @@ pub fn utf16_bytes(text: &[u8]) -> u64 {
     };
     text.iter().map(width).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines with their offsets and whether they were cut, from chunks of `size` bytes.
+    fn lines(bytes: &[u8], size: usize, max_line_bytes: usize) -> Vec<(u64, String, bool)> {
+        let mut buffer = Buffer::new(max_line_bytes);
+        let mut found = Vec::new();
+        for chunk in bytes.chunks(size) {
+            buffer.space()[..chunk.len()].copy_from_slice(chunk);
+            buffer.filled(chunk.len());
+            while let Some(framed) = buffer.next_lines() {
+                take(&mut buffer, &framed, &mut found);
+            }
+        }
+        if let Some(framed) = buffer.last_line() {
+            take(&mut buffer, &framed, &mut found);
+        }
+        found
+    }
+
+    fn take(buffer: &mut Buffer, framed: &Framed, found: &mut Vec<(u64, String, bool)>) {
+        let bytes = buffer.bytes.clone();
+        let mut from = framed.from;
+        for line in bytes[framed.from..framed.to].split_inclusive(|b| *b == b'\n') {
+            found.push((buffer.offset_of(&bytes, framed, from), String::from_utf8_lossy(line).into_owned(), framed.truncated));
+            from += line.len();
+        }
+        buffer.done(framed);
+    }
+
+    fn utf16(units: &[u16], big_endian: bool) -> Vec<u8> {
+        units.iter().flat_map(|unit| if big_endian { unit.to_be_bytes() } else { unit.to_le_bytes() }).collect()
+    }
+
+    fn at_every_size(bytes: &[u8], max_line_bytes: usize) -> Vec<(u64, String, bool)> {
+        let whole = lines(bytes, bytes.len().clamp(1, 60_000), max_line_bytes);
+        for size in [1, 2, 3, 5, 64, 1000] {
+            assert_eq!(lines(bytes, size, max_line_bytes), whole, "chunks of {size}");
+        }
+        whole
+    }
+
+    fn row(offset: u64, text: &str) -> (u64, String, bool) {
+        (offset, text.to_owned(), false)
+    }
+
+    #[test]
+    fn lines_and_offsets() {
+        assert_eq!(at_every_size(b"", 4096), []);
+        assert_eq!(at_every_size(b"\n\na\nbc", 4096), [row(0, "\n"), row(1, "\n"), row(2, "a\n"), row(4, "bc")]);
+        assert_eq!(at_every_size(b"\xef\xbb\xbfa\n", 4096), [row(0, "\u{feff}a\n")]);
+        assert_eq!(at_every_size(b"\xff", 4096), [row(0, "\u{fffd}")]);
+    }
+
+    #[test]
+    fn utf16_with_pairs_halves_and_an_odd_end() {
+        for big in [false, true] {
+            let text: Vec<u16> = "\u{feff}a\u{1f600}é\nb\n".encode_utf16().collect();
+            assert_eq!(at_every_size(&utf16(&text, big), 4096), [row(2, "a\u{1f600}é\n"), row(12, "b\n")]);
+            // A half that stands alone, before a newline and at the end; then half a unit.
+            let halves = utf16(&[0xfeff, 0xd83d, 0x0a, 0xde00, 0x0a, 0x62, 0xd83d], big);
+            let wanted = [row(2, "\u{fffd}\n"), row(6, "\u{fffd}\n"), row(10, "b\u{fffd}")];
+            assert_eq!(at_every_size(&halves, 4096), wanted);
+            assert_eq!(at_every_size(&[utf16(&[0xfeff, 0x62], big), vec![0]].concat(), 4096), [row(2, "b\u{fffd}")]);
+        }
+    }
+
+    #[test]
+    fn utf16_offsets_do_not_depend_on_what_was_asked_for() {
+        let mut units: Vec<u16> = vec![0xfeff];
+        units.extend("é is no \u{1f600}\n".repeat(40_000).encode_utf16());
+        let last = units.len() as u64 * 2;
+        units.extend("end".encode_utf16());
+        let mut buffer = Buffer::new(4096);
+        let mut found = Vec::new();
+        for chunk in utf16(&units, false).chunks(50_000) {
+            buffer.space()[..chunk.len()].copy_from_slice(chunk);
+            buffer.filled(chunk.len());
+            // Ordinary text: nobody asks where it stands.
+            while let Some(framed) = buffer.next_lines() {
+                buffer.done(&framed);
+            }
+        }
+        let framed = buffer.last_line().expect("an unfinished line");
+        take(&mut buffer, &framed, &mut found);
+        assert_eq!(found, [row(last, "end")]);
+    }
+
+    #[test]
+    fn a_long_line_keeps_its_head_and_its_tail() {
+        for extra in [1, 2, 6, 7, 8, 1000, 300_000, 600_000] {
+            let text = format!("first\nhead{}tail\nlast\n", "x".repeat(2048 - 8 + extra));
+            let found = at_every_size(text.as_bytes(), 2048);
+            let (offset, line, truncated) = &found[1];
+            assert_eq!((*offset, *truncated, line.len()), (6, true, 2049), "{extra}");
+            assert!(line.starts_with("headxx") && line.contains("xx […] xx") && line.ends_with("xxtail\n"));
+            assert_eq!(found[2], row((6 + 2049 + extra) as u64, "last\n"));
+        }
+    }
+
+    #[test]
+    fn a_line_of_just_the_limit_is_whole() {
+        let text = format!("{}\n{}", "x".repeat(2048), "y".repeat(2048));
+        let found = at_every_size(text.as_bytes(), 2048);
+        assert!(found.iter().all(|(_, line, truncated)| !truncated && line.trim_end().len() == 2048));
+    }
+
+    #[test]
+    fn a_long_line_of_utf16() {
+        let text = format!("\u{feff}head{}tail\nlast", "é\u{1f600}".repeat(50_000));
+        let bytes = utf16(&text.encode_utf16().collect::<Vec<_>>(), true);
+        let found = at_every_size(&bytes, 2048);
+        assert!(found[0].2 && found[0].1.starts_with("headé") && found[0].1.ends_with("tail\n"));
+        assert_eq!(found[1], row((bytes.len() - 8) as u64, "last"));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut buffer = Buffer::new(1 << 20);
+        for _ in 0..2000 {
+            let space = buffer.space().len();
+            buffer.filled(space);
+            assert!(buffer.next_lines().is_none());
+            assert!(buffer.bytes.len() <= 4 << 20, "{}", buffer.bytes.len());
+        }
+    }
+}

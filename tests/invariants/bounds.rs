@@ -188,6 +188,70 @@ fn invariant_7_any_bytes() {
     }
 }
 
+/// Every decoder, table and recipe looks beyond a word for what may follow it: here nothing does.
+#[test]
+fn invariant_7_texts_that_end_anywhere() {
+    let words = [
+        "Sun",
+        "Mon Jan",
+        "Jan  2",
+        "Mon Jan  2 15:04:05 2026",
+        "2026-09-21T10:00:00.000+02:00",
+        "1695668091.895",
+        "10:00:00",
+        "at 10.0.0.3:5432",
+        "user@host",
+        "https://a:b@h:1/p?q=1#f",
+        "/tmp/tmpabcdefgh/x",
+        "C:\\Temp\\x",
+        "pid=7",
+        "0x7fff5fbff8c8",
+        "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
+        "sha256:0123456789abcdef",
+        "retry after 30s",
+        "HTTP 429",
+        "status code was 418",
+        "exit code -1",
+        "[Errno 13]",
+        "#42",
+        "key=value",
+        "\"quoted\"",
+        "'a'",
+        "`b`",
+        "(c",
+        "[d",
+        "{e",
+        "<f>",
+        "1.5 GiB",
+        "3rd",
+        "50%",
+        "é",
+        "\u{1f600}",
+        "v1.2.3-rc.1",
+        "a.b.c",
+        "foo$1",
+        "\\u00",
+        "\\",
+        "=",
+        ":",
+        "@",
+        "~1",
+    ];
+    let mut rng = Rng(17);
+    let mut text = String::new();
+    for word in words {
+        for other in words {
+            let cut = word.floor_char_boundary(rng.below(word.len() + 1));
+            text.push_str(&format!("ERROR {other} {word}\nERROR {other}{word}\nERROR {other} {}\n", &word[..cut]));
+        }
+    }
+    for line in parts().examples.iter().flat_map(|text| text.lines()) {
+        let cut = line.floor_char_boundary(rng.below(line.len() + 1));
+        text.push_str(&format!("ERROR {}\nERROR {}\nERROR {} {}\n", &line[..cut], &line[cut..], &line[..cut], rng.pick(&words)));
+    }
+    assert!(scan(&text).len() > 3000);
+}
+
 /// An event whose every part is too large, made of characters that JSON writes long.
 fn huge(rng: &mut Rng) -> Event {
     let mut event = scan("2026-09-21T10:00:00Z ERROR boom\n").remove(0);

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn stays_linear_on_hostile_lines() {
+    fn survives_long_hostile_lines() {
         for part in ["[", "(", "<", "{", "[[]", "- ", "| ", "a | ", ": ", "\\", "\u{1b}]", "\\u001b]", "a=\"", "a=b ", "\r", "1", "[1] ", "{\"a\":["] {
             for head in ["", "2026-01-01 10:00:00 ", "ERROR ", "<1>1 2026-01-01T10:00:00Z ", "Jan  1 10:00:00 ", "level=error "] {
                 decode_all((head.to_owned() + &part.repeat(100_000)).as_bytes());

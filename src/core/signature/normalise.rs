@@ -243,7 +243,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
 
     /// `Mon Jan  2 15:04:05 2026`, `Jan 2 15:04:05`, `Jan 2, 2026`: its end.
     fn named_date(&self, (at, end): Span) -> Option<usize> {
-        let after = |from: usize| from + self.bytes[from..].iter().take_while(|b| matches!(b, b' ' | b',')).count();
+        let after = |from: usize| from + self.bytes.get(from..).unwrap_or_default().iter().take_while(|b| matches!(b, b' ' | b',')).count();
         let mut month = at;
         let mut month_end = end;
         if shape::is_weekday(self.slice((at, end))) {

@@ -80,6 +80,11 @@ fn numbers_lines_and_ids() {
 }
 
 #[test]
+fn a_date_that_breaks_off() {
+    table(&[("closed on Sun", "closed on Sun"), ("closed on Sun ", "closed on Sun"), ("closed Mon J", "closed Mon J"), ("Sat", "Sat")]);
+}
+
+#[test]
 fn times_sizes_and_durations() {
     table(&[
         ("2026-01-02T03:04:05.123Z x", "DATE x"),
