@@ -24,15 +24,8 @@ impl Source {
     #[must_use]
     pub fn new(name: impl Into<String>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let line_starts = [0]
-            .into_iter()
-            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
-            .collect();
-        Self {
-            name: name.into(),
-            text: text.to_owned(),
-            line_starts,
-        }
+        let line_starts = [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        Self { name: name.into(), text: text.to_owned(), line_starts }
     }
 
     /// A diagnostic at a byte span; a span past the end points at the end, one over many lines at its first.
@@ -42,10 +35,7 @@ impl Source {
         let start = span.start.min(bytes.len());
         let line = self.line_of(start);
         let line_start = self.line_starts[line - 1];
-        let line_end = self
-            .line_starts
-            .get(line)
-            .map_or(bytes.len(), |next| next - 1);
+        let line_end = self.line_starts.get(line).map_or(bytes.len(), |next| next - 1);
         let end = span.end.clamp(start, line_end);
         Diagnostic {
             file: self.name.clone(),
@@ -53,9 +43,7 @@ impl Source {
             column: chars(&bytes[line_start..start]) + 1,
             width: chars(&bytes[start..end]).max(1),
             key: String::new(),
-            source_line: String::from_utf8_lossy(&bytes[line_start..line_end])
-                .trim_end()
-                .to_owned(),
+            source_line: String::from_utf8_lossy(&bytes[line_start..line_end]).trim_end().to_owned(),
             problem: problem.into(),
             mend: String::new(),
         }
@@ -118,11 +106,7 @@ impl Diagnostic {
 
     /// The line cut to what fits, before, at and after the mark; an ellipsis stands where it was cut.
     fn shown(&self) -> (String, String, String) {
-        let from = if self.column > SHOWN_CHARS / 2 {
-            self.column - SHOWN_CHARS / 4
-        } else {
-            1
-        };
+        let from = if self.column > SHOWN_CHARS / 2 { self.column - SHOWN_CHARS / 4 } else { 1 };
         let mut rest = self.source_line.chars().skip(from - 1);
         let mut take = |count: usize| escape(&rest.by_ref().take(count).collect::<String>());
         let head = take(self.column - from);
@@ -145,25 +129,11 @@ impl fmt::Display for Diagnostic {
             let (head, marked, tail) = self.shown();
             let indent = " ".repeat(head.chars().count());
             let carets = "^".repeat(marked.chars().count().max(1));
-            write!(
-                f,
-                "{}:{}: {}",
-                self.line,
-                self.column,
-                escape(&self.problem)
-            )?;
-            write!(
-                f,
-                "\n{gutter} |\n{} | {head}{marked}{tail}\n{gutter} | {indent}{carets}",
-                self.line
-            )?;
+            write!(f, "{}:{}: {}", self.line, self.column, escape(&self.problem))?;
+            write!(f, "\n{gutter} |\n{} | {head}{marked}{tail}\n{gutter} | {indent}{carets}", self.line)?;
             gutter
         };
-        if self.mend.is_empty() {
-            Ok(())
-        } else {
-            write!(f, "\n{gutter} = help: {}", escape(&self.mend))
-        }
+        if self.mend.is_empty() { Ok(()) } else { write!(f, "\n{gutter} = help: {}", escape(&self.mend)) }
     }
 }
 
@@ -173,10 +143,7 @@ fn escape(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\t' => out.push_str("    "),
-            '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' => {
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
                 out.extend(c.escape_unicode());
             }
             c if c.is_control() => out.extend(c.escape_default()),
@@ -216,9 +183,7 @@ mod tests {
     fn points_at_the_span_like_a_compiler() {
         let source = Source::new("rules/a.toml", &format!("{}é = [1]\r\n", "\n".repeat(9)));
         let at = source.text.find('[').unwrap();
-        let diagnostic = source
-            .error(at..at + 3, "`é` must be text")
-            .with_mend("write \"1\"");
+        let diagnostic = source.error(at..at + 3, "`é` must be text").with_mend("write \"1\"");
         let expected = "error: rules/a.toml:10:5: `é` must be text\n   |\n10 | é = [1]\n   |     ^^^\n   = help: write \"1\"";
         assert_eq!(diagnostic.to_string(), expected);
     }
@@ -226,42 +191,24 @@ mod tests {
     #[test]
     fn never_hands_a_control_character_to_the_terminal() {
         let source = Source::new("a\u{1b}[2J", "k\t= \"\u{1b}]0;x\u{7}\u{202e}\"");
-        let shown = source
-            .error(4..5, "bad\n\u{9b}")
-            .with_mend("\u{8}")
-            .to_string();
-        assert!(
-            shown.lines().count() == 5 && !shown.replace('\n', "").chars().any(char::is_control),
-            "{shown}"
-        );
-        assert!(
-            shown.contains("k    = \"\\u{1b}]0;x\\u{7}\\u{202e}\"\n  |        ^"),
-            "{shown}"
-        );
+        let shown = source.error(4..5, "bad\n\u{9b}").with_mend("\u{8}").to_string();
+        assert!(shown.lines().count() == 5 && !shown.replace('\n', "").chars().any(char::is_control), "{shown}");
+        assert!(shown.contains("k    = \"\\u{1b}]0;x\\u{7}\\u{202e}\"\n  |        ^"), "{shown}");
     }
 
     #[test]
     fn any_span_of_any_text_can_be_shown() {
         for text in ["", "é", "a\nb", "\r\n", &"x".repeat(999)] {
             for start in 0..text.len() + 2 {
-                let shown = Source::new("f", text)
-                    .error(start..start + 2, "p")
-                    .to_string();
-                assert!(
-                    shown.lines().all(|l| l.chars().count() < SHOWN_CHARS + 40),
-                    "{shown}"
-                );
+                let shown = Source::new("f", text).error(start..start + 2, "p").to_string();
+                assert!(shown.lines().all(|l| l.chars().count() < SHOWN_CHARS + 40), "{shown}");
             }
         }
     }
 
     #[test]
     fn a_whole_file_has_no_line() {
-        let missing =
-            Diagnostic::whole_file("x.toml", "cannot be read: gone").with_mend("create it");
-        assert_eq!(
-            Diagnostics::from(missing).to_string(),
-            "error: x.toml: cannot be read: gone\n = help: create it"
-        );
+        let missing = Diagnostic::whole_file("x.toml", "cannot be read: gone").with_mend("create it");
+        assert_eq!(Diagnostics::from(missing).to_string(), "error: x.toml: cannot be read: gone\n = help: create it");
     }
 }

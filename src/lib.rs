@@ -10,10 +10,10 @@
 
 #![forbid(unsafe_code)]
 
-pub mod words;
-pub mod rules;
-pub mod diag;
 pub mod config;
+pub mod diag;
+pub mod rules;
+pub mod words;
 pub mod core {
     //! The sync heart: bytes and `now` in, events out.
     pub mod assemble;
@@ -40,8 +40,8 @@ pub mod core {
     pub mod trace;
     pub mod visible;
 }
-pub mod examples;
-pub mod sources;
-pub mod sinks;
-pub mod telemetry;
 pub mod cli;
+pub mod examples;
+pub mod sinks;
+pub mod sources;
+pub mod telemetry;

@@ -29,36 +29,24 @@ pub fn import(name: &str, text: &str) -> Result<String, Diagnostics> {
     let mut found = ErrorDetection::default();
     let mut cx = Context::new(&fixed_literal);
     cx.walk(&source, &tree, |root| {
-        root.section("error_detection", |t| {
-            schema::error_detection(t, &mut found)
-        });
+        root.section("error_detection", |t| schema::error_detection(t, &mut found));
         root.patterns("noise_patterns", &mut found.noise_patterns, Role::Silences);
         root.patterns("error_indicators", &mut found.custom_patterns, Role::Finds);
     });
     if !cx.errors.is_empty() {
         return Err(Diagnostics(cx.errors));
     }
-    Ok(render(name, &found, |key| {
-        cx.asked.get(key).is_some_and(|asked| asked.place.is_some())
-    }))
+    Ok(render(name, &found, |key| cx.asked.get(key).is_some_and(|asked| asked.place.is_some())))
 }
 
 /// JSON writes what lies beyond the first plane as two escapes, YAML as one.
 fn join_surrogates(text: &str) -> String {
-    let pair = Regex::new(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-        .expect("a constant");
+    let pair = Regex::new(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})").expect("a constant");
     let joined = pair.replace_all(text, |found: &Captures<'_>| {
         let half = |i: usize| u32::from_str_radix(&found[i], 16).unwrap_or_default();
-        format!(
-            "\\U{:08X}",
-            0x1_0000 + ((half(1) & 0x3ff) << 10) + (half(2) & 0x3ff)
-        )
+        format!("\\U{:08X}", 0x1_0000 + ((half(1) & 0x3ff) << 10) + (half(2) & 0x3ff))
     });
-    if text.trim_start().starts_with('{') {
-        joined.into_owned()
-    } else {
-        text.to_owned()
-    }
+    if text.trim_start().starts_with('{') { joined.into_owned() } else { text.to_owned() }
 }
 
 /// Builds the tree from the parser's events.
@@ -72,16 +60,8 @@ struct Tree<'s> {
 impl<'s> Tree<'s> {
     fn new(source: &'s Source) -> Self {
         let text = &source.text;
-        let offsets = text
-            .char_indices()
-            .map(|(at, _)| at)
-            .chain([text.len()])
-            .collect();
-        Self {
-            source,
-            events: Parser::new_from_str(text),
-            offsets,
-        }
+        let offsets = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        Self { source, events: Parser::new_from_str(text), offsets }
     }
 
     fn root(&mut self) -> Result<DeTable<'s>, Diagnostics> {
@@ -96,9 +76,7 @@ impl<'s> Tree<'s> {
         let rest = [self.next()?.0, self.next()?.0];
         match (node.span(), node.into_inner(), rest) {
             (_, DeValue::Table(table), [Event::DocumentEnd, Event::StreamEnd]) => Ok(table),
-            (span, DeValue::Table(_), _) => {
-                self.refuse(span, "the file holds several documents", "join them")
-            }
+            (span, DeValue::Table(_), _) => self.refuse(span, "the file holds several documents", "join them"),
             (span, ..) => self.refuse(span, "the file holds no keys", begin),
         }
     }
@@ -109,32 +87,15 @@ impl<'s> Tree<'s> {
             Some(Err(e)) => {
                 let at = self.byte(e.marker().index());
                 let problem = format!("this is neither YAML nor JSON: {}", e.info());
-                self.refuse(
-                    at..at,
-                    &problem,
-                    "an editor that knows the format shows where it goes wrong",
-                )
+                self.refuse(at..at, &problem, "an editor that knows the format shows where it goes wrong")
             }
-            None => self.refuse(
-                usize::MAX..usize::MAX,
-                "the file ends too early",
-                "add what is missing",
-            ),
+            None => self.refuse(usize::MAX..usize::MAX, "the file ends too early", "add what is missing"),
         }
     }
 
-    fn node(
-        &mut self,
-        event: Event<'s>,
-        span: Range<usize>,
-        depth: usize,
-    ) -> Result<Node<'s>, Diagnostics> {
+    fn node(&mut self, event: Event<'s>, span: Range<usize>, depth: usize) -> Result<Node<'s>, Diagnostics> {
         if depth > MAX_DEPTH {
-            return self.refuse(
-                span,
-                "this is nested too deeply",
-                "lists of patterns need three levels",
-            );
+            return self.refuse(span, "this is nested too deeply", "lists of patterns need three levels");
         }
         match event {
             Event::Scalar(text, style, ..) => {
@@ -190,10 +151,7 @@ impl<'s> Tree<'s> {
     }
 
     fn byte(&self, char_index: usize) -> usize {
-        self.offsets
-            .get(char_index)
-            .copied()
-            .unwrap_or(self.source.text.len())
+        self.offsets.get(char_index).copied().unwrap_or(self.source.text.len())
     }
 }
 
@@ -203,12 +161,7 @@ fn is_null(text: &str) -> bool {
 
 /// YAML's core schema, as far as the files use it: what is not quoted may be a number or a truth value.
 fn scalar<'s>(written: &'s str, text: &str, style: ScalarStyle) -> DeValue<'s> {
-    let integer = || {
-        DeValue::parse(written)
-            .ok()
-            .map(Spanned::into_inner)
-            .filter(DeValue::is_integer)
-    };
+    let integer = || DeValue::parse(written).ok().map(Spanned::into_inner).filter(DeValue::is_integer);
     let string = |text: &str| DeValue::String(text.to_owned().into());
     match text {
         _ if style != ScalarStyle::Plain => string(text),
@@ -221,10 +174,7 @@ fn scalar<'s>(written: &'s str, text: &str, style: ScalarStyle) -> DeValue<'s> {
 
 /// Writes what was found; a setting only where the file has it.
 fn render(name: &str, found: &ErrorDetection, has: impl Fn(&str) -> bool) -> String {
-    let mut out = format!(
-        "# From {} by `siftd rules import`.\n[error_detection]\n",
-        name.escape_debug()
-    );
+    let mut out = format!("# From {} by `siftd rules import`.\n[error_detection]\n", name.escape_debug());
     let settings: [(&str, &dyn std::fmt::Display); 6] = [
         ("enabled", &found.enabled),
         ("two_stage", &found.two_stage),
@@ -233,18 +183,11 @@ fn render(name: &str, found: &ErrorDetection, has: impl Fn(&str) -> bool) -> Str
         ("max_stack_depth", &found.max_stack_depth),
         ("warnings", &found.warnings),
     ];
-    for (key, value) in settings
-        .iter()
-        .filter(|(key, _)| has(&format!("error_detection.{key}")))
-    {
+    for (key, value) in settings.iter().filter(|(key, _)| has(&format!("error_detection.{key}"))) {
         line(&mut out, &format!("{key} = {value}"));
     }
     patterns(&mut out, "custom_patterns", &found.custom_patterns);
-    patterns(
-        &mut out,
-        "custom_false_positives",
-        &found.custom_false_positives,
-    );
+    patterns(&mut out, "custom_false_positives", &found.custom_false_positives);
     patterns(&mut out, "noise_patterns", &found.noise_patterns);
     overrides(&mut out, &found.severity_overrides);
     out
@@ -296,7 +239,8 @@ mod tests {
     use crate::config::Config;
 
     const BLOCK: &str = "# of the source system\r\nnoise_patterns:\r\n  - pattern: \"punycode\"\r\n    type: \"substring\"\r\n    reason: |\r\n      Node's own\r\n  - pattern: '^\\s*warn(ing)?\\b'\r\n    type: regex\r\n  - ünïcode\r\nerror_indicators:\r\n";
-    const FLOW: &str = "noise_patterns: [{pattern: \"punycode\", type: \"substring\", reason: \"Node's own\\n\"}, {pattern: '^\\s*warn(ing)?\\b', type: regex}, ünïcode]\n";
+    const FLOW: &str =
+        "noise_patterns: [{pattern: \"punycode\", type: \"substring\", reason: \"Node's own\\n\"}, {pattern: '^\\s*warn(ing)?\\b', type: regex}, ünïcode]\n";
     const JSON: &str = "{\n\t\"error_detection\": {\"enabled\": true, \"two_stage\": false, \"capture_multiline\": true, \"max_context_lines\": 7, \"max_stack_depth\": 20,\n\t\t\"custom_patterns\": [\"\\ud83d\\udca5 boom\", {\"pattern\": \"lost\\\\d+\", \"type\": \"regex\", \"severity\": \"high\"}], \"custom_false_positives\": [],\n\t\t\"severity_overrides\": {\"network_error\": \"high\", \"r.one\": \"low\"}}\n}";
 
     /// The import, and the configuration that it is.
@@ -310,17 +254,9 @@ mod tests {
     fn both_styles_of_yaml_say_the_same() {
         let (block, config) = imported(BLOCK);
         assert_eq!(block, imported(FLOW).0);
-        let [noise, regex, plain] = &config.error_detection.noise_patterns[..] else {
-            panic!("{block}")
-        };
-        assert_eq!(
-            (noise.pattern.as_str(), noise.kind, noise.reason.as_deref()),
-            ("punycode", PatternKind::Substring, Some("Node's own\n"))
-        );
-        assert_eq!(
-            (regex.pattern.as_str(), regex.kind),
-            ("^\\s*warn(ing)?\\b", PatternKind::Regex)
-        );
+        let [noise, regex, plain] = &config.error_detection.noise_patterns[..] else { panic!("{block}") };
+        assert_eq!((noise.pattern.as_str(), noise.kind, noise.reason.as_deref()), ("punycode", PatternKind::Substring, Some("Node's own\n")));
+        assert_eq!((regex.pattern.as_str(), regex.kind), ("^\\s*warn(ing)?\\b", PatternKind::Regex));
         assert_eq!(plain.pattern, "ünïcode");
     }
 
@@ -359,32 +295,13 @@ mod tests {
                 "a: [1\nb: }",
                 "error: f:2:2: this is neither YAML nor JSON: illegal placement of ':' indicator\n  |\n2 | b: }\n  |  ^\n  = help: an editor that knows the format shows where it goes wrong",
             ),
-            (
-                "a: 1\na: 2",
-                "error: f:2:1: `a` stands here twice\n  |\n2 | a: 2\n  | ^\n  = help: join the two",
-            ),
-            (
-                "- a",
-                "error: f:1:1: the file holds no keys\n  |\n1 | - a\n  | ^^^\n  = help: begin with noise_patterns: or error_indicators:",
-            ),
-            (
-                "a: &x 1\nb: *x",
-                "error: f:2:4: aliases are not read\n  |\n2 | b: *x\n  |    ^^\n  = help: repeat the text in full",
-            ),
-            (
-                "a: []\n---\nb: []",
-                "error: f:1:1: the file holds several documents\n  |\n1 | a: []\n  | ^^^^^\n  = help: join them",
-            ),
-            (
-                " # nothing",
-                "error: f:1:11: the file is empty\n  |\n1 |  # nothing\n  |           ^\n  = help: begin with noise_patterns: or error_indicators:",
-            ),
+            ("a: 1\na: 2", "error: f:2:1: `a` stands here twice\n  |\n2 | a: 2\n  | ^\n  = help: join the two"),
+            ("- a", "error: f:1:1: the file holds no keys\n  |\n1 | - a\n  | ^^^\n  = help: begin with noise_patterns: or error_indicators:"),
+            ("a: &x 1\nb: *x", "error: f:2:4: aliases are not read\n  |\n2 | b: *x\n  |    ^^\n  = help: repeat the text in full"),
+            ("a: []\n---\nb: []", "error: f:1:1: the file holds several documents\n  |\n1 | a: []\n  | ^^^^^\n  = help: join them"),
+            (" # nothing", "error: f:1:11: the file is empty\n  |\n1 |  # nothing\n  |           ^\n  = help: begin with noise_patterns: or error_indicators:"),
         ] {
-            assert_eq!(
-                import("f", text).unwrap_err().to_string(),
-                message,
-                "{text}"
-            );
+            assert_eq!(import("f", text).unwrap_err().to_string(), message, "{text}");
         }
         assert!(import("f", &"[".repeat(5000)).is_err());
         assert!(import("f", &"{a: ".repeat(5000)).is_err());

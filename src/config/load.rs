@@ -29,20 +29,14 @@ impl User {
     pub fn current() -> Self {
         // The owner of one's own /proc entry is the effective user; it needs no unsafe call.
         let root = fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
-        Self {
-            root,
-            state_home: std::env::var_os("XDG_STATE_HOME"),
-            home: std::env::var_os("HOME"),
-        }
+        Self { root, state_home: std::env::var_os("XDG_STATE_HOME"), home: std::env::var_os("HOME") }
     }
 
     /// Where state goes unless a file says otherwise. A relative `$XDG_STATE_HOME` is void, as XDG says.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {
-        let absolute =
-            |path: &Option<OsString>| path.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
-        let base = absolute(&self.state_home)
-            .or_else(|| absolute(&self.home).map(|h| h.join(".local/state")));
+        let absolute = |path: &Option<OsString>| path.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
+        let base = absolute(&self.state_home).or_else(|| absolute(&self.home).map(|h| h.join(".local/state")));
         match base {
             Some(base) if !self.root => base.join("siftd"),
             _ => Config::default().state_dir,
@@ -57,37 +51,22 @@ impl Config {
     ///
     /// # Errors
     /// Every mistake in the files; a file that exists, or was named, and cannot be read.
-    pub fn load(
-        path: Option<&Path>,
-        user: &User,
-        literals: &LiteralCheck,
-    ) -> Result<Self, Diagnostics> {
+    pub fn load(path: Option<&Path>, user: &User, literals: &LiteralCheck) -> Result<Self, Diagnostics> {
         match path {
             Some(path) => Self::default().overlay(&[open(path)?], literals),
             None => Self::load_folder(Path::new(FOLDER), user, literals),
         }
     }
 
-    pub(super) fn load_folder(
-        folder: &Path,
-        user: &User,
-        literals: &LiteralCheck,
-    ) -> Result<Self, Diagnostics> {
-        let base = Self {
-            state_dir: user.state_dir(),
-            ..Self::default()
-        };
+    pub(super) fn load_folder(folder: &Path, user: &User, literals: &LiteralCheck) -> Result<Self, Diagnostics> {
+        let base = Self { state_dir: user.state_dir(), ..Self::default() };
         base.overlay(&layers(folder)?, literals)
     }
 }
 
 fn layers(folder: &Path) -> Result<Vec<Source>, Diagnostics> {
     let main = folder.join("siftd.toml");
-    let mut files = if main.exists() {
-        vec![main]
-    } else {
-        Vec::new()
-    };
+    let mut files = if main.exists() { vec![main] } else { Vec::new() };
     let drop_ins = folder.join("conf.d");
     files.extend(toml_files(&drop_ins).map_err(|e| unreadable(&drop_ins, &e.to_string()))?);
     files.iter().map(|file| open(file)).collect()
@@ -114,11 +93,7 @@ fn toml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 fn open(path: &Path) -> Result<Source, Diagnostics> {
     let bytes = fs::read(path).map_err(|e| unreadable(path, &e.to_string()))?;
     let text = String::from_utf8(bytes).map_err(|e| {
-        let line = e.as_bytes()[..e.utf8_error().valid_up_to()]
-            .iter()
-            .filter(|&&b| b == b'\n')
-            .count()
-            + 1;
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
         unreadable(path, &format!("line {line} is not UTF-8"))
     })?;
     Ok(Source::new(path.display().to_string(), &text))
@@ -126,7 +101,5 @@ fn open(path: &Path) -> Result<Source, Diagnostics> {
 
 fn unreadable(path: &Path, why: &str) -> Diagnostics {
     let mend = "check that it exists, is UTF-8 text, and may be read by the user that runs siftd";
-    Diagnostic::whole_file(path.display().to_string(), format!("cannot be read: {why}"))
-        .with_mend(mend)
-        .into()
+    Diagnostic::whole_file(path.display().to_string(), format!("cannot be read: {why}")).with_mend(mend).into()
 }

@@ -235,17 +235,9 @@ impl Config {
     ///
     /// # Errors
     /// Every mistake in all the texts.
-    pub fn overlay(
-        mut self,
-        layers: &[Source],
-        literals: &LiteralCheck,
-    ) -> Result<Self, Diagnostics> {
+    pub fn overlay(mut self, layers: &[Source], literals: &LiteralCheck) -> Result<Self, Diagnostics> {
         let errors = schema::read(&mut self, layers, literals).errors;
-        if errors.is_empty() {
-            Ok(self)
-        } else {
-            Err(Diagnostics(errors))
-        }
+        if errors.is_empty() { Ok(self) } else { Err(Diagnostics(errors)) }
     }
 }
 
@@ -254,23 +246,11 @@ impl Default for Config {
         Self {
             state_dir: PathBuf::from("/var/lib/siftd"),
             error_detection: ErrorDetection::default(),
-            rules: Rules {
-                files: vec!["/etc/siftd/rules/*.toml".to_owned()],
-                disable: Vec::new(),
-            },
+            rules: Rules { files: vec!["/etc/siftd/rules/*.toml".to_owned()], disable: Vec::new() },
             limits: Limits::default(),
             retry: Retry::default(),
-            breaker: Breaker {
-                warn_after: 3,
-                open_after: 5,
-                transient_open_after: 20,
-                cooldown: Duration::from_secs(30 * 60),
-            },
-            delivery: Delivery {
-                outbox_max: 1 << 30,
-                repeat_window: Duration::ZERO,
-                shutdown_grace: Duration::from_secs(10),
-            },
+            breaker: Breaker { warn_after: 3, open_after: 5, transient_open_after: 20, cooldown: Duration::from_secs(30 * 60) },
+            delivery: Delivery { outbox_max: 1 << 30, repeat_window: Duration::ZERO, shutdown_grace: Duration::from_secs(10) },
             sources: Vec::new(),
             sinks: Vec::new(),
         }
@@ -296,13 +276,7 @@ impl Default for ErrorDetection {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_line_bytes: 1 << 20,
-            max_event_bytes: 30 << 10,
-            max_trace_lines: 2000,
-            trace_idle: Duration::from_millis(500),
-            max_document_bytes: 64 << 20,
-        }
+        Self { max_line_bytes: 1 << 20, max_event_bytes: 30 << 10, max_trace_lines: 2000, trace_idle: Duration::from_millis(500), max_document_bytes: 64 << 20 }
     }
 }
 
@@ -341,13 +315,7 @@ impl SinkConfig {
     /// A sink with the default of every key that has one; a file sink still needs `path`.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: SinkKind) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            path: None,
-            schema: Schema::Native,
-            min_severity: Severity::Low,
-        }
+        Self { name: name.into(), kind, path: None, schema: Schema::Native, min_severity: Severity::Low }
     }
 }
 
@@ -361,13 +329,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(
-    SourceKind,
-    StartAt,
-    SocketMode,
-    SinkKind,
-    Schema,
-    PatternKind,
-    Severity,
-    Category
-);
+impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, PatternKind, Severity, Category);

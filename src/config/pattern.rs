@@ -51,10 +51,7 @@ const SHAPE: &str = "write \"text\" or { pattern = \"…\", type = \"substring\"
 impl Table<'_, '_> {
     /// Appends the patterns of one list.
     pub fn patterns(&mut self, key: &'static str, out: &mut Vec<Pattern>, role: Role) {
-        for node in self
-            .items(key, "write it in brackets: [\"text\"]")
-            .unwrap_or_default()
-        {
+        for node in self.items(key, "write it in brackets: [\"text\"]").unwrap_or_default() {
             let mut pattern = blank(self, node);
             match node.get_ref() {
                 DeValue::String(text) => {
@@ -64,11 +61,7 @@ impl Table<'_, '_> {
                 DeValue::Table(_) => self.entry(key, node, format!("in {key}"), |t| {
                     fields(t, node, &mut pattern, role);
                 }),
-                _ => self.fault(
-                    key,
-                    node.span(),
-                    Fault::must_be("a string or a table", SHAPE),
-                ),
+                _ => self.fault(key, node.span(), Fault::must_be("a string or a table", SHAPE)),
             }
             out.push(pattern);
         }
@@ -89,12 +82,8 @@ fn blank(t: &Table<'_, '_>, node: &Node<'_>) -> Pattern {
 
 fn fields(t: &mut Table<'_, '_>, whole: &Node<'_>, pattern: &mut Pattern, role: Role) {
     t.word("type", &mut pattern.kind);
-    t.value("category", &mut pattern.category, |v| {
-        value::word(v).map(Some)
-    });
-    t.value("severity", &mut pattern.severity, |v| {
-        value::word(v).map(Some)
-    });
+    t.value("category", &mut pattern.category, |v| value::word(v).map(Some));
+    t.value("severity", &mut pattern.severity, |v| value::word(v).map(Some));
     t.value("reason", &mut pattern.reason, |v| value::text(v).map(Some));
     match t.node("pattern") {
         None => t.fault("pattern", whole.span(), Fault::new("is missing", SHAPE)),
@@ -111,10 +100,7 @@ fn fields(t: &mut Table<'_, '_>, whole: &Node<'_>, pattern: &mut Pattern, role: 
 fn check(t: &mut Table<'_, '_>, key: &str, node: &Node<'_>, (pattern, role): (&Pattern, Role)) {
     let text = pattern.pattern.as_str();
     let result = if text.trim().is_empty() {
-        Err(Fault::new(
-            "is empty, so it would cover every line",
-            "give some text that only the meant lines have",
-        ))
+        Err(Fault::new("is empty, so it would cover every line", "give some text that only the meant lines have"))
     } else if pattern.kind == PatternKind::Regex {
         check_regex(text, role, t.cx.literals)
     } else {
@@ -127,32 +113,22 @@ fn check(t: &mut Table<'_, '_>, key: &str, node: &Node<'_>, (pattern, role): (&P
 
 fn check_regex(pattern: &str, role: Role, literals: &LiteralCheck) -> Result<(), Fault> {
     parse(pattern)?;
-    let regex = regex::bytes::Regex::new(pattern).map_err(|e| {
-        Fault::new(
-            format!("is too large a regular expression: {e}"),
-            "repeat less, or split it",
-        )
-    })?;
+    let regex = regex::bytes::Regex::new(pattern).map_err(|e| Fault::new(format!("is too large a regular expression: {e}"), "repeat less, or split it"))?;
     match role {
         Role::Finds => literals(pattern).map_err(|problem| {
-            let mend =
-                "add a word that stands in every line it is meant for, or use type = \"substring\"";
+            let mend = "add a word that stands in every line it is meant for, or use type = \"substring\"";
             Fault::new(problem, mend)
         }),
         // Nothing and any one odd character: what covers both covers every line.
-        Role::Silences if regex.is_match(b"") && regex.is_match(b"\x01") => Err(Fault::new(
-            "would cover every line",
-            "name what the meant lines have in common",
-        )),
+        Role::Silences if regex.is_match(b"") && regex.is_match(b"\x01") => {
+            Err(Fault::new("would cover every line", "name what the meant lines have in common"))
+        }
         Role::Silences => Ok(()),
     }
 }
 
 fn parse(pattern: &str) -> Result<Hir, Fault> {
-    let parsed = regex_syntax::ParserBuilder::new()
-        .utf8(false)
-        .build()
-        .parse(pattern);
+    let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(pattern);
     parsed.map_err(|error| {
         let (problem, span) = match &error {
             regex_syntax::Error::Parse(e) => (e.kind().to_string(), Some(e.span())),
@@ -165,10 +141,7 @@ fn parse(pattern: &str) -> Result<Hir, Fault> {
             "put `\\` before a sign that is meant literally, or use type = \"substring\""
         };
         let within = span.map(|s| s.start.offset..s.end.offset);
-        Fault {
-            within,
-            ..Fault::new(format!("is no valid regular expression: {problem}"), mend)
-        }
+        Fault { within, ..Fault::new(format!("is no valid regular expression: {problem}"), mend) }
     })
 }
 
@@ -178,20 +151,11 @@ fn parse(pattern: &str) -> Result<Hir, Fault> {
 /// The sentence's end "`pattern` …" that says what is missing.
 pub fn fixed_literal(pattern: &str) -> Result<(), String> {
     let found = parse(pattern).is_ok_and(|hir| has_literal(&hir));
-    if found {
-        Ok(())
-    } else {
-        Err("has no fixed text of at least 3 bytes that every match contains".to_owned())
-    }
+    if found { Ok(()) } else { Err("has no fixed text of at least 3 bytes that every match contains".to_owned()) }
 }
 
 fn has_literal(hir: &Hir) -> bool {
-    let shortest = |kind: ExtractKind| {
-        Extractor::new()
-            .kind(kind.clone())
-            .extract(hir)
-            .min_literal_len()
-    };
+    let shortest = |kind: ExtractKind| Extractor::new().kind(kind.clone()).extract(hir).min_literal_len();
     let edge = |kind| shortest(kind).is_some_and(|bytes| bytes >= 3);
     if edge(ExtractKind::Prefix) || edge(ExtractKind::Suffix) {
         return true;
@@ -201,18 +165,13 @@ fn has_literal(hir: &Hir) -> bool {
         HirKind::Repetition(repeat) => repeat.min > 0 && has_literal(&repeat.sub),
         HirKind::Alternation(branches) => branches.iter().all(has_literal),
         // A literal inside begins at some part; `(?i)` spreads it over several.
-        HirKind::Concat(parts) => {
-            parts.iter().any(has_literal)
-                || (1..parts.len()).any(|from| begins_with_literal(&parts[from..]))
-        }
+        HirKind::Concat(parts) => parts.iter().any(has_literal) || (1..parts.len()).any(|from| begins_with_literal(&parts[from..])),
         _ => false,
     }
 }
 
 fn begins_with_literal(parts: &[Hir]) -> bool {
-    let shortest = Extractor::new()
-        .extract(&Hir::concat(parts.to_vec()))
-        .min_literal_len();
+    let shortest = Extractor::new().extract(&Hir::concat(parts.to_vec())).min_literal_len();
     shortest.is_some_and(|bytes| bytes >= 3)
 }
 
@@ -222,15 +181,7 @@ mod tests {
 
     #[test]
     fn a_literal_is_found_wherever_it_stands() {
-        for pattern in [
-            "fault",
-            "^fault$",
-            r"\d+ fault \d+",
-            r"(?i)\d+ fault \d",
-            r"fault|error",
-            r"(\s*(lost+)\s*)+",
-            r"\w+(boom|crash)\w+",
-        ] {
+        for pattern in ["fault", "^fault$", r"\d+ fault \d+", r"(?i)\d+ fault \d", r"fault|error", r"(\s*(lost+)\s*)+", r"\w+(boom|crash)\w+"] {
             assert_eq!(fixed_literal(pattern), Ok(()), "{pattern}");
         }
         for pattern in [r"\d+", "ab", "fault|no", "(fault)?", r"^.*$", r"a\db\dc"] {

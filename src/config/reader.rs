@@ -41,31 +41,14 @@ pub(super) struct Context<'s> {
 
 impl<'s> Context<'s> {
     pub fn new(literals: &'s LiteralCheck) -> Self {
-        Self {
-            literals,
-            errors: Vec::new(),
-            asked: BTreeMap::new(),
-            unknown: Vec::new(),
-        }
+        Self { literals, errors: Vec::new(), asked: BTreeMap::new(), unknown: Vec::new() }
     }
 
     /// Walks one text's tree, then names what was not asked for. Mistakes are added in the text's order.
-    pub fn walk(
-        &mut self,
-        source: &'s Source,
-        tree: &DeTable<'_>,
-        read: impl FnOnce(&mut Table<'_, 's>),
-    ) {
+    pub fn walk(&mut self, source: &'s Source, tree: &DeTable<'_>, read: impl FnOnce(&mut Table<'_, 's>)) {
         let earlier = std::mem::take(&mut self.errors);
         let title = "at the top level".to_owned();
-        let mut root = Table {
-            cx: self,
-            source,
-            nodes: tree,
-            path: String::new(),
-            title,
-            asked: Vec::new(),
-        };
+        let mut root = Table { cx: self, source, nodes: tree, path: String::new(), title, asked: Vec::new() };
         read(&mut root);
         root.finish();
         for unknown in std::mem::take(&mut self.unknown) {
@@ -76,35 +59,20 @@ impl<'s> Context<'s> {
     }
 
     fn explain(&self, unknown: &Unknown<'s>) -> Diagnostic {
-        let Unknown {
-            source,
-            span,
-            key,
-            path,
-            table,
-            siblings,
-        } = unknown;
-        let namesakes = self
-            .asked
-            .iter()
-            .filter(|(path, _)| path.rsplit('.').next() == Some(key));
+        let Unknown { source, span, key, path, table, siblings } = unknown;
+        let namesakes = self.asked.iter().filter(|(path, _)| path.rsplit('.').next() == Some(key));
         let mend = match namesakes.min_by_key(|(path, _)| path.len()) {
             Some((_, home)) => format!("`{key}` belongs {}", home.table),
-            None => value::did_you_mean(key, siblings)
-                .unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
+            None => value::did_you_mean(key, siblings).unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
         };
-        source
-            .error(span.clone(), format!("unknown key `{key}` {table}"))
-            .with_key(path)
-            .with_mend(mend)
+        source.error(span.clone(), format!("unknown key `{key}` {table}")).with_key(path).with_mend(mend)
     }
 
     /// Reports a mistake between keys at the first of them that was written; defaults agree with each other.
     pub fn conflict(&mut self, paths: [&str; 2], problem: &str, mend: &str) {
         let place = |path| Some((path, self.asked.get(path)?.place.clone()?));
         if let Some((path, (source, span))) = paths.into_iter().find_map(place) {
-            self.errors
-                .push(source.error(span, problem).with_key(path).with_mend(mend));
+            self.errors.push(source.error(span, problem).with_key(path).with_mend(mend));
         }
     }
 }
@@ -122,11 +90,7 @@ pub(super) struct Table<'c, 's> {
 
 impl<'c, 's> Table<'c, 's> {
     fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The value under a key; the question alone makes the key known.
@@ -137,23 +101,14 @@ impl<'c, 's> Table<'c, 's> {
         let node = self.nodes.get(key);
         let path = self.path_of(key);
         let table = self.title.clone();
-        let asked = self
-            .cx
-            .asked
-            .entry(path)
-            .or_insert(Asked { table, place: None });
+        let asked = self.cx.asked.entry(path).or_insert(Asked { table, place: None });
         if let Some(node) = node {
             asked.place = Some((self.source, node.span()));
         }
         node
     }
 
-    pub fn value<T>(
-        &mut self,
-        key: &'static str,
-        out: &mut T,
-        convert: impl FnOnce(&DeValue<'_>) -> Result<T, Fault>,
-    ) {
+    pub fn value<T>(&mut self, key: &'static str, out: &mut T, convert: impl FnOnce(&DeValue<'_>) -> Result<T, Fault>) {
         if let Some(node) = self.node(key) {
             match convert(node.get_ref()) {
                 Ok(value) => *out = value,
@@ -166,12 +121,7 @@ impl<'c, 's> Table<'c, 's> {
         self.value(key, out, value::flag);
     }
 
-    pub fn text<T>(
-        &mut self,
-        key: &'static str,
-        out: &mut T,
-        convert: impl FnOnce(String) -> Result<T, Fault>,
-    ) {
+    pub fn text<T>(&mut self, key: &'static str, out: &mut T, convert: impl FnOnce(String) -> Result<T, Fault>) {
         self.value(key, out, |v| convert(value::text(v)?));
     }
 
@@ -183,12 +133,7 @@ impl<'c, 's> Table<'c, 's> {
         self.value(key, out, |v| value::size(v, range));
     }
 
-    pub fn duration(
-        &mut self,
-        key: &'static str,
-        out: &mut Duration,
-        range: RangeInclusive<Duration>,
-    ) {
+    pub fn duration(&mut self, key: &'static str, out: &mut Duration, range: RangeInclusive<Duration>) {
         self.value(key, out, |v| value::duration(v, range));
     }
 
@@ -209,12 +154,7 @@ impl<'c, 's> Table<'c, 's> {
     }
 
     /// An array of strings, each converted; absent leaves `out` as it is, else it is replaced.
-    pub fn list<T>(
-        &mut self,
-        key: &'static str,
-        out: &mut Vec<T>,
-        convert: impl Fn(String) -> Result<T, Fault>,
-    ) {
+    pub fn list<T>(&mut self, key: &'static str, out: &mut Vec<T>, convert: impl Fn(String) -> Result<T, Fault>) {
         let Some(items) = self.items(key, "write it in brackets: [\"…\"]") else {
             return;
         };
@@ -246,11 +186,7 @@ impl<'c, 's> Table<'c, 's> {
     }
 
     /// Each `[[block]]`, with the span of its header.
-    pub fn blocks(
-        &mut self,
-        key: &'static str,
-        mut read: impl FnMut(&mut Table<'_, 's>, Range<usize>),
-    ) {
+    pub fn blocks(&mut self, key: &'static str, mut read: impl FnMut(&mut Table<'_, 's>, Range<usize>)) {
         let mend = format!("write [[{key}]], in two pairs of brackets");
         for item in self.items(key, &mend).unwrap_or_default() {
             match item.get_ref().as_table() {
@@ -261,34 +197,15 @@ impl<'c, 's> Table<'c, 's> {
     }
 
     /// A table that is an element of the array under `key`.
-    pub fn entry(
-        &mut self,
-        key: &'static str,
-        node: &Node<'_>,
-        title: String,
-        read: impl FnOnce(&mut Table<'_, 's>),
-    ) {
+    pub fn entry(&mut self, key: &'static str, node: &Node<'_>, title: String, read: impl FnOnce(&mut Table<'_, 's>)) {
         let path = self.path_of(key);
         if let Some(table) = node.get_ref().as_table() {
             self.inner(table, path, title, read);
         }
     }
 
-    fn inner(
-        &mut self,
-        nodes: &DeTable<'_>,
-        path: String,
-        title: String,
-        read: impl FnOnce(&mut Table<'_, 's>),
-    ) {
-        let mut table = Table {
-            cx: self.cx,
-            source: self.source,
-            nodes,
-            path,
-            title,
-            asked: Vec::new(),
-        };
+    fn inner(&mut self, nodes: &DeTable<'_>, path: String, title: String, read: impl FnOnce(&mut Table<'_, 's>)) {
+        let mut table = Table { cx: self.cx, source: self.source, nodes, path, title, asked: Vec::new() };
         read(&mut table);
         table.finish();
     }
@@ -325,11 +242,7 @@ impl<'c, 's> Table<'c, 's> {
 fn excerpt(written: &str) -> String {
     let line = written.lines().next().unwrap_or_default();
     let short: String = line.chars().take(40).collect();
-    if short.len() < written.trim_end().len() {
-        format!("{short}…")
-    } else {
-        short
-    }
+    if short.len() < written.trim_end().len() { format!("{short}…") } else { short }
 }
 
 /// The part of a string's span, if the string is written without escapes, between single quotes.

@@ -12,10 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::pattern::{LiteralCheck, Role};
 use super::reader::{Context, Table};
 use super::value::{self, Fault};
-use super::{
-    Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind,
-    SourceConfig, SourceKind,
-};
+use super::{Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostic, Source};
 
@@ -30,15 +27,10 @@ const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 86_400)
 }
 
-const SYNTAX: &str =
-    "strings stand in quotes, lists in [ ], and the name of a section in [ ] on its own line";
+const SYNTAX: &str = "strings stand in quotes, lists in [ ], and the name of a section in [ ] on its own line";
 
 /// Reads all layers over `config`. The context comes back with the mistakes and each key asked for.
-pub(super) fn read<'s>(
-    config: &mut Config,
-    layers: &'s [Source],
-    literals: &'s LiteralCheck,
-) -> Context<'s> {
+pub(super) fn read<'s>(config: &mut Config, layers: &'s [Source], literals: &'s LiteralCheck) -> Context<'s> {
     let mut cx = Context::new(literals);
     for source in layers {
         let (tree, errors) = DeTable::parse_recoverable(&source.text);
@@ -54,14 +46,8 @@ pub(super) fn read<'s>(
 
 fn syntax(source: &Source, error: &toml::de::Error) -> Diagnostic {
     let problem = error.message().trim_end().replace('\n', ", ");
-    let mend = if problem == "duplicate key" {
-        "keep one of the two"
-    } else {
-        SYNTAX
-    };
-    source
-        .error(error.span().unwrap_or(0..0), problem)
-        .with_mend(mend)
+    let mend = if problem == "duplicate key" { "keep one of the two" } else { SYNTAX };
+    source.error(error.span().unwrap_or(0..0), problem).with_mend(mend)
 }
 
 /// A table of keys: each is read by a method of `Table` into the field that has its name.
@@ -201,15 +187,8 @@ fn require(t: &mut Table<'_, '_>, key: &'static str, mend: &str, header: &Range<
 }
 
 fn refuse_empty_list(t: &mut Table<'_, '_>, key: &'static str, mend: &str) {
-    if let Some(node) = t
-        .node(key)
-        .filter(|n| n.get_ref().as_array().is_some_and(|a| a.is_empty()))
-    {
-        t.fault(
-            key,
-            node.span(),
-            Fault::new("is empty, so nothing would be read", mend),
-        );
+    if let Some(node) = t.node(key).filter(|n| n.get_ref().as_array().is_some_and(|a| a.is_empty())) {
+        t.fault(key, node.span(), Fault::new("is empty, so nothing would be read", mend));
     }
 }
 
@@ -227,21 +206,12 @@ fn severity_overrides(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, Severity
     const KEY: &str = "severity_overrides";
     let Some(node) = t.node(KEY) else { return };
     let Some(table) = node.get_ref().as_table() else {
-        return t.fault(
-            KEY,
-            node.span(),
-            Fault::must_be("a table", "write { network_error = \"high\" }"),
-        );
+        return t.fault(KEY, node.span(), Fault::must_be("a table", "write { network_error = \"high\" }"));
     };
     overrides_below(t, "", table, out);
 }
 
-fn overrides_below(
-    t: &mut Table<'_, '_>,
-    above: &str,
-    table: &DeTable<'_>,
-    out: &mut BTreeMap<String, Severity>,
-) {
+fn overrides_below(t: &mut Table<'_, '_>, above: &str, table: &DeTable<'_>, out: &mut BTreeMap<String, Severity>) {
     for (key, node) in table {
         let name = format!("{above}{}", key.get_ref());
         if let DeValue::Table(inner) = node.get_ref() {
@@ -259,32 +229,20 @@ fn overrides_below(
 
 fn no_category(name: &str) -> Fault {
     let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
-    let mend = value::did_you_mean(name, &names)
-        .unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
-    Fault::new(
-        format!(
-            "names `{name}`, which is neither a category nor a rule id such as \"node.module-not-found\""
-        ),
-        mend,
-    )
+    let mend = value::did_you_mean(name, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
+    Fault::new(format!("names `{name}`, which is neither a category nor a rule id such as \"node.module-not-found\""), mend)
 }
 
 fn name(text: String) -> Result<String, Fault> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err(Fault::must_be(
-            "a name",
-            "give it some letters, without control characters",
-        ));
+        return Err(Fault::must_be("a name", "give it some letters, without control characters"));
     }
     Ok(text)
 }
 
 fn path(text: String) -> Result<PathBuf, Fault> {
     if text.is_empty() || text.contains('\0') {
-        return Err(Fault::must_be(
-            "a path",
-            "name a file or folder, such as \"/var/lib/siftd\"",
-        ));
+        return Err(Fault::must_be("a path", "name a file or folder, such as \"/var/lib/siftd\""));
     }
     Ok(PathBuf::from(text))
 }
@@ -294,8 +252,7 @@ fn glob(text: String) -> Result<String, Fault> {
     match GlobBuilder::new(&text).literal_separator(true).build() {
         Ok(_) => Ok(text),
         Err(e) => {
-            let mend =
-                "`*` is any name part, `**` any folders; put a literal sign in brackets: `[{]`";
+            let mend = "`*` is any name part, `**` any folders; put a literal sign in brackets: `[{]`";
             Err(Fault::new(format!("is no valid glob: {}", e.kind()), mend))
         }
     }
@@ -306,23 +263,12 @@ fn agree(config: &Config, cx: &mut Context<'_>) {
     let (breaker, retry) = (&config.breaker, &config.retry);
     if breaker.warn_after > breaker.open_after {
         let (warn, open) = (breaker.warn_after, breaker.open_after);
-        let problem = format!(
-            "`warn_after` in [breaker] is {warn}, above `open_after` with {open}: no warning would come first"
-        );
-        cx.conflict(
-            ["breaker.warn_after", "breaker.open_after"],
-            &problem,
-            "let warn_after be at most open_after",
-        );
+        let problem = format!("`warn_after` in [breaker] is {warn}, above `open_after` with {open}: no warning would come first");
+        cx.conflict(["breaker.warn_after", "breaker.open_after"], &problem, "let warn_after be at most open_after");
     }
     if retry.base_delay > retry.max_delay {
         let (base, max) = (retry.base_delay, retry.max_delay);
-        let problem =
-            format!("`base_delay` in [retry] is {base:?}, above `max_delay` with {max:?}");
-        cx.conflict(
-            ["retry.base_delay", "retry.max_delay"],
-            &problem,
-            "let base_delay be at most max_delay",
-        );
+        let problem = format!("`base_delay` in [retry] is {base:?}, above `max_delay` with {max:?}");
+        cx.conflict(["retry.base_delay", "retry.max_delay"], &problem, "let base_delay be at most max_delay");
     }
 }

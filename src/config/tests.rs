@@ -34,14 +34,9 @@ fn examples() -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut in_block = false;
     for line in ANNOTATED.lines() {
-        let example = line
-            .strip_prefix('#')
-            .filter(|rest| !rest.is_empty() && !rest.starts_with(' '));
+        let example = line.strip_prefix('#').filter(|rest| !rest.is_empty() && !rest.starts_with(' '));
         in_block |= example.is_some_and(|e| e.starts_with("[["));
-        if let Some((key, _)) = example
-            .and_then(|e| e.split_once(" = "))
-            .filter(|_| !in_block)
-        {
+        if let Some((key, _)) = example.and_then(|e| e.split_once(" = ")).filter(|_| !in_block) {
             lines.retain(|earlier| earlier.split(" = ").next() != Some(key));
         }
         lines.push(example.unwrap_or(line));
@@ -51,63 +46,23 @@ fn examples() -> String {
 
 #[test]
 fn the_annotated_file_is_the_default() {
-    assert_eq!(
-        Config::parse("siftd.toml", ANNOTATED).unwrap(),
-        Config::default()
-    );
-    assert_eq!(
-        Config::parse("empty", "\u{feff}# nothing\r\n").unwrap(),
-        Config::default()
-    );
+    assert_eq!(Config::parse("siftd.toml", ANNOTATED).unwrap(), Config::default());
+    assert_eq!(Config::parse("empty", "\u{feff}# nothing\r\n").unwrap(), Config::default());
 }
 
 #[test]
 fn its_examples_parse_and_show_the_defaults_of_sources_and_sinks() {
     let config = Config::parse("siftd.toml", &examples()).unwrap_or_else(|e| panic!("{e}"));
     let include = vec!["/var/log/agents/**/*.log".to_owned()];
-    assert_eq!(
-        config.sources,
-        [SourceConfig {
-            include,
-            ..SourceConfig::new("agent", SourceKind::File)
-        }]
-    );
+    assert_eq!(config.sources, [SourceConfig { include, ..SourceConfig::new("agent", SourceKind::File) }]);
     let path = Some(PathBuf::from("/var/log/siftd/events.ndjson"));
-    assert_eq!(
-        config.sinks,
-        [SinkConfig {
-            path,
-            ..SinkConfig::new("events", SinkKind::File)
-        }]
-    );
+    assert_eq!(config.sinks, [SinkConfig { path, ..SinkConfig::new("events", SinkKind::File) }]);
     let detection = &config.error_detection;
-    assert_eq!(
-        detection.severity_overrides["node.module-not-found"],
-        Severity::Medium
-    );
-    let [plain, regex] = &detection.custom_patterns[..] else {
-        panic!("{detection:?}")
-    };
-    assert_eq!(
-        (plain.kind, plain.pattern.as_str()),
-        (PatternKind::Substring, "RECONCILE MISMATCH")
-    );
-    assert_eq!(
-        (regex.kind, regex.category, regex.severity),
-        (
-            PatternKind::Regex,
-            Some(Category::RuntimeError),
-            Some(Severity::High)
-        )
-    );
-    assert_eq!(
-        regex.line,
-        examples()
-            .lines()
-            .position(|l| l.starts_with("custom_patterns"))
-            .unwrap()
-            + 1
-    );
+    assert_eq!(detection.severity_overrides["node.module-not-found"], Severity::Medium);
+    let [plain, regex] = &detection.custom_patterns[..] else { panic!("{detection:?}") };
+    assert_eq!((plain.kind, plain.pattern.as_str()), (PatternKind::Substring, "RECONCILE MISMATCH"));
+    assert_eq!((regex.kind, regex.category, regex.severity), (PatternKind::Regex, Some(Category::RuntimeError), Some(Severity::High)));
+    assert_eq!(regex.line, examples().lines().position(|l| l.starts_with("custom_patterns")).unwrap() + 1);
 }
 
 /// The keys that the code asks for, by the code itself: each must be a line of the annotated file, and no other.
@@ -116,14 +71,8 @@ fn every_key_is_annotated_and_every_annotated_key_is_read() {
     let layers = [Source::new("siftd.toml", &examples())];
     let asked = schema::read(&mut Config::default(), &layers, &fixed_literal).asked;
     let name = |path: &String| path.rsplit('.').next().unwrap_or_default().to_owned();
-    let of_patterns = |path: &str| {
-        path.contains("patterns.") || path.contains("positives.") || path.contains("indicators.")
-    };
-    let known: BTreeSet<_> = asked
-        .keys()
-        .filter(|path| !of_patterns(path))
-        .map(name)
-        .collect();
+    let of_patterns = |path: &str| path.contains("patterns.") || path.contains("positives.") || path.contains("indicators.");
+    let known: BTreeSet<_> = asked.keys().filter(|path| !of_patterns(path)).map(name).collect();
     let annotated: BTreeSet<_> = ANNOTATED
         .lines()
         .filter_map(|line| {
@@ -132,17 +81,12 @@ fn every_key_is_annotated_and_every_annotated_key_is_read() {
                 Some(header) => header.trim_matches(['[', ']']).rsplit('.').next(),
                 None => line.split_once(" = ").map(|(key, _)| key),
             };
-            key.filter(|key| !key.is_empty() && !key.contains(' '))
-                .map(str::to_owned)
+            key.filter(|key| !key.is_empty() && !key.contains(' ')).map(str::to_owned)
         })
         .collect();
     assert_eq!(known, annotated);
     for path in asked.keys().filter(|path| of_patterns(path)) {
-        assert!(
-            ANNOTATED.contains(&format!("`{}`", name(path)))
-                || ANNOTATED.contains(&format!("{} = ", name(path))),
-            "{path}"
-        );
+        assert!(ANNOTATED.contains(&format!("`{}`", name(path))) || ANNOTATED.contains(&format!("{} = ", name(path))), "{path}");
     }
 }
 
@@ -155,111 +99,45 @@ fn layers_override_values_and_add_to_lists() {
     assert_eq!(config.limits.trace_idle, Duration::from_secs(2));
     assert_eq!(config.rules.disable, ["a.b", "c.d"]);
     assert_eq!(config.error_detection.severity_overrides.len(), 2);
-    let places: Vec<_> = config
-        .error_detection
-        .custom_patterns
-        .iter()
-        .map(|p| (p.file.as_str(), p.line, p.pattern.as_str()))
-        .collect();
+    let places: Vec<_> = config.error_detection.custom_patterns.iter().map(|p| (p.file.as_str(), p.line, p.pattern.as_str())).collect();
     assert_eq!(places, [("1", 6, "one"), ("2", 5, "two")]);
-    assert_eq!(
-        config
-            .sinks
-            .iter()
-            .map(|s| s.name.as_str())
-            .collect::<Vec<_>>(),
-        ["a", "b"]
-    );
-    let twice = Config::default().overlay(
-        &[Source::new("1", first), Source::new("2", first)],
-        &fixed_literal,
-    );
+    assert_eq!(config.sinks.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    let twice = Config::default().overlay(&[Source::new("1", first), Source::new("2", first)], &fixed_literal);
     let twice = twice.unwrap_err().to_string();
-    assert!(
-        twice.contains("error: 2:9:8: `name` in [[sink]] is taken"),
-        "{twice}"
-    );
-    let strict = Config::default().overlay(
-        &[Source::new(
-            "1",
-            "error_detection.custom_patterns = [{pattern='abc', type='regex'}]",
-        )],
-        &|_| Err("is refused".into()),
-    );
-    assert!(
-        strict
-            .unwrap_err()
-            .to_string()
-            .contains("`pattern` in custom_patterns is refused")
-    );
+    assert!(twice.contains("error: 2:9:8: `name` in [[sink]] is taken"), "{twice}");
+    let strict =
+        Config::default().overlay(&[Source::new("1", "error_detection.custom_patterns = [{pattern='abc', type='regex'}]")], &|_| Err("is refused".into()));
+    assert!(strict.unwrap_err().to_string().contains("`pattern` in custom_patterns is refused"));
 }
 
 #[test]
 fn files_are_found_in_order_and_problems_named() {
     let folder = std::env::temp_dir().join(format!("siftd-config-{}", std::process::id()));
     let drop_ins = folder.join("conf.d");
-    let user = User {
-        root: false,
-        state_home: None,
-        home: Some("/home/u".into()),
-    };
-    assert_eq!(
-        Config::load_folder(&folder, &user, &fixed_literal)
-            .unwrap()
-            .state_dir,
-        Path::new("/home/u/.local/state/siftd")
-    );
+    let user = User { root: false, state_home: None, home: Some("/home/u".into()) };
+    assert_eq!(Config::load_folder(&folder, &user, &fixed_literal).unwrap().state_dir, Path::new("/home/u/.local/state/siftd"));
     std::fs::create_dir_all(&drop_ins).unwrap();
-    std::fs::write(
-        folder.join("siftd.toml"),
-        "state_dir = \"/one\"\nretry.max_retries = 1",
-    )
-    .unwrap();
-    for (name, text) in [
-        ("20.toml", "retry.max_retries = 20"),
-        ("10.toml", "retry.max_retries = 10"),
-        (".30.toml", "x"),
-        ("40.toml~", "x"),
-    ] {
+    std::fs::write(folder.join("siftd.toml"), "state_dir = \"/one\"\nretry.max_retries = 1").unwrap();
+    for (name, text) in [("20.toml", "retry.max_retries = 20"), ("10.toml", "retry.max_retries = 10"), (".30.toml", "x"), ("40.toml~", "x")] {
         std::fs::write(drop_ins.join(name), text).unwrap();
     }
     let config = Config::load_folder(&folder, &user, &fixed_literal).unwrap();
-    assert_eq!(
-        (config.state_dir.to_str(), config.retry.max_retries),
-        (Some("/one"), 20)
-    );
+    assert_eq!((config.state_dir.to_str(), config.retry.max_retries), (Some("/one"), 20));
     std::fs::write(drop_ins.join("50.toml"), b"a = 1\n# \xff").unwrap();
-    let problem = Config::load_folder(&folder, &user, &fixed_literal)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        problem.contains("conf.d/50.toml: cannot be read: line 2 is not UTF-8"),
-        "{problem}"
-    );
-    let missing = Config::load(Some(&folder.join("none.toml")), &user, &fixed_literal)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        missing.contains("none.toml: cannot be read: No such file"),
-        "{missing}"
-    );
+    let problem = Config::load_folder(&folder, &user, &fixed_literal).unwrap_err().to_string();
+    assert!(problem.contains("conf.d/50.toml: cannot be read: line 2 is not UTF-8"), "{problem}");
+    let missing = Config::load(Some(&folder.join("none.toml")), &user, &fixed_literal).unwrap_err().to_string();
+    assert!(missing.contains("none.toml: cannot be read: No such file"), "{missing}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn where_state_goes() {
-    let user = |root, state_home: Option<&str>, home: Option<&str>| User {
-        root,
-        state_home: state_home.map(Into::into),
-        home: home.map(Into::into),
-    };
+    let user = |root, state_home: Option<&str>, home: Option<&str>| User { root, state_home: state_home.map(Into::into), home: home.map(Into::into) };
     for (user, dir) in [
         (user(true, Some("/s"), Some("/root")), "/var/lib/siftd"),
         (user(false, Some("/s"), Some("/h")), "/s/siftd"),
-        (
-            user(false, Some("relative"), Some("/h")),
-            "/h/.local/state/siftd",
-        ),
+        (user(false, Some("relative"), Some("/h")), "/h/.local/state/siftd"),
         (user(false, None, None), "/var/lib/siftd"),
     ] {
         assert_eq!(user.state_dir(), Path::new(dir), "{user:?}");

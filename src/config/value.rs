@@ -23,136 +23,67 @@ pub(super) struct Fault {
 impl Fault {
     pub fn must_be(what: impl Display, mend: impl Into<String>) -> Self {
         let problem = format!("must be {what}, not");
-        Self {
-            problem,
-            quotes_value: true,
-            mend: mend.into(),
-            within: None,
-        }
+        Self { problem, quotes_value: true, mend: mend.into(), within: None }
     }
 
     pub fn new(problem: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self {
-            problem: problem.into(),
-            quotes_value: false,
-            mend: mend.into(),
-            within: None,
-        }
+        Self { problem: problem.into(), quotes_value: false, mend: mend.into(), within: None }
     }
 }
 
 pub(super) fn flag(value: &DeValue<'_>) -> Result<bool, Fault> {
-    value
-        .as_bool()
-        .ok_or_else(|| Fault::must_be("true or false", "write true or false without quotes"))
+    value.as_bool().ok_or_else(|| Fault::must_be("true or false", "write true or false without quotes"))
 }
 
 pub(super) fn text(value: &DeValue<'_>) -> Result<String, Fault> {
-    value
-        .as_str()
-        .map(str::to_owned)
-        .ok_or_else(|| Fault::must_be("a string", "write it in quotes"))
+    value.as_str().map(str::to_owned).ok_or_else(|| Fault::must_be("a string", "write it in quotes"))
 }
 
 pub(super) fn count(value: &DeValue<'_>, range: RangeInclusive<u32>) -> Result<u32, Fault> {
     let (low, high) = (range.start(), range.end());
-    let integer = value
-        .as_integer()
-        .map(|i| u32::from_str_radix(i.as_str(), i.radix()));
+    let integer = value.as_integer().map(|i| u32::from_str_radix(i.as_str(), i.radix()));
     match integer {
         Some(Ok(n)) if range.contains(&n) => Ok(n),
-        Some(_) => Err(Fault::must_be(
-            format_args!("between {low} and {high}"),
-            "choose a number within these bounds",
-        )),
-        None => Err(Fault::must_be(
-            "a whole number",
-            "write the number without quotes",
-        )),
+        Some(_) => Err(Fault::must_be(format_args!("between {low} and {high}"), "choose a number within these bounds")),
+        None => Err(Fault::must_be("a whole number", "write the number without quotes")),
     }
 }
 
-const DURATION_UNITS: [(&str, u64); 5] = [
-    ("ms", 1),
-    ("s", 1000),
-    ("m", 60_000),
-    ("h", 3_600_000),
-    ("d", 86_400_000),
-];
-const SIZE_UNITS: [(&str, u64); 5] = [
-    ("B", 1),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-];
+const DURATION_UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const SIZE_UNITS: [(&str, u64); 5] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)];
 
-pub(super) fn duration(
-    value: &DeValue<'_>,
-    range: RangeInclusive<Duration>,
-) -> Result<Duration, Fault> {
-    let what = (
-        "a duration",
-        "write a whole number and a unit of ms, s, m, h or d, such as \"30s\"",
-    );
+pub(super) fn duration(value: &DeValue<'_>, range: RangeInclusive<Duration>) -> Result<Duration, Fault> {
+    let what = ("a duration", "write a whole number and a unit of ms, s, m, h or d, such as \"30s\"");
     let millis = quantity(value, &DURATION_UNITS, what)?;
-    within(Duration::from_millis(millis), &range, |d| {
-        spell(
-            u64::try_from(d.as_millis()).unwrap_or(u64::MAX),
-            &DURATION_UNITS,
-        )
-    })
+    within(Duration::from_millis(millis), &range, |d| spell(u64::try_from(d.as_millis()).unwrap_or(u64::MAX), &DURATION_UNITS))
 }
 
 pub(super) fn size(value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<u64, Fault> {
-    let what = (
-        "a size",
-        "write a whole number and a unit of B, KiB, MiB or GiB, such as \"64KiB\"",
-    );
-    within(quantity(value, &SIZE_UNITS, what)?, &range, |bytes| {
-        spell(*bytes, &SIZE_UNITS)
-    })
+    let what = ("a size", "write a whole number and a unit of B, KiB, MiB or GiB, such as \"64KiB\"");
+    within(quantity(value, &SIZE_UNITS, what)?, &range, |bytes| spell(*bytes, &SIZE_UNITS))
 }
 
-fn quantity(
-    value: &DeValue<'_>,
-    units: &[(&str, u64)],
-    (name, mend): (&str, &str),
-) -> Result<u64, Fault> {
+fn quantity(value: &DeValue<'_>, units: &[(&str, u64)], (name, mend): (&str, &str)) -> Result<u64, Fault> {
     let parse = |text: &str| {
         let digits = text.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = text.split_at(digits);
         let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
         number.parse::<u64>().ok()?.checked_mul(*factor)
     };
-    value
-        .as_str()
-        .and_then(parse)
-        .ok_or_else(|| Fault::must_be(name, mend))
+    value.as_str().and_then(parse).ok_or_else(|| Fault::must_be(name, mend))
 }
 
-fn within<T: PartialOrd>(
-    value: T,
-    range: &RangeInclusive<T>,
-    spell: impl Fn(&T) -> String,
-) -> Result<T, Fault> {
+fn within<T: PartialOrd>(value: T, range: &RangeInclusive<T>, spell: impl Fn(&T) -> String) -> Result<T, Fault> {
     if range.contains(&value) {
         return Ok(value);
     }
-    let bounds = format!(
-        "between {} and {}",
-        spell(range.start()),
-        spell(range.end())
-    );
+    let bounds = format!("between {} and {}", spell(range.start()), spell(range.end()));
     Err(Fault::must_be(bounds, "choose a value within these bounds"))
 }
 
 /// The largest unit that needs no fraction.
 fn spell(amount: u64, units: &[(&str, u64)]) -> String {
-    let fits = units
-        .iter()
-        .rev()
-        .find(|(_, factor)| amount >= *factor && amount.is_multiple_of(*factor));
+    let fits = units.iter().rev().find(|(_, factor)| amount >= *factor && amount.is_multiple_of(*factor));
     let (unit, factor) = fits.unwrap_or(&units[0]);
     format!("{}{unit}", amount / factor)
 }
@@ -166,27 +97,18 @@ pub(super) trait Word: Copy + 'static {
 pub(super) fn word<T: Word>(value: &DeValue<'_>) -> Result<T, Fault> {
     let names: Vec<_> = T::WORDS.iter().map(|w| w.word()).collect();
     let given = value.as_str().unwrap_or_default();
-    T::WORDS
-        .iter()
-        .copied()
-        .find(|w| w.word() == given)
-        .ok_or_else(|| {
-            let mend = did_you_mean(given, &names)
-                .unwrap_or_else(|| "write one of these words in quotes".to_owned());
-            Fault::must_be(format_args!("one of {}", names.join(", ")), mend)
-        })
+    T::WORDS.iter().copied().find(|w| w.word() == given).ok_or_else(|| {
+        let mend = did_you_mean(given, &names).unwrap_or_else(|| "write one of these words in quotes".to_owned());
+        Fault::must_be(format_args!("one of {}", names.join(", ")), mend)
+    })
 }
 
 /// "did you mean …" when a name is near enough to be a slip.
 pub(super) fn did_you_mean(given: &str, names: &[&str]) -> Option<String> {
     let given = given.to_ascii_lowercase().replace('-', "_");
-    let (distance, name) = names
-        .iter()
-        .map(|name| (distance(&given, name), name))
-        .min()?;
+    let (distance, name) = names.iter().map(|name| (distance(&given, name), name)).min()?;
     // A third of the letters may be wrong, two of a short word; beyond that a guess misleads.
-    let near = distance <= (given.chars().count() / 3).max(2)
-        && distance < name.chars().count().min(given.len());
+    let near = distance <= (given.chars().count() / 3).max(2) && distance < name.chars().count().min(given.len());
     near.then(|| format!("did you mean `{name}`?"))
 }
 
@@ -216,40 +138,13 @@ mod tests {
     #[test]
     fn durations_and_sizes() {
         let all = Duration::ZERO..=Duration::MAX;
-        for (text, millis) in [
-            ("500ms", 500),
-            ("30s", 30_000),
-            ("30m", 1_800_000),
-            ("2h", 7_200_000),
-            ("30d", 2_592_000_000),
-            ("0s", 0),
-            ("5 s", 5000),
-        ] {
-            assert_eq!(
-                duration(&string(text), all.clone()).unwrap(),
-                Duration::from_millis(millis),
-                "{text}"
-            );
+        for (text, millis) in [("500ms", 500), ("30s", 30_000), ("30m", 1_800_000), ("2h", 7_200_000), ("30d", 2_592_000_000), ("0s", 0), ("5 s", 5000)] {
+            assert_eq!(duration(&string(text), all.clone()).unwrap(), Duration::from_millis(millis), "{text}");
         }
-        for (text, bytes) in [
-            ("1000B", 1000),
-            ("64KiB", 65_536),
-            ("1MiB", 1 << 20),
-            ("1GiB", 1 << 30),
-        ] {
+        for (text, bytes) in [("1000B", 1000), ("64KiB", 65_536), ("1MiB", 1 << 20), ("1GiB", 1 << 30)] {
             assert_eq!(size(&string(text), 0..=u64::MAX).unwrap(), bytes, "{text}");
         }
-        for text in [
-            "",
-            "s",
-            "5",
-            "-5s",
-            "1.5s",
-            "5S",
-            "5 parsecs",
-            "99999999999999999999s",
-            "9999999999999999d",
-        ] {
+        for text in ["", "s", "5", "-5s", "1.5s", "5S", "5 parsecs", "99999999999999999999s", "9999999999999999d"] {
             assert!(duration(&string(text), all.clone()).is_err(), "{text}");
         }
         for text in ["1MB", "1kib", "1 K", "99999999999TiB"] {
@@ -270,11 +165,7 @@ mod tests {
             ("zz", None),
             ("colour", None),
         ] {
-            assert_eq!(
-                did_you_mean(given, &names),
-                near.map(|n| format!("did you mean `{n}`?")),
-                "{given}"
-            );
+            assert_eq!(did_you_mean(given, &names), near.map(|n| format!("did you mean `{n}`?")), "{given}");
         }
     }
 }

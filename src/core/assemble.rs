@@ -145,8 +145,15 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        let same_writer = line.key() == trace.key.as_deref() && line.place.io == trace.lines[0].place.io;
-        trace.is_single() && trace.stamped && !line.settled && line.place.num == trace.last_num + 1 && !line.is_stamped() && same_writer
+        let same_writer = line.key() == trace.key.as_deref() || is_bare(line);
+        trace.is_single()
+            && trace.stamped
+            && !trace.is_on_trial()
+            && !line.settled
+            && line.place.num == trace.last_num + 1
+            && line.place.io == trace.lines[0].place.io
+            && !line.is_stamped()
+            && same_writer
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -283,10 +290,10 @@ impl Assembler {
         let family = cx.engine.rules.entries[usize::from(found.entry)].family;
         let key = found.key(cx.engine, line);
         if note.silent {
-            self.notes.claim(family, key.as_deref());
+            self.notes.claim(family, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(&note.claimed_by, key.as_deref()) {
+        if self.notes.is_claimed(&note.claimed_by, key.as_deref(), line.place.num) {
             return;
         }
         let mut trace = OpenTrace::single(found.entry, line, found.view);
@@ -298,7 +305,7 @@ impl Assembler {
         } else {
             // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, out);
-            self.notes.claim(family, key.as_deref());
+            self.notes.claim(family, key.as_deref(), line.place.num);
         }
     }
 
@@ -368,7 +375,9 @@ impl Assembler {
             self.publish(cx, &trace, out);
         }
         let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
-        if used == 0 && let Some(single) = trace.adopted.take() {
+        if used == 0
+            && let Some(single) = trace.adopted.take()
+        {
             // It had adopted a one-line error, which stands by itself again.
             self.open.push(*single);
         }
@@ -394,7 +403,7 @@ impl Assembler {
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if !matches!(entry.kind, Kind::Note(_)) {
-            self.notes.claim(entry.family, extract::key(cx.engine, trace, outcome).as_deref());
+            self.notes.claim(entry.family, extract::key(cx.engine, trace, outcome).as_deref(), outcome.last_num);
         }
     }
 
@@ -402,7 +411,8 @@ impl Assembler {
     fn is_repeat(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-        once && extract::key(cx.engine, trace, outcome).is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before))
+        once && extract::key(cx.engine, trace, outcome)
+            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines[0].place.num))
     }
 
     /// The next moment at which something open is published.
@@ -444,8 +454,8 @@ impl Assembler {
     }
 
     /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
-    pub fn claim(&mut self, family: u16) {
-        self.notes.claim(family, None);
+    pub fn claim(&mut self, family: u16, num: u64) {
+        self.notes.claim(family, None, num);
     }
 
     /// Lines that were looked at again.
@@ -458,6 +468,11 @@ impl Assembler {
     pub fn work(&mut self) -> &mut Work {
         &mut self.work
     }
+}
+
+/// Says nothing of its writer: it stands where the line before it left off.
+fn is_bare(line: &Line) -> bool {
+    !line.prefix().shaped && line.place.key.is_none()
 }
 
 fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
@@ -489,10 +504,9 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     }
     let entries = &cx.engine.rules.entries;
     let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
-    if trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some() {
-        if trace.key.as_deref() != line.key() {
-            return Offer::Elsewhere;
-        }
+    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
+    if keyed && trace.key.as_deref() != line.key() {
+        return Offer::Elsewhere;
     }
     let part = view.of(line);
     if trace.offer(entries, part, line.place.num) {
@@ -506,12 +520,13 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = line.place.num == trace.last_num + 1;
-    let indented = matches!(line.body().first(), Some(b' ' | b'\t')) && !line.is_blank();
+    let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
     if adjacent && indented && !line.is_stamped() && trace.stamped {
-        trace.extend_single(line, limits.max_trace_lines, limits.max_trace_bytes);
+        // A blank line that is indented belongs to it when a further line does.
+        trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended

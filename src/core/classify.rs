@@ -101,9 +101,9 @@ fn severity_of(row: &CategoryRow, subject: &Subject) -> Severity {
 /// Whether a path in the text has one of `parts` as a component or as a part of a file name.
 fn names_part(text: &str, parts: &[String]) -> bool {
     let is_path = |word: &&str| word.contains(['/', '\\', '.', '_']);
-    text.split(|c: char| c.is_whitespace() || "'\"`‘’“”():,;=<>[]{}".contains(c)).filter(is_path).any(|path| {
-        path.split(|c: char| !c.is_ascii_alphanumeric()).any(|piece| parts.iter().any(|part| piece.eq_ignore_ascii_case(part)))
-    })
+    text.split(|c: char| c.is_whitespace() || "'\"`‘’“”():,;=<>[]{}".contains(c))
+        .filter(is_path)
+        .any(|path| path.split(|c: char| !c.is_ascii_alphanumeric()).any(|piece| parts.iter().any(|part| piece.eq_ignore_ascii_case(part))))
 }
 
 /// Whether the error has an exception type that says more than "an error".
@@ -139,7 +139,8 @@ fn name_before(text: &str, end: usize) -> Option<&str> {
 
 fn is_type(name: &str) -> bool {
     let last = last_segment(name);
-    last.starts_with(|c: char| c.is_ascii_uppercase()) && Table::builtin().unknown.type_ends.iter().any(|end| last.len() > end.len() && last.ends_with(end.as_str()))
+    last.starts_with(|c: char| c.is_ascii_uppercase())
+        && Table::builtin().unknown.type_ends.iter().any(|end| last.len() > end.len() && last.ends_with(end.as_str()))
 }
 
 fn cause_of(subject: &Subject, asked: &Asked, category: Category) -> Cause {
@@ -169,7 +170,9 @@ fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
 /// What the category says about the cause when no row of §3 does.
 fn by_category(category: Category) -> Cause {
     match category {
-        Category::TestFailure | Category::SyntaxError | Category::TypeError | Category::ReferenceError | Category::BuildError | Category::RuntimeError => Cause::CodeBug,
+        Category::TestFailure | Category::SyntaxError | Category::TypeError | Category::ReferenceError | Category::BuildError | Category::RuntimeError => {
+            Cause::CodeBug
+        }
         Category::DependencyError | Category::AuthError => Cause::EnvironmentError,
         Category::FilesystemError => Cause::DataPathError,
         Category::NetworkError | Category::RateLimit | Category::ResourceError | Category::UnknownError => Cause::Unknown,

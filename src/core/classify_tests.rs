@@ -68,7 +68,18 @@ fn facts_of_the_source_systems() {
 
 #[test]
 fn test_failure_row() {
-    for text in ["FAIL src/a.test.js", "FAILED tests/test_a.py::test_b - assert 1 == 2", "=== FAILURES ===", "not ok 3 - x", "AssertionError", "assertion failed: left == right", "test result: FAILED. 1 passed; 2 failed", "--- FAIL: TestX (0.00s)", "3 failed, 2 passed", "E   assert 1 == 2"] {
+    for text in [
+        "FAIL src/a.test.js",
+        "FAILED tests/test_a.py::test_b - assert 1 == 2",
+        "=== FAILURES ===",
+        "not ok 3 - x",
+        "AssertionError",
+        "assertion failed: left == right",
+        "test result: FAILED. 1 passed; 2 failed",
+        "--- FAIL: TestX (0.00s)",
+        "3 failed, 2 passed",
+        "E   assert 1 == 2",
+    ] {
         category(text, "test_failure", "high");
     }
     for text in ["BUILD FAILED", "[INFO] BUILD FAILURE", "FAILURE: Build failed with an exception.", "FAILED: obj/a.o"] {
@@ -80,20 +91,50 @@ fn test_failure_row() {
 
 #[test]
 fn syntax_type_and_reference_rows() {
-    for text in ["SyntaxError: invalid syntax", "syntax error", "parse error", "Unexpected token <", "unexpected symbol in x", "unexpected string constant", "unexpected '}' in x"] {
+    for text in [
+        "SyntaxError: invalid syntax",
+        "syntax error",
+        "parse error",
+        "Unexpected token <",
+        "unexpected symbol in x",
+        "unexpected string constant",
+        "unexpected '}' in x",
+    ] {
         category(text, "syntax_error", "blocking");
     }
     for text in ["TypeError: x", "type error: x", "undefined is not an object", "null is not an object"] {
         category(text, "type_error", "high");
     }
-    for text in ["ReferenceError: x", "x is not defined", "undefined variable $x", "NameError: name 'x'", "object 'x' not found", "object x not found", "Error: object ‘x’ not found", "could not find function \"f\""] {
+    for text in [
+        "ReferenceError: x",
+        "x is not defined",
+        "undefined variable $x",
+        "NameError: name 'x'",
+        "object 'x' not found",
+        "object x not found",
+        "Error: object ‘x’ not found",
+        "could not find function \"f\"",
+    ] {
         category(text, "reference_error", "high");
     }
 }
 
 #[test]
 fn filesystem_row_and_its_lower_severity() {
-    for text in ["No such file: a", "ENOENT", "file not found", "Permission denied", "EACCES", "EROFS", "ENOSPC", "No space left on device", "disk full", "cannot open the connection", "cannot open connection", "cannot open file 'x'"] {
+    for text in [
+        "No such file: a",
+        "ENOENT",
+        "file not found",
+        "Permission denied",
+        "EACCES",
+        "EROFS",
+        "ENOSPC",
+        "No space left on device",
+        "disk full",
+        "cannot open the connection",
+        "cannot open connection",
+        "cannot open file 'x'",
+    ] {
         category(text, "filesystem_error", "high");
     }
     for text in ["ENOENT: test/a", "ENOENT: a/foo.spec.js", "ENOENT: src/__mocks__/x", "ENOENT: test_foo.py", "ENOENT: C:\\spec\\x"] {
@@ -106,10 +147,32 @@ fn filesystem_row_and_its_lower_severity() {
 
 #[test]
 fn network_and_build_rows() {
-    for text in ["ECONNREFUSED", "ETIMEDOUT", "EAI_AGAIN", "timeout", "timed out", "connection refused", "network error", "DNS lookup failed", "TLS handshake error", "TimeoutError: x"] {
+    for text in [
+        "ECONNREFUSED",
+        "ETIMEDOUT",
+        "EAI_AGAIN",
+        "timeout",
+        "timed out",
+        "connection refused",
+        "network error",
+        "DNS lookup failed",
+        "TLS handshake error",
+        "TimeoutError: x",
+    ] {
         category(text, "network_error", "medium");
     }
-    for text in ["Build failed", "BUILD FAILURE", "Compilation error", "linker error", "undefined reference to `x'", "error[E0308]: mismatched types", "a.ts(1,2): error TS2304: x", "a.c:1:2: error: x", "make: *** x", "make[2]: *** [x] Error 1"] {
+    for text in [
+        "Build failed",
+        "BUILD FAILURE",
+        "Compilation error",
+        "linker error",
+        "undefined reference to `x'",
+        "error[E0308]: mismatched types",
+        "a.ts(1,2): error TS2304: x",
+        "a.c:1:2: error: x",
+        "make: *** x",
+        "make[2]: *** [x] Error 1",
+    ] {
         category(text, "build_error", "blocking");
     }
 }
@@ -125,7 +188,14 @@ fn rows_that_split_the_unknown() {
     for text in ["429 Too Many Requests", "HTTP 529", "rate limit exceeded", "too many requests", "overloaded_error"] {
         category(text, "rate_limit", "medium");
     }
-    for text in ["ModuleNotFoundError: No module named 'x'", "Cannot find module 'x'", "there is no package called ‘x’", "No matching distribution found for x", "ERESOLVE", "foo: command not found"] {
+    for text in [
+        "ModuleNotFoundError: No module named 'x'",
+        "Cannot find module 'x'",
+        "there is no package called ‘x’",
+        "No matching distribution found for x",
+        "ERESOLVE",
+        "foo: command not found",
+    ] {
         category(text, "dependency_error", "blocking");
     }
     assert_eq!(of("401 rows, 429 columns").category, Category::UnknownError);
@@ -141,7 +211,12 @@ fn a_type_is_a_runtime_error_and_a_bare_word_is_none() {
     for text in ["Error: boom", "Exception: boom", "Fatal: boom", "fatal error: boom", "something bad"] {
         category(text, "unknown_error", "medium");
     }
-    for (kind, want) in [("Error", Category::UnknownError), ("java.lang.Exception", Category::UnknownError), ("KeyError", Category::RuntimeError), ("Odd::Thing", Category::RuntimeError)] {
+    for (kind, want) in [
+        ("Error", Category::UnknownError),
+        ("java.lang.Exception", Category::UnknownError),
+        ("KeyError", Category::RuntimeError),
+        ("Odd::Thing", Category::RuntimeError),
+    ] {
         assert_eq!(classify(&Subject { text: "boom", kind: Some(kind), ..Subject::default() }).category, want, "{kind}");
     }
 }

@@ -184,11 +184,8 @@ impl<'a> Confirm<'a> {
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
         let prefix = self.line.prefix();
-        let views: &[(View, usize)] = if prefix.message > prefix.body {
-            &[(View::Body, prefix.body), (View::Message, prefix.message)]
-        } else {
-            &[(View::Body, prefix.body)]
-        };
+        let views: &[(View, usize)] =
+            if prefix.message > prefix.body { &[(View::Body, prefix.body), (View::Message, prefix.message)] } else { &[(View::Body, prefix.body)] };
         let mut rejected = Rejected::Regex;
         for (view, from) in views {
             if !matches(entry, view.of(self.line), &prefix.level) {

@@ -8,8 +8,8 @@ use super::assemble::Context;
 use super::classify::{self, Subject};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Link, Location, Retry, Timestamp};
-use super::line::{Line, Place};
 use super::frames;
+use super::line::{Line, Place};
 use super::signature;
 use super::trace::{OpenTrace, Outcome, Taken};
 use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
@@ -158,7 +158,7 @@ pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u
 #[must_use]
 pub fn context_lines(cx: &Context, line: &Line) -> Vec<String> {
     let mut context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
-    context.push((line.place.num, String::from_utf8_lossy(line.text).into_owned()));
+    context.push((line.place.num, printable(line.text)));
     numbered(cx.engine, context)
 }
 
@@ -183,8 +183,13 @@ pub fn clean(engine: &Engine, mut lines: Vec<String>, count: &mut u32) -> Vec<St
     lines
 }
 
-fn printable(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+/// The text of a line; invalid UTF-8 is replaced. The check for valid text is many times faster.
+#[must_use]
+pub fn printable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines: Vec<String>) -> Event {
@@ -239,7 +244,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines:
         rule: entry.id.clone(),
         language,
         location: said.place(),
-        exception: said.exception(engine.limits.max_stack_depth),
+        exception: said.take_exception(engine.limits.max_stack_depth),
         text: said.text,
         context: Vec::new(),
         multiline,
@@ -273,17 +278,15 @@ impl Said {
         }
     }
 
-    fn exception(&self, max_frames: usize) -> Option<Exception> {
-        let outermost = self.links.first()?;
+    fn take_exception(&mut self, max_frames: usize) -> Option<Exception> {
+        let outermost = self.links.first()?.clone();
         if outermost.kind.is_empty() && self.frames.is_empty() {
             return None;
         }
-        Some(Exception {
-            kind: outermost.kind.clone(),
-            message: outermost.message.clone(),
-            chain: if self.links.len() > 1 { self.links.clone() } else { Vec::new() },
-            frames: self.frames.iter().take(max_frames).cloned().collect(),
-        })
+        let chain = if self.links.len() > 1 { std::mem::take(&mut self.links) } else { Vec::new() };
+        let mut frames = std::mem::take(&mut self.frames);
+        frames.truncate(max_frames);
+        Some(Exception { kind: outermost.kind, message: outermost.message, chain, frames })
     }
 
     /// Where an editor should jump to: what the trace says, else the first frame of the program.

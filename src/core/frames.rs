@@ -16,7 +16,7 @@ pub fn read(shape: Shape, line: &[u8]) -> Frame {
 }
 
 fn string(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    super::extract::printable(bytes)
 }
 
 fn number(bytes: &[u8]) -> u32 {
@@ -43,6 +43,12 @@ fn call(line: &[u8]) -> Frame {
     let mut rest = line.trim_ascii().strip_suffix(b"{").unwrap_or(line.trim_ascii()).trim_ascii_end();
     for word in [&b"at "[..], b"async "] {
         rest = rest.strip_prefix(word).unwrap_or(rest);
+    }
+    // Logging frameworks say which jar: `~[app.jar:1.2]`.
+    if rest.ends_with(b"]")
+        && let Some(close) = memchr::memmem::rfind(rest, b") ")
+    {
+        rest = &rest[..=close];
     }
     let mut frame = Frame::default();
     let within = rest.strip_suffix(b")").and_then(|inner| {
@@ -108,6 +114,7 @@ mod tests {
             (Shape::Call, "    at async Loader.load (node:internal/modules:9:1) {", "Loader.load", "node:internal/modules", 9, 1),
             (Shape::Call, "    at file:///srv/app.mjs:3:5", "", "file:///srv/app.mjs", 3, 5),
             (Shape::Call, "\tat com.acme.App.main(App.java:12)", "com.acme.App.main", "App.java", 12, 0),
+            (Shape::Call, "\tat com.acme.App.main(App.java:12) ~[app.jar:?]", "com.acme.App.main", "App.java", 12, 0),
             (Shape::Call, "\tat com.acme.App.main(Native Method)", "com.acme.App.main", "Native Method", 0, 0),
             (Shape::Call, "             at /srv/src/main.rs:4:9", "", "/srv/src/main.rs", 4, 9),
             (Shape::Call, "    at Foo.bar", "Foo.bar", "", 0, 0),

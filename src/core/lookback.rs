@@ -1,6 +1,7 @@
 //! The lines before the current one, read backwards from the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
+use super::extract;
 use super::frame::utf16_bytes;
 use super::line::{Line, Place};
 use super::trace::{Taken, View};
@@ -54,7 +55,7 @@ impl<'a> LookBack<'a> {
             return found;
         }
         let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, raw));
-        found.extend(lines.take(count).map(|(num, _, raw)| (num, String::from_utf8_lossy(&visible(raw, None)).into_owned())));
+        found.extend(lines.take(count).map(|(num, _, raw)| (num, extract::printable(&visible(raw, None)))));
         found.reverse();
         found
     }

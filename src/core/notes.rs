@@ -1,13 +1,16 @@
 //! Status lines and what claims them: `--- FAIL: TestX`, `3 failed`, `exited with 1` are events only
 //! when no detail says the same. Owns the claims since the last border and the notes that wait.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 use super::trace::OpenTrace;
 
 /// Most notes that wait in one stream, and most claims that are remembered.
 const MAX_WAITING: usize = 256;
 const MAX_CLAIMS: usize = 4096;
+/// A claim holds for so many lines of the stream: a runner's summary comes soon after its details,
+/// and a service that runs for months is not silenced by what it said yesterday.
+const CLAIM_LINES: u64 = 20_000;
 /// Most bytes of the lines of the notes that wait.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 /// A longer key is no name of a test or step: it is not remembered.
@@ -16,12 +19,21 @@ const MAX_KEY_BYTES: usize = 1024;
 /// Claims and waiting notes of one stream.
 #[derive(Default)]
 pub struct Notes {
-    families: HashSet<u16>,
-    /// What was claimed, and which claim it was, counted from the start of the stream.
-    keys: HashMap<(u16, Vec<u8>), u64>,
+    families: Vec<Claim>,
+    keys: HashMap<Vec<u8>, Vec<Claim>>,
     claims: u64,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
+}
+
+/// A family had an event.
+#[derive(Clone, Copy)]
+struct Claim {
+    family: u16,
+    /// Line at which the latest one ended.
+    num: u64,
+    /// Which claim the first one was, counted from the start of the stream.
+    number: u64,
 }
 
 struct Waiting {
@@ -34,24 +46,46 @@ fn covers(claimed_by: &[u16], family: u16) -> bool {
     claimed_by.is_empty() || claimed_by.contains(&family)
 }
 
+impl Claim {
+    fn holds_at(self, num: u64) -> bool {
+        self.num + CLAIM_LINES >= num
+    }
+}
+
+fn remember(claims: &mut Vec<Claim>, new: Claim) {
+    match claims.iter_mut().find(|claim| claim.family == new.family) {
+        Some(claim) if claim.holds_at(new.num) => claim.num = claim.num.max(new.num),
+        Some(claim) => *claim = new,
+        None => claims.push(new),
+    }
+}
+
 impl Notes {
-    /// An event of `family` about `key` was found: it claims the notes that wait for it, and those
-    /// that come after it.
-    pub fn claim(&mut self, family: u16, key: Option<&[u8]>) {
-        self.families.insert(family);
+    /// An event of `family` about `key` ended at line `num`: it claims the notes that wait for it,
+    /// and those that come soon after it.
+    pub fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
         self.claims += 1;
-        if let Some(key) = key
-            && self.keys.len() < MAX_CLAIMS
-            && key.len() <= MAX_KEY_BYTES
-        {
-            self.keys.entry((family, key.to_vec())).or_insert(self.claims);
+        let claim = Claim { family, num, number: self.claims };
+        remember(&mut self.families, claim);
+        if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
+            self.claim_key(key, claim);
         }
         self.waiting.retain(|note| {
             let same = note.key.is_none() || note.key.as_deref() == key;
-            let claimed = same && covers(&note.claimed_by, family);
-            self.waiting_bytes -= if claimed { note.trace.kept_bytes() } else { 0 };
-            !claimed
+            !(same && covers(&note.claimed_by, family))
         });
+        self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
+    }
+
+    fn claim_key(&mut self, key: &[u8], new: Claim) {
+        if self.keys.len() >= MAX_CLAIMS {
+            self.keys.retain(|_, claims| claims.iter().any(|claim| claim.holds_at(new.num)));
+        }
+        if let Some(claims) = self.keys.get_mut(key) {
+            remember(claims, new);
+        } else if self.keys.len() < MAX_CLAIMS {
+            self.keys.insert(key.to_vec(), vec![new]);
+        }
     }
 
     /// How many claims were made.
@@ -62,17 +96,18 @@ impl Notes {
 
     /// Whether one of the first `claims` claims was that of `family` to `key`.
     #[must_use]
-    pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64) -> bool {
-        self.keys.get(&(family, key.to_vec())).is_some_and(|&number| number <= claims)
+    pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64, num: u64) -> bool {
+        self.keys.get(key).is_some_and(|known| known.iter().any(|claim| claim.family == family && claim.number <= claims && claim.holds_at(num)))
     }
 
-    /// Whether an earlier event said the same.
+    /// Whether an earlier event said the same as the note at line `num`.
     #[must_use]
-    pub fn is_claimed(&self, claimed_by: &[u16], key: Option<&[u8]>) -> bool {
-        match key {
-            None => self.families.iter().any(|family| covers(claimed_by, *family)),
-            Some(key) => self.keys.keys().any(|(family, known)| covers(claimed_by, *family) && known == key),
-        }
+    pub fn is_claimed(&self, claimed_by: &[u16], key: Option<&[u8]>, num: u64) -> bool {
+        let claims = match key {
+            None => Some(&self.families),
+            Some(key) => self.keys.get(key),
+        };
+        claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && claim.holds_at(num)))
     }
 
     /// Keeps a note until something claims it; returns the oldest ones when there are too many.

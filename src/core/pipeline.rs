@@ -254,7 +254,7 @@ impl Stream {
     fn add_context(&self, raw: &Raw, events: &mut [Event]) {
         let wanted = self.engine.limits.context_a_side();
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
-            let lines = raw.after(event.line_end).take(wanted).map(|(num, text)| (num, String::from_utf8_lossy(&visible(text, None)).into_owned()));
+            let lines = raw.after(event.line_end).take(wanted).map(|(num, text)| (num, extract::printable(&visible(text, None))));
             event.context.extend(extract::numbered(&self.engine, lines.collect()));
         }
     }

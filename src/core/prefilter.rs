@@ -1,7 +1,7 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
-//! A *window hash*: every literal is represented by one 4-byte window for each parity of its
-//! position, so that looking at every second byte finds it. A bitmap of 64 KiB, indexed by a
+//! A *window hash*: every literal is represented by two 4-byte windows, one for each parity of its
+//! position, so that looking at every second byte finds it. A bitmap of 128 KiB, indexed by a
 //! multiplicative hash of the window, answers "maybe" for eight windows at a time; the places that
 //! remain are compared with the whole literal, so a hit is exact. The cost per byte does not depend
 //! on the number of rules. Windows are chosen by how rare they are in ordinary logs
@@ -16,8 +16,10 @@ use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
 const WINDOW: usize = 4;
 /// Bytes of a window that must belong to its literal; the other one is written out in all values.
 const KNOWN: usize = MIN_LITERAL_BYTES;
+/// Distance of the places that are looked at.
+const STRIDE: usize = 2;
 /// Bytes that one round of the hot loop looks at.
-const STEP: usize = 16;
+const STEP: usize = 8 * STRIDE;
 /// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
 const HASH_BITS: u32 = 19;
 const BUCKET_BITS: u32 = 16;
@@ -44,7 +46,7 @@ pub struct Scratch {
 /// All literals of a rule set, ready to be found.
 pub struct Prefilter {
     /// Whether a hash belongs to a window: one bit for each of its values.
-    bitmap: Box<[u32; 1 << 14]>,
+    bitmap: Box<[u32; 1 << (HASH_BITS - 5)]>,
     /// For each bucket of hashes, where its entries begin; they end where the next one's begin.
     buckets: Vec<u32>,
     entries: Vec<Entry>,
@@ -106,9 +108,7 @@ impl Guarded {
             return false;
         }
         match (&self.not_before, start.checked_sub(1)) {
-            (Some(set), Some(left)) if set[usize::from(hay[left])] => {
-                hay[start.saturating_sub(12)..start].iter().any(|&b| b == b'\\' || b == 0x1b)
-            }
+            (Some(set), Some(left)) if set[usize::from(hay[left])] => hay[start.saturating_sub(12)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
             _ => true,
         }
     }
@@ -153,9 +153,9 @@ fn bucket(hash: u32) -> usize {
 
 /// The lowest bit of the result says whether the bitmap knows `hash`.
 #[inline(always)]
-fn known(bitmap: &[u32; 1 << 14], hash: u32) -> u32 {
+fn known(bitmap: &[u32; 1 << (HASH_BITS - 5)], hash: u32) -> u32 {
     // The mask lets the compiler see that the index is in bounds; the shift counts modulo 32.
-    bitmap[(hash >> 5) as usize & ((1 << 14) - 1)].wrapping_shr(hash)
+    bitmap[(hash >> 5) as usize & ((1 << (HASH_BITS - 5)) - 1)].wrapping_shr(hash)
 }
 
 /// The window at `at`, which may lie near the end.
@@ -176,15 +176,15 @@ impl Prefilter {
         let mut windows: Vec<(u32, Entry)> = Vec::new();
         let weights = sample_weights();
         for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
-            for parity in 0..2 {
-                let at = best_offset(literal, parity, &weights);
+            for remainder in 0..STRIDE {
+                let at = best_offset(literal, remainder, &weights);
                 let entry = Entry { literal: index as u16, at: at as i8 };
                 windows.extend(window_values(literal, at).into_iter().map(|window| (hash(window), entry)));
             }
         }
         windows.sort_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
         windows.dedup_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
-        let mut bitmap = Box::new([0; 1 << 14]);
+        let mut bitmap = Box::new([0; 1 << (HASH_BITS - 5)]);
         let mut buckets = vec![0_u32; (1 << BUCKET_BITS) + 1];
         for (hash, _) in &windows {
             bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
@@ -193,12 +193,7 @@ impl Prefilter {
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
         }
-        Self {
-            bitmap,
-            buckets,
-            entries: windows.into_iter().map(|(_, entry)| entry).collect(),
-            literals: literals.iter().map(Guarded::new).collect(),
-        }
+        Self { bitmap, buckets, entries: windows.into_iter().map(|(_, entry)| entry).collect(), literals: literals.iter().map(Guarded::new).collect() }
     }
 
     /// Appends every guarded occurrence of every literal in `hay` to `hits`, in order of position.
@@ -210,7 +205,7 @@ impl Prefilter {
         for &place in &scratch.places[..places] {
             self.resolve(hay, place as usize, hits);
         }
-        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(2) {
+        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(STRIDE) {
             self.resolve(hay, place, hits);
         }
         self.resolve_end(hay, hits);
@@ -250,10 +245,10 @@ impl Prefilter {
         }
         let mut kept = 0;
         for &step in steps {
-            for offset in [0, 2, 4, 6, 8, 10, 12, 14] {
-                let place = step + offset;
-                places[kept] = place;
-                kept += (known(bitmap, hash(word(hay, place as usize))) & 1) as usize;
+            let bytes = &hay[step as usize..step as usize + STEP + 8];
+            for offset in (0..STEP).step_by(STRIDE) {
+                places[kept] = step + offset as u32;
+                kept += (known(bitmap, hash(word(bytes, offset))) & 1) as usize;
             }
         }
         kept
@@ -295,11 +290,11 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
     hits.truncate(kept);
 }
 
-/// Where in a literal to look, for one parity of its position: the window that ordinary logs show
+/// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
 /// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, parity: usize, weights: &[u32]) -> isize {
+fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u32]) -> isize {
     let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
-    let offsets = (-1..=last).filter(|at| at.rem_euclid(2) as usize == parity);
+    let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
     let cost = |at: &isize| {
         let values = window_values(literal, *at);
         let weight: u64 = values.iter().map(|w| u64::from(weights[bucket(hash(*w))])).sum();
@@ -380,7 +375,13 @@ mod tests {
 
     #[test]
     fn a_guard_looks_at_the_neighbours() {
-        let filter = Prefilter::new(&[LiteralForm { bytes: b"Error:".to_vec(), after: Vec::new(), not_after: b":".to_vec(), not_before: b"_n".to_vec(), ..LiteralForm::default() }]);
+        let filter = Prefilter::new(&[LiteralForm {
+            bytes: b"Error:".to_vec(),
+            after: Vec::new(),
+            not_after: b":".to_vec(),
+            not_before: b"_n".to_vec(),
+            ..LiteralForm::default()
+        }]);
         let count = |hay: &str| {
             let mut hits = Vec::new();
             filter.scan(hay.as_bytes(), &mut Scratch::default(), &mut hits);

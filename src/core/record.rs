@@ -150,7 +150,7 @@ fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out:
         }
     }
     if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == event.rule) {
-        outer.claim(entry.family);
+        outer.claim(entry.family, line.place.num);
     }
     out.push(event);
 }

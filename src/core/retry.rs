@@ -173,13 +173,48 @@ fn is_system_code(code: &str) -> bool {
 
 /// Reason phrases of RFC 9110 and of known servers, lower case, that make the number before them a status.
 const PHRASES: &[&str] = &[
-    "bad request", "unauthorized", "payment required", "forbidden", "not found", "method not allowed", "not acceptable", "request timeout", "conflict", "gone", "payload too large",
-    "unprocessable", "too many requests", "client error", "internal server error", "not implemented", "bad gateway", "service unavailable", "gateway timeout", "gateway time-out",
-    "server error", "overloaded",
+    "bad request",
+    "unauthorized",
+    "payment required",
+    "forbidden",
+    "not found",
+    "method not allowed",
+    "not acceptable",
+    "request timeout",
+    "conflict",
+    "gone",
+    "payload too large",
+    "unprocessable",
+    "too many requests",
+    "client error",
+    "internal server error",
+    "not implemented",
+    "bad gateway",
+    "service unavailable",
+    "gateway timeout",
+    "gateway time-out",
+    "server error",
+    "overloaded",
 ];
 
 /// Words, lower case, after which a three-digit number is a status; `/1.1` and the like are skipped.
-const BEFORE: &[&str] = &["http", "http error", "httperror", "http code", "http status", "status", "status code", "statuscode", "status_code", "api error", "returned error", "response code", "http error! status", "http_status", "httpstatus"];
+const BEFORE: &[&str] = &[
+    "http",
+    "http error",
+    "httperror",
+    "http code",
+    "http status",
+    "status",
+    "status code",
+    "statuscode",
+    "status_code",
+    "api error",
+    "returned error",
+    "response code",
+    "http error! status",
+    "http_status",
+    "httpstatus",
+];
 
 /// The HTTP error status (400–599) that a text states, by the words around the number.
 #[must_use]
@@ -243,8 +278,13 @@ pub(crate) fn reset_at(text: &str, lead_end: usize) -> Option<String> {
     kept.bytes().any(|b| b.is_ascii_digit()).then(|| kept.to_owned())
 }
 
-const NAMES: &[&str] = &["mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "tomorrow", "midnight"];
-const UNITS: &[&str] = &["am", "pm", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "day", "days", "utc", "gmt", "cet", "est", "pst", "pt", "et", "at", "and"];
+const NAMES: &[&str] = &[
+    "mon", "tue", "wed", "thu", "fri", "sat", "sun", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "tomorrow", "midnight",
+];
+const UNITS: &[&str] = &[
+    "am", "pm", "ms", "s", "sec", "secs", "second", "seconds", "m", "min", "mins", "minute", "minutes", "h", "hour", "hours", "day", "days", "utc", "gmt",
+    "cet", "est", "pst", "pt", "et", "at", "and",
+];
 
 fn starts_time(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) || is_name(word)

@@ -73,7 +73,16 @@ fn http_statuses_of_a_response() {
 
 #[test]
 fn messages() {
-    for message in ["Request timeout", "network error", "temporarily unavailable", "Service Unavailable", "connection reset by peer", "connection refused", "rate limit exceeded", "too many requests"] {
+    for message in [
+        "Request timeout",
+        "network error",
+        "temporarily unavailable",
+        "Service Unavailable",
+        "connection reset by peer",
+        "connection refused",
+        "rate limit exceeded",
+        "too many requests",
+    ] {
         assert_eq!(judge(&saying(message)), (true, false, Transient), "{message}");
     }
     for message in ["validation failed", "invalid input", "Unauthorized", "Forbidden", "user not found", "authentication failed", "parse error at 3"] {
@@ -113,10 +122,24 @@ fn a_run_timed_out_by_its_caller_has_its_own_reason() {
 #[test]
 fn status_needs_words_around_the_number() {
     for (text, status) in [
-        ("HTTP/1.1 429", Some(429)), ("Request failed with status code 500", Some(500)), ("429 Too Many Requests", Some(429)), ("API Error: 529 overloaded_error", Some(529)),
-        (r#"{"status":503}"#, Some(503)), (r#""GET /x HTTP/1.1" 404 12"#, Some(404)), ("HTTP Error 404: Not Found", Some(404)), ("server responded with a status of 502", Some(502)),
-        ("curl: (22) The requested URL returned error: 403", Some(403)), ("processed 429 rows", None), ("line 404", None), ("exit status 1", None), ("port 5000", None), ("HTTP/1.1 200 OK", None),
-        ("took 500ms", None), ("a-404-b", None), ("status code 4040", None), ("450 tests failed", None),
+        ("HTTP/1.1 429", Some(429)),
+        ("Request failed with status code 500", Some(500)),
+        ("429 Too Many Requests", Some(429)),
+        ("API Error: 529 overloaded_error", Some(529)),
+        (r#"{"status":503}"#, Some(503)),
+        (r#""GET /x HTTP/1.1" 404 12"#, Some(404)),
+        ("HTTP Error 404: Not Found", Some(404)),
+        ("server responded with a status of 502", Some(502)),
+        ("curl: (22) The requested URL returned error: 403", Some(403)),
+        ("processed 429 rows", None),
+        ("line 404", None),
+        ("exit status 1", None),
+        ("port 5000", None),
+        ("HTTP/1.1 200 OK", None),
+        ("took 500ms", None),
+        ("a-404-b", None),
+        ("status code 4040", None),
+        ("450 tests failed", None),
     ] {
         assert_eq!(http_status(text), status, "{text}");
     }
@@ -125,9 +148,16 @@ fn status_needs_words_around_the_number() {
 #[test]
 fn reset_times_as_the_text_says_them() {
     for (text, want) in [
-        ("You've hit your limit · resets at 3pm (Europe/Berlin)", Some("3pm (Europe/Berlin)")), ("limit reached, resets 10:30am.", Some("10:30am")), ("Rate limited. Please try again at 2026-01-02T03:04:05Z.", Some("2026-01-02T03:04:05Z")),
-        ("Retry-After: 30", Some("30")), ("429: retry after 12s, sorry", Some("12s")), ("Please try again in 20 seconds. Visit us", Some("20 seconds")), ("resets at noon or so", None), ("rate limit, retry after Fri, 02 Jan 2026 03:04:05 GMT", Some("Fri, 02 Jan 2026 03:04:05 GMT")),
-        ("connection resets often", None), (r#"{"retry_after": 1.5}"#, Some("1.5")),
+        ("You've hit your limit · resets at 3pm (Europe/Berlin)", Some("3pm (Europe/Berlin)")),
+        ("limit reached, resets 10:30am.", Some("10:30am")),
+        ("Rate limited. Please try again at 2026-01-02T03:04:05Z.", Some("2026-01-02T03:04:05Z")),
+        ("Retry-After: 30", Some("30")),
+        ("429: retry after 12s, sorry", Some("12s")),
+        ("Please try again in 20 seconds. Visit us", Some("20 seconds")),
+        ("resets at noon or so", None),
+        ("rate limit, retry after Fri, 02 Jan 2026 03:04:05 GMT", Some("Fri, 02 Jan 2026 03:04:05 GMT")),
+        ("connection resets often", None),
+        (r#"{"retry_after": 1.5}"#, Some("1.5")),
     ] {
         let mut hits = Hits::default();
         Table::builtin().hits(text, &mut hits);
@@ -147,8 +177,14 @@ fn backoff_doubles_up_to_its_cap() {
 #[test]
 fn remedy_is_asked_in_its_order() {
     for (class, cause, want) in [
-        (Fatal, Cause::CodeBug, Remedy::Operator), (Transient, Cause::CodeBug, Remedy::Rerun), (Permanent, Cause::CodeBug, Remedy::Fix), (Unknown, Cause::DataPathError, Remedy::Fix),
-        (Unknown, Cause::EnvironmentError, Remedy::Operator), (Permanent, Cause::StatisticalError, Remedy::Operator), (Unknown, Cause::Unknown, Remedy::None), (Unknown, Cause::Timeout, Remedy::None),
+        (Fatal, Cause::CodeBug, Remedy::Operator),
+        (Transient, Cause::CodeBug, Remedy::Rerun),
+        (Permanent, Cause::CodeBug, Remedy::Fix),
+        (Unknown, Cause::DataPathError, Remedy::Fix),
+        (Unknown, Cause::EnvironmentError, Remedy::Operator),
+        (Permanent, Cause::StatisticalError, Remedy::Operator),
+        (Unknown, Cause::Unknown, Remedy::None),
+        (Unknown, Cause::Timeout, Remedy::None),
     ] {
         assert_eq!(remedy(class, cause), want);
     }

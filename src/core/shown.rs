@@ -2,7 +2,9 @@
 //! Tests of bytes only, because every candidate line is asked. A line that it does not recognise is
 //! taken for what it says; it never looks at other lines.
 
-use memchr::memmem;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 /// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
 #[must_use]
@@ -31,7 +33,8 @@ pub fn stands_alone(line: &[u8]) -> bool {
     }
 }
 
-const CARGO_STEPS: &[&[u8]] = &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
+const CARGO_STEPS: &[&[u8]] =
+    &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
 
 /// `   12\tcode`, `12: code`, `12→code`, `>  12 | code`: a numbered listing.
 fn is_listing(line: &[u8]) -> bool {
@@ -77,12 +80,102 @@ fn is_field(text: &[u8]) -> bool {
 }
 
 const OPENERS: &[&[u8]] = &[
-    b"function ", b"async function ", b"const ", b"let ", b"var ", b"class ", b"interface ", b"export ", b"import ", b"from ", b"def ", b"async def ", b"fn ",
-    b"pub ", b"impl ", b"struct ", b"enum ", b"trait ", b"func ", b"type ", b"package ", b"public ", b"private ", b"protected ", b"static ", b"final ", b"abstract ",
-    b"namespace ", b"using ", b"template", b"return ", b"throw ", b"raise ", b"raise(", b"except ", b"except:", b"rescue ", b"catch (", b"catch(", b"} catch", b"} else", b"} finally",
-    b"if (", b"if err", b"else if", b"elif ", b"while (", b"for (", b"switch (", b"case ", b"try {", b"try:", b"finally", b"do {", b"@", b"#include", b"#define", b"#[", b"assert ", b"assert(",
-    b"assert_", b"expect(", b"it(", b"test(", b"describe(", b"self.", b"this.", b"console.", b"logger.", b"logging.", b"log.", b"LOG.", b"System.out", b"System.err", b"print(", b"println!", b"eprintln!", b"printf(", b"fprintf(",
-    b"puts ", b"echo \"", b"echo '", b"panic!(", b"bail!(", b"anyhow!(", b"stop(", b"warning(", b"die(", b"die \"", b"SELECT ", b"INSERT ", b"elseif", b"if [", b"if ! ", b"|| ", b"&& ",
+    b"function ",
+    b"async function ",
+    b"const ",
+    b"let ",
+    b"var ",
+    b"class ",
+    b"interface ",
+    b"export ",
+    b"import ",
+    b"from ",
+    b"def ",
+    b"async def ",
+    b"fn ",
+    b"pub ",
+    b"impl ",
+    b"struct ",
+    b"enum ",
+    b"trait ",
+    b"func ",
+    b"type ",
+    b"package ",
+    b"public ",
+    b"private ",
+    b"protected ",
+    b"static ",
+    b"final ",
+    b"abstract ",
+    b"namespace ",
+    b"using ",
+    b"template",
+    b"return ",
+    b"throw ",
+    b"raise ",
+    b"raise(",
+    b"except ",
+    b"except:",
+    b"rescue ",
+    b"catch (",
+    b"catch(",
+    b"} catch",
+    b"} else",
+    b"} finally",
+    b"if (",
+    b"if err",
+    b"else if",
+    b"elif ",
+    b"while (",
+    b"for (",
+    b"switch (",
+    b"case ",
+    b"try {",
+    b"try:",
+    b"finally",
+    b"do {",
+    b"@",
+    b"#include",
+    b"#define",
+    b"#[",
+    b"assert ",
+    b"assert(",
+    b"assert_",
+    b"expect(",
+    b"it(",
+    b"test(",
+    b"describe(",
+    b"self.",
+    b"this.",
+    b"console.",
+    b"logger.",
+    b"logging.",
+    b"log.",
+    b"LOG.",
+    b"System.out",
+    b"System.err",
+    b"print(",
+    b"println!",
+    b"eprintln!",
+    b"printf(",
+    b"fprintf(",
+    b"puts ",
+    b"echo \"",
+    b"echo '",
+    b"panic!(",
+    b"bail!(",
+    b"anyhow!(",
+    b"stop(",
+    b"warning(",
+    b"die(",
+    b"die \"",
+    b"SELECT ",
+    b"INSERT ",
+    b"elseif",
+    b"if [",
+    b"if ! ",
+    b"|| ",
+    b"&& ",
 ];
 
 /// Whether the first word belongs to a programming language and the rest agrees.
@@ -97,14 +190,61 @@ fn ends_as_code(text: &[u8]) -> bool {
     matches!(text, [.., b'{' | b';' | b'}' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
 
+const PUNCTUATION: &[&[u8]] = &[b" = ", b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +"];
+
+/// One search for all marks; `None` only if they were too large to compile, which a test rules out.
+fn searcher(marks: &[&[u8]]) -> Option<AhoCorasick> {
+    AhoCorasick::new(marks).ok()
+}
+
 fn has_code_punctuation(text: &[u8]) -> bool {
-    [&b" = "[..], b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +"].iter().any(|mark| memmem::find(text, mark).is_some())
+    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(PUNCTUATION));
+    MARKS.as_ref().is_some_and(|marks| marks.is_match(text))
 }
 
 const INSIDE: &[&[u8]] = &[
-    b"throw new ", b"console.error(", b"console.log(", b"console.warn(", b"logger.error(", b"logging.error(", b"log.error(", b"LOG.error(", b"log.Fatal", b"log.Error", b"fmt.Errorf(", b"errors.New(", b"fmt.Println(", b"System.err.print",
-    b"return Err(", b"Err(anyhow", b".catch(", b"catch (", b"} catch {", b"useCallback(", b"=> {", b".unwrap_err()", b"raise ValueError(", b"raise RuntimeError(", b"raise TypeError(", b"raise Exception(", b"raise NotImplementedError(",
-    b"assertRaises(", b"pytest.raises(", b"toThrow(", b"expect(", b"print(\"", b"print('", b"printf(\"", b"eprintln!(", b"println!(", b"std::cerr", b"std::cout", b"puts \"", b"set -e", b"; then", b"; do ",
+    b"throw new ",
+    b"console.error(",
+    b"console.log(",
+    b"console.warn(",
+    b"logger.error(",
+    b"logging.error(",
+    b"log.error(",
+    b"LOG.error(",
+    b"log.Fatal",
+    b"log.Error",
+    b"fmt.Errorf(",
+    b"errors.New(",
+    b"fmt.Println(",
+    b"System.err.print",
+    b"return Err(",
+    b"Err(anyhow",
+    b".catch(",
+    b"catch (",
+    b"} catch {",
+    b"useCallback(",
+    b"=> {",
+    b".unwrap_err()",
+    b"raise ValueError(",
+    b"raise RuntimeError(",
+    b"raise TypeError(",
+    b"raise Exception(",
+    b"raise NotImplementedError(",
+    b"assertRaises(",
+    b"pytest.raises(",
+    b"toThrow(",
+    b"expect(",
+    b"print(\"",
+    b"print('",
+    b"printf(\"",
+    b"eprintln!(",
+    b"println!(",
+    b"std::cerr",
+    b"std::cout",
+    b"puts \"",
+    b"set -e",
+    b"; then",
+    b"; do ",
 ];
 
 /// Whether the line holds a call or a construct that no message would spell.
@@ -112,7 +252,8 @@ fn has_code_inside(text: &[u8]) -> bool {
     if !ends_as_code(text) && memchr::memchr2(b'(', b';', text).is_none() {
         return false;
     }
-    INSIDE.iter().any(|mark| memmem::find(text, mark).is_some())
+    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(INSIDE));
+    MARKS.as_ref().is_some_and(|marks| marks.is_match(text))
 }
 
 #[cfg(test)]

@@ -200,10 +200,7 @@ impl OpenTrace {
             claims_before: 0,
             lead: lead.len(),
             bytes,
-            rivals: rivals
-                .iter()
-                .map(|&entry| Rival::new(entry, lead.len()))
-                .collect(),
+            rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
         };
         trace.offer(entries, view.of(line), line.place.num);
@@ -222,13 +219,21 @@ impl OpenTrace {
         trace
     }
 
-    /// Takes a further line of a one-line error.
-    pub fn extend_single(&mut self, line: &Line, max_lines: usize, max_bytes: usize) {
+    /// Takes a further line of a one-line error; `accept`: it belongs to it for sure.
+    pub fn extend_single(&mut self, line: &Line, accept: bool, max_lines: usize, max_bytes: usize) {
         for rival in &mut self.rivals {
             rival.take(NO_ROW);
-            rival.accept(line.place.num);
+            if accept {
+                rival.accept(line.place.num);
+            }
         }
         self.push(line, line.text, max_lines, max_bytes);
+    }
+
+    /// Whether its last line may still be given back.
+    #[must_use]
+    pub fn is_on_trial(&self) -> bool {
+        self.rivals.iter().any(|rival| rival.seen > rival.accepted)
     }
 
     /// Whether no machine competes: a one-line error.

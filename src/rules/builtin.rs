@@ -38,6 +38,8 @@ pub const FILES: &[(&str, &str)] = &[
     ("native.toml", include_str!("../../config/rules/native.toml")),
     ("crash.toml", include_str!("../../config/rules/crash.toml")),
     ("typescript.toml", include_str!("../../config/rules/typescript.toml")),
+    ("bundlers.toml", include_str!("../../config/rules/bundlers.toml")),
+    ("languages.toml", include_str!("../../config/rules/languages.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),

@@ -8,24 +8,27 @@ use super::{Gate, LiteralForm};
 pub const MIN_LITERAL_BYTES: usize = 3;
 /// Shortest stable run that may stand for a whole literal.
 const MIN_RUN_BYTES: usize = 8;
+/// The line's end, which may always follow a literal: nothing else may.
+const LINE_END: &str = "\r";
 /// Longest part of a literal that is compared.
 const MAX_BYTES: usize = 64;
 
 /// The exact forms of all literals of an entry. A fact's literals are the raw bytes of a record:
 /// they stay whole.
 pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
-    let mut forms: Vec<LiteralForm> = gate
-        .literals
-        .iter()
-        .flat_map(|literal| cases(literal, gate.ignore_case))
-        .flat_map(|literal| encodings(&literal, fact))
-        .map(|(mut bytes, whole)| {
+    let anywhere = gate.literals.iter().map(|literal| (literal, gate.after.as_str()));
+    let at_end = gate.at_end.iter().map(|literal| (literal, LINE_END));
+    let mut forms: Vec<LiteralForm> = anywhere
+        .chain(at_end)
+        .flat_map(|(literal, after)| cases(literal, gate.ignore_case).into_iter().map(move |case| (case, after)))
+        .flat_map(|(literal, after)| encodings(&literal, fact).into_iter().map(move |form| (form, after)))
+        .map(|((mut bytes, whole), after)| {
             bytes.truncate(MAX_BYTES);
             // What may stand beside a literal says nothing about what stands beside a part of it.
             let beside = |set: &str| if whole { set.as_bytes().to_vec() } else { Vec::new() };
             LiteralForm {
                 bytes,
-                after: beside(&gate.after),
+                after: beside(after),
                 not_after: beside(&gate.not_after),
                 not_before: beside(&gate.not_before),
                 not_behind: beside(&gate.not_behind),

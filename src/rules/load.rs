@@ -7,10 +7,10 @@ use std::ops::Range;
 use regex_syntax::Error as SyntaxError;
 use toml::Spanned;
 
+use super::literal::MIN_LITERAL_BYTES;
 use super::prove::every_match_has_literal;
 use super::spec::{EntrySpec, ExampleSpec, FileSpec};
 use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Library, Machine, Note, Pattern, Region, Row};
-use super::literal::MIN_LITERAL_BYTES;
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -72,7 +72,11 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
     }
     for spec in spec.trace {
         let kind = reader.trace(&spec);
-        entries.push(reader.entry(spec, kind, &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"]));
+        entries.push(reader.entry(
+            spec,
+            kind,
+            &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
+        ));
     }
     for spec in spec.note {
         let kind = reader.note(&spec);
@@ -130,14 +134,24 @@ impl Reader {
     fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = self.pattern(spec, key, regex);
         if self.check {
-            let literals: Vec<&str> = spec.literals.iter().map(|l| l.get_ref().as_str()).collect();
+            let literals: Vec<&str> = spec.literals.iter().chain(&spec.at_end).map(|l| l.get_ref().as_str()).collect();
             match every_match_has_literal(regex.get_ref(), &literals, spec.ignore_case) {
                 Ok(true) | Err(_) => {}
                 Ok(false) if literals.is_empty() => {
-                    self.problem(regex, key, "the entry has no literals, so the prefilter would never find it", "add `literals = […]`: parts of the text, one of which every match contains");
+                    self.problem(
+                        regex,
+                        key,
+                        "the entry has no literals, so the prefilter would never find it",
+                        "add `literals = […]`: parts of the text, one of which every match contains",
+                    );
                 }
                 Ok(false) => {
-                    self.problem(regex, key, "the regex can match a line that has none of the literals", "add the missing literal, or make that part of the regex required");
+                    self.problem(
+                        regex,
+                        key,
+                        "the regex can match a line that has none of the literals",
+                        "add the missing literal, or make that part of the regex required",
+                    );
                 }
             }
         }
@@ -247,6 +261,7 @@ impl Reader {
             code: spec.code,
             gate: Gate {
                 literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
+                at_end: spec.at_end.into_iter().map(Spanned::into_inner).collect(),
                 ignore_case: spec.ignore_case,
                 after: spec.after,
                 not_after: spec.not_after,
@@ -265,7 +280,7 @@ impl Reader {
             let mend = format!("call it `{}.…`", self.family);
             self.problem(&spec.id, "id", format!("`{id}` does not begin with the name of its family"), mend);
         }
-        for literal in &spec.literals {
+        for literal in spec.literals.iter().chain(&spec.at_end) {
             if literal.get_ref().len() < MIN_LITERAL_BYTES {
                 self.problem(literal, "literals", format!("a literal has at least {MIN_LITERAL_BYTES} bytes"), "write more of the text that stands there");
             }
@@ -277,7 +292,12 @@ impl Reader {
 
     /// A key that its table does not know would be ignored silently: name it instead.
     fn check_keys(&mut self, spec: &EntrySpec, table: &str, allowed: &[&str]) {
-        let fault = spec.category.is_some() || spec.severity.is_some() || spec.cause.is_some() || spec.retry.is_some() || spec.hint.is_some() || spec.language.is_some();
+        let fault = spec.category.is_some()
+            || spec.severity.is_some()
+            || spec.cause.is_some()
+            || spec.retry.is_some()
+            || spec.hint.is_some()
+            || spec.language.is_some();
         let given = [
             ("generic", spec.generic),
             ("code", spec.code),

@@ -14,8 +14,8 @@ use std::sync::OnceLock;
 
 use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
 
-pub use literal::MIN_LITERAL_BYTES;
 pub use builtin::FILES as BUILTIN_FILES;
+pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse};
 pub use pattern::Pattern;
 pub use prove::longest_required_literal;
@@ -133,6 +133,8 @@ pub struct Entry {
 pub struct Gate {
     /// Every match contains one of these.
     pub literals: Vec<String>,
+    /// Literals that count only at the end of the line.
+    pub at_end: Vec<String>,
     /// Their other cases count too.
     pub ignore_case: bool,
     /// Bytes that may follow; empty: all.

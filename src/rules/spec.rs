@@ -72,6 +72,9 @@ pub struct EntrySpec {
     /// Every match contains one of these.
     #[serde(default)]
     pub literals: Vec<Spanned<String>>,
+    /// Literals that count only at the end of the line: a word that is rare there and common elsewhere.
+    #[serde(default)]
+    pub at_end: Vec<Spanned<String>>,
     /// lower, Capitalised and UPPER forms count too, in literals and regexes.
     #[serde(default)]
     pub ignore_case: bool,

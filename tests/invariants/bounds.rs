@@ -60,7 +60,9 @@ fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
 #[test]
 fn invariant_7_a_long_line_within_a_trace() {
     let long = "x".repeat(100_000);
-    let text = format!("java.lang.IllegalStateException: boom\n\tat com.acme.A.a(A.java:1)\n\tat com.acme.{long}.b(B.java:2)\n\tat com.acme.C.c(C.java:3)\nCaused by: java.io.IOException: gone\n\tat com.acme.D.d(D.java:4)\n");
+    let text = format!(
+        "java.lang.IllegalStateException: boom\n\tat com.acme.A.a(A.java:1)\n\tat com.acme.{long}.b(B.java:2)\n\tat com.acme.C.c(C.java:3)\nCaused by: java.io.IOException: gone\n\tat com.acme.D.d(D.java:4)\n"
+    );
     let event = one(text, Limits { max_trace_bytes: 4096, ..Limits::default() });
     assert!(event.truncated);
     let said = event.exception.unwrap();
@@ -83,7 +85,15 @@ fn invariant_7_open_traces_are_at_most_sixteen() {
 /// Work is counted in lines that are looked at, not in time.
 #[test]
 fn invariant_7_a_million_open_looking_traces() {
-    let kinds = ["Traceback (most recent call last):", "TypeError: no", "goroutine 1 [running]:", "panic: boom", "Exception in thread \"main\" x.Y: z", "error[E0583]: no", "FAILURES!"];
+    let kinds = [
+        "Traceback (most recent call last):",
+        "TypeError: no",
+        "goroutine 1 [running]:",
+        "panic: boom",
+        "Exception in thread \"main\" x.Y: z",
+        "error[E0583]: no",
+        "FAILURES!",
+    ];
     let mut rng = Rng(7);
     let count = if cfg!(debug_assertions) { 100_000 } else { 1_000_000 };
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
@@ -118,7 +128,8 @@ fn invariant_7_regions_end() {
 
 #[test]
 fn invariant_7_regions_do_not_nest_without_end() {
-    let openers: Vec<&String> = parts().examples.iter().filter(|text| text.contains("FAILURES") || text.contains("Failures") || text.contains("captured")).collect();
+    let openers: Vec<&String> =
+        parts().examples.iter().filter(|text| text.contains("FAILURES") || text.contains("Failures") || text.contains("captured")).collect();
     let mut text: String = (0..200).flat_map(|_| openers.iter().map(|text| format!("{text}\n"))).collect();
     text.push_str("============================== 1 passed in 0.01s ===============================\n$ node a.js\n2026-09-21T10:00:00Z ERROR the last\n");
     scan(text);
@@ -127,7 +138,12 @@ fn invariant_7_regions_do_not_nest_without_end() {
 #[test]
 fn invariant_7_a_line_with_every_literal() {
     let all = parts().literals.join(" ");
-    for text in [all.clone(), format!("2026-09-21T10:00:00Z ERROR {all}"), format!("{{\"msg\":{}}}", serde_json::to_string(&all).unwrap()), parts().literals.concat().repeat(50)] {
+    for text in [
+        all.clone(),
+        format!("2026-09-21T10:00:00Z ERROR {all}"),
+        format!("{{\"msg\":{}}}", serde_json::to_string(&all).unwrap()),
+        parts().literals.concat().repeat(50),
+    ] {
         let found = scan(format!("{text}\nTypeError: boom\n    at f (a.js:1:1)\n"));
         assert!(found.iter().any(|event| event.text == "TypeError: boom"), "{found:#?}");
     }
@@ -138,7 +154,11 @@ fn invariant_7_deeply_nested_json() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}"), ("[{\"error\":", "}]")] {
         for depth in [100, 127, 128, 129, 100_000] {
             let nested = format!("{}\"TypeError: x\"{}", open.repeat(depth), close.repeat(depth));
-            for line in [nested.clone(), format!("{{\"level\":\"error\",\"msg\":{nested}}}"), format!("{{\"level\":\"error\",\"msg\":\"{}", open.repeat(depth).replace('"', "\\\""))] {
+            for line in [
+                nested.clone(),
+                format!("{{\"level\":\"error\",\"msg\":{nested}}}"),
+                format!("{{\"level\":\"error\",\"msg\":\"{}", open.repeat(depth).replace('"', "\\\"")),
+            ] {
                 let found = scan(format!("{line}\nTypeError: boom\n    at f (a.js:1:1)\n"));
                 assert!(found.iter().any(|event| event.line_num == 2 && event.text == "TypeError: boom"), "{depth} {open}: {found:?}");
             }
@@ -172,9 +192,50 @@ fn invariant_7_any_bytes() {
 #[test]
 fn invariant_7_texts_that_end_anywhere() {
     let words = [
-        "Sun", "Mon Jan", "Jan  2", "Mon Jan  2 15:04:05 2026", "2026-09-21T10:00:00.000+02:00", "1695668091.895", "10:00:00", "at 10.0.0.3:5432", "user@host", "https://a:b@h:1/p?q=1#f",
-        "/tmp/tmpabcdefgh/x", "C:\\Temp\\x", "pid=7", "0x7fff5fbff8c8", "a1b2c3d4-e5f6-7890-abcd-ef1234567890", "sha256:0123456789abcdef", "retry after 30s", "HTTP 429", "status code was 418", "exit code -1",
-        "[Errno 13]", "#42", "key=value", "\"quoted\"", "'a'", "`b`", "(c", "[d", "{e", "<f>", "1.5 GiB", "3rd", "50%", "é", "\u{1f600}", "v1.2.3-rc.1", "a.b.c", "foo$1", "\\u00", "\\", "=", ":", "@", "~1",
+        "Sun",
+        "Mon Jan",
+        "Jan  2",
+        "Mon Jan  2 15:04:05 2026",
+        "2026-09-21T10:00:00.000+02:00",
+        "1695668091.895",
+        "10:00:00",
+        "at 10.0.0.3:5432",
+        "user@host",
+        "https://a:b@h:1/p?q=1#f",
+        "/tmp/tmpabcdefgh/x",
+        "C:\\Temp\\x",
+        "pid=7",
+        "0x7fff5fbff8c8",
+        "a1b2c3d4-e5f6-7890-abcd-ef1234567890",
+        "sha256:0123456789abcdef",
+        "retry after 30s",
+        "HTTP 429",
+        "status code was 418",
+        "exit code -1",
+        "[Errno 13]",
+        "#42",
+        "key=value",
+        "\"quoted\"",
+        "'a'",
+        "`b`",
+        "(c",
+        "[d",
+        "{e",
+        "<f>",
+        "1.5 GiB",
+        "3rd",
+        "50%",
+        "é",
+        "\u{1f600}",
+        "v1.2.3-rc.1",
+        "a.b.c",
+        "foo$1",
+        "\\u00",
+        "\\",
+        "=",
+        ":",
+        "@",
+        "~1",
     ];
     let mut rng = Rng(17);
     let mut text = String::new();

@@ -23,7 +23,25 @@ fn record(event: &Event) -> String {
 
 #[test]
 fn invariant_11_a_line_hides_no_error_after_it() {
-    for line in ["ok 1 - TypeError: x", "# TODO TypeError", "0 errors", "All tests passed", "// TypeError: x", "\u{2713} throws TypeError", "{\"level\":\"info\",\"msg\":\"TypeError: x\"}", "level=info msg=\"TypeError: x\"", "-----BEGIN RSA PRIVATE KEY-----", "\u{1b}]0;title", "\u{1b}P", "\u{1b}[", "{\"msg\":\"", "\"\"\"", "/*", "<!--", "```"] {
+    for line in [
+        "ok 1 - TypeError: x",
+        "# TODO TypeError",
+        "0 errors",
+        "All tests passed",
+        "// TypeError: x",
+        "\u{2713} throws TypeError",
+        "{\"level\":\"info\",\"msg\":\"TypeError: x\"}",
+        "level=info msg=\"TypeError: x\"",
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "\u{1b}]0;title",
+        "\u{1b}P",
+        "\u{1b}[",
+        "{\"msg\":\"",
+        "\"\"\"",
+        "/*",
+        "<!--",
+        "```",
+    ] {
         finds_the_error_after(line);
     }
 }
@@ -69,14 +87,16 @@ fn invariant_11_control_characters_do_not_survive() {
         }
         Ok(())
     });
-    let event = scan("TypeError: \u{1b}[31mred\u{1b}[0m \u{7}\u{8}\u{0}bell\u{7f} \u{1b}]0;own\u{7}end\n    at f\u{1b}[5m (/srv/a\u{1b}[0m.js:3:7)\n").remove(0);
+    let event =
+        scan("TypeError: \u{1b}[31mred\u{1b}[0m \u{7}\u{8}\u{0}bell\u{7f} \u{1b}]0;own\u{7}end\n    at f\u{1b}[5m (/srv/a\u{1b}[0m.js:3:7)\n").remove(0);
     assert_eq!(event.text, "TypeError: red bell end");
     assert_eq!(event.multiline, ["TypeError: red bell end", "    at f (/srv/a.js:3:7)"]);
     assert!(!record(&event).contains("\\u00"));
 }
 
 /// Secrets that are taken out wherever they stand.
-const SECRETS: &[&str] = &["AKIAIOSFODNN7EXAMPLF", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "xoxb-263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1", "hunter2squared"];
+const SECRETS: &[&str] =
+    &["AKIAIOSFODNN7EXAMPLF", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "xoxb-263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1", "hunter2squared"];
 
 fn dressed(secret: &str) -> String {
     match secret {

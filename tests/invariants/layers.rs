@@ -49,8 +49,29 @@ fn none(found: Vec<String>) {
 #[test]
 fn invariant_1_the_core_knows_no_files_no_clock_no_threads_and_no_logger() {
     let words = [
-        "tokio", "notify", "std::fs", "std::env", "std::io", "std::net", "std::process", "std::thread", "Instant", "SystemTime", "Zoned::now", "Timestamp::now",
-        "tracing::", "log::", "println!", "print!(", "dbg!", "async fn", "async {", "async move", ".await", "rand::", "static mut",
+        "tokio",
+        "notify",
+        "std::fs",
+        "std::env",
+        "std::io",
+        "std::net",
+        "std::process",
+        "std::thread",
+        "Instant",
+        "SystemTime",
+        "Zoned::now",
+        "Timestamp::now",
+        "tracing::",
+        "log::",
+        "println!",
+        "print!(",
+        "dbg!",
+        "async fn",
+        "async {",
+        "async move",
+        ".await",
+        "rand::",
+        "static mut",
     ];
     for folder in ["core", "rules", "words.rs"] {
         none(offences(folder, |line| words.iter().any(|word| line.contains(word) && !line.contains("b\""))));
@@ -68,7 +89,9 @@ fn invariant_1_the_core_cannot_fail() {
 fn imports_only(folder: &str, allowed: &[&str]) {
     let outside = |line: &str| {
         let names = line.match_indices("crate::").map(|(at, _)| &line[at + "crate::".len()..]);
-        names.into_iter().any(|rest| !allowed.iter().any(|name| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))))
+        names
+            .into_iter()
+            .any(|rest| !allowed.iter().any(|name| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))))
     };
     none(offences(folder, outside));
 }
@@ -87,7 +110,8 @@ fn invariant_1_dependencies_point_one_way() {
 #[test]
 fn invariant_10_no_rule_is_named_in_the_code() {
     let engine = usual();
-    let ids: Vec<String> = engine.rules.entries.iter().map(|entry| &entry.id).chain(engine.rules.cancels.iter().map(|cancel| &cancel.id)).map(|id| format!("\"{id}\"")).collect();
+    let ids: Vec<String> =
+        engine.rules.entries.iter().map(|entry| &entry.id).chain(engine.rules.cancels.iter().map(|cancel| &cancel.id)).map(|id| format!("\"{id}\"")).collect();
     assert!(ids.len() > 100);
     none(offences("", |line| ids.iter().any(|id| line.contains(id.as_str()))));
 }

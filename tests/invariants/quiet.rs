@@ -12,7 +12,18 @@ fn fed(text: &str) -> Stream {
 
 #[test]
 fn invariant_3_a_block_without_a_hit_is_not_looked_at() {
-    let lines = ["Listening on 0.0.0.0:8080", "GET /health 200 3ms", "    return total", "", "{\"level\":\"info\",\"msg\":\"ready\"}", "level=info msg=ready", "2026-09-21T10:00:00Z INFO ready", "\u{1b}[32mgreen\u{1b}[0m", "10%\r20%\r100%", "web_1 | up"];
+    let lines = [
+        "Listening on 0.0.0.0:8080",
+        "GET /health 200 3ms",
+        "    return total",
+        "",
+        "{\"level\":\"info\",\"msg\":\"ready\"}",
+        "level=info msg=ready",
+        "2026-09-21T10:00:00Z INFO ready",
+        "\u{1b}[32mgreen\u{1b}[0m",
+        "10%\r20%\r100%",
+        "web_1 | up",
+    ];
     let mut rng = Rng(3);
     let text: String = (0..20_000).map(|_| format!("{}\n", rng.pick(&lines))).collect();
     let counts = fed(&text).counts();

@@ -175,7 +175,10 @@ fn passage(rng: &mut Rng) -> Vec<String> {
             let prefix = *rng.pick(PREFIXES);
             lines.iter_mut().for_each(|line| line.insert_str(0, prefix));
         }
-        1 => lines.iter_mut().take(1).for_each(|line| line.insert_str(0, *rng.pick(PREFIXES))),
+        1 => lines.iter_mut().take(1).for_each(|line| {
+            let prefix = *rng.pick(PREFIXES);
+            line.insert_str(0, prefix);
+        }),
         // Two writers at once.
         2 => {
             let other = rng.pick(&parts.examples).lines().map(|line| format!("db_1  | {line}"));
@@ -212,7 +215,11 @@ fn dress(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
         8 => format!("{time} {io} P {head}\n{time} {io} F {tail}"),
         9 => format!("{time} stdout P {head}\n{time} stderr F between\n{time} stdout F {tail}"),
         10 => format!("{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}", json(&format!("{line}\n"))),
-        11 => format!("{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}\n{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}", json(head), json(&format!("{tail}\n"))),
+        11 => format!(
+            "{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}\n{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}",
+            json(head),
+            json(&format!("{tail}\n"))
+        ),
         12 => format!("{{\"Time\":\"{time}\",\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"T\",\"Output\":{}}}", json(&format!("{line}\n"))),
         13 => format!("10%\r20%\r{line}\r"),
         14 => format!("{line}\r100%"),

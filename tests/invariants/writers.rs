@@ -4,7 +4,13 @@ use crate::support::{Rng, scan};
 
 const PYTHON: &[&str] = &["Traceback (most recent call last):", "  File \"a.py\", line 3, in main", "    f()", "ValueError: no"];
 const NODE: &[&str] = &["TypeError: x is not a function", "    at f (/srv/app.js:3:7)", "    at main (/srv/app.js:9:1)"];
-const JAVA: &[&str] = &["Exception in thread \"main\" java.lang.IllegalStateException: boom", "\tat com.acme.App.main(App.java:12)", "Caused by: java.io.IOException: gone", "\tat com.acme.Io.read(Io.java:3)", "\t... 1 more"];
+const JAVA: &[&str] = &[
+    "Exception in thread \"main\" java.lang.IllegalStateException: boom",
+    "\tat com.acme.App.main(App.java:12)",
+    "Caused by: java.io.IOException: gone",
+    "\tat com.acme.Io.read(Io.java:3)",
+    "\t... 1 more",
+];
 
 /// The lines of all writers, each writer's in order, otherwise mixed at random.
 fn mixed(rng: &mut Rng, writers: &[(&str, &[&str])]) -> String {

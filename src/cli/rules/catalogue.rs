@@ -29,7 +29,7 @@ pub fn rows(set: &RuleSet) -> Vec<Row> {
     let entries = set.entries.iter().map(|entry| {
         let family = &set.families[usize::from(entry.family)];
         Row {
-            literals: entry.gate.literals.len(),
+            literals: entry.gate.literals.len() + entry.gate.at_end.len(),
             examples: entry.examples.matching.len() + entry.examples.no_match.len(),
             language: entry.fault.language.clone().or_else(|| family.language.clone()),
             category: entry.fault.category.map(|category| category.as_str()),

@@ -6,7 +6,7 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::config::{ErrorDetection, Pattern as Custom, PatternKind};
-use crate::rules::{Library, Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
+use crate::rules::{Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, Library, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
 use crate::words::Depth;
 
 const FAMILY: &str = "custom";

@@ -16,8 +16,7 @@ pub fn is_dressed(line: &[u8]) -> bool {
     let Some(first) = memchr2(ESC, b'\\', line) else {
         return false;
     };
-    memchr(ESC, &line[first..]).is_some()
-        || memchr_iter(b'\\', &line[first..]).any(|i| spelled(&line[first + i..]).is_some())
+    memchr(ESC, &line[first..]).is_some() || memchr_iter(b'\\', &line[first..]).any(|i| spelled(&line[first + i..]).is_some())
 }
 
 /// Appends `line` to `out` without escape sequences (raw or spelled), backspaces and other C0 controls; tabs stay.
@@ -70,10 +69,7 @@ fn raw_sequence(text: &[u8]) -> usize {
         Some(b'[') => 2 + csi(&text[2..]),
         Some(b']' | b'P' | b'X' | b'^' | b'_') => 2 + string_end(&text[2..]),
         Some(0x20..=0x2f) => {
-            let middle = text[1..]
-                .iter()
-                .take_while(|b| matches!(b, 0x20..=0x2f))
-                .count();
+            let middle = text[1..].iter().take_while(|b| matches!(b, 0x20..=0x2f)).count();
             1 + middle + usize::from(matches!(text.get(1 + middle), Some(0x30..=0x7e)))
         }
         Some(0x30..=0x7e) => 2,
@@ -85,22 +81,12 @@ fn raw_sequence(text: &[u8]) -> usize {
 fn spelled_sequence(text: &[u8]) -> Option<usize> {
     let esc = spelled(text)?;
     let body = &text[esc + 1..];
-    Some(
-        esc + 1
-            + if text[esc] == b'[' {
-                csi(body)
-            } else {
-                string_end(body)
-            },
-    )
+    Some(esc + 1 + if text[esc] == b'[' { csi(body) } else { string_end(body) })
 }
 
 /// Length of the spelled ESC at the front, if `[` or `]` follows it.
 fn spelled(text: &[u8]) -> Option<usize> {
-    let len = SPELLINGS
-        .iter()
-        .find(|s| text.starts_with(s))?
-        .len();
+    let len = SPELLINGS.iter().find(|s| text.starts_with(s))?.len();
     matches!(text.get(len), Some(b'[' | b']')).then_some(len)
 }
 
@@ -117,24 +103,12 @@ fn string_end(body: &[u8]) -> usize {
         return 0;
     };
     let tail = &body[end..];
-    let terminators: [&[u8]; 9] = [
-        b"\x07",
-        b"\x1b\\",
-        b"\\u0007",
-        b"\\x07",
-        b"\\007",
-        b"\\a",
-        b"\\u001b\\",
-        b"\\x1b\\",
-        b"\\033\\",
-    ];
+    let terminators: [&[u8]; 9] = [b"\x07", b"\x1b\\", b"\\u0007", b"\\x07", b"\\007", b"\\a", b"\\u001b\\", b"\\x1b\\", b"\\033\\"];
     let Some(terminator) = terminators.iter().find(|t| tail.starts_with(t)) else {
         return 0;
     };
     // A spelled ST doubles its backslash (`\u001b\\`).
-    let doubled = terminator.len() > 2
-        && terminator.ends_with(b"\\")
-        && tail.get(terminator.len()) == Some(&b'\\');
+    let doubled = terminator.len() > 2 && terminator.ends_with(b"\\") && tail.get(terminator.len()) == Some(&b'\\');
     end + terminator.len() + usize::from(doubled)
 }
 
@@ -169,14 +143,7 @@ mod tests {
 
     #[test]
     fn knows_a_dressed_line() {
-        for line in [
-            "a\u{1b}[0m",
-            r"\u001b[0m",
-            r"C:\dir \x1B[0m",
-            r"\033[1m",
-            r"\e[0m",
-            r"\u001b]8;;",
-        ] {
+        for line in ["a\u{1b}[0m", r"\u001b[0m", r"C:\dir \x1B[0m", r"\033[1m", r"\e[0m", r"\u001b]8;;"] {
             assert!(is_dressed(line.as_bytes()), "{line}");
         }
         for line in ["", "error: x", r"C:\error\x1b", r"\u001", r"\n[0m"] {

@@ -38,20 +38,14 @@ impl Clock {
 
 /// Value of a run of at most 18 digits.
 pub fn decimal(run: &[u8]) -> i64 {
-    run.iter()
-        .take(18)
-        .fold(0, |n, d| n * 10 + i64::from(d - b'0'))
+    run.iter().take(18).fold(0, |n, d| n * 10 + i64::from(d - b'0'))
 }
 
 /// The number of the month whose English abbreviation begins the text.
 pub fn month(text: &[u8]) -> Option<i64> {
     const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let name = text.get(..3)?;
-    NAMES
-        .chunks_exact(3)
-        .zip(1..)
-        .find(|(month, _)| *month == name)
-        .map(|(_, number)| number)
+    NAMES.chunks_exact(3).zip(1..).find(|(month, _)| *month == name).map(|(_, number)| number)
 }
 
 /// The time of a civil date; plain arithmetic, because every candidate line with a stamp passes here.
@@ -69,9 +63,7 @@ pub fn civil(year: i64, date: Date, clock: Clock, zone: i64) -> Option<Timestamp
     }
     // A leap second has no place of its own in UTC counts.
     let seconds = clock.hour * 3600 + clock.minute * 60 + clock.second.min(59) - zone;
-    Some(Timestamp(
-        (days(year, month, day) * 86_400 + seconds) * 1_000_000 + clock.nanos / 1000,
-    ))
+    Some(Timestamp((days(year, month, day) * 86_400 + seconds) * 1_000_000 + clock.nanos / 1000))
 }
 
 /// Days from 1970-01-01 in the proleptic Gregorian calendar, counted in years that begin in March
@@ -83,18 +75,13 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// The time in the latest year that puts it no later than a day past `now`; nine years back reach a 29th of February.
-pub fn latest_year(
-    now: Timestamp,
-    in_year: impl Fn(i64) -> Option<Timestamp>,
-) -> Option<Timestamp> {
+pub fn latest_year(now: Timestamp, in_year: impl Fn(i64) -> Option<Timestamp>) -> Option<Timestamp> {
     // Mean years may be one short on New Year's Day, which the year to come makes good.
     // A clock that is far off must not decide whether this is a time: it counts as 1990 or 2190.
     let now = now.0.clamp(20 * YEAR_MICROS, 220 * YEAR_MICROS);
     let next = 1971 + now.div_euclid(YEAR_MICROS);
     let limit = now.saturating_add(DAY_MICROS);
-    (0..=9)
-        .filter_map(|back| in_year(next - back))
-        .find(|time| time.0 <= limit)
+    (0..=9).filter_map(|back| in_year(next - back)).find(|time| time.0 <= limit)
 }
 
 /// `+02:00`, `-0500` at `at`, and the offset behind it.
@@ -143,9 +130,7 @@ pub fn epoch(bytes: &[u8], at: usize) -> Option<(Timestamp, usize)> {
         17..=19 => (1, 1000),
         _ => return None,
     };
-    let whole = bytes[at..end].iter().try_fold(0i64, |n, d| {
-        n.checked_mul(10)?.checked_add(i64::from(d - b'0'))
-    })?;
+    let whole = bytes[at..end].iter().try_fold(0i64, |n, d| n.checked_mul(10)?.checked_add(i64::from(d - b'0')))?;
     let mut micros = whole.checked_mul(unit_micros.0)? / unit_micros.1;
     let mut stop = end;
     if byte(bytes, end) == b'.' && byte(bytes, end + 1).is_ascii_digit() {
@@ -154,7 +139,5 @@ pub fn epoch(bytes: &[u8], at: usize) -> Option<(Timestamp, usize)> {
         let scaled = decimal(fraction) * (fraction.len()..6).fold(1, |n, _| n * 10);
         micros += scaled * unit_micros.0 / 1_000_000;
     }
-    EPOCH_SECONDS
-        .contains(&(micros / 1_000_000))
-        .then_some((Timestamp(micros), stop))
+    EPOCH_SECONDS.contains(&(micros / 1_000_000)).then_some((Timestamp(micros), stop))
 }

@@ -33,20 +33,13 @@ pub fn cri(line: &[u8], now: Timestamp) -> Option<Cri> {
     };
     let tag = end + 8;
     // The tag is `F` or `P`, and may be followed by `:` and further tags.
-    let tag_end = (tag..line.len().min(tag + 32))
-        .find(|&i| line[i] == b' ')
-        .unwrap_or(line.len());
+    let tag_end = (tag..line.len().min(tag + 32)).find(|&i| line[i] == b' ').unwrap_or(line.len());
     let partial = match byte(line, tag) {
         b'F' => false,
         b'P' => true,
         _ => return None,
     };
-    matches!(line.get(tag + 1), None | Some(b' ' | b'\t' | b':')).then_some(Cri {
-        time,
-        io,
-        partial,
-        text: (tag_end + 1).min(line.len()),
-    })
+    matches!(line.get(tag + 1), None | Some(b' ' | b'\t' | b':')).then_some(Cri { time, io, partial, text: (tag_end + 1).min(line.len()) })
 }
 
 #[cfg(test)]
@@ -57,37 +50,18 @@ mod tests {
     fn splits_cri() {
         type Row = (&'static str, Option<(Io, bool, &'static str)>);
         let table: [Row; 8] = [
-            (
-                "2016-10-06T00:17:09.669794202Z stdout F msg",
-                Some((Io::Stdout, false, "msg")),
-            ),
-            (
-                "2016-10-06T00:17:09.669794202Z stderr P  a",
-                Some((Io::Stderr, true, " a")),
-            ),
-            (
-                "2016-10-06T00:17:09.669794202+02:00 stdout F:x y",
-                Some((Io::Stdout, false, "y")),
-            ),
-            (
-                "2016-10-06T00:17:09Z stdout F",
-                Some((Io::Stdout, false, "")),
-            ),
-            (
-                "2016-10-06T00:17:09Z stdout F ",
-                Some((Io::Stdout, false, "")),
-            ),
+            ("2016-10-06T00:17:09.669794202Z stdout F msg", Some((Io::Stdout, false, "msg"))),
+            ("2016-10-06T00:17:09.669794202Z stderr P  a", Some((Io::Stderr, true, " a"))),
+            ("2016-10-06T00:17:09.669794202+02:00 stdout F:x y", Some((Io::Stdout, false, "y"))),
+            ("2016-10-06T00:17:09Z stdout F", Some((Io::Stdout, false, ""))),
+            ("2016-10-06T00:17:09Z stdout F ", Some((Io::Stdout, false, ""))),
             ("2016-10-06T00:17:09Z stdout Foo", None),
             ("2016-10-06T00:17:09Z stdlog F a", None),
             ("error: x", None),
         ];
         for (line, want) in table {
             let got = cri(line.as_bytes(), Timestamp(0));
-            assert_eq!(
-                got.map(|c| (c.io, c.partial, &line[c.text..])),
-                want,
-                "{line}"
-            );
+            assert_eq!(got.map(|c| (c.io, c.partial, &line[c.text..])), want, "{line}");
         }
     }
 }

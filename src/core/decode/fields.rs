@@ -14,11 +14,7 @@ const COLUMN_BYTES: usize = 96;
 pub fn message(line: &[u8], at: usize, ground: Ground) -> usize {
     if byte(line, at) == b':' {
         let at = at + 1;
-        return if is_gap(byte(line, at)) {
-            blanks(line, at)
-        } else {
-            glued_logger(line, at)
-        };
+        return if is_gap(byte(line, at)) { blanks(line, at) } else { glued_logger(line, at) };
     }
     let tabbed = byte(line, at) == b'\t';
     let mut at = blanks(line, at);
@@ -33,15 +29,7 @@ pub fn message(line: &[u8], at: usize, ground: Ground) -> usize {
             b'-' => dashes(line, at),
             b':' if is_gap(byte(line, at + 1)) => Step::Last(at + 1),
             b'0'..=b'9' | b'*' => number_field(line, at),
-            b if b.is_ascii_alphabetic() || b == b'_' || b == b'/' => logger(
-                line,
-                at,
-                Logger {
-                    ground,
-                    tabbed,
-                    named,
-                },
-            ),
+            b if b.is_ascii_alphabetic() || b == b'_' || b == b'/' => logger(line, at, Logger { ground, tabbed, named }),
             _ => Step::Message,
         };
         named = matches!(step, Step::Name(_));
@@ -120,19 +108,11 @@ fn number_field(line: &[u8], at: usize) -> Step {
     let end = digits(line, at + usize::from(starred));
     if byte(line, end) == b'#' {
         let end = digits(line, end + 1);
-        return if byte(line, end) == b':' {
-            Step::Field(end + 1)
-        } else {
-            Step::Message
-        };
+        return if byte(line, end) == b':' { Step::Field(end + 1) } else { Step::Message };
     }
     let next = byte(line, blanks(line, end));
     let field = is_blank(byte(line, end)) && (starred || matches!(next, b'-' | b'['));
-    if field {
-        Step::Field(end)
-    } else {
-        Step::Message
-    }
+    if field { Step::Field(end) } else { Step::Message }
 }
 
 /// What is known where a logger's name may stand.
@@ -153,11 +133,7 @@ fn logger(line: &[u8], at: usize, known: Logger) -> Step {
     }
     if name.len() < text.len() {
         let logger = known.named || is_logger(name);
-        return if logger {
-            Step::Last(end)
-        } else {
-            Step::Message
-        };
+        return if logger { Step::Last(end) } else { Step::Message };
     }
     let next = blanks(line, end);
     let sign = byte(line, next);
@@ -169,11 +145,7 @@ fn logger(line: &[u8], at: usize, known: Logger) -> Step {
     // zap's console: the column before the JSON fields is the message.
     let column = known.tabbed && byte(line, end) == b'\t' && sign != b'{';
     let field = column || (known.ground != Ground::Bare && next > end && (numbered || dotted));
-    if field {
-        Step::Field(end)
-    } else {
-        Step::Message
-    }
+    if field { Step::Field(end) } else { Step::Message }
 }
 
 /// Python's `ERROR:root:msg`: behind the glued name, or `at` where no logger's name stands.
@@ -186,32 +158,16 @@ fn glued_logger(line: &[u8], at: usize) -> usize {
 
 /// A name before `: ` that is a module or a class rather than a file or a word of the message.
 fn is_logger(name: &[u8]) -> bool {
-    let last = name
-        .iter()
-        .rposition(|b| *b == b'.')
-        .map_or(name, |dot| &name[dot + 1..]);
+    let last = name.iter().rposition(|b| *b == b'.').map_or(name, |dot| &name[dot + 1..]);
     let dots = name.iter().filter(|b| **b == b'.').count();
     let path = name.contains(&b'/') || name.contains(&b'[');
-    let located = name
-        .iter()
-        .rposition(|b| *b == b':')
-        .is_some_and(|i| name[i + 1..].iter().all(u8::is_ascii_digit));
+    let located = name.iter().rposition(|b| *b == b':').is_some_and(|i| name[i + 1..].iter().all(u8::is_ascii_digit));
     let module = name.windows(2).any(|pair| pair == b"::");
-    !path
-        && !located
-        && (module || dots >= 2 || (dots == 1 && last.first().is_some_and(u8::is_ascii_uppercase)))
+    !path && !located && (module || dots >= 2 || (dots == 1 && last.first().is_some_and(u8::is_ascii_uppercase)))
 }
 
 /// The name of an exception or a word that begins a message: never a logger.
 fn is_fault(name: &[u8]) -> bool {
-    const ENDS: [&[u8]; 7] = [
-        b"Error",
-        b"Exception",
-        b"Failure",
-        b"Fault",
-        b"Warning",
-        b"Interrupt",
-        b"Exit",
-    ];
+    const ENDS: [&[u8]; 7] = [b"Error", b"Exception", b"Failure", b"Fault", b"Warning", b"Interrupt", b"Exit"];
     ENDS.iter().any(|end| name.ends_with(end)) || level_word(name).is_some()
 }

@@ -89,19 +89,10 @@ impl Leaf<'_> {
     /// Whether the leaf lies at this dotted lower-case path: `error.message` names `/error/message`, `/Error.Message`.
     pub fn is(&self, path: &str) -> bool {
         self.pointer.len() == path.len() + 1
-            && self
-                .pointer
-                .bytes()
-                .skip(1)
-                .zip(path.bytes())
-                .all(|(a, b)| {
-                    let a = if a == b'/' {
-                        b'.'
-                    } else {
-                        a.to_ascii_lowercase()
-                    };
-                    a == b
-                })
+            && self.pointer.bytes().skip(1).zip(path.bytes()).all(|(a, b)| {
+                let a = if a == b'/' { b'.' } else { a.to_ascii_lowercase() };
+                a == b
+            })
     }
 
     /// The last key of the path.
@@ -111,14 +102,8 @@ impl Leaf<'_> {
 }
 
 /// The first leaf at the first of these paths that has any that satisfies `take`.
-pub fn first<'l, 'de, T>(
-    leaves: &'l [Leaf<'de>],
-    paths: &[&str],
-    take: impl Fn(&'l Leaf<'de>) -> Option<T>,
-) -> Option<T> {
-    paths
-        .iter()
-        .find_map(|path| leaves.iter().filter(|leaf| leaf.is(path)).find_map(&take))
+pub fn first<'l, 'de, T>(leaves: &'l [Leaf<'de>], paths: &[&str], take: impl Fn(&'l Leaf<'de>) -> Option<T>) -> Option<T> {
+    paths.iter().find_map(|path| leaves.iter().filter(|leaf| leaf.is(path)).find_map(&take))
 }
 
 /// The text at the first of these paths that has one.
@@ -144,17 +129,9 @@ fn envelope(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
 fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let io = first(leaves, &["stream"], |leaf| Io::parse(leaf.text()?))?;
     let text = string(leaves, "log")?;
-    let name = [
-        "kubernetes.pod_name",
-        "kubernetes.container_name",
-        "container_name",
-    ];
+    let name = ["kubernetes.pod_name", "kubernetes.container_name", "container_name"];
     let key = text_at(leaves, &name);
-    Some(Envelope {
-        io: Some(io),
-        key,
-        ..unwrapped(text, leaves, now)
-    })
+    Some(Envelope { io: Some(io), key, ..unwrapped(text, leaves, now) })
 }
 
 /// `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
@@ -169,10 +146,7 @@ fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
         Some(test) => format!("{package}/{test}"),
         None => package,
     };
-    Some(Envelope {
-        key: Some(key),
-        ..unwrapped(text, leaves, now)
-    })
+    Some(Envelope { key: Some(key), ..unwrapped(text, leaves, now) })
 }
 
 fn string<'l>(leaves: &'l [Leaf<'_>], path: &str) -> Option<&'l str> {
@@ -186,11 +160,7 @@ fn unwrapped(text: &str, leaves: &[Leaf<'_>], now: Timestamp) -> Envelope {
     let line = text.strip_suffix('\n');
     let whole = line.unwrap_or(text);
     Envelope {
-        text: whole
-            .strip_suffix('\r')
-            .unwrap_or(whole)
-            .as_bytes()
-            .to_vec(),
+        text: whole.strip_suffix('\r').unwrap_or(whole).as_bytes().to_vec(),
         time: first(leaves, &["time"], |leaf| time_of(leaf, now)),
         partial: line.is_none(),
         ..Envelope::default()
@@ -198,10 +168,7 @@ fn unwrapped(text: &str, leaves: &[Leaf<'_>], now: Timestamp) -> Envelope {
 }
 
 fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
-    let mut walk = Walk {
-        pointer: String::new(),
-        leaves: Vec::new(),
-    };
+    let mut walk = Walk { pointer: String::new(), leaves: Vec::new() };
     let mut parser = serde_json::Deserializer::from_str(text);
     Node(&mut walk).deserialize(&mut parser).ok()?;
     parser.end().ok()?;
@@ -216,10 +183,7 @@ struct Walk<'de> {
 impl<'de> Walk<'de> {
     fn push(&mut self, value: Scalar<'de>) {
         if self.leaves.len() < MAX_LEAVES {
-            self.leaves.push(Leaf {
-                pointer: self.pointer.clone(),
-                value,
-            });
+            self.leaves.push(Leaf { pointer: self.pointer.clone(), value });
         }
     }
 }
@@ -258,8 +222,7 @@ impl<'de> Visitor<'de> for Node<'_, 'de> {
 
     #[allow(clippy::cast_precision_loss)] // numbers beyond i64 are no time, level or code
     fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        self.0
-            .push(i64::try_from(number).map_or(Scalar::Float(number as f64), Scalar::Int));
+        self.0.push(i64::try_from(number).map_or(Scalar::Float(number as f64), Scalar::Int));
         Ok(())
     }
 
@@ -349,14 +312,9 @@ mod tests {
 
     #[test]
     fn unwraps_docker() {
-        let got = wrapped(
-            r#"{"log":"boom \u003cx\u003e\n","stream":"stderr","time":"2019-10-09T00:00:00.329193863Z"}"#,
-        );
+        let got = wrapped(r#"{"log":"boom \u003cx\u003e\n","stream":"stderr","time":"2019-10-09T00:00:00.329193863Z"}"#);
         assert_eq!(got.text, b"boom <x>");
-        assert_eq!(
-            (got.io, got.partial, got.key),
-            (Some(Io::Stderr), false, None)
-        );
+        assert_eq!((got.io, got.partial, got.key), (Some(Io::Stderr), false, None));
         assert_eq!(got.time, Some(Timestamp(1_570_579_200_329_193)));
         assert!(wrapped(r#"{"log":"half","stream":"stdout","time":""}"#).partial);
         assert!(!wrapped("{\"log\":\"\\n\",\"stream\":\"stdout\"}").partial);
@@ -364,13 +322,8 @@ mod tests {
 
     #[test]
     fn unwraps_go_test() {
-        let got = wrapped(
-            r#"{"Time":"2021-04-17T14:33:35Z","Action":"output","Package":"a/b","Test":"TestX","Output":"--- FAIL\n"}"#,
-        );
-        assert_eq!(
-            (got.text.as_slice(), got.key.as_deref()),
-            (&b"--- FAIL"[..], Some("a/b/TestX"))
-        );
+        let got = wrapped(r#"{"Time":"2021-04-17T14:33:35Z","Action":"output","Package":"a/b","Test":"TestX","Output":"--- FAIL\n"}"#);
+        assert_eq!((got.text.as_slice(), got.key.as_deref()), (&b"--- FAIL"[..], Some("a/b/TestX")));
         let got = wrapped(r#"{"Action":"output","Package":"a/b","Output":"FAIL"}"#);
         assert_eq!((got.partial, got.key.as_deref()), (true, Some("a/b")));
         let run = br#"{"Action":"run","Package":"a/b","Test":"TestX"}"#;
@@ -380,15 +333,8 @@ mod tests {
     #[test]
     fn takes_one_object_only() {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
-        for line in [
-            "", "{", "}", "[]", "1", "{}x", "{} {}", "{\"a\":}", "{a:1}", "{\"a\":1", &deep,
-        ] {
-            assert_eq!(
-                json(line.as_bytes(), Timestamp(0)),
-                None,
-                "{}",
-                &line[..line.len().min(20)]
-            );
+        for line in ["", "{", "}", "[]", "1", "{}x", "{} {}", "{\"a\":}", "{a:1}", "{\"a\":1", &deep] {
+            assert_eq!(json(line.as_bytes(), Timestamp(0)), None, "{}", &line[..line.len().min(20)]);
         }
         assert!(json(b" {} ", Timestamp(0)).is_some());
         assert!(json(b"{\"msg\":\"bad \xff utf\"}", Timestamp(0)).is_some());

@@ -22,8 +22,7 @@ pub fn level_word(word: &[u8]) -> Option<Level> {
         b"info" | b"inf" | b"information" | b"informational" | b"notice" | b"note" => Level::Info,
         b"warn" | b"warning" | b"wrn" => Level::Warn,
         b"error" | b"err" | b"eror" | b"severe" => Level::Error,
-        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"fatal" | b"ftl"
-        | b"panic" | b"dpanic" => Level::Fatal,
+        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"fatal" | b"ftl" | b"panic" | b"dpanic" => Level::Fatal,
         _ => return None,
     })
 }
@@ -45,33 +44,13 @@ pub fn loose_level(line: &[u8]) -> Option<Level> {
 /// Upper-case words that are a level even where no time stands before them. `NOTE`, `FINE`, `ALERT`, `PANIC`, `ERR` and
 /// `VERBOSE` begin sentences and other tools' messages too.
 pub fn is_common(word: &[u8]) -> bool {
-    matches!(
-        word,
-        b"TRACE"
-            | b"DEBUG"
-            | b"INFO"
-            | b"WARN"
-            | b"WARNING"
-            | b"ERROR"
-            | b"SEVERE"
-            | b"FATAL"
-            | b"CRITICAL"
-            | b"NOTICE"
-    )
+    matches!(word, b"TRACE" | b"DEBUG" | b"INFO" | b"WARN" | b"WARNING" | b"ERROR" | b"SEVERE" | b"FATAL" | b"CRITICAL" | b"NOTICE")
 }
 
 /// Words that are a tag before a colon although they are not in upper case. `error:`, `fatal:` and `panic:` are not: they
 /// begin the message itself (compilers, git, Go), as does `Trace:` (Node).
 pub fn is_soft(word: &[u8]) -> bool {
-    const SOFT: [&[u8]; 7] = [
-        b"debug",
-        b"info",
-        b"notice",
-        b"note",
-        b"warn",
-        b"warning",
-        b"critical",
-    ];
+    const SOFT: [&[u8]; 7] = [b"debug", b"info", b"notice", b"note", b"warn", b"warning", b"critical"];
     SOFT.iter().any(|soft| soft.eq_ignore_ascii_case(word))
 }
 

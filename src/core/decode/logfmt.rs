@@ -52,10 +52,7 @@ impl Logfmt {
     /// Takes what the pair says; whether its key marks a log line.
     fn take(&mut self, line: &[u8], pair: &Pair, now: Timestamp) -> bool {
         let value = &line[pair.value.0..pair.value.1];
-        let said = !matches!(
-            value,
-            b"" | b"null" | b"nil" | b"<nil>" | b"none" | b"None" | b"false" | b"0"
-        );
+        let said = !matches!(value, b"" | b"null" | b"nil" | b"<nil>" | b"none" | b"None" | b"false" | b"0");
         match &line[pair.key.0..pair.key.1] {
             b"level" | b"lvl" | b"severity" | b"loglevel" | b"log_level" | b"log.level" | b"at" => {
                 let level = level_word(value);
@@ -91,18 +88,10 @@ fn pair(line: &[u8], at: usize) -> Option<Pair> {
     let start = key_end + 1;
     if byte(line, start) == b'"' {
         let close = closing_quote(line, start + 1)?;
-        return Some(Pair {
-            key: (at, key_end),
-            value: (start + 1, close),
-            end: close + 1,
-        });
+        return Some(Pair { key: (at, key_end), value: (start + 1, close), end: close + 1 });
     }
     let end = word_end(line, start);
-    Some(Pair {
-        key: (at, key_end),
-        value: (start, end),
-        end,
-    })
+    Some(Pair { key: (at, key_end), value: (start, end), end })
 }
 
 /// Index of the quote that closes a value; a backslash takes the next byte with it.
@@ -141,51 +130,19 @@ mod tests {
     #[test]
     fn reads_logfmt() {
         let table = [
-            (
-                r#"foo=bar msg="a b" severity=critical"#,
-                Some(Level::Fatal),
-                Some("a b"),
-                None,
-            ),
-            (
-                r#"foo=bar msg="error" level=inFO"#,
-                Some(Level::Info),
-                Some("error"),
-                None,
-            ),
-            (
-                r#"level=error msg="say \"no\"" err="x=1""#,
-                Some(Level::Error),
-                Some(r#"say \"no\""#),
-                Some("x=1"),
-            ),
-            (
-                r"level=error msg=done error=<nil>",
-                Some(Level::Error),
-                Some("done"),
-                None,
-            ),
-            (
-                r#"at=error code=H12 desc="Request timeout""#,
-                Some(Level::Error),
-                None,
-                None,
-            ),
+            (r#"foo=bar msg="a b" severity=critical"#, Some(Level::Fatal), Some("a b"), None),
+            (r#"foo=bar msg="error" level=inFO"#, Some(Level::Info), Some("error"), None),
+            (r#"level=error msg="say \"no\"" err="x=1""#, Some(Level::Error), Some(r#"say \"no\""#), Some("x=1")),
+            (r"level=error msg=done error=<nil>", Some(Level::Error), Some("done"), None),
+            (r#"at=error code=H12 desc="Request timeout""#, Some(Level::Error), None, None),
             (r#"msg="" err=x"#, None, Some(""), Some("x")),
         ];
         for (line, level, message, error) in table {
             let got = logfmt(line.as_bytes(), Timestamp(0)).unwrap_or_else(|| panic!("{line}"));
-            assert_eq!(
-                (got.level, range(line, got.message), range(line, got.error)),
-                (level, message, error),
-                "{line}"
-            );
+            assert_eq!((got.level, range(line, got.message), range(line, got.error)), (level, message, error), "{line}");
         }
         let line = "logger=settings t=2025-04-24T19:51:48.520963849Z level=info msg=\"Starting Grafana\" version=11";
-        assert_eq!(
-            logfmt(line.as_bytes(), Timestamp(0)).expect("a test").time,
-            Some(Timestamp(1_745_524_308_520_963))
-        );
+        assert_eq!(logfmt(line.as_bytes(), Timestamp(0)).expect("a test").time, Some(Timestamp(1_745_524_308_520_963)));
     }
 
     #[test]

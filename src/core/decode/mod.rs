@@ -35,15 +35,8 @@ mod tests {
     /// Every decoder on one line; what they promise about ranges is checked.
     fn decode_all(line: &[u8]) {
         let got = prefix(line, NOW);
-        assert!(
-            got.body <= got.message && got.message <= line.len(),
-            "{:?} {got:?}",
-            String::from_utf8_lossy(line)
-        );
-        assert!(
-            got.key
-                .is_none_or(|(a, b)| a <= b && b <= got.body.max(b) && b <= line.len())
-        );
+        assert!(got.body <= got.message && got.message <= line.len(), "{:?} {got:?}", String::from_utf8_lossy(line));
+        assert!(got.key.is_none_or(|(a, b)| a <= b && b <= got.body.max(b) && b <= line.len()));
         let mut bare = Vec::new();
         strip(line, &mut bare);
         assert!(bare.len() <= line.len() && !bare.contains(&0x1b));
@@ -51,13 +44,7 @@ mod tests {
         for range in [visible(line, line.len() / 2), last_visible(line)] {
             assert!(line.get(range.0..range.1).is_some());
         }
-        let _ = (
-            json(line, NOW),
-            logfmt(line, NOW),
-            cri(line, NOW),
-            loose_level(line),
-            level_word(line),
-        );
+        let _ = (json(line, NOW), logfmt(line, NOW), cri(line, NOW), loose_level(line), level_word(line));
         for at in 0..line.len().min(40) {
             assert!(parse_time_at(line, at, NOW).is_none_or(|(_, end)| end <= line.len()));
         }
@@ -111,13 +98,9 @@ mod tests {
         let mut seed = 1u64;
         for _ in 0..60_000 {
             let mut line = Vec::new();
-            seed = seed
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             for _ in 0..(seed >> 60) + 1 {
-                seed = seed
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let pick = usize::try_from(seed >> 40).expect("a test");
                 if pick % 8 == 0 {
                     line.push(u8::try_from(pick >> 8 & 0xff).expect("a test"));
@@ -131,18 +114,8 @@ mod tests {
 
     #[test]
     fn survives_long_hostile_lines() {
-        for part in [
-            "[", "(", "<", "{", "[[]", "- ", "| ", "a | ", ": ", "\\", "\u{1b}]", "\\u001b]",
-            "a=\"", "a=b ", "\r", "1", "[1] ", "{\"a\":[",
-        ] {
-            for head in [
-                "",
-                "2026-01-01 10:00:00 ",
-                "ERROR ",
-                "<1>1 2026-01-01T10:00:00Z ",
-                "Jan  1 10:00:00 ",
-                "level=error ",
-            ] {
+        for part in ["[", "(", "<", "{", "[[]", "- ", "| ", "a | ", ": ", "\\", "\u{1b}]", "\\u001b]", "a=\"", "a=b ", "\r", "1", "[1] ", "{\"a\":["] {
+            for head in ["", "2026-01-01 10:00:00 ", "ERROR ", "<1>1 2026-01-01T10:00:00Z ", "Jan  1 10:00:00 ", "level=error "] {
                 decode_all((head.to_owned() + &part.repeat(100_000)).as_bytes());
             }
         }

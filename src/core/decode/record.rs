@@ -87,42 +87,11 @@ const KINDS: [&str; 15] = [
     "attributes.exception.type",
 ];
 /// Last keys under which a stack trace is printed; `exception` and `error` only when their text has several lines.
-const STACKS: [&str; 9] = [
-    "stack",
-    "stacktrace",
-    "stack_trace",
-    "traceback",
-    "backtrace",
-    "@x",
-    "exc_info",
-    "full_message",
-    "errorverbose",
-];
-const ERRORS: [&str; 13] = [
-    "error",
-    "err",
-    "errors",
-    "is_error",
-    "iserror",
-    "failure",
-    "exception",
-    "error_message",
-    "errormessage",
-    "errmsg",
-    "err_msg",
-    "error_msg",
-    "exc_info",
-];
-const KEYS: [&str; 8] = [
-    "container_name",
-    "container",
-    "kubernetes.container_name",
-    "kubernetes.pod_name",
-    "pod",
-    "worker",
-    "syslog_identifier",
-    "_systemd_unit",
-];
+const STACKS: [&str; 9] = ["stack", "stacktrace", "stack_trace", "traceback", "backtrace", "@x", "exc_info", "full_message", "errorverbose"];
+const ERRORS: [&str; 13] =
+    ["error", "err", "errors", "is_error", "iserror", "failure", "exception", "error_message", "errormessage", "errmsg", "err_msg", "error_msg", "exc_info"];
+const KEYS: [&str; 8] =
+    ["container_name", "container", "kubernetes.container_name", "kubernetes.pod_name", "pod", "worker", "syslog_identifier", "_systemd_unit"];
 
 /// A string value and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,8 +136,7 @@ pub struct Record {
 /// Gives the leaves of one object their meaning.
 pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
     let stack = leaves.iter().find(|leaf| is_stack(leaf));
-    let message = first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf))
-        .filter(|m| !same(Some(*m), stack));
+    let message = first(leaves, &MESSAGES, |leaf| leaf.text().map(|_| leaf)).filter(|m| !same(Some(*m), stack));
     let other = |leaf: &&Leaf<'_>| !same(Some(*leaf), stack) && !same(Some(*leaf), message);
     Record {
         level: level(leaves),
@@ -176,39 +144,13 @@ pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
         message: message.and_then(text).or_else(|| journal_bytes(leaves)),
         stack: stack.and_then(text),
         kind: text_at(leaves, &KINDS),
-        strings: leaves
-            .iter()
-            .filter(other)
-            .filter_map(text)
-            .take(MAX_STRINGS)
-            .collect(),
+        strings: leaves.iter().filter(other).filter_map(text).take(MAX_STRINGS).collect(),
         truthy_error: leaves.iter().any(is_truthy_error),
         caller: caller(leaves),
-        code: first(
-            leaves,
-            &[
-                "code",
-                "error.code",
-                "err.code",
-                "errno",
-                "error_code",
-                "errorcode",
-            ],
-            code,
-        ),
+        code: first(leaves, &["code", "error.code", "err.code", "errno", "error_code", "errorcode"], code),
         name: text_at(leaves, &["name"]),
         status: status(leaves),
-        exit_code: first(
-            leaves,
-            &[
-                "exit_code",
-                "exitcode",
-                "exit_status",
-                "process.exit_code",
-                "returncode",
-            ],
-            Leaf::int,
-        ),
+        exit_code: first(leaves, &["exit_code", "exitcode", "exit_status", "process.exit_code", "returncode"], Leaf::int),
         key: text_at(leaves, &KEYS),
     }
 }
@@ -218,10 +160,7 @@ fn same(a: Option<&Leaf<'_>>, b: Option<&Leaf<'_>>) -> bool {
 }
 
 fn text(leaf: &Leaf<'_>) -> Option<Text> {
-    Some(Text {
-        pointer: leaf.pointer.clone(),
-        text: leaf.text()?.to_owned(),
-    })
+    Some(Text { pointer: leaf.pointer.clone(), text: leaf.text()?.to_owned() })
 }
 
 fn has(leaves: &[Leaf<'_>], path: &str) -> bool {
@@ -236,9 +175,7 @@ fn level(leaves: &[Leaf<'_>]) -> Option<Level> {
     })
     .or_else(|| mongo_level(leaves))
     // Serilog leaves out `@l` for its default level.
-    .or_else(|| {
-        (has(leaves, "@t") && (has(leaves, "@m") || has(leaves, "@mt"))).then_some(Level::Info)
-    })
+    .or_else(|| (has(leaves, "@t") && (has(leaves, "@m") || has(leaves, "@mt"))).then_some(Level::Info))
 }
 
 /// A level word, a logger's single letter, or slog's `ERROR+2`.
@@ -256,9 +193,7 @@ fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &[Leaf<'_>]) -> Option<Lev
     if leaf.is("severitynumber") || leaf.is("severity_number") {
         return otel_level(number);
     }
-    let syslog = leaf.name().eq_ignore_ascii_case("priority")
-        || has(leaves, "short_message")
-        || has(leaves, "syslog.facility");
+    let syslog = leaf.name().eq_ignore_ascii_case("priority") || has(leaves, "short_message") || has(leaves, "syslog.facility");
     // Python's 10 is debug, 50 critical.
     if leaf.is("levelno") {
         return Level::ALL.get(usize::try_from(number / 10).ok()?).copied();
@@ -298,36 +233,23 @@ fn google_level(number: i64) -> Level {
 /// `{"t":{"$date":…},"s":"E","c":…}`
 fn mongo_level(leaves: &[Leaf<'_>]) -> Option<Level> {
     let mongo = has(leaves, "t.$date") && has(leaves, "c");
-    first(leaves, &["s"], |leaf| {
-        leaf.text()?.bytes().next().and_then(letter)
-    })
-    .filter(|_| mongo)
+    first(leaves, &["s"], |leaf| leaf.text()?.bytes().next().and_then(letter)).filter(|_| mongo)
 }
 
 fn is_stack(leaf: &Leaf<'_>) -> bool {
     let Some(text) = leaf.text() else {
         return false;
     };
-    let named = |names: &[&str]| {
-        names
-            .iter()
-            .any(|name| name.eq_ignore_ascii_case(leaf.name()))
-    };
-    (named(&STACKS) && text.contains(char::is_whitespace))
-        || (named(&["exception", "error", "err"]) && text.contains('\n'))
+    let named = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(leaf.name()));
+    (named(&STACKS) && text.contains(char::is_whitespace)) || (named(&["exception", "error", "err"]) && text.contains('\n'))
 }
 
 /// Whether the leaf, or an object around it, is named as an error, and its value is not a way to say "none".
 fn is_truthy_error(leaf: &Leaf<'_>) -> bool {
-    let named = leaf
-        .pointer
-        .split('/')
-        .any(|key| ERRORS.iter().any(|name| name.eq_ignore_ascii_case(key)));
+    let named = leaf.pointer.split('/').any(|key| ERRORS.iter().any(|name| name.eq_ignore_ascii_case(key)));
     named
         && match &leaf.value {
-            Scalar::Text(text) => !["", "null", "none", "nil", "<nil>", "false", "0", "no"]
-                .iter()
-                .any(|none| none.eq_ignore_ascii_case(text)),
+            Scalar::Text(text) => !["", "null", "none", "nil", "<nil>", "false", "0", "no"].iter().any(|none| none.eq_ignore_ascii_case(text)),
             Scalar::Int(number) => *number != 0,
             Scalar::Float(number) => *number != 0.0,
             Scalar::Bool(value) => *value,
@@ -344,16 +266,11 @@ fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
         ("filename", "lineno"),
         ("filename", "line_number"),
         ("sourcelocation.file", "sourcelocation.line"),
-        (
-            "logging.googleapis.com/sourcelocation.file",
-            "logging.googleapis.com/sourcelocation.line",
-        ),
+        ("logging.googleapis.com/sourcelocation.file", "logging.googleapis.com/sourcelocation.line"),
         ("file", "line"),
         ("code.file.path", "code.line.number"),
     ];
-    let joined = first(leaves, &["caller", "source", "file", "@caller"], |leaf| {
-        place(leaf.text()?)
-    });
+    let joined = first(leaves, &["caller", "source", "file", "@caller"], |leaf| place(leaf.text()?));
     joined.or_else(|| {
         PAIRS.iter().find_map(|(file, line)| {
             let line = first(leaves, &[line], Leaf::int).and_then(|n| u32::try_from(n).ok())?;
@@ -387,26 +304,15 @@ fn status(leaves: &[Leaf<'_>]) -> Option<u16> {
         "http_status",
         "error.status",
     ];
-    first(leaves, &PATHS, |leaf| {
-        u16::try_from(leaf.int()?)
-            .ok()
-            .filter(|s| (100..600).contains(s))
-    })
+    first(leaves, &PATHS, |leaf| u16::try_from(leaf.int()?).ok().filter(|s| (100..600).contains(s)))
 }
 
 /// journald writes a message that is not plain text as an array of its bytes.
 fn journal_bytes(leaves: &[Leaf<'_>]) -> Option<Text> {
     let item = |leaf: &&Leaf<'_>| leaf.pointer.starts_with("/MESSAGE/");
-    let bytes: Option<Vec<u8>> = leaves
-        .iter()
-        .filter(item)
-        .map(|leaf| u8::try_from(leaf.int()?).ok())
-        .collect();
+    let bytes: Option<Vec<u8>> = leaves.iter().filter(item).map(|leaf| u8::try_from(leaf.int()?).ok()).collect();
     let text = String::from_utf8_lossy(&bytes.filter(|b| !b.is_empty())?).into_owned();
-    Some(Text {
-        pointer: "/MESSAGE".to_owned(),
-        text,
-    })
+    Some(Text { pointer: "/MESSAGE".to_owned(), text })
 }
 
 #[cfg(test)]
@@ -433,28 +339,16 @@ mod tests {
             (r#"{"level":60}"#, Some(Level::Fatal)),
             (r#"{"level":3}"#, None),
             (r#"{"level":3,"reqId":"x"}"#, Some(Level::Error)),
-            (
-                r#"{"version":"1.1","short_message":"x","level":3}"#,
-                Some(Level::Error),
-            ),
+            (r#"{"version":"1.1","short_message":"x","level":3}"#, Some(Level::Error)),
             (r#"{"PRIORITY":"3","MESSAGE":"x"}"#, Some(Level::Error)),
             (r#"{"severityNumber":17}"#, Some(Level::Error)),
             (r#"{"SeverityText":"Error"}"#, Some(Level::Error)),
             (r#"{"severity":500}"#, Some(Level::Error)),
             (r#"{"levelno":50}"#, Some(Level::Fatal)),
             (r#"{"level":"ERROR+2"}"#, Some(Level::Error)),
-            (
-                r#"{"t":{"$date":"2026-03-10T20:58:09.401+00:00"},"s":"E","c":"NETWORK","msg":"x"}"#,
-                Some(Level::Error),
-            ),
-            (
-                r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x"}"#,
-                Some(Level::Info),
-            ),
-            (
-                r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x","@l":"Fatal"}"#,
-                Some(Level::Fatal),
-            ),
+            (r#"{"t":{"$date":"2026-03-10T20:58:09.401+00:00"},"s":"E","c":"NETWORK","msg":"x"}"#, Some(Level::Error)),
+            (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x"}"#, Some(Level::Info)),
+            (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x","@l":"Fatal"}"#, Some(Level::Fatal)),
             (r#"{"level":null,"severity":"error"}"#, Some(Level::Error)),
             (r#"{"context":{"deep":{"level":"error"}}}"#, None),
         ];
@@ -468,30 +362,15 @@ mod tests {
         let table = [
             (r#"{"msg":"a"}"#, "/msg", "a"),
             (r#"{"event":"a","logger":"b"}"#, "/event", "a"),
-            (
-                r#"{"fields":{"message":"a\nb"}}"#,
-                "/fields/message",
-                "a\nb",
-            ),
-            (
-                r#"{"jsonPayload":{"message":"a"}}"#,
-                "/jsonPayload/message",
-                "a",
-            ),
+            (r#"{"fields":{"message":"a\nb"}}"#, "/fields/message", "a\nb"),
+            (r#"{"jsonPayload":{"message":"a"}}"#, "/jsonPayload/message", "a"),
             (r#"{"textPayload":"a"}"#, "/textPayload", "a"),
-            (
-                r#"{"message":"","error":{"message":"a"}}"#,
-                "/error/message",
-                "a",
-            ),
+            (r#"{"message":"","error":{"message":"a"}}"#, "/error/message", "a"),
             (r#"{"a/b":1,"@m":"a"}"#, "/@m", "a"),
             (r#"{"MESSAGE":[104,105]}"#, "/MESSAGE", "hi"),
         ];
         for (line, pointer, text) in table {
-            let want = Text {
-                pointer: pointer.into(),
-                text: text.into(),
-            };
+            let want = Text { pointer: pointer.into(), text: text.into() };
             assert_eq!(read(line).message, Some(want), "{line}");
         }
     }
@@ -514,20 +393,13 @@ mod tests {
 
     #[test]
     fn reads_callers_times_and_codes() {
-        let zap = read(
-            r#"{"level":"error","ts":1716723772.6014807,"caller":"pkg/file.go:12","stacktrace":"a\nb","error":"x"}"#,
-        );
+        let zap = read(r#"{"level":"error","ts":1716723772.6014807,"caller":"pkg/file.go:12","stacktrace":"a\nb","error":"x"}"#);
         assert_eq!(zap.caller, Some(("pkg/file.go".into(), 12)));
         assert_eq!(zap.time, Some(Timestamp(1_716_723_772_601_481)));
         assert_eq!(zap.stack.map(|s| s.text).as_deref(), Some("a\nb"));
-        let slog = read(
-            r#"{"source":{"function":"f","file":"/a.go","line":7},"exit_code":2,"name":"Error"}"#,
-        );
+        let slog = read(r#"{"source":{"function":"f","file":"/a.go","line":7},"exit_code":2,"name":"Error"}"#);
         assert_eq!(slog.caller, Some(("/a.go".into(), 7)));
-        assert_eq!(
-            (slog.exit_code, slog.name.as_deref()),
-            (Some(2), Some("Error"))
-        );
+        assert_eq!((slog.exit_code, slog.name.as_deref()), (Some(2), Some("Error")));
     }
 
     #[test]

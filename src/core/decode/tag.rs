@@ -44,11 +44,7 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
         }
         let bracket = byte(line, at) == b'[';
         let end = field(line, at)?;
-        if let Some(tag) = if bracket {
-            in_group(line, at + 1, end - 1)
-        } else {
-            suffix(line, at, end)
-        } {
+        if let Some(tag) = if bracket { in_group(line, at + 1, end - 1) } else { suffix(line, at, end) } {
             return Some(tag);
         }
         if !bracket {
@@ -67,11 +63,7 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         let text = line.get(start..end)?;
         let bare = text.strip_suffix(b":").unwrap_or(text);
         if let Some(level) = level_word(bare) {
-            return Some(Tag {
-                level,
-                start: blanks(line, close + 1),
-                end: close + 1,
-            });
+            return Some(Tag { level, start: blanks(line, close + 1), end: close + 1 });
         }
         // What is no field is prose: `[the error handler]`.
         if text.is_empty() || !(is_field(text) || text.ends_with(b"'")) {
@@ -85,17 +77,11 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
 fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     match byte(line, at) {
         b'[' | b'(' | b'<' => bracketed(line, at),
-        b'#' if rest(line, at).starts_with(b"##[") => {
-            bracketed(line, at + 2).map(|tag| Tag { start: at, ..tag })
-        }
+        b'#' if rest(line, at).starts_with(b"##[") => bracketed(line, at + 2).map(|tag| Tag { start: at, ..tag }),
         b'|' => {
             let end = run(line, at + 1, |b| b.is_ascii_uppercase());
             let level = level_word(&line[at + 1..end])?;
-            (byte(line, end) == b'|').then_some(Tag {
-                level,
-                start: at,
-                end: end + 1,
-            })
+            (byte(line, end) == b'|').then_some(Tag { level, start: at, end: end + 1 })
         }
         b if b.is_ascii_alphabetic() => worded(line, at, ground),
         _ => None,
@@ -113,11 +99,7 @@ fn bracketed(line: &[u8], open: usize) -> Option<Tag> {
     }
     let inner = line[open + 1..close].trim_ascii();
     let level = level_word(inner).or_else(|| if square { halves(inner) } else { None })?;
-    Some(Tag {
-        level,
-        start: open,
-        end: close + 1,
-    })
+    Some(Tag { level, start: open, end: close + 1 })
 }
 
 fn halves(inner: &[u8]) -> Option<Level> {
@@ -148,28 +130,18 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
         b if is_gap(b) => before_gap(line, at, end, ground),
         _ => false,
     };
-    fits.then_some(Tag {
-        level,
-        start: at,
-        end,
-    })
+    fits.then_some(Tag { level, start: at, end })
 }
 
 fn before_colon(line: &[u8], end: usize, upper: bool, ground: Ground) -> bool {
-    let start = end
-        - line[..end]
-            .iter()
-            .rev()
-            .take_while(|b| b.is_ascii_alphabetic())
-            .count();
+    let start = end - line[..end].iter().rev().take_while(|b| b.is_ascii_alphabetic()).count();
     let text = &line[start..end];
     if upper {
         // `INFO://` is a scheme.
         return byte(line, end + 1) != b'/';
     }
     let lower = text.iter().all(u8::is_ascii_lowercase);
-    is_gap(byte(line, end + 1))
-        && (is_soft(text) || (ground == Ground::Logger && lower && text != b"panic"))
+    is_gap(byte(line, end + 1)) && (is_soft(text) || (ground == Ground::Logger && lower && text != b"panic"))
 }
 
 fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
@@ -187,16 +159,12 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
     }
     let lower = text.iter().all(u8::is_ascii_lowercase);
     let wide = after > end + 1 || byte(line, end) == b'\t';
-    wide || matches!(next, b'[' | b'|' | b'-')
-        || (lower && !matches!(text, b"note" | b"fine" | b"panic"))
+    wide || matches!(next, b'[' | b'|' | b'-') || (lower && !matches!(text, b"note" | b"fine" | b"panic"))
 }
 
 /// `level=error`, `severity="error"`
 fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
-    if !matches!(
-        &line[at..equals],
-        b"level" | b"lvl" | b"severity" | b"loglevel"
-    ) {
+    if !matches!(&line[at..equals], b"level" | b"lvl" | b"severity" | b"loglevel") {
         return None;
     }
     let quoted = byte(line, equals + 1) == b'"';
@@ -204,25 +172,14 @@ fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
     let end = run(line, start, |b| b.is_ascii_alphabetic());
     let level = level_word(&line[start.min(end)..end])?;
     let end = end + usize::from(quoted && byte(line, end) == b'"');
-    is_gap(byte(line, end)).then_some(Tag {
-        level,
-        start: at,
-        end,
-    })
+    is_gap(byte(line, end)).then_some(Tag { level, start: at, end })
 }
 
 /// The lines that `PostgreSQL` writes along with an error carry no level of their own. Two spaces follow each of its tags.
 fn postgres(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     let text = &line[at..end];
-    let known = matches!(
-        text,
-        b"LOG" | b"DETAIL" | b"HINT" | b"STATEMENT" | b"CONTEXT" | b"QUERY" | b"LOCATION"
-    );
-    (known && rest(line, end).starts_with(b":  ")).then_some(Tag {
-        level: Level::Info,
-        start: at,
-        end,
-    })
+    let known = matches!(text, b"LOG" | b"DETAIL" | b"HINT" | b"STATEMENT" | b"CONTEXT" | b"QUERY" | b"LOCATION");
+    (known && rest(line, end).starts_with(b":  ")).then_some(Tag { level: Level::Info, start: at, end })
 }
 
 /// End of the field at `at`, `None` where prose begins.
@@ -240,9 +197,7 @@ fn field(line: &[u8], at: usize) -> Option<usize> {
 
 /// Not a word of prose: it holds a digit or a sign of names, and ends no sentence.
 fn is_field(text: &[u8]) -> bool {
-    let named = |b: &u8| {
-        b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'=' | b':' | b'/' | b'@' | b'#' | b'$')
-    };
+    let named = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'=' | b':' | b'/' | b'@' | b'#' | b'$');
     text.iter().any(named) && !matches!(text.last(), Some(b'.' | b',' | b'!' | b'?'))
 }
 
@@ -252,25 +207,15 @@ fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     if line[colon] != b':' || colon == at {
         return None;
     }
-    let letters = line[at..colon]
-        .iter()
-        .rev()
-        .take_while(|b| b.is_ascii_uppercase())
-        .count();
+    let letters = line[at..colon].iter().rev().take_while(|b| b.is_ascii_uppercase()).count();
     let start = colon - letters;
     if start == at || !matches!(line[start - 1], b':' | b')' | b']') {
         return None;
     }
-    let tag = level_word(&line[start..colon]).map(|level| Tag {
-        level,
-        start,
-        end: colon,
-    });
+    let tag = level_word(&line[start..colon]).map(|level| Tag { level, start, end: colon });
     tag.or_else(|| postgres(line, start, colon))
 }
 
 fn separators(line: &[u8], at: usize) -> usize {
-    run(line, at, |b| {
-        is_blank(b) || matches!(b, b'-' | b'|' | b':' | b',' | b';')
-    })
+    run(line, at, |b| is_blank(b) || matches!(b, b'-' | b'|' | b':' | b',' | b';'))
 }

@@ -2,10 +2,7 @@
 //! Serves `prefix`, `container`, `json` and `logfmt`. A stamp without a zone counts as UTC, one without a year belongs to the
 //! latest year that does not put it more than a day past `now`. Never reads the clock; a bare time of day is no stamp.
 
-use super::calendar::{
-    Clock, Date, EPOCH_SECONDS, abbreviation, civil, decimal, epoch, latest_year,
-    month, offset,
-};
+use super::calendar::{Clock, Date, EPOCH_SECONDS, abbreviation, civil, decimal, epoch, latest_year, month, offset};
 use super::scan::{byte, digits, is_blank, is_gap, rest};
 use crate::core::event::Timestamp;
 
@@ -31,9 +28,7 @@ pub fn parse_any_time(text: &[u8], now: Timestamp) -> Option<Timestamp> {
     {
         return Some(time);
     }
-    parse_time_at(text, 0, now)
-        .filter(|&(_, end)| end == text.len())
-        .map(|(time, _)| time)
+    parse_time_at(text, 0, now).filter(|&(_, end)| end == text.len()).map(|(time, _)| time)
 }
 
 /// Who writes a stamp of this form, which tells what may follow it.
@@ -70,29 +65,17 @@ pub fn moment(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
 pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     let mut reader = Reader { bytes, at, now };
     let yearless = digits(bytes, at) - at == 4;
-    let date = if yearless {
-        reader.number(4, 4)?
-    } else {
-        reader.number(8, 8)?
-    };
+    let date = if yearless { reader.number(4, 4)? } else { reader.number(8, 8)? };
     if !reader.eat(b' ') {
         return None;
     }
     let year = (!yearless).then_some(date / 10_000);
-    reader.finish(Date {
-        year,
-        month: date / 100 % 100,
-        day: date % 100,
-    })
+    reader.finish(Date { year, month: date / 100 % 100, day: date % 100 })
 }
 
 /// End of a bare time of day (`10:00:00`, `10:00:00.123`, `9:05AM`) at `at`: a shape, but no time.
 pub fn clock_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut reader = Reader {
-        bytes,
-        at,
-        now: Timestamp(0),
-    };
+    let mut reader = Reader { bytes, at, now: Timestamp(0) };
     let clock = reader.clock()?;
     (clock.valid() && !byte(bytes, reader.at).is_ascii_alphanumeric()).then_some(reader.at)
 }
@@ -159,22 +142,14 @@ impl Reader<'_> {
         if !(self.eat(b'T') || self.eat_blanks() || self.eat(b'_')) {
             return None;
         }
-        self.finish(Date {
-            year: Some(year),
-            month,
-            day,
-        })
+        self.finish(Date { year: Some(year), month, day })
     }
 
     /// `20260327 11:34:21.908`
     fn compact(mut self) -> Option<Moment> {
         let date = self.number(8, 8)?;
         self.at += 1;
-        self.finish(Date {
-            year: Some(date / 10_000),
-            month: date / 100 % 100,
-            day: date % 100,
-        })
+        self.finish(Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 })
     }
 
     /// `04-23 09:17:27.871` (Android)
@@ -185,11 +160,7 @@ impl Reader<'_> {
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date {
-            year: None,
-            month,
-            day,
-        })
+        self.finish(Date { year: None, month, day })
     }
 
     /// `10/Feb/2012:16:41:07 -0500` (Apache), `17/06/09 20:10:52` (year first), `01/15/2024 10:00:00`, `15/01/2024, 10:00:00`
@@ -206,11 +177,7 @@ impl Reader<'_> {
             if !(self.eat(b':') || self.eat(b' ')) {
                 return None;
             }
-            return self.finish(Date {
-                year: Some(year),
-                month,
-                day: first,
-            });
+            return self.finish(Date { year: Some(year), month, day: first });
         }
         let second = self.number(1, 2)?;
         let third = if self.eat(b'/') {
@@ -223,21 +190,9 @@ impl Reader<'_> {
             return None;
         }
         self.finish(match (third, first) {
-            (..100, _) => Date {
-                year: Some(2000 + first),
-                month: second,
-                day: third,
-            },
-            (_, 13..) => Date {
-                year: Some(third),
-                month: second,
-                day: first,
-            },
-            _ => Date {
-                year: Some(third),
-                month: first,
-                day: second,
-            },
+            (..100, _) => Date { year: Some(2000 + first), month: second, day: third },
+            (_, 13..) => Date { year: Some(third), month: second, day: first },
+            _ => Date { year: Some(third), month: first, day: second },
         })
     }
 
@@ -255,11 +210,7 @@ impl Reader<'_> {
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date {
-            year: Some(year),
-            month,
-            day,
-        })
+        self.finish(Date { year: Some(year), month, day })
     }
 
     /// `01 Jan 2024 10:00:00.000`
@@ -276,19 +227,12 @@ impl Reader<'_> {
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date {
-            year: Some(year),
-            month,
-            day,
-        })
+        self.finish(Date { year: Some(year), month, day })
     }
 
     /// `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
     fn named(mut self) -> Option<Moment> {
-        let weekday = matches!(
-            self.bytes.get(self.at..self.at + 3)?,
-            b"Mon" | b"Tue" | b"Wed" | b"Thu" | b"Fri" | b"Sat" | b"Sun"
-        );
+        let weekday = matches!(self.bytes.get(self.at..self.at + 3)?, b"Mon" | b"Tue" | b"Wed" | b"Thu" | b"Fri" | b"Sat" | b"Sun");
         if weekday {
             self.at += 3;
             self.eat(b',');
@@ -312,15 +256,8 @@ impl Reader<'_> {
         let year = self.year_before_clock();
         let syslog = year.is_none() && !weekday;
         let date = Date { year, month, day };
-        let moment = if weekday && year.is_none() {
-            self.year_last(date)?
-        } else {
-            self.finish(date)?
-        };
-        Some(Moment {
-            style: if syslog { Style::Syslog } else { moment.style },
-            ..moment
-        })
+        let moment = if weekday && year.is_none() { self.year_last(date)? } else { self.finish(date)? };
+        Some(Moment { style: if syslog { Style::Syslog } else { moment.style }, ..moment })
     }
 
     fn year_before_clock(&mut self) -> Option<i64> {
@@ -362,27 +299,13 @@ impl Reader<'_> {
             Some(year) => civil(year, date, clock, zone)?,
             None => latest_year(self.now, |year| civil(year, date, clock, zone))?,
         };
-        let style = if clock.digits >= TRANSPORT_DIGITS {
-            Style::Transport
-        } else {
-            Style::Logger
-        };
-        Some(Moment {
-            time,
-            end: self.at,
-            style,
-        })
+        let style = if clock.digits >= TRANSPORT_DIGITS { Style::Transport } else { Style::Logger };
+        Some(Moment { time, end: self.at, style })
     }
 
     /// `10:00`, `10:00:00`, `10:00:00.123456`, `10:00:00,123`, `10:00:00:123`, `1:00:00 PM`
     fn clock(&mut self) -> Option<Clock> {
-        let mut clock = Clock {
-            hour: self.number(1, 2)?,
-            minute: 0,
-            second: 0,
-            nanos: 0,
-            digits: 0,
-        };
+        let mut clock = Clock { hour: self.number(1, 2)?, minute: 0, second: 0, nanos: 0, digits: 0 };
         if !self.eat(b':') {
             return None;
         }
@@ -449,30 +372,21 @@ impl Reader<'_> {
         let dotted = digits(self.bytes, self.at) < end;
         let likely = BARE_EPOCH_SECONDS.contains(&time.0.div_euclid(1_000_000));
         let ends = is_gap(byte(self.bytes, end)) || matches!(byte(self.bytes, end), b']' | b')');
-        (ends && (dotted || likely)).then_some(Moment {
-            time,
-            end,
-            style: Style::Logger,
-        })
+        (ends && (dotted || likely)).then_some(Moment { time, end, style: Style::Logger })
     }
 
     /// `@400000005f5e1000…`: TAI64N, eight bytes of seconds since 1970 TAI plus 2^62, four of nanoseconds, in hex.
     fn tai64n(self) -> Option<Moment> {
         let from = self.at + 1;
         let hex = std::str::from_utf8(self.bytes.get(from..from + TAI64N_HEX)?).ok()?;
-        let seconds = i64::from_str_radix(&hex[..16], 16)
-            .ok()?
-            .checked_sub(1 << 62)?
-            - 10;
+        let seconds = i64::from_str_radix(&hex[..16], 16).ok()?.checked_sub(1 << 62)? - 10;
         let nanos = i64::from_str_radix(&hex[16..], 16).ok()?;
         let time = Timestamp(seconds.checked_mul(1_000_000)? + nanos / 1000);
-        (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX))).then_some(
-            Moment {
-                time,
-                end: from + TAI64N_HEX,
-                style: Style::Transport,
-            },
-        )
+        (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX))).then_some(Moment {
+            time,
+            end: from + TAI64N_HEX,
+            style: Style::Transport,
+        })
     }
 }
 
@@ -481,9 +395,7 @@ mod tests {
     use super::*;
 
     fn iso(text: &str) -> i64 {
-        text.parse::<jiff::Timestamp>()
-            .expect("a test")
-            .as_microsecond()
+        text.parse::<jiff::Timestamp>().expect("a test").as_microsecond()
     }
 
     #[test]
@@ -491,10 +403,7 @@ mod tests {
         let now = Timestamp(iso("2026-03-01T00:00:00Z"));
         let table = [
             ("2026-01-02T03:04:05Z", "2026-01-02T03:04:05Z"),
-            (
-                "2026-01-02T03:04:05.123456789Z",
-                "2026-01-02T03:04:05.123456Z",
-            ),
+            ("2026-01-02T03:04:05.123456789Z", "2026-01-02T03:04:05.123456Z"),
             ("2026-01-02 03:04:05,678", "2026-01-02T03:04:05.678Z"),
             ("2026-01-02T03:04:05+05:30", "2026-01-01T21:34:05Z"),
             ("2025-01-23T03:42:36.681-0800", "2025-01-23T11:42:36.681Z"),
@@ -503,10 +412,7 @@ mod tests {
             ("2022-06-14  0:31:43", "2022-06-14T00:31:43Z"),
             ("2025-08-16 13:02:58.095 CEST", "2025-08-16T11:02:58.095Z"),
             ("10/Feb/2012:16:41:07 -0500", "2012-02-10T21:41:07Z"),
-            (
-                "Thu Jun 27 11:55:44.569531 2013",
-                "2013-06-27T11:55:44.569531Z",
-            ),
+            ("Thu Jun 27 11:55:44.569531 2013", "2013-06-27T11:55:44.569531Z"),
             ("Thu Jun 2 00:01:01 UTC 2022", "2022-06-02T00:01:01Z"),
             ("Mon, 02 Jan 2006 15:04:05 GMT", "2006-01-02T15:04:05Z"),
             ("Jan 01, 2024 1:00:00 PM", "2024-01-01T13:00:00Z"),
@@ -538,38 +444,14 @@ mod tests {
     #[test]
     fn chooses_the_year() {
         for (now, text, want) in [
-            (
-                "2025-12-31T23:30:00Z",
-                "Jan  1 00:10:00",
-                "2026-01-01T00:10:00Z",
-            ),
-            (
-                "2026-01-01T00:10:00Z",
-                "Dec 31 23:30:00",
-                "2025-12-31T23:30:00Z",
-            ),
-            (
-                "2026-01-01T00:10:00Z",
-                "Jan  1 00:05:00",
-                "2026-01-01T00:05:00Z",
-            ),
-            (
-                "2024-12-31T23:59:00Z",
-                "Dec 31 23:00:00",
-                "2024-12-31T23:00:00Z",
-            ),
-            (
-                "2026-06-01T00:00:00Z",
-                "Jul  1 00:00:00",
-                "2025-07-01T00:00:00Z",
-            ),
+            ("2025-12-31T23:30:00Z", "Jan  1 00:10:00", "2026-01-01T00:10:00Z"),
+            ("2026-01-01T00:10:00Z", "Dec 31 23:30:00", "2025-12-31T23:30:00Z"),
+            ("2026-01-01T00:10:00Z", "Jan  1 00:05:00", "2026-01-01T00:05:00Z"),
+            ("2024-12-31T23:59:00Z", "Dec 31 23:00:00", "2024-12-31T23:00:00Z"),
+            ("2026-06-01T00:00:00Z", "Jul  1 00:00:00", "2025-07-01T00:00:00Z"),
         ] {
             let got = parse_time_at(text.as_bytes(), 0, Timestamp(iso(now)));
-            assert_eq!(
-                got,
-                Some((Timestamp(iso(want)), text.len())),
-                "{text} at {now}"
-            );
+            assert_eq!(got, Some((Timestamp(iso(want)), text.len())), "{text} at {now}");
         }
     }
 
@@ -603,17 +485,8 @@ mod tests {
     fn reads_structured_times() {
         let now = Timestamp(iso("2026-03-01T00:00:00Z"));
         let want = iso("2024-05-26T11:42:52.601480Z");
-        for text in [
-            "1716723772.60148",
-            "1716723772601480",
-            "1716723772601480000",
-            "2024-05-26T11:42:52.60148Z",
-        ] {
-            assert_eq!(
-                parse_any_time(text.as_bytes(), now),
-                Some(Timestamp(want)),
-                "{text}"
-            );
+        for text in ["1716723772.60148", "1716723772601480", "1716723772601480000", "2024-05-26T11:42:52.60148Z"] {
+            assert_eq!(parse_any_time(text.as_bytes(), now), Some(Timestamp(want)), "{text}");
         }
         for text in ["", "12", "1.5", "soon", "2024-05-26T11:42:52Z and more"] {
             assert_eq!(parse_any_time(text.as_bytes(), now), None, "{text}");
@@ -622,13 +495,7 @@ mod tests {
 
     #[test]
     fn reads_a_bare_clock() {
-        for (text, want) in [
-            ("10:00:00 web", Some(8)),
-            ("9:05PM x", Some(6)),
-            ("10:00:00.123]", Some(12)),
-            ("25:00:00", None),
-            ("3:1", None),
-        ] {
+        for (text, want) in [("10:00:00 web", Some(8)), ("9:05PM x", Some(6)), ("10:00:00.123]", Some(12)), ("25:00:00", None), ("3:1", None)] {
             assert_eq!(clock_end(text.as_bytes(), 0), want, "{text}");
         }
     }

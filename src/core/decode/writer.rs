@@ -16,12 +16,7 @@ pub struct Writer {
 
 impl Writer {
     fn new(key: (usize, usize), end: usize) -> Self {
-        Self {
-            key,
-            end,
-            io: None,
-            level: None,
-        }
+        Self { key, end, io: None, level: None }
     }
 }
 
@@ -53,21 +48,11 @@ fn worker(line: &[u8], at: usize) -> Option<Writer> {
 }
 
 fn is_numbered_worker(inner: &[u8]) -> bool {
-    const WORDS: [&[u8]; 8] = [
-        b"worker", b"thread", b"pid", b"process", b"proc", b"rank", b"shard", b"default",
-    ];
+    const WORDS: [&[u8]; 8] = [b"worker", b"thread", b"pid", b"process", b"proc", b"rank", b"shard", b"default"];
     let letters = run(inner, 0, |b| b.is_ascii_alphabetic());
-    let number = letters
-        + usize::from(matches!(
-            byte(inner, letters),
-            b' ' | b'-' | b'_' | b'#' | b':' | b'='
-        ));
+    let number = letters + usize::from(matches!(byte(inner, letters), b' ' | b'-' | b'_' | b'#' | b':' | b'='));
     let end = digits(inner, number);
-    end > number
-        && end == inner.len()
-        && WORDS
-            .iter()
-            .any(|w| w.eq_ignore_ascii_case(&inner[..letters]))
+    end > number && end == inner.len() && WORDS.iter().any(|w| w.eq_ignore_ascii_case(&inner[..letters]))
 }
 
 /// `[1,0]<stderr>: ` (Open MPI)
@@ -78,10 +63,7 @@ fn mpi(line: &[u8], at: usize) -> Option<Writer> {
         tail if tail.starts_with(b"<stderr>:") => (Io::Stderr, close + 10),
         _ => return None,
     };
-    Some(Writer {
-        io: Some(io),
-        ..Writer::new((at + 1, close), past_blank(line, end))
-    })
+    Some(Writer { io: Some(io), ..Writer::new((at + 1, close), past_blank(line, end)) })
 }
 
 /// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs the two spaces of their padding;
@@ -94,8 +76,7 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
     }
     let name = &line[at..end];
     let number = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
-    let numbered =
-        number > 0 && matches!(name[..name.len() - number].last(), Some(b'-' | b'_' | b'.'));
+    let numbered = number > 0 && matches!(name[..name.len() - number].last(), Some(b'-' | b'_' | b'.'));
     let text = past_blank(line, bar + 1);
     let padded = bar - end >= 2 && memchr::memmem::find(rest(line, text), b" | ").is_none();
     if level_word(name).is_some() || is_diffstat(rest(line, text)) || !(numbered || padded) {
@@ -108,24 +89,12 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
 fn is_diffstat(text: &[u8]) -> bool {
     let start = blanks(text, 0);
     let end = digits(text, start);
-    rest(text, start).starts_with(b"Bin ")
-        || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || end == text.len()))
+    rest(text, start).starts_with(b"Bin ") || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || end == text.len()))
 }
 
 /// `web:build: `, `@scope/pkg:test: ` (turbo)
 fn task(line: &[u8], at: usize) -> Option<Writer> {
-    const TASKS: [&[u8]; 10] = [
-        b"build",
-        b"test",
-        b"dev",
-        b"lint",
-        b"start",
-        b"typecheck",
-        b"type-check",
-        b"check",
-        b"compile",
-        b"e2e",
-    ];
+    const TASKS: [&[u8]; 10] = [b"build", b"test", b"dev", b"lint", b"start", b"typecheck", b"type-check", b"check", b"compile", b"e2e"];
     let package = run(line, at, |b| is_name(b) || matches!(b, b'@' | b'/'));
     if byte(line, package) != b':' || level_word(&line[at..package]).is_some() {
         return None;
@@ -171,10 +140,7 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
                 let text = !level && byte(line, end) == b':' && is_gap(byte(line, end + 1));
                 return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
             }
-            b':' if loose
-                && is_gap(byte(line, end + 1))
-                && (words == 0 || byte(line, start).is_ascii_digit()) =>
-            {
+            b':' if loose && is_gap(byte(line, end + 1)) && (words == 0 || byte(line, start).is_ascii_digit()) => {
                 return Some(Writer::new((at, end), past_blank(line, end + 1)));
             }
             b' ' if loose => start = end + 1,
@@ -186,24 +152,10 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
 
 /// The severity in `daemon.err`.
 fn facility_level(text: &[u8]) -> Option<Level> {
-    const FACILITIES: [&[u8]; 12] = [
-        b"kern",
-        b"user",
-        b"mail",
-        b"daemon",
-        b"auth",
-        b"syslog",
-        b"lpr",
-        b"news",
-        b"uucp",
-        b"cron",
-        b"authpriv",
-        b"ftp",
-    ];
+    const FACILITIES: [&[u8]; 12] = [b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp"];
     let dot = memchr::memchr(b'.', text)?;
     let facility = &text[..dot];
-    (FACILITIES.contains(&facility) || facility.starts_with(b"local"))
-        .then(|| level_word(&text[dot + 1..]))?
+    (FACILITIES.contains(&facility) || facility.starts_with(b"local")).then(|| level_word(&text[dot + 1..]))?
 }
 
 /// The rest of an RFC 5424 header behind its time: `host app procid msgid [structured data] `. Without a `<PRI>` before it
@@ -233,16 +185,9 @@ pub fn header(line: &[u8], at: usize, sure: bool) -> Option<Writer> {
     if next == data || !is_gap(byte(line, next)) {
         return None;
     }
-    let bom = if rest(line, next + 1).starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
+    let bom = if rest(line, next + 1).starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let writer = Writer::new((starts[1], ends[2]), past_blank(line, next) + bom);
-    Some(Writer {
-        level: data_level(&line[data..next]),
-        ..writer
-    })
+    Some(Writer { level: data_level(&line[data..next]), ..writer })
 }
 
 /// The `level="…"` of structured data.
@@ -255,9 +200,7 @@ fn data_level(data: &[u8]) -> Option<Level> {
 /// The level and end of a `<PRI>` at `at`.
 pub fn priority(line: &[u8], at: usize) -> Option<(Level, usize)> {
     let end = digits(line, at + 1);
-    let number = line
-        .get(at + 1..end)
-        .filter(|n| (1..=3).contains(&n.len()))?;
+    let number = line.get(at + 1..end).filter(|n| (1..=3).contains(&n.len()))?;
     let value = number.iter().fold(0, |n, d| n * 10 + i64::from(d - b'0'));
     let plain = number.len() == 1 || number[0] != b'0';
     (byte(line, end) == b'>' && plain && value < 192).then(|| (severity(value % 8), end + 1))

@@ -115,7 +115,8 @@ fn without_arguments(name: &str) -> &str {
 
 /// Whether the digits after `head` number a generated name rather than belong to one.
 fn is_generated(head: &str, digits: usize) -> bool {
-    const HEADS: &[&str] = &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];
+    const HEADS: &[&str] =
+        &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];
     digits >= 5 || HEADS.iter().any(|h| head.ends_with(h)) || (head.ends_with('.') && head.contains(".func"))
 }
 

@@ -40,7 +40,10 @@ impl<L: Listener> Machine<'_, '_, L> {
         if let Some(next) = self.pod(from, at, end) {
             return next;
         }
-        if word.len() == 8 && self.bytes.get(stop) == Some(&b'-') && let Some(next) = shape::uuid(self.bytes, at).filter(|&next| next <= end) {
+        if word.len() == 8
+            && self.bytes.get(stop) == Some(&b'-')
+            && let Some(next) = shape::uuid(self.bytes, at).filter(|&next| next <= end)
+        {
             self.replace((at, next), "UUID", "UUID");
             return next;
         }
@@ -48,7 +51,9 @@ impl<L: Listener> Machine<'_, '_, L> {
         if digits == 0 {
             return self.letters(at, stop, end);
         }
-        if word[0].is_ascii_digit() && let Some(next) = self.number(at, stop, end) {
+        if word[0].is_ascii_digit()
+            && let Some(next) = self.number(at, stop, end)
+        {
             return next;
         }
         self.mixed(at, stop, digits, end)
@@ -130,7 +135,10 @@ impl<L: Listener> Machine<'_, '_, L> {
             let single = next == to + 2 && !matches!(self.bytes[to + 1], b's' | b'B');
             let word = self.slice((to + 1, next));
             let alone = !self.bytes.get(next).is_some_and(|b| b.is_ascii_digit() || matches!(b, b'_' | b'/' | b'='));
-            if !single && alone && let Some(unit) = shape::unit(word) {
+            if !single
+                && alone
+                && let Some(unit) = shape::unit(word)
+            {
                 return self.quantity((at, next), unit);
             }
         }

@@ -212,7 +212,9 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     /// A token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
     fn plain(&mut self, span: Span) -> usize {
         let word = self.slice(span);
-        if word.len() == 3 && let Some(end) = self.named_date(span) {
+        if word.len() == 3
+            && let Some(end) = self.named_date(span)
+        {
             return self.dated((span.0, end));
         }
         if word.len() == 11 && word.starts_with(b"tmp") && word[3..].iter().all(|b| b.is_ascii_lowercase() || *b == b'_') {
@@ -276,7 +278,10 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
 
     /// `scheme://…`, `C:\…` or an address with colons, whose first part ends at `colon`.
     fn beyond_colon(&mut self, at: usize, colon: usize) -> Option<usize> {
-        if colon <= at + 4 && self.bytes[at].is_ascii_hexdigit() && let Some(stop) = shape::colon_address(self.bytes, at) {
+        if colon <= at + 4
+            && self.bytes[at].is_ascii_hexdigit()
+            && let Some(stop) = shape::colon_address(self.bytes, at)
+        {
             return Some(self.whole((at, stop), "IP", "IPv6 or MAC address"));
         }
         let after = &self.bytes[colon + 1..];
@@ -292,7 +297,9 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
 
     /// A URL: scheme, then the last part of its path, normalised.
     fn url(&mut self, at: usize, colon: usize) -> usize {
-        let stops = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || CLASS[*b as usize] & ODD != 0;
+        let stops = |b: &u8| {
+            b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || CLASS[*b as usize] & ODD != 0
+        };
         let start = colon + 3;
         let mut end = start + self.bytes[start..].iter().take_while(|b| !stops(b)).count();
         while end > start && matches!(self.bytes[end - 1], b'.' | b':' | b';' | b'!' | b'?' | b'\\') {
@@ -335,7 +342,9 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         if flags & DOT != 0 && flags & AT == 0 && shape::is_host(self.slice(span), port) {
             return self.whole(span, "HOST", "host name");
         }
-        if flags & AT != 0 && let Some(next) = self.address(span) {
+        if flags & AT != 0
+            && let Some(next) = self.address(span)
+        {
             return next;
         }
         if flags & DIGIT != 0 && shape::is_random(self.slice(span)) {
@@ -371,7 +380,10 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         let slashes = memchr::memchr_iter(b'/', token).count();
         let last = token.rsplit(|b| matches!(b, b'/' | b'\\')).next().unwrap_or(token);
         if slashes == 0 {
-            return token.starts_with(b"\\\\") || token.starts_with(b".\\") || token.starts_with(b"..\\") || (token[0] != b'\\' && shape::has_extension(last) && !last[0].is_ascii_uppercase());
+            return token.starts_with(b"\\\\")
+                || token.starts_with(b".\\")
+                || token.starts_with(b"..\\")
+                || (token[0] != b'\\' && shape::has_extension(last) && !last[0].is_ascii_uppercase());
         }
         if token.starts_with(b"HTTP/") {
             return false;
@@ -439,14 +451,34 @@ fn is_fraction(token: &[u8]) -> bool {
 fn names_code(word: &[u8]) -> bool {
     const ENDS: &[&[u8]] = &[b"code", b"status", b"errno", b"signal", b"sqlstate", b"hresult"];
     const WHOLE: &[&[u8]] = &[b"exit", b"http", b"rc", b"sig", b"winerror", b"ntstatus", b"httperror"];
-    ENDS.iter().any(|end| word.len() >= end.len() && word[word.len() - end.len()..].eq_ignore_ascii_case(end)) || WHOLE.iter().any(|whole| word.eq_ignore_ascii_case(whole))
+    ENDS.iter().any(|end| word.len() >= end.len() && word[word.len() - end.len()..].eq_ignore_ascii_case(end))
+        || WHOLE.iter().any(|whole| word.eq_ignore_ascii_case(whole))
 }
 
 /// Whether the text after a number makes it an HTTP status (reason phrases of RFC 9110, and `requests`' two).
 fn says_status(after: &[u8]) -> bool {
     const PHRASES: &[&[u8]] = &[
-        b"Bad Request", b"Unauthorized", b"Payment Required", b"Forbidden", b"Not Found", b"Method Not", b"Not Acceptable", b"Request Timeout", b"Conflict", b"Gone", b"Payload Too", b"Unprocessable", b"Too Many", b"Client Error", b"Internal Server", b"Not Implemented",
-        b"Bad Gateway", b"Service Unavailable", b"Gateway Time", b"Server Error", b"overloaded",
+        b"Bad Request",
+        b"Unauthorized",
+        b"Payment Required",
+        b"Forbidden",
+        b"Not Found",
+        b"Method Not",
+        b"Not Acceptable",
+        b"Request Timeout",
+        b"Conflict",
+        b"Gone",
+        b"Payload Too",
+        b"Unprocessable",
+        b"Too Many",
+        b"Client Error",
+        b"Internal Server",
+        b"Not Implemented",
+        b"Bad Gateway",
+        b"Service Unavailable",
+        b"Gateway Time",
+        b"Server Error",
+        b"overloaded",
     ];
     let skip = after.iter().take_while(|b| matches!(b, b' ' | b':' | b'-' | b'(')).count();
     skip > 0 && PHRASES.iter().any(|phrase| after[skip..].get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase)))
@@ -454,7 +486,9 @@ fn says_status(after: &[u8]) -> bool {
 
 /// Whether a file of this name in this folder was made for one run.
 fn is_temporary(folder: &[u8], name: &[u8]) -> bool {
-    let direct = [&b"/tmp/"[..], b"/var/tmp/", b"/private/tmp/", b"/dev/shm/"].contains(&folder) || folder.ends_with(b"\\Temp\\") || (folder.starts_with(b"/var/folders/") && folder.ends_with(b"/T/"));
+    let direct = [&b"/tmp/"[..], b"/var/tmp/", b"/private/tmp/", b"/dev/shm/"].contains(&folder)
+        || folder.ends_with(b"\\Temp\\")
+        || (folder.starts_with(b"/var/folders/") && folder.ends_with(b"/T/"));
     let made_up = !shape::has_extension(name) || name.iter().any(u8::is_ascii_digit);
     let python = name.len() == 11 && name.starts_with(b"tmp") && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_');
     (direct && made_up) || python || name.starts_with(b"tmp.") || name.starts_with(b"pytest-of-")

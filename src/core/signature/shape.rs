@@ -73,7 +73,8 @@ fn short_date(bytes: &[u8], at: usize) -> Option<usize> {
 pub(super) fn time(bytes: &[u8], at: usize) -> Option<usize> {
     let hour = digits(bytes, at);
     let minute = at + hour;
-    if !(1..=2).contains(&hour) || !is(bytes, minute, b":") || digits(bytes, minute + 1) != 2 || !is(bytes, minute + 3, b":") || digits(bytes, minute + 4) != 2 {
+    if !(1..=2).contains(&hour) || !is(bytes, minute, b":") || digits(bytes, minute + 1) != 2 || !is(bytes, minute + 3, b":") || digits(bytes, minute + 4) != 2
+    {
         return None;
     }
     let mut end = minute + 6;
@@ -149,9 +150,14 @@ pub(super) fn colon_address(bytes: &[u8], at: usize) -> Option<usize> {
 pub(super) fn is_host(name: &[u8], port_follows: bool) -> bool {
     let Some(dot) = memchr::memrchr(b'.', name) else { return false };
     let last = &name[dot + 1..];
-    let plain = name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-')) && name[0].is_ascii_alphanumeric() && !name.windows(2).any(|w| w == b"..");
+    let plain = name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'-'))
+        && name[0].is_ascii_alphanumeric()
+        && !name.windows(2).any(|w| w == b"..");
     let dots = memchr::memchr_iter(b'.', name).count();
-    plain && (contains(TLDS, last) || (dots >= 2 && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
+    plain
+        && (contains(TLDS, last)
+            || (dots >= 2
+                && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
 }
 
 /// Whether a file name ends in what file names end in.
@@ -167,14 +173,40 @@ fn contains(list: &[&[u8]], word: &[u8]) -> bool {
 
 /// Top-level domains that log lines name and that no module, property or file ends in.
 const TLDS: &[&[u8]] = &[
-    b"com", b"net", b"org", b"edu", b"gov", b"io", b"dev", b"cn", b"ru", b"de", b"uk", b"fr", b"jp", b"eu", b"ch", b"nl", b"br", b"kr", b"tw", b"hk", b"au", b"cloud", b"ai", b"co", b"localdomain", b"lan",
+    b"com",
+    b"net",
+    b"org",
+    b"edu",
+    b"gov",
+    b"io",
+    b"dev",
+    b"cn",
+    b"ru",
+    b"de",
+    b"uk",
+    b"fr",
+    b"jp",
+    b"eu",
+    b"ch",
+    b"nl",
+    b"br",
+    b"kr",
+    b"tw",
+    b"hk",
+    b"au",
+    b"cloud",
+    b"ai",
+    b"co",
+    b"localdomain",
+    b"lan",
 ];
 /// Last labels of private names; only with two dots and more.
 const LOCAL: &[&[u8]] = &[b"local", b"internal", b"svc", b"corp", b"in", b"us", b"ca", b"info", b"home", b"intra", b"consul"];
 /// Last labels before `:12` that make a name a file.
 const EXTENSIONS: &[&[u8]] = &[
-    b"py", b"js", b"ts", b"tsx", b"jsx", b"mjs", b"cjs", b"rs", b"go", b"java", b"kt", b"rb", b"php", b"c", b"h", b"cc", b"cpp", b"hpp", b"cs", b"ex", b"exs", b"dart", b"swift", b"scala", b"sh", b"r", b"lua", b"pl",
-    b"vue", b"html", b"css", b"json", b"yml", b"yaml", b"toml", b"xml", b"sql", b"txt", b"md", b"log", b"erl", b"hs", b"ml", b"clj", b"groovy", b"gradle", b"tf", b"cmake", b"proto", b"svelte", b"conf", b"in",
+    b"py", b"js", b"ts", b"tsx", b"jsx", b"mjs", b"cjs", b"rs", b"go", b"java", b"kt", b"rb", b"php", b"c", b"h", b"cc", b"cpp", b"hpp", b"cs", b"ex", b"exs",
+    b"dart", b"swift", b"scala", b"sh", b"r", b"lua", b"pl", b"vue", b"html", b"css", b"json", b"yml", b"yaml", b"toml", b"xml", b"sql", b"txt", b"md", b"log",
+    b"erl", b"hs", b"ml", b"clj", b"groovy", b"gradle", b"tf", b"cmake", b"proto", b"svelte", b"conf", b"in",
 ];
 
 /// A compiler's, linter's or database's code: `E0308`, `TS2304`, `CS1002`, `DEP0040`, `ORA-00942`, `MY-012487`, `CVE-2024-1`.
@@ -193,9 +225,78 @@ pub(super) fn is_code(token: &[u8]) -> bool {
 
 /// Words whose digits belong to them, lower case.
 const KNOWN: &[&[u8]] = &[
-    b"a11y", b"aarch64", b"amd64", b"arm64", b"base64", b"bzip2", b"complex128", b"complex64", b"crc32", b"e2e", b"ec2", b"f16", b"f32", b"f64", b"float16", b"float32", b"float64", b"gb2312", b"h2", b"h264", b"http2", b"i128", b"i16", b"i18n", b"i32", b"i386", b"i64", b"i686", b"i8",
-    b"int16", b"int32", b"int64", b"int8", b"ipv4", b"ipv6", b"k8s", b"l10n", b"latin1", b"lib32", b"lib64", b"log4j", b"lz4", b"md5", b"mp3", b"mp4", b"neo4j", b"oauth2", b"p2p", b"s3", b"sha1", b"sha256", b"sha384", b"sha512", b"sqlite3", b"tls1", b"u128", b"u16", b"u32", b"u64", b"u8",
-    b"uint16", b"uint32", b"uint64", b"uint8", b"utf16", b"utf32", b"utf8", b"win32", b"win64", b"x509", b"x64", b"x86",
+    b"a11y",
+    b"aarch64",
+    b"amd64",
+    b"arm64",
+    b"base64",
+    b"bzip2",
+    b"complex128",
+    b"complex64",
+    b"crc32",
+    b"e2e",
+    b"ec2",
+    b"f16",
+    b"f32",
+    b"f64",
+    b"float16",
+    b"float32",
+    b"float64",
+    b"gb2312",
+    b"h2",
+    b"h264",
+    b"http2",
+    b"i128",
+    b"i16",
+    b"i18n",
+    b"i32",
+    b"i386",
+    b"i64",
+    b"i686",
+    b"i8",
+    b"int16",
+    b"int32",
+    b"int64",
+    b"int8",
+    b"ipv4",
+    b"ipv6",
+    b"k8s",
+    b"l10n",
+    b"latin1",
+    b"lib32",
+    b"lib64",
+    b"log4j",
+    b"lz4",
+    b"md5",
+    b"mp3",
+    b"mp4",
+    b"neo4j",
+    b"oauth2",
+    b"p2p",
+    b"s3",
+    b"sha1",
+    b"sha256",
+    b"sha384",
+    b"sha512",
+    b"sqlite3",
+    b"tls1",
+    b"u128",
+    b"u16",
+    b"u32",
+    b"u64",
+    b"u8",
+    b"uint16",
+    b"uint32",
+    b"uint64",
+    b"uint8",
+    b"utf16",
+    b"utf32",
+    b"utf8",
+    b"win32",
+    b"win64",
+    b"x509",
+    b"x64",
+    b"x86",
 ];
 
 /// Whether a word's digits belong to it, as in `utf8`.
@@ -225,8 +326,8 @@ pub(super) fn unit(word: &[u8]) -> Option<Unit> {
     copy.make_ascii_lowercase();
     match &*copy {
         b"b" | b"kb" | b"mb" | b"gb" | b"tb" | b"kib" | b"mib" | b"gib" | b"tib" | b"bytes" | b"byte" | b"kbytes" | b"mbytes" => Some(Unit::Size),
-        b"ns" | b"us" | b"ms" | b"s" | b"sec" | b"secs" | b"second" | b"seconds" | b"m" | b"min" | b"mins" | b"minute" | b"minutes" | b"h" | b"hr" | b"hrs" | b"hour" | b"hours" | b"d" | b"day" | b"days" | b"msec" | b"millis"
-        | b"milliseconds" | b"microseconds" | b"nanoseconds" => Some(Unit::Time),
+        b"ns" | b"us" | b"ms" | b"s" | b"sec" | b"secs" | b"second" | b"seconds" | b"m" | b"min" | b"mins" | b"minute" | b"minutes" | b"h" | b"hr" | b"hrs"
+        | b"hour" | b"hours" | b"d" | b"day" | b"days" | b"msec" | b"millis" | b"milliseconds" | b"microseconds" | b"nanoseconds" => Some(Unit::Time),
         _ => None,
     }
 }
@@ -241,7 +342,8 @@ pub(super) fn pod_suffix(bytes: &[u8], at: usize, end: usize) -> bool {
     };
     let tail = tail.strip_prefix(b"-").unwrap_or(tail);
     let numeric = token.iter().any(u8::is_ascii_digit) && token.iter().any(u8::is_ascii_lowercase);
-    let hashed = hash.is_empty() || ((6..=10).contains(&hash.len()) && hash.iter().all(|b| b.is_ascii_hexdigit() || b"bcdfghjklmnpqrstvwxz2456789".contains(b)));
+    let hashed =
+        hash.is_empty() || ((6..=10).contains(&hash.len()) && hash.iter().all(|b| b.is_ascii_hexdigit() || b"bcdfghjklmnpqrstvwxz2456789".contains(b)));
     tail.len() == 5 && safe(tail) && hashed && numeric && (!hash.is_empty() || tail.iter().filter(|b| b.is_ascii_digit()).count() >= 2)
 }
 

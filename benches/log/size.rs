@@ -1,0 +1,9 @@
+//! Sizes as people write them.
+
+/// `4096`, `64KiB`, `16MiB`, `1GiB` in bytes.
+pub fn parse(text: &str) -> anyhow::Result<u64> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (number, shift) = unit.unwrap_or((text, 0));
+    Ok(number.trim().parse::<u64>()? << shift)
+}
