@@ -47,13 +47,22 @@ fn traceback(frames: usize) -> String {
 #[test]
 fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
     for limits in [Limits { max_trace_lines: 20, ..Limits::default() }, Limits { max_trace_bytes: 700, ..Limits::default() }] {
-        let event = one(traceback(3000), limits);
+        let event = one(traceback(45), limits);
         assert!(event.truncated);
         assert!(event.multiline.len() <= 40, "{}", event.multiline.len());
-        assert_eq!((event.line_num, event.line_end), (1, 6002));
+        assert_eq!((event.line_num, event.line_end), (1, 92));
         assert_eq!(event.text, "ValueError: no");
         assert_eq!(event.exception.unwrap().kind, "ValueError");
     }
+}
+
+/// Rows that take whatever comes: the trace ends all the same.
+#[test]
+fn invariant_7_a_trace_ends_at_five_times_what_is_kept() {
+    let text = format!("{}TypeError: boom\n    at f (a.js:1:1)\n", traceback(60_000));
+    let found = events(&engine(Limits { max_trace_lines: 100, ..Limits::default() }), text);
+    assert_eq!((found[0].line_num, found[0].line_end, found[0].truncated), (1, 500, true));
+    assert!(found.iter().any(|event| event.line_num == 120_003), "{found:#?}");
 }
 
 /// A line that is too long to be kept does not shift the meaning of those after it.
@@ -301,7 +310,7 @@ fn invariant_7_pieces_of_split_lines_are_bounded() {
     assert_eq!(scan(text).len(), 1);
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
     for n in 0..500 {
-        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(5000));
+        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(16 << 10));
         stream.push(line.as_bytes(), Timestamp(n), &mut out);
     }
     stream.finish(NOW, &mut out);
