@@ -11,7 +11,7 @@ use crate::rules::{Entry, Kind, Machine, Take};
 const MAX_TRIAL_LINES: usize = 60;
 /// A machine gives up after so many lines, even if its rows would take any line: a block whose end
 /// never comes must not hide what follows it for ever.
-const MAX_SEEN_LINES: usize = 4000;
+const MAX_SEEN_LINES: usize = 20_000;
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
 /// Most bytes that are kept of one line.
