@@ -9,6 +9,9 @@ use crate::rules::{Entry, Kind, Machine, Take};
 
 /// Most lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
+/// A machine gives up after so many lines, even if its rows would take any line: a block whose end
+/// never comes must not hide what follows it for ever.
+const MAX_SEEN_LINES: usize = 20_000;
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
 /// Most bytes that are kept of one line.
@@ -323,6 +326,9 @@ impl Rival {
     fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
         if self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
+            return false;
+        }
+        if self.seen >= MAX_SEEN_LINES {
             return false;
         }
         let Some(number) = step(machine, self.state, text) else { return false };
