@@ -15,7 +15,7 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::shown;
-use super::trace::{OpenTrace, Outcome, View, starts};
+use super::trace::{MAX_SEEN_LINES, OpenTrace, Outcome, View, starts};
 use crate::rules::{Kind, Region};
 
 /// Most traces that are open at once in a stream; the least recently continued one ends.
@@ -24,8 +24,6 @@ const MAX_OPEN_TRACES: usize = 16;
 const MAX_REGIONS: usize = 3;
 /// An open trace of another writer ends when its own has been silent for so many lines.
 const MAX_SILENT_LINES: u64 = 1000;
-/// A trace ends when it is so many times longer than what is kept of it.
-const LONGEST_TRACE: usize = 5;
 /// Most rivals for one head line.
 const MAX_RIVALS: usize = 8;
 
@@ -511,16 +509,11 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
         return Offer::Elsewhere;
     }
     let part = view.of(line);
-    if !is_too_long(cx, trace) && trace.offer(entries, part, line.place.num) {
+    if trace.offer(entries, part, line.place.num) {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended
-}
-
-/// A trace whose rows take whatever comes must not hide what comes.
-fn is_too_long(cx: &Context, trace: &OpenTrace) -> bool {
-    trace.lines.len() + trace.dropped >= LONGEST_TRACE * cx.engine.limits.max_trace_lines
 }
 
 /// A one-line error with a time stamp owns the indented lines without one that follow it.
@@ -531,7 +524,7 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
-    if adjacent && indented && !line.is_stamped() && trace.stamped && !is_too_long(cx, trace) {
+    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;

@@ -11,7 +11,7 @@ use crate::rules::{Entry, Kind, Machine, Take};
 const MAX_TRIAL_LINES: usize = 60;
 /// A machine gives up after so many lines, even if its rows would take any line: a block whose end
 /// never comes must not hide what follows it for ever.
-const MAX_SEEN_LINES: usize = 20_000;
+pub const MAX_SEEN_LINES: usize = 20_000;
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
 /// Most bytes that are kept of one line.
@@ -281,6 +281,12 @@ impl OpenTrace {
     /// How many of the first `lines` lines are kept.
     fn kept(&self, lines: usize) -> usize {
         if self.dropped == 0 || lines <= self.gap { lines } else { self.gap.max(lines.saturating_sub(self.dropped)) }
+    }
+
+    /// Lines taken, kept or not.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.lines.len() + self.dropped
     }
 
     /// Bytes of the lines that are kept.
