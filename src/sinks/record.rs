@@ -36,7 +36,7 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
     for step in 0..MAX_STEPS {
         shrink(&mut smaller, step, out.len() - start, max_bytes);
         if step + 1 == MAX_STEPS {
-            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 24));
+            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
         write_whole(out, &envelope, &smaller);
