@@ -2,7 +2,6 @@
 //! retry and signature, in this order. It decides nothing about which lines belong together.
 
 use md5::{Digest, Md5};
-use regex::bytes::Captures;
 
 use super::assemble::Context;
 use super::classify::{self, Subject};
@@ -12,7 +11,7 @@ use super::frames;
 use super::line::{Line, Place};
 use super::signature;
 use super::trace::{OpenTrace, Outcome, Taken};
-use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
+use crate::rules::{Entry, Family, Groups, Kind, Machine, Pattern, Row, Take};
 
 /// A stated time that is further away than this from the time of reading is not believed.
 const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
@@ -302,12 +301,12 @@ impl Said {
 fn read_line(regex: &Pattern, lines: &[Taken]) -> Said {
     let part = lines[0].part();
     let mut said = Said { text: printable(part).trim().to_owned(), ..Said::default() };
-    if regex.regex().captures_len() > 1
-        && let Some(captures) = regex.captures(part)
+    if regex.has_groups()
+        && let Some(groups) = regex.groups(part)
     {
-        said.location = location(&captures);
-        if captures.name("type").is_some() {
-            said.links.push(link(&captures));
+        said.location = location(&groups);
+        if groups.name("type").is_some() {
+            said.links.push(link(&groups));
         }
     }
     said
@@ -350,44 +349,44 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, take
             said.push_frame(family, frame);
         }
         Take::Frame | Take::Location | Take::Exception => {
-            if let Some(captures) = row.regex.captures(taken.part()) {
-                read_groups(family, row.take, &captures, said);
+            if let Some(groups) = row.regex.groups(taken.part()) {
+                read_groups(family, row.take, &groups, said);
             }
         }
     }
 }
 
-fn read_groups(family: &Family, take: Take, captures: &Captures, said: &mut Said) {
+fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
     match take {
         Take::Frame => {
-            let mut frame = Frame { function: text(captures, "function"), file: text(captures, "file"), ..Frame::default() };
-            frame.line = number(captures, "line");
-            frame.column = number(captures, "column");
+            let mut frame = Frame { function: text(groups, "function"), file: text(groups, "file"), ..Frame::default() };
+            frame.line = number(groups, "line");
+            frame.column = number(groups, "column");
             said.push_frame(family, frame);
         }
-        Take::Location => said.location = said.location.take().or_else(|| location(captures)),
+        Take::Location => said.location = said.location.take().or_else(|| location(groups)),
         _ => {
-            said.links.push(link(captures));
+            said.links.push(link(groups));
             if said.location.is_none() {
-                said.location = location(captures);
+                said.location = location(groups);
             }
         }
     }
 }
 
-fn link(captures: &Captures) -> Link {
-    Link { kind: text(captures, "type"), message: text(captures, "message").trim().to_owned() }
+fn link(groups: &Groups) -> Link {
+    Link { kind: text(groups, "type"), message: text(groups, "message").trim().to_owned() }
 }
 
-fn location(captures: &Captures) -> Option<Location> {
-    captures.name("file")?;
-    Some(Location { file: text(captures, "file"), line: number(captures, "line"), column: number(captures, "column") })
+fn location(groups: &Groups) -> Option<Location> {
+    groups.name("file")?;
+    Some(Location { file: text(groups, "file"), line: number(groups, "line"), column: number(groups, "column") })
 }
 
-fn text(captures: &Captures, name: &str) -> String {
-    captures.name(name).map(|m| printable(m.as_bytes())).unwrap_or_default()
+fn text(groups: &Groups, name: &str) -> String {
+    groups.name(name).map(printable).unwrap_or_default()
 }
 
-fn number(captures: &Captures, name: &str) -> u32 {
-    captures.name(name).and_then(|m| std::str::from_utf8(m.as_bytes()).ok()?.parse().ok()).unwrap_or_default()
+fn number(groups: &Groups, name: &str) -> u32 {
+    groups.name(name).and_then(|m| std::str::from_utf8(m).ok()?.parse().ok()).unwrap_or_default()
 }

@@ -6,6 +6,7 @@ mod builtin;
 mod literal;
 mod load;
 mod pattern;
+mod program;
 mod prove;
 pub mod spec;
 
@@ -17,7 +18,7 @@ use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
 pub use builtin::FILES as BUILTIN_FILES;
 pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse};
-pub use pattern::Pattern;
+pub use pattern::{Groups, Pattern};
 pub use prove::longest_required_literal;
 pub use spec::{ExampleSpec, FactKind, Take};
 
@@ -205,6 +206,20 @@ impl Kind {
         }
     }
 
+    fn patterns(&self) -> Vec<&Pattern> {
+        match self {
+            Self::Border(regex) | Self::Rule(regex) => vec![regex],
+            Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
+            Self::Region(region) => vec![&region.open, &region.close],
+            Self::Note(note) => vec![&note.regex],
+            Self::Trace(machine) => {
+                let rows = machine.rows.iter().map(|row| &row.regex);
+                rows.chain(machine.before.iter().map(|before| &before.regex)).chain(&machine.stop).collect()
+            }
+            Self::Fact(_) => Vec::new(),
+        }
+    }
+
     fn order(&self) -> u8 {
         match self {
             Self::Border(_) => 0,
@@ -324,6 +339,11 @@ impl RuleSet {
         }
         set.finish();
         set
+    }
+
+    /// Every pattern of every entry and cancel.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
     fn add(&mut self, file: RulesFile) {
