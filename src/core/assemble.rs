@@ -18,6 +18,10 @@ use super::shown;
 use super::trace::{OpenTrace, Outcome, View, starts};
 use crate::rules::{Kind, Region};
 
+mod quiet;
+pub use quiet::{Facts, Snapshot};
+use quiet::Cut;
+
 /// Most traces that are open at once in a stream; the least recently continued one ends.
 const MAX_OPEN_TRACES: usize = 16;
 /// Most regions inside each other.
@@ -40,6 +44,8 @@ pub struct Assembler {
     reread: u64,
     /// Last line that belongs to an event.
     claimed_to: u64,
+    /// A place where the stream could be taken up again, if nothing goes on across it.
+    cut: Option<Cut>,
     work: Work,
 }
 
@@ -54,6 +60,7 @@ pub struct Work {
     pub candidates: Vec<Candidate>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpenRegion {
     entry: u16,
     left: u32,
@@ -98,6 +105,7 @@ impl Assembler {
             let mut line = Line::new(place, &text, now);
             line.settled = settled;
             self.reread += 1;
+            self.note_reread(line.place.offset);
             let before = self.again.len();
             if self.continue_open(cx, &line, out) {
                 continue;
@@ -123,7 +131,10 @@ impl Assembler {
         while at > 0 {
             at -= 1;
             match offer(cx, &mut self.open[at], line) {
-                Offer::Taken => return true,
+                Offer::Taken => {
+                    self.note_crossing(self.open[at].anchor(), line.place.offset);
+                    return true;
+                }
                 Offer::Elsewhere if line.place.num.saturating_sub(self.open[at].last_num) <= MAX_SILENT_LINES => {}
                 Offer::Elsewhere | Offer::Ended => {
                     if self.adoptable(at, line) {
@@ -231,6 +242,7 @@ impl Assembler {
     /// Takes the one-line error that `line` follows out of the open ones.
     fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
         let at = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))?;
+        self.note_crossing(self.open[at].anchor(), line.place.offset);
         Some(self.open.remove(at))
     }
 
@@ -379,7 +391,11 @@ impl Assembler {
     /// The trace has ended: an event, if it is none yet; what it claims.
     fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
         let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
-        self.claimed_to = self.claimed_to.max(outcome.last_num).max(trace.lines[0].place.num);
+        let last_num = outcome.last_num.max(trace.lines[0].place.num);
+        self.claimed_to = self.claimed_to.max(last_num);
+        if let Some(cut) = self.cut_after(trace.anchor()) {
+            cut.claimed(last_num);
+        }
         if self.is_repeat(cx, trace, outcome) {
             return;
         }
@@ -388,7 +404,18 @@ impl Assembler {
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if !matches!(entry.kind, Kind::Note(_)) {
-            self.notes.claim(entry.family, extract::key(cx.engine, trace, outcome).as_deref(), outcome.last_num);
+            let key = extract::key(cx.engine, trace, outcome);
+            self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
+            if let Some(cut) = self.cut_after(trace.anchor()) {
+                cut.claim(entry.family, key.as_deref(), outcome.last_num);
+            }
+        }
+    }
+
+    /// At line `num`: notes that have waited in vain are events.
+    pub fn expire(&mut self, cx: &Context, num: u64, out: &mut Vec<Event>) {
+        for unclaimed in self.notes.expired(num) {
+            self.publish(cx, &unclaimed, out);
         }
     }
 

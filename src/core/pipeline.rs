@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::assemble::{Assembler, Context};
+use super::assemble::{Assembler, Context, Snapshot};
 use super::decode::{self, Json};
 use super::engine::{Candidate, Engine};
 use super::event::{Event, Io, Timestamp};
@@ -14,6 +14,9 @@ use super::line::{Line, Place};
 use super::lookback::LookBack;
 use super::prefilter::{Hit, Scratch};
 use super::visible::visible;
+
+mod resume;
+pub use resume::{BEFORE_BYTES, Workspace};
 
 /// A line that needs a look because of what its escapes hide.
 const DRESSED: u16 = u16::MAX;
@@ -46,6 +49,8 @@ pub struct Stream {
     pieces: Vec<Pieces>,
     counts: Counts,
     work: Work,
+    /// The newest known place at which it may be taken up again.
+    safe: Snapshot,
 }
 
 #[derive(Default)]
@@ -68,7 +73,8 @@ impl Stream {
     #[must_use]
     pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
-        Self { engine, origin, buffer, assembler: Assembler::default(), pieces: Vec::new(), counts: Counts::default(), work: Work::default() }
+        let (assembler, pieces, counts, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, counts, work, safe }
     }
 
     /// Where the next bytes go; at least 64 KiB.
@@ -172,6 +178,8 @@ impl Stream {
         self.counts.truncated += u64::from(framed.truncated);
         self.work.hits = hits;
         self.buffer.bytes = bytes;
+        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        self.assembler.expire(&cx, self.counts.lines, out);
     }
 
     /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.

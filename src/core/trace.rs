@@ -283,6 +283,15 @@ impl OpenTrace {
         if self.dropped == 0 || lines <= self.gap { lines } else { self.gap.max(lines.saturating_sub(self.dropped)) }
     }
 
+    /// Where the first line stands that it took itself: what a look-back lent it can be lent again.
+    #[must_use]
+    pub fn anchor(&self) -> u64 {
+        match &self.adopted {
+            Some(single) => single.anchor(),
+            None => self.lines[self.lead.min(self.lines.len() - 1)].place.offset,
+        }
+    }
+
     /// Bytes of the lines that are kept.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
