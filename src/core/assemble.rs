@@ -15,7 +15,7 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::shown;
-use super::trace::{OpenTrace, Outcome, View, starts};
+use super::trace::{MAX_SEEN_LINES, OpenTrace, Outcome, View, starts};
 use crate::rules::{Kind, Region};
 
 mod quiet;
@@ -42,6 +42,8 @@ pub struct Assembler {
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, bool)>,
     reread: u64,
+    /// The lines that were given back last, and the context before them.
+    given: Vec<(u64, String)>,
     /// Last line that belongs to an event.
     claimed_to: u64,
     /// A place where the stream could be taken up again, if nothing goes on across it.
@@ -228,7 +230,7 @@ impl Assembler {
                 (trace.paused, trace.published) = (single.paused, single.published);
                 trace.adopted = Some(Box::new(single));
             }
-            None => trace.context = back.context(cx.engine.limits.context_a_side(), trace.lines[0].place.num, line),
+            None => trace.context = self.context(cx, trace.lines[0].place.num, line),
         }
         trace.depth = self.regions.len();
         trace.claims_before = self.notes.claims();
@@ -276,7 +278,7 @@ impl Assembler {
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
-        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        trace.context = self.context(cx, line.place.num, line);
         if line.is_stamped() && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {
                 self.close(cx, 0, out);
@@ -285,6 +287,14 @@ impl Assembler {
         } else {
             self.publish(cx, &trace, out);
         }
+    }
+
+    /// The lines before line `first`, which may have been given back when the look-back had gone on.
+    fn context(&self, cx: &Context, first: u64, line: &Line) -> Vec<(u64, String)> {
+        let wanted = cx.engine.limits.context_a_side();
+        let found = cx.back.context(wanted, first, line);
+        let at = self.given.iter().position(|(num, _)| *num == first).filter(|_| found.len() < wanted);
+        at.map_or(found, |at| self.given[at.saturating_sub(wanted)..at].to_vec())
     }
 
     fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
@@ -299,7 +309,7 @@ impl Assembler {
             return;
         }
         let mut trace = OpenTrace::single(found.entry, line, found.view);
-        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        trace.context = self.context(cx, line.place.num, line);
         if note.waits {
             for unclaimed in self.notes.wait(note.claimed_by.clone(), key, trace) {
                 self.publish(cx, &unclaimed, out);
@@ -383,8 +393,13 @@ impl Assembler {
             // It had adopted a one-line error, which stands by itself again.
             self.open.push(*single);
         }
-        for (index, taken) in trace.lines[first..].iter().enumerate() {
-            self.again.push_back((taken.place.clone(), taken.text.clone(), used == 0 && index == 0));
+        if first < trace.lines.len() {
+            self.given = std::mem::take(&mut trace.context);
+            let before = first.saturating_sub(cx.engine.limits.context_a_side());
+            self.given.extend(trace.lines[before..].iter().map(|taken| (taken.place.num, String::from_utf8_lossy(&taken.text).into_owned())));
+        }
+        for (index, taken) in trace.lines.drain(first..).enumerate() {
+            self.again.push_back((taken.place, taken.text, used == 0 && index == 0));
         }
     }
 
@@ -536,7 +551,7 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
-    if adjacent && indented && !line.is_stamped() && trace.stamped {
+    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;

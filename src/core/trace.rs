@@ -11,7 +11,7 @@ use crate::rules::{Entry, Kind, Machine, Take};
 const MAX_TRIAL_LINES: usize = 60;
 /// A machine gives up after so many lines, even if its rows would take any line: a block whose end
 /// never comes must not hide what follows it for ever.
-const MAX_SEEN_LINES: usize = 20_000;
+pub const MAX_SEEN_LINES: usize = 20_000;
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
 /// Most bytes that are kept of one line.
@@ -290,6 +290,12 @@ impl OpenTrace {
             Some(single) => single.anchor(),
             None => self.lines[self.lead.min(self.lines.len() - 1)].place.offset,
         }
+    }
+
+    /// Lines taken, kept or not.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.lines.len() + self.dropped
     }
 
     /// Bytes of the lines that are kept.

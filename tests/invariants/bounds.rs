@@ -47,12 +47,23 @@ fn traceback(frames: usize) -> String {
 #[test]
 fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
     for limits in [Limits { max_trace_lines: 20, ..Limits::default() }, Limits { max_trace_bytes: 700, ..Limits::default() }] {
-        let event = one(traceback(3000), limits);
+        let event = one(traceback(45), limits);
         assert!(event.truncated);
         assert!(event.multiline.len() <= 40, "{}", event.multiline.len());
-        assert_eq!((event.line_num, event.line_end), (1, 6002));
+        assert_eq!((event.line_num, event.line_end), (1, 92));
         assert_eq!(event.text, "ValueError: no");
         assert_eq!(event.exception.unwrap().kind, "ValueError");
+    }
+}
+
+/// Rows that take whatever comes: the trace ends all the same.
+#[test]
+fn invariant_7_a_trace_ends() {
+    let stamped = format!("2026-09-21T10:00:00Z ERROR no\n{}", "  of\n".repeat(120_001));
+    for long in [traceback(60_000), stamped] {
+        let found = scan(format!("{long}TypeError: boom\n    at f (a.js:1:1)\n"));
+        assert!(found[0].truncated && found[0].line_num == 1 && found[0].line_end <= 20_001, "{}", found[0].line_end);
+        assert!(found.iter().any(|event| event.line_num == 120_003), "{}", found.len());
     }
 }
 
@@ -301,7 +312,7 @@ fn invariant_7_pieces_of_split_lines_are_bounded() {
     assert_eq!(scan(text).len(), 1);
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
     for n in 0..500 {
-        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(5000));
+        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(16 << 10));
         stream.push(line.as_bytes(), Timestamp(n), &mut out);
     }
     stream.finish(NOW, &mut out);

@@ -72,6 +72,17 @@ fn invariant_6_pieces_of_split_lines() {
     assert_eq!((events[0].line_num, events[0].line_end), (1, 4));
 }
 
+/// Docker's pieces are full; a shipper that takes line ends off does not make one line of all.
+#[test]
+fn invariant_6_docker_lines_without_line_ends() {
+    let line = |text: &str| format!("{{\"log\":\"{text}\",\"stream\":\"stdout\",\"time\":\"2026-09-21T10:00:00Z\"}}\n");
+    let found = scan(format!("{}{}{}", line("ready"), line("make: *** [Makefile:3: all] Error 2"), line("ready")));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((found[0].line_num, found[0].text.as_str()), (2, "make: *** [Makefile:3: all] Error 2"));
+    let long = scan(format!("{}{}", line(&"z".repeat(16 << 10)), line(": TypeError: boom\\n")));
+    assert_eq!((long.len(), long[0].line_num), (1, 1), "{long:#?}");
+}
+
 /// What stands before an error belongs to it only when the same writer wrote it.
 #[test]
 fn invariant_6_look_back_keeps_to_the_writer() {
