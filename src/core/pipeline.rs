@@ -9,8 +9,8 @@ use memchr::memmem;
 use super::assemble::{Assembler, Context, Snapshot};
 use super::decode::{self, Json};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Io, Timestamp};
-use super::extract::{self, Origin};
+use super::event::{Event, Io, Lines, Timestamp};
+use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
@@ -272,8 +272,10 @@ impl Stream {
                     && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
             };
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
-            let lines = lines.take(wanted).map(|(num, text)| (num, extract::printable(&text))).collect();
-            event.context.extend(extract::numbered(&self.engine, lines));
+            let mut after = Lines::default();
+            lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
+            self.engine.redactor.redact_context(&mut after);
+            event.context.append(&after);
         }
     }
 }

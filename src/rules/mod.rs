@@ -11,7 +11,7 @@ mod prove;
 pub mod spec;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
 
@@ -111,6 +111,8 @@ pub struct Entry {
     pub id: String,
     /// Index into `families`.
     pub family: u16,
+    /// What its events share.
+    pub labels: Labels,
     /// What it does.
     pub kind: Kind,
     /// What it says about the fault.
@@ -146,6 +148,17 @@ pub struct Gate {
     pub not_before: String,
     /// Text that may not precede.
     pub not_behind: String,
+}
+
+/// The names that every event of an entry carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Id of the entry.
+    pub rule: Arc<str>,
+    /// Language or tool.
+    pub language: Option<Arc<str>>,
+    /// What usually mends it.
+    pub hint: Option<Arc<str>>,
 }
 
 /// What a rule says about the fault; the tables decide the rest.
@@ -389,6 +402,8 @@ impl RuleSet {
         }
         let family = |name: &String| self.families.iter().position(|f| f.id == *name).map(|i| i as u16);
         for entry in &mut self.entries {
+            let language = entry.fault.language.as_deref().or(self.families[usize::from(entry.family)].language.as_deref());
+            entry.labels = Labels { rule: entry.id.as_str().into(), language: language.map(Arc::from), hint: entry.fault.hint.as_deref().map(Arc::from) };
             match &mut entry.kind {
                 Kind::Region(region) => region.weak = weak.remove(&entry.id).unwrap_or_default(),
                 Kind::Note(note) if entry.claimed_by.is_empty() => note.claimed_by = vec![entry.family],

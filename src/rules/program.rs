@@ -46,12 +46,26 @@ enum Step {
 /// A way that is left to try.
 #[derive(Clone, Copy)]
 enum Choice {
-    Try { step: u16, at: usize },
+    Try {
+        step: u16,
+        at: usize,
+    },
     /// A greedy run may end earlier: before `at`, not before `low`.
-    Shorter { run: u16, low: usize, at: usize },
+    Shorter {
+        run: u16,
+        low: usize,
+        at: usize,
+    },
     /// A lazy run may go on from `at`, up to `high`.
-    Longer { run: u16, at: usize, high: usize },
-    Restore { slot: u8, value: u32 },
+    Longer {
+        run: u16,
+        at: usize,
+        high: usize,
+    },
+    Restore {
+        slot: u8,
+        value: u32,
+    },
 }
 
 /// The budget is spent.
@@ -464,7 +478,9 @@ fn single(hir: &Hir) -> Option<Set> {
     let mut set = [false; 256];
     match hir.kind() {
         HirKind::Class(Class::Bytes(class)) => class.iter().for_each(|range| set[usize::from(range.start())..=usize::from(range.end())].fill(true)),
-        HirKind::Class(Class::Unicode(class)) if class.is_ascii() => class.iter().for_each(|range| set[range.start() as usize..=range.end() as usize].fill(true)),
+        HirKind::Class(Class::Unicode(class)) if class.is_ascii() => {
+            class.iter().for_each(|range| set[range.start() as usize..=range.end() as usize].fill(true))
+        }
         HirKind::Literal(literal) if literal.0.len() == 1 => set[usize::from(literal.0[0])] = true,
         _ => return None,
     }
