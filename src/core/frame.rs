@@ -4,6 +4,8 @@
 
 use super::lookback;
 
+mod rest;
+
 /// Room that a read gets, in bytes.
 const BLOCK: usize = 128 << 10;
 /// What stands for the middle of a line that was cut.

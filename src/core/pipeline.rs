@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use memchr::memmem;
 
-use super::assemble::{Assembler, Context};
+use super::assemble::{Assembler, Context, Snapshot};
 use super::decode::{self, Json};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Io, Timestamp};
-use super::extract::{self, Origin};
+use super::event::{Event, Io, Lines, Timestamp};
+use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
 use super::prefilter::{Hit, Scratch};
 use super::visible::visible;
+
+mod resume;
+pub use resume::{BEFORE_BYTES, Workspace};
 
 /// A line that needs a look because of what its escapes hide.
 const DRESSED: u16 = u16::MAX;
@@ -51,6 +54,8 @@ pub struct Stream {
     pieces: Vec<Pieces>,
     counts: Counts,
     work: Work,
+    /// The newest known place at which it may be taken up again.
+    safe: Snapshot,
 }
 
 #[derive(Default)]
@@ -73,7 +78,8 @@ impl Stream {
     #[must_use]
     pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
-        Self { engine, origin, buffer, assembler: Assembler::default(), pieces: Vec::new(), counts: Counts::default(), work: Work::default() }
+        let (assembler, pieces, counts, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, counts, work, safe }
     }
 
     /// Where the next bytes go; at least 64 KiB.
@@ -180,6 +186,8 @@ impl Stream {
         self.counts.truncated += u64::from(framed.truncated);
         self.work.hits = hits;
         self.buffer.bytes = bytes;
+        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        self.assembler.expire(&cx, self.counts.lines, out);
     }
 
     /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
@@ -264,8 +272,10 @@ impl Stream {
                     && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
             };
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
-            let lines = lines.take(wanted).map(|(num, text)| (num, extract::printable(&text))).collect();
-            event.context.extend(extract::numbered(&self.engine, lines));
+            let mut after = Lines::default();
+            lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
+            self.engine.redactor.redact_context(&mut after);
+            event.context.append(&after);
         }
     }
 }

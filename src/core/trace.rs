@@ -2,7 +2,7 @@
 //! It walks the rows of its machines and knows no language. It never looks at time, keys or other
 //! traces; `assemble` decides which lines are offered to it.
 
-use super::event::Timestamp;
+use super::event::{Lines, Timestamp};
 use super::frame::CUT;
 use super::line::{Line, Place};
 use crate::rules::{Entry, Kind, Machine, Take};
@@ -52,40 +52,115 @@ impl View {
 }
 
 /// A line that a trace has taken.
-#[derive(Clone, Debug)]
-pub struct Taken {
+#[derive(Clone, Copy, Debug)]
+pub struct Taken<'a> {
     /// Where it stands in the stream.
-    pub place: Place,
+    pub place: &'a Place,
     /// Its visible text.
-    pub text: Vec<u8>,
+    pub text: &'a [u8],
     /// The part that the machines saw.
-    pub seen: (u32, u32),
+    pub part: &'a [u8],
 }
 
-impl Taken {
+/// Lines in one piece of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    lines: Vec<Kept>,
+    /// Bytes of lines that are gone.
+    waste: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    place: Place,
+    from: usize,
+    to: usize,
+    part: (usize, usize),
+}
+
+impl Block {
     /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
-    #[must_use]
-    pub fn new(line: &Line, part: &[u8]) -> Self {
-        let from = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
-        let to = (from + part.len()).min(line.text.len());
-        let mut taken = Self { place: line.place.clone(), text: Vec::new(), seen: (from as u32, to as u32) };
+    pub fn push(&mut self, line: &Line, part: &[u8]) {
+        let offset = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
+        let mut seen = (offset, (offset + part.len()).min(line.text.len()));
+        let mut place = line.place.clone();
+        let from = self.bytes.len();
         if line.text.len() <= MAX_TAKEN_BYTES {
-            taken.text = line.text.to_vec();
-            return taken;
+            self.bytes.extend_from_slice(line.text);
+        } else {
+            let half = MAX_TAKEN_BYTES / 2;
+            self.bytes.extend_from_slice(&line.text[..half]);
+            self.bytes.extend_from_slice(CUT);
+            self.bytes.extend_from_slice(&line.text[line.text.len() - half..]);
+            place.truncated = true;
+            let gone = line.text.len() - (self.bytes.len() - from);
+            let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) };
+            seen = (within(seen.0), within(seen.1));
         }
-        let half = MAX_TAKEN_BYTES / 2;
-        taken.text = [&line.text[..half], CUT, &line.text[line.text.len() - half..]].concat();
-        taken.place.truncated = true;
-        let gone = line.text.len() - taken.text.len();
-        let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) } as u32;
-        taken.seen = (within(from), within(to));
-        taken
+        self.lines.push(Kept { place, from, to: self.bytes.len(), part: (from + seen.0, from + seen.1) });
     }
 
-    /// The part that the machines saw.
+    /// Line `at`.
     #[must_use]
-    pub fn part(&self) -> &[u8] {
-        &self.text[self.seen.0 as usize..self.seen.1 as usize]
+    pub fn get(&self, at: usize) -> Taken<'_> {
+        self.taken(&self.lines[at])
+    }
+
+    /// The first `count` lines.
+    pub fn first(&self, count: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
+        self.lines.iter().take(count).map(|kept| self.taken(kept))
+    }
+
+    /// The lines from `from` on.
+    pub fn from(&self, from: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
+        self.lines.iter().skip(from).map(|kept| self.taken(kept))
+    }
+
+    fn taken<'a>(&'a self, kept: &'a Kept) -> Taken<'a> {
+        Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1] }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Turns the order of the lines round.
+    pub fn reverse(&mut self) {
+        self.lines.reverse();
+    }
+
+    /// Bytes of the lines.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() - self.waste
+    }
+
+    fn remove(&mut self, at: usize) {
+        let gone = self.lines.remove(at);
+        self.waste += gone.to - gone.from;
+        if self.waste > MAX_TAKEN_BYTES && self.waste > self.bytes.len() / 2 {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        for kept in &mut self.lines {
+            let (from, old) = (bytes.len(), kept.from);
+            bytes.extend_from_slice(&self.bytes[kept.from..kept.to]);
+            let moved = |at: usize| at - old + from;
+            (kept.from, kept.to, kept.part) = (from, bytes.len(), (moved(kept.part.0), moved(kept.part.1)));
+        }
+        (self.bytes, self.waste) = (bytes, 0);
     }
 }
 
@@ -110,7 +185,7 @@ struct Rival {
 #[derive(Clone, Debug)]
 pub struct OpenTrace {
     /// Lines taken, in order.
-    pub lines: Vec<Taken>,
+    pub lines: Block,
     /// Lines taken beyond the limit, which are counted but not kept: they stood before line `gap` of
     /// those that are.
     pub dropped: usize,
@@ -136,7 +211,7 @@ pub struct OpenTrace {
     /// Number of the last line of the stream that it took.
     pub last_num: u64,
     /// Context lines before the head.
-    pub context: Vec<(u64, String)>,
+    pub context: Lines,
     /// A pause has asked for it.
     pub paused: bool,
     /// And published it.
@@ -145,7 +220,6 @@ pub struct OpenTrace {
     pub claims_before: u64,
     /// Lines at the front that no row took.
     pub lead: usize,
-    bytes: usize,
     rivals: Vec<Rival>,
 }
 
@@ -182,8 +256,7 @@ impl OpenTrace {
     /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
     /// look-back lines `lead`.
     #[must_use]
-    pub fn new(entries: &[Entry], rivals: &[u16], lead: Vec<Taken>, line: &Line, view: View) -> Self {
-        let bytes = lead.iter().map(|taken| taken.text.len()).sum();
+    pub fn new(entries: &[Entry], rivals: &[u16], lead: Block, line: &Line, view: View) -> Self {
         let mut trace = Self {
             dropped: 0,
             gap: 0,
@@ -197,12 +270,11 @@ impl OpenTrace {
             opened_at: line.now(),
             touched_at: line.now(),
             last_num: line.place.num,
-            context: Vec::new(),
+            context: Lines::default(),
             paused: false,
             published: false,
             claims_before: 0,
             lead: lead.len(),
-            bytes,
             rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
         };
@@ -214,7 +286,7 @@ impl OpenTrace {
     /// A one-line error that may still be followed by lines of its own: no machine competes yet.
     #[must_use]
     pub fn single(entry: u16, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], Vec::new(), line, view);
+        let mut trace = Self::new(&[], &[], Block::default(), line, view);
         let mut rival = Rival::new(entry, 1);
         rival.alive = false;
         rival.accept(line.place.num);
@@ -260,17 +332,15 @@ impl OpenTrace {
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
         self.last_num = line.place.num;
-        let taken = Taken::new(line, part);
-        self.bytes += taken.text.len();
-        self.lines.push(taken);
-        while self.lines.len() > max_lines.max(self.lead + 2) || self.bytes > max_bytes {
+        self.lines.push(line, part);
+        while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {
             if self.dropped == 0 {
                 self.gap = (self.lines.len() - MAX_TAIL_LINES.min(self.lines.len() / 2)).max(self.lead + 1);
             }
             if self.gap + 1 >= self.lines.len() {
                 break;
             }
-            self.bytes -= self.lines.remove(self.gap).text.len();
+            self.lines.remove(self.gap);
             self.dropped += 1;
             for rival in self.rivals.iter_mut().filter(|rival| rival.rows.len() > self.gap) {
                 rival.rows.remove(self.gap);
@@ -283,6 +353,15 @@ impl OpenTrace {
         if self.dropped == 0 || lines <= self.gap { lines } else { self.gap.max(lines.saturating_sub(self.dropped)) }
     }
 
+    /// Where the first line stands that it took itself: what a look-back lent it can be lent again.
+    #[must_use]
+    pub fn anchor(&self) -> u64 {
+        match &self.adopted {
+            Some(single) => single.anchor(),
+            None => self.lines.get(self.lead.min(self.lines.len() - 1)).place.offset,
+        }
+    }
+
     /// Lines taken, kept or not.
     #[must_use]
     pub fn taken(&self) -> usize {
@@ -292,7 +371,7 @@ impl OpenTrace {
     /// Bytes of the lines that are kept.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
-        self.bytes
+        self.lines.bytes()
     }
 
     /// The machine that took most lines, if any of them makes an event.

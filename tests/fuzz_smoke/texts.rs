@@ -11,6 +11,7 @@ use siftd::core::event::{Category, Cause, Event, Exception, Frame, Link, Locatio
 use siftd::core::redact::Redactor;
 use siftd::core::retry::{StructuredError, classify_structured, http_status};
 use siftd::core::signature::{normalise, normalise_explained, signature};
+use siftd::core::text::Hex;
 use siftd::core::{frames, shown};
 use siftd::rules::RuleSet;
 use siftd::rules::spec::Shape;
@@ -59,7 +60,7 @@ fn decoded(line: &[u8]) {
     let _ = (json(line, NOW), cri(line, NOW), loose_level(line), level_word(line), parse_any_time(line, NOW));
     let _ = (shown::reads_as_code(line), shown::stands_alone(line));
     for shape in [Shape::Python, Shape::Call, Shape::Place] {
-        let _ = frames::read(shape, line);
+        frames::read(shape, line, |frame| assert!(frame.function.len() <= 3 * line.len()));
     }
 }
 
@@ -70,10 +71,10 @@ fn signed(text: &str) {
     assert_eq!(short, long);
     assert!(!short.contains(char::is_control), "{short:?}");
     assert!(replacements.iter().all(|one| text.contains(&one.from)));
-    let frame = Frame { function: text.to_owned(), file: text.to_owned(), ..Frame::default() };
+    let frame = Frame { function: text, file: text, ..Frame::default() };
     let link = Link { kind: text.to_owned(), message: text.to_owned() };
-    let (strict, loose) = signature(Some("python"), text, &[link.clone(), link], text, &[frame]);
-    assert!([strict, loose].iter().all(|hash| hash.len() == 32 && hash.bytes().all(|byte| byte.is_ascii_hexdigit())));
+    let (strict, loose) = signature(Some("python"), text, &[link.clone(), link], text, &[frame].into_iter().collect());
+    assert!([strict, loose].iter().all(|hash| hash.bytes().all(|byte| byte.is_ascii_hexdigit())));
 }
 
 fn judged(text: &str) {
@@ -105,10 +106,10 @@ fn redacted(texts: &[String]) {
 /// An event whose every string is hostile.
 fn event(texts: &[String]) -> Event {
     let text = texts.iter().max_by_key(|text| text.len()).cloned().unwrap_or_default();
-    let frame = Frame { function: text.clone(), file: text.clone(), line: u32::MAX, column: u32::MAX, in_app: true };
+    let frame = Frame { function: &text, file: &text, line: u32::MAX, column: u32::MAX, in_app: true };
     let link = Link { kind: text.clone(), message: text.clone() };
     Event {
-        id: "0".repeat(32),
+        id: Hex::default(),
         timestamp: Timestamp(i64::MAX),
         observed_at: Timestamp(i64::MIN),
         key: Some(text.clone()),
@@ -121,17 +122,17 @@ fn event(texts: &[String]) -> Event {
         category: Category::UnknownError,
         severity: Severity::High,
         cause: Cause::Unknown,
-        signature: "0".repeat(32),
-        signature_loose: "0".repeat(32),
-        rule: "a.b".to_owned(),
+        signature: Hex::default(),
+        signature_loose: Hex::default(),
+        rule: "a.b".into(),
         language: None,
         location: Some(Location { file: text.clone(), line: 0, column: u32::MAX }),
-        exception: Some(Exception { kind: text.clone(), message: text.clone(), chain: vec![link; 9], frames: vec![frame; 9] }),
+        exception: Some(Exception { kind: text.clone(), message: text.clone(), chain: vec![link; 9], frames: [frame; 9].into_iter().collect() }),
         context: texts.iter().zip(1..).map(|(text, number)| format!("{number}: {text}")).chain(texts.iter().cloned()).collect(),
-        multiline: texts.to_vec(),
-        retry: Retry { class: RetryClass::Unknown, reason: "unmatched".to_owned(), remedy: Remedy::None, reset_at: Some(text.clone()) },
+        multiline: texts.iter().collect(),
+        retry: Retry { class: RetryClass::Unknown, reason: "unmatched".into(), remedy: Remedy::None, reset_at: Some(text.clone()) },
         closed_idle: false,
-        hint: Some(text.clone()),
+        hint: Some(text.as_str().into()),
         truncated: false,
         redactions: 0,
         text,

@@ -1,7 +1,7 @@
 //! Invariant 7: everything is bounded, and reaching a bound shows.
 
 use siftd::core::engine::Limits;
-use siftd::core::event::{Event, Exception, Frame, Link, Location, RecordPlace, Timestamp};
+use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Timestamp};
 use siftd::sinks::record::{Envelope, write};
 
 use crate::support::{NOW, Rng, engine, events, parts, scan, stream, usual};
@@ -25,7 +25,7 @@ fn invariant_7_an_endless_line_keeps_its_head_and_its_tail() {
     stream.finish(NOW, &mut out);
     assert!(largest <= 1 << 20, "{largest}");
     assert_eq!((out.len(), stream.counts().truncated, stream.counts().lines), (1, 1, 2));
-    let text = &out[0].multiline[0];
+    let text = out[0].multiline.iter().next().unwrap();
     assert!(out[0].truncated && text.starts_with("TypeError: head x") && text.ends_with("x tail") && text.contains(" […] "), "{}", text.len());
     assert!(text.len() <= 1 << 20);
 }
@@ -272,19 +272,18 @@ fn huge(rng: &mut Rng) -> Event {
     };
     event.text = text(9000);
     event.key = Some(text(9000));
-    event.hint = Some(text(900));
+    event.hint = Some(text(900).into());
     event.retry.reset_at = Some(text(9000));
     event.record = Some(RecordPlace { pointer: text(9000), line: 1 });
     event.location = Some(Location { file: text(9000), line: 3, column: 1 });
     event.multiline = (0..60).map(|_| text(900)).collect();
     event.context = (0..9).map(|_| text(3000)).collect();
     let link = |text: &mut dyn FnMut(usize) -> String| Link { kind: text(3000), message: text(3000) };
-    event.exception = Some(Exception {
-        kind: text(9000),
-        message: text(9000),
-        chain: (0..12).map(|_| link(&mut text)).collect(),
-        frames: (0..20).map(|_| Frame { function: text(900), file: text(900), line: 1, column: 1, in_app: true }).collect(),
-    });
+    event.exception = Some(Exception { kind: text(9000), message: text(9000), chain: (0..12).map(|_| link(&mut text)).collect(), frames: Frames::default() });
+    for _ in 0..20 {
+        let (function, file) = (text(900), text(900));
+        event.exception.iter_mut().for_each(|said| said.frames.push(Frame { function: &function, file: &file, line: 1, column: 1, in_app: true }));
+    }
     event
 }
 

@@ -61,7 +61,7 @@ pub fn essences(events: &[Event]) -> Vec<String> {
 
 /// Ids with their lines, sorted.
 pub fn ids(events: &[Event]) -> Vec<(u64, String)> {
-    let mut ids: Vec<_> = events.iter().map(|event| (event.line_num, event.id.clone())).collect();
+    let mut ids: Vec<_> = events.iter().map(|event| (event.line_num, event.id.to_string())).collect();
     ids.sort();
     ids
 }
