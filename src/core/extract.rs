@@ -20,6 +20,9 @@ use crate::rules::{Entry, Family, Groups, Kind, Machine, Pattern, Row, Take};
 /// A stated time that is further away than this from the time of reading is not believed.
 const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
 
+/// Room for the context after most errors, in bytes.
+const CONTEXT_ROOM: usize = 400;
+
 /// The stream that an event was found in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -79,7 +82,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.id = origin.id(event.offset, event.inner);
     event.closed_idle = idle;
     event.truncated = trace.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
-    event.context.clone_from(&trace.context);
+    event.context = trace.context.with_room(head.text.len() + CONTEXT_ROOM);
     event.context.push_numbered(event.line_num, head.text);
     engine.redactor.redact_context(&mut event.context);
     event

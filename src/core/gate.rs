@@ -2,7 +2,7 @@
 //! It stands before the regexes of `redact` and `classify`, so that the usual event runs none of them.
 //! It never allocates while scanning, never reports a word that is not there, and never misses one.
 //!
-//! Every word is found by one window of four bytes, its rarest, looked up in an 8 KiB table of bits by a
+//! Every word is found by one window of four bytes, its rarest, looked up in a 16 KiB table of bits by a
 //! multiplicative hash; only a window that is in the table costs a comparison. The windows of a text do
 //! not depend on each other, as the states of an automaton do, and eight are looked up without a branch.
 
@@ -12,8 +12,8 @@ use std::ops::Range;
 const WINDOW: usize = 4;
 /// Windows that are looked up together.
 const STEP: usize = 8;
-/// Slots of the table: 2^13 bytes stay in the first-level cache beside the text.
-const BITS: u32 = 13;
+/// Slots of the table: 2^14 bytes stay in the first-level cache beside the text.
+const BITS: u32 = 14;
 /// Folds ASCII letters to lower case, and other bytes to something: equal words keep equal windows.
 const FOLD: u32 = 0x2020_2020;
 /// Knuth's multiplier, 2^32 / golden ratio.

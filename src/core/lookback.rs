@@ -10,6 +10,8 @@ use crate::rules::{Entry, Kind, Pattern};
 
 /// How far it looks.
 pub const MAX_LINES: usize = 32;
+/// Room for `40: `.
+const NUMBER_BYTES: usize = 12;
 /// How far it looks, in bytes.
 pub const MAX_BYTES: usize = 16 << 10;
 
@@ -50,12 +52,13 @@ impl<'a> LookBack<'a> {
     /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
     #[must_use]
     pub fn context(self, count: usize, first: u64, line: &Line) -> Lines {
-        let mut context = Lines::default();
         if count == 0 {
-            return context;
+            return Lines::default();
         }
         let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, raw));
-        let found: Vec<(u64, u64, &[u8])> = lines.take(count).collect();
+        let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
+        found.extend(lines.take(count));
+        let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
         found.iter().rev().for_each(|(num, _, raw)| context.push_numbered(*num, &visible(raw, None)));
         context
     }

@@ -45,6 +45,14 @@ impl Lines {
         self.count += 1 + memchr::memchr_iter(b'\n', line.as_bytes()).count();
     }
 
+    /// The same lines, with room for `more` bytes.
+    #[must_use]
+    pub fn with_room(&self, more: usize) -> Self {
+        let mut text = String::with_capacity(self.text.len() + more);
+        text.push_str(&self.text);
+        Self { text, count: self.count }
+    }
+
     /// Appends line `num` of a stream as `40: text`.
     pub fn push_numbered(&mut self, num: u64, line: &[u8]) {
         if self.count > 0 {

@@ -5,7 +5,7 @@
 use super::event::{Lines, Timestamp};
 use super::frame::CUT;
 use super::line::{Line, Place};
-use crate::rules::{Entry, Kind, Machine, Take};
+use crate::rules::{Entry, Kind, Machine, Take, first_visible};
 
 /// Most lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
@@ -16,6 +16,9 @@ pub const MAX_SEEN_LINES: usize = 20_000;
 const MAX_TAIL_LINES: usize = 64;
 /// Most bytes that are kept of one line.
 const MAX_TAKEN_BYTES: usize = 64 << 10;
+/// Lines and bytes of a usual trace.
+const TYPICAL_LINES: usize = 12;
+const TYPICAL_BYTES: usize = 1024;
 /// Row number of a line that no row of the machine took: look-back, or the line that a log record
 /// put before the trace.
 const NO_ROW: u16 = u16::MAX;
@@ -80,6 +83,12 @@ struct Kept {
 }
 
 impl Block {
+    /// Room for `lines` lines and `bytes` bytes.
+    #[must_use]
+    pub fn with_room(lines: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines), waste: 0 }
+    }
+
     /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
     pub fn push(&mut self, line: &Line, part: &[u8]) {
         let offset = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
@@ -243,7 +252,8 @@ fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
 
 /// The first row of `machine` that takes `text` in `state`.
 fn step(machine: &Machine, state: u8, text: &[u8]) -> Option<usize> {
-    machine.rows.iter().position(|row| row.from & (1 << state) != 0 && row.regex.is_match(text))
+    let lead = first_visible(text);
+    machine.rows.iter().position(|row| row.from & (1 << state) != 0 && row.regex.is_match_from(text, lead))
 }
 
 /// Whether `machine` can begin with `text`.
@@ -257,6 +267,7 @@ impl OpenTrace {
     /// look-back lines `lead`.
     #[must_use]
     pub fn new(entries: &[Entry], rivals: &[u16], lead: Block, line: &Line, view: View) -> Self {
+        let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };
         let mut trace = Self {
             dropped: 0,
             gap: 0,
@@ -286,7 +297,7 @@ impl OpenTrace {
     /// A one-line error that may still be followed by lines of its own: no machine competes yet.
     #[must_use]
     pub fn single(entry: u16, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], Block::default(), line, view);
+        let mut trace = Self::new(&[], &[], Block::with_room(1, line.text.len()), line, view);
         let mut rival = Rival::new(entry, 1);
         rival.alive = false;
         rival.accept(line.place.num);
@@ -403,9 +414,16 @@ impl OpenTrace {
     }
 }
 
+/// Room for the rows of a usual trace, of which `lead` lines are none's.
+fn rows(lead: usize) -> Vec<u16> {
+    let mut rows = Vec::with_capacity(lead + TYPICAL_LINES);
+    rows.resize(lead, NO_ROW);
+    rows
+}
+
 impl Rival {
     fn new(entry: u16, lead: usize) -> Self {
-        Self { entry, state: 0, alive: true, rows: vec![NO_ROW; lead], seen: lead, accepted: 0, accepted_num: 0, has_frame: false }
+        Self { entry, state: 0, alive: true, rows: rows(lead), seen: lead, accepted: 0, accepted_num: 0, has_frame: false }
     }
 
     fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {

@@ -13,12 +13,12 @@ pub mod spec;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, StartKind};
 
 pub use builtin::FILES as BUILTIN_FILES;
 pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse};
-pub use pattern::{Groups, Pattern};
+pub use pattern::{Groups, Pattern, first_visible};
 pub use prove::longest_required_literal;
 pub use spec::{ExampleSpec, FactKind, Take};
 
@@ -98,7 +98,7 @@ impl Library {
     /// Whether a frame with this function and file belongs to a library.
     #[must_use]
     pub fn owns(&self, function: &str, file: &str) -> bool {
-        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).build(&self.parts).ok());
+        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).kind(Some(AhoCorasickKind::DFA)).build(&self.parts).ok());
         let Some(finder) = finder.as_ref().filter(|_| !self.parts.is_empty()) else { return false };
         finder.is_match(file) || finder.find(Input::new(function).anchored(Anchored::Yes)).is_some()
     }

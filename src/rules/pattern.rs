@@ -3,6 +3,7 @@
 //! Unicode tables.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
@@ -13,6 +14,11 @@ use super::program::{MAX_NAMED, Program, Slots, UNSET};
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
+/// What one call of `regex` costs more than its text has bytes, in the fuel of a program.
+const REGEX_FUEL: usize = 100;
+/// So slow a program is given up.
+const MAX_SLOW: u32 = 64;
+
 /// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
 pub struct Pattern {
@@ -22,6 +28,8 @@ pub struct Pattern {
     regex: OnceLock<Regex>,
     names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
+    /// How often its program was slow lately.
+    slow: AtomicU32,
 }
 
 #[derive(Debug, Default)]
@@ -53,7 +61,7 @@ impl Pattern {
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
         let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
-        Self { source, ignore_case, compiled: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed }
+        Self { source, ignore_case, compiled: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed, slow: AtomicU32::new(0) }
     }
 
     /// What the text is about, for status lines that claim each other: group `key`, or `name`.
@@ -114,17 +122,34 @@ impl Pattern {
     /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
     /// of a line, which a table tells for a tenth of the price.
     pub fn is_match(&self, text: &[u8]) -> bool {
+        self.is_match_from(text, first_visible(text))
+    }
+
+    /// [`is_match`](Self::is_match) of a text whose first visible byte is `lead`.
+    pub fn is_match_from(&self, text: &[u8], lead: Option<u8>) -> bool {
         let compiled = self.compiled();
-        if let Some(first) = &compiled.first {
-            match text.iter().find(|b| !is_blank(**b)) {
-                Some(byte) if first[usize::from(*byte)] => {}
-                _ => return false,
-            }
+        if let Some(first) = &compiled.first
+            && !lead.is_some_and(|byte| first[usize::from(byte)])
+        {
+            return false;
         }
-        match compiled.program.as_ref().map(|program| program.run(text, None)) {
-            Some(Ok(found)) => found,
-            _ => self.regex().is_match(text),
+        compiled.program.as_ref().and_then(|program| self.run(program, text)).unwrap_or_else(|| self.regex().is_match(text))
+    }
+
+    /// Runs the program, unless it has mostly been slower than `regex` would have been.
+    fn run(&self, program: &Program, text: &[u8]) -> Option<bool> {
+        let slow = self.slow.load(Relaxed);
+        if slow > MAX_SLOW {
+            return None;
         }
+        let full = Program::fuel(text);
+        let mut fuel = full;
+        let found = program.run_for(&mut fuel, text, None).ok();
+        let is_slow = full - fuel > text.len() + REGEX_FUEL;
+        if is_slow || slow > 0 {
+            self.slow.store(if is_slow { slow + 2 } else { slow - 1 }, Relaxed);
+        }
+        found
     }
 
     /// Whether it has named groups.
@@ -170,6 +195,12 @@ fn first_bytes(hir: &Hir) -> Option<Box<[bool; 256]>> {
 
 fn nothing() -> Regex {
     Regex::new(r"[^\s\S]").expect("an empty class is a valid regex")
+}
+
+/// The first byte of a text that is no blank.
+#[must_use]
+pub fn first_visible(text: &[u8]) -> Option<u8> {
+    text.iter().copied().find(|byte| !is_blank(*byte))
 }
 
 fn is_blank(byte: u8) -> bool {

@@ -8,18 +8,20 @@
 //!
 //! It finds what `regex` finds: the leftmost match, alternatives in their order (Perl's rules).
 
-use std::cell::Cell;
-
 use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
 
 /// Most steps of a program; a longer pattern is left to `regex`.
 const MAX_STEPS: usize = 1024;
 /// Most named groups.
 pub const MAX_NAMED: usize = 12;
-/// Bytes looked at per byte of the text before `regex` takes over.
-const FUEL_PER_BYTE: usize = 16;
-/// The same for the shortest text.
-const MIN_FUEL: usize = 512;
+/// Budget for each byte of the text; looking at a byte costs one.
+const FUEL_PER_BYTE: usize = 32;
+/// Budget for the shortest text.
+const MIN_FUEL: usize = 2048;
+/// What a step costs beside the bytes that it looks at.
+const STEP_FUEL: usize = 4;
+/// Most choices that are left open at once.
+const MAX_CHOICES: usize = 48;
 /// Stands for a set that any byte, or the end of the text, belongs to.
 const ANY: u16 = u16::MAX;
 
@@ -48,24 +50,45 @@ enum Step {
 enum Choice {
     Try {
         step: u16,
-        at: usize,
+        at: u32,
     },
     /// A greedy run may end earlier: before `at`, not before `low`.
     Shorter {
         run: u16,
-        low: usize,
-        at: usize,
+        low: u32,
+        at: u32,
     },
     /// A lazy run may go on from `at`, up to `high`.
     Longer {
         run: u16,
-        at: usize,
-        high: usize,
+        at: u32,
+        high: u32,
     },
     Restore {
         slot: u8,
         value: u32,
     },
+}
+
+/// What is left to try, in a place of fixed size: whoever needs more is out of fuel.
+struct Stack {
+    choices: [Choice; MAX_CHOICES],
+    depth: usize,
+}
+
+impl Stack {
+    #[inline(always)]
+    fn push(&mut self, choice: Choice) -> Result<(), OutOfFuel> {
+        *self.choices.get_mut(self.depth).ok_or(OutOfFuel)? = choice;
+        self.depth += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Choice> {
+        self.depth = self.depth.checked_sub(1)?;
+        Some(self.choices[self.depth])
+    }
 }
 
 /// The budget is spent.
@@ -109,23 +132,34 @@ impl Program {
     ///
     /// # Errors
     /// The text needs more steps than its length allows.
-    pub fn run(&self, text: &[u8], mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
-        thread_local!(static STACK: Cell<Vec<Choice>> = const { Cell::new(Vec::new()) });
-        let mut stack = STACK.take();
-        let mut fuel = MIN_FUEL + FUEL_PER_BYTE * text.len();
+    pub fn run(&self, text: &[u8], slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+        self.run_for(&mut Self::fuel(text), text, slots)
+    }
+
+    /// The budget for a text.
+    #[must_use]
+    pub fn fuel(text: &[u8]) -> usize {
+        MIN_FUEL + FUEL_PER_BYTE * text.len()
+    }
+
+    /// [`run`](Self::run), which takes what it spends from `fuel`.
+    ///
+    /// # Errors
+    /// That is not enough.
+    pub fn run_for(&self, fuel: &mut usize, text: &[u8], mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+        let mut stack = Stack { choices: [Choice::Restore { slot: 0, value: UNSET }; MAX_CHOICES], depth: 0 };
         let last = if self.anchored { 0 } else { text.len() };
         let mut found = Ok(false);
         for start in 0..=last {
             if !self.fits(self.first, text, start) {
                 continue;
             }
-            stack.clear();
-            found = Thread { program: self, text, stack: &mut stack, fuel: &mut fuel }.run(start, slots.as_deref_mut());
+            stack.depth = 0;
+            found = Thread { program: self, text, stack: &mut stack, fuel }.run(start, slots.as_deref_mut());
             if found != Ok(false) {
                 break;
             }
         }
-        STACK.set(stack);
         found
     }
 
@@ -139,7 +173,7 @@ impl Program {
 struct Thread<'a> {
     program: &'a Program,
     text: &'a [u8],
-    stack: &'a mut Vec<Choice>,
+    stack: &'a mut Stack,
     fuel: &'a mut usize,
 }
 
@@ -159,17 +193,17 @@ impl Thread<'_> {
                         }
                     }
                     Some(Choice::Try { step: other, at: place }) => {
-                        (step, at) = (other, place);
+                        (step, at) = (other, place as usize);
                         break;
                     }
                     Some(Choice::Shorter { run, low, at: before }) => {
-                        if let Some(place) = self.shorter(run, low, before - 1)? {
+                        if let Some(place) = self.shorter(run, low as usize, before as usize - 1)? {
                             (step, at) = (run + 1, place);
                             break;
                         }
                     }
                     Some(Choice::Longer { run, at: from, high }) => {
-                        if let Some(place) = self.longer(run, from, high)? {
+                        if let Some(place) = self.longer(run, from as usize, high as usize)? {
                             (step, at) = (run + 1, place);
                             break;
                         }
@@ -184,7 +218,7 @@ impl Thread<'_> {
     fn follow(&mut self, mut step: u16, at: &mut usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         let program = self.program;
         loop {
-            self.spend(1)?;
+            self.spend(STEP_FUEL)?;
             let fits = match program.steps[usize::from(step)] {
                 Step::Byte(byte) => {
                     *at += 1;
@@ -208,7 +242,7 @@ impl Thread<'_> {
                     None => false,
                 },
                 Step::Split { first, second } => {
-                    self.stack.push(Choice::Try { step: second, at: *at });
+                    self.stack.push(Choice::Try { step: second, at: *at as u32 })?;
                     step = first;
                     continue;
                 }
@@ -219,7 +253,7 @@ impl Thread<'_> {
                 Step::Save(slot) => {
                     if let Some(slots) = slots.as_deref_mut() {
                         let value = std::mem::replace(&mut slots[usize::from(slot)], *at as u32);
-                        self.stack.push(Choice::Restore { slot, value });
+                        self.stack.push(Choice::Restore { slot, value })?;
                     }
                     true
                 }
@@ -263,7 +297,7 @@ impl Thread<'_> {
         let found = (low..=high).rev().find(|at| self.program.fits(next, self.text, *at));
         self.spend(1 + high - found.unwrap_or(low))?;
         if let Some(at) = found.filter(|at| *at > low) {
-            self.stack.push(Choice::Shorter { run, low, at });
+            self.stack.push(Choice::Shorter { run, low: low as u32, at: at as u32 })?;
         }
         Ok(found)
     }
@@ -282,7 +316,7 @@ impl Thread<'_> {
         }
         self.spend(1 + place - at)?;
         if place < high && set[usize::from(self.text[place])] {
-            self.stack.push(Choice::Longer { run, at: place + 1, high });
+            self.stack.push(Choice::Longer { run, at: place as u32 + 1, high: high as u32 })?;
         }
         Ok(Some(place))
     }
