@@ -344,4 +344,11 @@ mod tests {
         assert!(json(b" {} ", Timestamp(0)).is_some());
         assert!(json(b"{\"msg\":\"bad \xff utf\"}", Timestamp(0)).is_some());
     }
+
+    #[test]
+    fn a_long_key_stands_above_few_leaves() {
+        let line = format!("{{\"{}\":[{}\"z\"]}}", "k".repeat(200_000), "\"s\",".repeat(500));
+        let bytes: usize = leaves(&line).expect("an object").iter().map(|leaf| leaf.pointer.len()).sum();
+        assert!((200_000..=MAX_POINTER_BYTES).contains(&bytes), "{bytes}");
+    }
 }
