@@ -414,6 +414,10 @@ impl Assembler {
             cut.claimed(last_num);
         }
         if self.is_repeat(cx, trace, outcome) {
+            // The one-line error that it had adopted is no repeat.
+            if let Some(single) = &trace.adopted {
+                self.publish(cx, single, out);
+            }
             return;
         }
         if !trace.published {
