@@ -45,6 +45,15 @@ pub fn is_numbered(line: &[u8]) -> bool {
     rest.starts_with(b"\t") || rest.starts_with("\u{2192}".as_bytes()) || rest.starts_with(b" | ") || rest.starts_with(b" |\t") || rest.starts_with(b"| ")
 }
 
+/// `> Traceback (most recent call last):`, `> TypeError: x`: a quotation of Markdown or of an old diff.
+/// Other tools begin their own messages so: only what heads an error is quoted.
+pub fn is_quoted(line: &[u8]) -> bool {
+    let Some(text) = line.strip_prefix(b"> ").map(<[u8]>::trim_ascii_start) else { return false };
+    let word = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_')).count();
+    let head = text[word..].starts_with(b":") && [&b"Error"[..], b"Exception", b"error"].iter().any(|end| text[..word].ends_with(end));
+    head || text.starts_with(b"Traceback (most recent") || text.starts_with(b"Exception in thread ")
+}
+
 /// Takes `+ code` of a diff, `src/a.rs:12:code` and `12-code` of a search apart.
 pub fn unmarked(line: &[u8]) -> Shown<'_> {
     let trimmed = line.trim_ascii();
@@ -92,7 +101,7 @@ fn digits(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{stands_alone, unmarked};
+    use super::{is_quoted, stands_alone, unmarked};
 
     #[test]
     fn tells_the_next_line_from_a_continuation() {
@@ -101,6 +110,16 @@ mod tests {
         }
         for line in ["Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
             assert!(!stands_alone(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_heads_of_errors() {
+        for line in ["> Traceback (most recent call last):", "> ValueError: 'price'", ">   error: x"] {
+            assert!(is_quoted(line.as_bytes()), "{line}");
+        }
+        for line in ["> Task :run FAILED", "> Could not resolve com.acme:x:1.0.", ">error: x", "> See the error: x", "> app@1.0 build"] {
+            assert!(!is_quoted(line.as_bytes()), "{line}");
         }
     }
 

@@ -16,7 +16,7 @@ pub use listing::stands_alone;
 /// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
 #[must_use]
 pub fn reads_as_code(line: &[u8]) -> bool {
-    if listing::is_numbered(line) {
+    if listing::is_numbered(line) || listing::is_quoted(line) {
         return true;
     }
     let listing::Shown { text, marked, indented } = listing::unmarked(line);
