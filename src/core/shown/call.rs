@@ -94,20 +94,33 @@ pub fn is_call(text: &[u8]) -> bool {
     };
     match &text[close + 1..] {
         [b' ', b'=' | b'-', b'>', ..] | [b' ', b'{', ..] | [b'{', ..] => true,
-        [b':', b' ', tail @ ..] => tail.ends_with(b"{") || (tail.ends_with(b";") && !tail.contains(&b' ')),
-        tail => is_after_call(tail) && (has_quote(&text[open..close]) || matches!(text, [.., b';' | b'{' | b',' | b'?'])),
+        [b':', b' ', tail @ ..] if tail.ends_with(b"{") || (tail.ends_with(b";") && !tail.contains(&b' ')) => true,
+        // A method's signature: typed parameters, and what it returns.
+        [b':', b' ', tail @ ..] if memchr::memmem::find(&text[open..close], b": ").is_some() && !tail.contains(&b' ') => true,
+        tail => is_after_call(tail) && (has_quote(&text[open..close]) || begins_statement(text) || matches!(text, [.., b';' | b'{' | b',' | b'?'])),
     }
 }
 
-/// The first bracket right behind a name.
+/// `raise X(y)`, `return f(x)`: no text in the brackets is needed.
+fn begins_statement(text: &[u8]) -> bool {
+    [&b"raise "[..], b"throw ", b"return ", b"await ", b"yield ", b"if ", b"elif ", b"assert "].iter().any(|word| text.starts_with(word))
+}
+
+/// The first bracket right behind a name. GNU's style has a blank between them.
 fn first_call(text: &[u8]) -> Option<usize> {
-    memchr::memchr_iter(b'(', text).find(|&at| at > 0 && (text[at - 1].is_ascii_alphanumeric() || matches!(text[at - 1], b'_' | b'!' | b'?')))
+    let gnu = text.ends_with(b");") || text.ends_with(b",");
+    memchr::memchr_iter(b'(', text).find(|&at| {
+        let blank = gnu && at > 1 && text[at - 1] == b' ';
+        let at = at - usize::from(blank);
+        at > 0 && (text[at - 1].is_ascii_alphanumeric() || matches!(text[at - 1], b'_' | b'!' | b'?'))
+    })
 }
 
 /// Where the name before the bracket at `open` begins; a number is no name.
 fn name_start(text: &[u8], open: usize) -> usize {
     let name =
         |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'!' | b'?' | b'$' | b'@' | b'&' | b'*' | b'\\') || matches!(b, b':' | b'>' | b'-');
+    let open = open - usize::from(open > 0 && text[open - 1] == b' ');
     open - text[..open].iter().rev().take_while(|b| name(b)).count()
 }
 

@@ -31,7 +31,7 @@ fn is_value(value: &[u8], sure: bool) -> bool {
         b'{' => return value.ends_with(b"}"),
         _ => {}
     }
-    const OPERATORS: [&[u8]; 10] = [b"|", b"&", b"=", b"=>", b"??", b"||", b"&&", b"instanceof", b"?", b"await"];
+    const OPERATORS: [&[u8]; 13] = [b"|", b"&", b"=", b"=>", b"??", b"||", b"&&", b"instanceof", b"typeof", b"keyof", b"extends", b"?", b"await"];
     words(value) == 1 || value.split(|b| *b == b' ').any(|word| OPERATORS.contains(&word))
 }
 
@@ -60,6 +60,11 @@ fn is_default(value: &[u8]) -> bool {
 /// `ParseError { line: usize, error: String },`, `{name: "x", err: "error: y"},`: a variant or an
 /// element with its fields.
 pub fn is_element(text: &[u8]) -> bool {
+    // Go and C: `{"name", "error: x"},`
+    if matches!(text, [b'{', b'"' | b'`', ..] | [b'{', b' ', b'"' | b'`', ..]) && text.ends_with(b"},") {
+        let quote = usize::from(text[1] == b' ') + 1;
+        return quote_end(text, quote).is_some_and(|end| text[end + 1..].starts_with(b","));
+    }
     let name = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.')).count();
     let open = &text[name..];
     let open = open.strip_prefix(b" ").unwrap_or(open);
@@ -74,18 +79,23 @@ pub fn is_assigned(text: &[u8]) -> bool {
     let value = &text[at + 3..];
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'[' | b']' | b'$' | b'@' | b'*' | b' ' | b':' | b'<' | b'>');
     let name = text[..at].iter().all(is_name) && !has_colon(&text[..at]);
+    if name && text.ends_with(b";") {
+        return true;
+    }
     name && matches!(value.first(), Some(b'"' | b'\'' | b'`'))
         && quote_end(value, 0).is_none_or(|end| matches!(value[end + 1..].first(), None | Some(b',' | b';' | b')')))
 }
 
-/// `"error: cannot parse %s" % name`, `'a' => 'error: b',`: an element that is a text. Only asked of
-/// displayed code; an entry `key => text` is one everywhere.
-pub fn is_text(text: &[u8], displayed: bool) -> bool {
+/// `"error: cannot parse %s" % name`, `'a' => 'error: b',`: an element that is a text. Marked lines need
+/// no more than the quote, indented ones an operator behind it; an entry `key => text` is one everywhere.
+pub fn is_text(text: &[u8], displayed: bool, indented: bool) -> bool {
     if !matches!(text.first(), Some(b'"' | b'\'' | b'`')) {
         return false;
     }
     let Some(end) = quote_end(text, 0) else { return displayed };
-    displayed || text[end + 1..].trim_ascii_start().starts_with(b"=> ") && text.ends_with(b",")
+    let tail = text[end + 1..].trim_ascii_start();
+    let operator = matches!(tail, [b')' | b'%' | b'+' | b';', ..]);
+    displayed || (indented && operator) || (tail.starts_with(b"=> ") && text.ends_with(b","))
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ pub fn is_quoted(line: &[u8]) -> bool {
 pub fn unmarked(line: &[u8]) -> Shown<'_> {
     let trimmed = line.trim_ascii();
     let indented = matches!(line.first(), Some(b' ' | b'\t'));
-    let text = diff_line(trimmed).or_else(|| found_line(trimmed));
+    let text = diff_line(trimmed).or_else(|| found_line(trimmed).filter(|_| !indented));
     let Some(text) = text else { return Shown { text: trimmed, marked: false, indented } };
     Shown { text: text.trim_ascii_start(), marked: !is_one_blank(text), indented: true }
 }

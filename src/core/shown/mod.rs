@@ -20,7 +20,7 @@ pub fn reads_as_code(line: &[u8]) -> bool {
         return true;
     }
     let listing::Shown { text, marked, indented } = listing::unmarked(line);
-    is_comment(text) || is_commit(text) || begins_as_code(text) || is_statement(text, marked, indented) || has_code_inside(text)
+    is_comment(text) || is_block_comment(line) || is_commit(text) || begins_as_code(text) || is_statement(text, marked, indented) || has_code_inside(text)
 }
 
 /// Shapes that a language's words are not needed for.
@@ -28,15 +28,33 @@ fn is_statement(text: &[u8], marked: bool, indented: bool) -> bool {
     field::is_field(text, marked || indented)
         || ((marked || indented) && field::is_assigned(text))
         || field::is_element(text)
-        || field::is_text(text, marked)
+        || field::is_text(text, marked, indented)
+        || (indented && is_documented(text))
         || said::is_markup(text)
         || said::has_comment(text)
         || said::is_said(text)
         || call::is_call(text)
 }
 
+/// ` * text` within `/* … */`: its star stands under the first one's, so one blank more than the code's
+/// indentation; nested bullets of Markdown have an even number of them.
+fn is_block_comment(line: &[u8]) -> bool {
+    let blanks = line.iter().take_while(|b| **b == b' ' || **b == b'\t').count();
+    let spaces = line[..blanks].iter().rev().take_while(|b| **b == b' ').count();
+    spaces % 2 == 1 && line[blanks..].starts_with(b"* ")
+}
+
+/// `ValueError: If the size is negative.` in a list of what a function raises.
+fn is_documented(text: &[u8]) -> bool {
+    let name = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')).count();
+    let Some(said) = text[name..].strip_prefix(b": ") else { return false };
+    let known = text[..name].ends_with(b"Error") || text[..name].ends_with(b"Exception");
+    known && [&b"If "[..], b"if ", b"When ", b"when ", b"Raised ", b"Thrown ", b"On ", b"Whenever "].iter().any(|word| said.starts_with(word))
+}
+
 fn is_comment(text: &[u8]) -> bool {
     match text {
+        [b':', rest @ ..] => [&b"param "[..], b"raises ", b"return", b"type ", b"rtype"].iter().any(|field| rest.starts_with(field)),
         [b'/', b'/' | b'*', ..] | [b'<', b'!', b'-', b'-', ..] | [b'-', b'-', b' ', ..] => true,
         [b'*', b' ', b'@', ..] | [b'"', b'"', b'"', ..] => true,
         [b'*', b' ', next, ..] => next.is_ascii_lowercase(),
@@ -61,6 +79,7 @@ const OPENERS: &[&[u8]] = &[
     b"var ",
     b"class ",
     b"lambda ",
+    b"declare ",
     b"fun ",
     b"guard ",
     b"val ",
@@ -162,7 +181,7 @@ const OPENERS: &[&[u8]] = &[
 fn begins_as_code(text: &[u8]) -> bool {
     let Some(opener) = OPENERS.iter().find(|opener| text.starts_with(opener)) else { return false };
     let calls = opener.ends_with(b"(") || opener.ends_with(b".") || opener.ends_with(b"!(");
-    calls || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
+    calls || (*opener == b"except " && text.contains(&b':')) || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
 }
 
 /// `except KeyError as error:`, `for error in errors:`: a head of a block in Python.
@@ -176,7 +195,8 @@ fn ends_as_code(text: &[u8]) -> bool {
     matches!(text, [.., b'{' | b';' | b'}' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
 
-const PUNCTUATION: &[&[u8]] = &[b" = ", b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +", b"\" in ", b"' in "];
+const PUNCTUATION: &[&[u8]] =
+    &[b" = ", b"()", b");", b" => ", b" {", b" == ", b" === ", b" !== ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +", b"\" in ", b"' in "];
 
 /// One search for all marks; `None` only if they were too large to compile, which a test rules out.
 fn searcher(marks: &[&[u8]]) -> Option<AhoCorasick> {

@@ -39,6 +39,7 @@ const VERBS: &[&[u8]] = &[
     b"info",
     b"ok",
     b"throwio",
+    b"super",
 ];
 
 /// Whether a verb with nothing but a quoted text behind it makes the line: `echo "error: …" >&2`,
@@ -62,7 +63,9 @@ fn says(text: &[u8]) -> bool {
     let mut words = head.split(|b| *b == b' ');
     let verb = words.next().unwrap_or_default();
     let lower = verb.to_ascii_lowercase();
-    if !VERBS.contains(&lower.as_slice()) || !words.all(is_between) {
+    // A function of a shell script has an underscore in its name.
+    let is_verb = VERBS.contains(&lower.as_slice()) || (verb.contains(&b'_') && verb.iter().all(|b| b.is_ascii_lowercase() || *b == b'_'));
+    if !is_verb || !words.all(is_between) {
         return false;
     }
     let Some(end) = quote_end(text, open) else { return false };
@@ -75,7 +78,7 @@ fn says(text: &[u8]) -> bool {
 /// What may stand between a verb and its text: a flag, a class, a handle, a bracket.
 fn is_between(word: &[u8]) -> bool {
     match word {
-        [] | [b'-', ..] | [b'(', ..] | b"message:" | b"f" | b"r" | b"$" => true,
+        [] | b">&2" | b"1>&2" | [b'-', ..] | [b'(', ..] | b"message:" | b"f" | b"r" | b"$" => true,
         [first, .., last] => first.is_ascii_uppercase() && (*last == b',' || word.iter().all(u8::is_ascii_uppercase) || last.is_ascii_alphanumeric()),
         _ => false,
     }
