@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Timestamp};
+use super::event::{Event, Lines, Timestamp};
 use super::extract::{self, Origin};
 use super::line::{Line, Place};
 use super::lookback::LookBack;
@@ -15,8 +15,12 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::shown;
-use super::trace::{OpenTrace, Outcome, View, starts};
+use super::trace::{Block, MAX_SEEN_LINES, OpenTrace, Outcome, View, starts};
 use crate::rules::{Kind, Region};
+
+mod quiet;
+use quiet::Cut;
+pub use quiet::{Facts, Snapshot};
 
 /// Most traces that are open at once in a stream; the least recently continued one ends.
 const MAX_OPEN_TRACES: usize = 16;
@@ -38,8 +42,12 @@ pub struct Assembler {
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, bool)>,
     reread: u64,
+    /// The lines that were given back last, and the context before them.
+    given: Lines,
     /// Last line that belongs to an event.
     claimed_to: u64,
+    /// A place where the stream could be taken up again, if nothing goes on across it.
+    cut: Option<Cut>,
     work: Work,
 }
 
@@ -54,6 +62,7 @@ pub struct Work {
     pub candidates: Vec<Candidate>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpenRegion {
     entry: u16,
     left: u32,
@@ -98,6 +107,7 @@ impl Assembler {
             let mut line = Line::new(place, &text, now);
             line.settled = settled;
             self.reread += 1;
+            self.note_reread(line.place.offset);
             let before = self.again.len();
             if self.continue_open(cx, &line, out) {
                 continue;
@@ -123,7 +133,10 @@ impl Assembler {
         while at > 0 {
             at -= 1;
             match offer(cx, &mut self.open[at], line) {
-                Offer::Taken => return true,
+                Offer::Taken => {
+                    self.note_crossing(self.open[at].anchor(), line.place.offset);
+                    return true;
+                }
                 Offer::Elsewhere if line.place.num.saturating_sub(self.open[at].last_num) <= MAX_SILENT_LINES => {}
                 Offer::Elsewhere | Offer::Ended => {
                     if self.adoptable(at, line) {
@@ -149,7 +162,7 @@ impl Assembler {
             && !trace.is_on_trial_beyond_blanks()
             && !line.settled
             && line.place.num == trace.last_num + 1
-            && line.place.io == trace.lines[0].place.io
+            && line.place.io == trace.lines.get(0).place.io
             && !line.is_stamped()
             && same_writer
     }
@@ -204,7 +217,7 @@ impl Assembler {
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).max_by_key(Vec::len).unwrap_or_default();
+        let lead = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).max_by_key(Block::len).unwrap_or_default();
         let adopted = self.adopt(line);
         let lead = adopted.as_ref().map_or(lead, |single| single.lines.clone());
         let mut trace = OpenTrace::new(entries, &rivals, lead, line, view);
@@ -217,7 +230,7 @@ impl Assembler {
                 (trace.paused, trace.published) = (single.paused, single.published);
                 trace.adopted = Some(Box::new(single));
             }
-            None => trace.context = back.context(cx.engine.limits.context_a_side(), trace.lines[0].place.num, line),
+            None => trace.context = self.context(cx, trace.lines.get(0).place.num, line),
         }
         trace.depth = self.regions.len();
         trace.claims_before = self.notes.claims();
@@ -231,6 +244,7 @@ impl Assembler {
     /// Takes the one-line error that `line` follows out of the open ones.
     fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
         let at = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))?;
+        self.note_crossing(self.open[at].anchor(), line.place.offset);
         Some(self.open.remove(at))
     }
 
@@ -264,7 +278,7 @@ impl Assembler {
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
-        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        trace.context = self.context(cx, line.place.num, line);
         if line.is_stamped() && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {
                 self.close(cx, 0, out);
@@ -273,6 +287,16 @@ impl Assembler {
         } else {
             self.publish(cx, &trace, out);
         }
+    }
+
+    /// The lines before line `first`, which may have been given back when the look-back had gone on.
+    fn context(&self, cx: &Context, first: u64, line: &Line) -> Lines {
+        let wanted = cx.engine.limits.context_a_side();
+        let found = cx.back.context(wanted, first, line);
+        if found.len() >= wanted || self.given.is_empty() {
+            return found;
+        }
+        self.given.before(first, wanted).unwrap_or(found)
     }
 
     fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
@@ -287,7 +311,7 @@ impl Assembler {
             return;
         }
         let mut trace = OpenTrace::single(found.entry, line, found.view);
-        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        trace.context = self.context(cx, line.place.num, line);
         if note.waits {
             for unclaimed in self.notes.wait(note.claimed_by.clone(), key, trace) {
                 self.publish(cx, &unclaimed, out);
@@ -371,15 +395,24 @@ impl Assembler {
             // It had adopted a one-line error, which stands by itself again.
             self.open.push(*single);
         }
-        for (index, taken) in trace.lines[first..].iter().enumerate() {
-            self.again.push_back((taken.place.clone(), taken.text.clone(), used == 0 && index == 0));
+        if first < trace.lines.len() {
+            self.given = std::mem::take(&mut trace.context);
+            let before = first.saturating_sub(cx.engine.limits.context_a_side());
+            trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
+        }
+        for (index, taken) in trace.lines.from(first).enumerate() {
+            self.again.push_back((taken.place.clone(), taken.text.to_vec(), used == 0 && index == 0));
         }
     }
 
     /// The trace has ended: an event, if it is none yet; what it claims.
     fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
         let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
-        self.claimed_to = self.claimed_to.max(outcome.last_num).max(trace.lines[0].place.num);
+        let last_num = outcome.last_num.max(trace.lines.get(0).place.num);
+        self.claimed_to = self.claimed_to.max(last_num);
+        if let Some(cut) = self.cut_after(trace.anchor()) {
+            cut.claimed(last_num);
+        }
         if self.is_repeat(cx, trace, outcome) {
             return;
         }
@@ -388,7 +421,18 @@ impl Assembler {
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if !matches!(entry.kind, Kind::Note(_)) {
-            self.notes.claim(entry.family, extract::key(cx.engine, trace, outcome).as_deref(), outcome.last_num);
+            let key = extract::key(cx.engine, trace, outcome);
+            self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
+            if let Some(cut) = self.cut_after(trace.anchor()) {
+                cut.claim(entry.family, key.as_deref(), outcome.last_num);
+            }
+        }
+    }
+
+    /// At line `num`: notes that have waited in vain are events.
+    pub fn expire(&mut self, cx: &Context, num: u64, out: &mut Vec<Event>) {
+        for unclaimed in self.notes.expired(num) {
+            self.publish(cx, &unclaimed, out);
         }
     }
 
@@ -397,7 +441,7 @@ impl Assembler {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
         once && extract::key(cx.engine, trace, outcome)
-            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines[0].place.num))
+            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
     }
 
     /// The next moment at which something open is published.
@@ -477,7 +521,7 @@ enum Offer {
 }
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
-    if line.place.io != trace.lines[0].place.io {
+    if line.place.io != trace.lines.get(0).place.io {
         return Offer::Elsewhere;
     }
     if shown::stands_alone(line.text) {
@@ -509,7 +553,7 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
-    if adjacent && indented && !line.is_stamped() && trace.stamped {
+    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;

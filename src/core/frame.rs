@@ -4,6 +4,8 @@
 
 use super::lookback;
 
+mod rest;
+
 /// Room that a read gets, in bytes.
 const BLOCK: usize = 128 << 10;
 /// What stands for the middle of a line that was cut.
@@ -239,6 +241,12 @@ impl Buffer {
             wide.counted_at = self.base + self.start as u64;
         }
         self.cut = 0;
+    }
+
+    /// Behind the last byte that was read; what the buffer holds beyond it says nothing.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end
     }
 
     /// Whether the stream is UTF-16: its offsets are not those of the bytes kept here.

@@ -2,6 +2,9 @@
 //! when no detail says the same. Owns the claims since the last border and the notes that wait.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use md5::{Digest, Md5};
 
 use super::trace::OpenTrace;
 
@@ -19,21 +22,32 @@ const MAX_KEY_BYTES: usize = 1024;
 /// Claims and waiting notes of one stream.
 #[derive(Default)]
 pub struct Notes {
-    families: Vec<Claim>,
-    keys: HashMap<Vec<u8>, Vec<Claim>>,
-    claims: u64,
+    /// Shared with the places where the stream may be taken up again.
+    claims: Arc<Claims>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
 }
 
+/// What events have claimed since the last border.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// By family.
+    pub families: Vec<Claim>,
+    /// By the hash of a key: what a log says is not kept longer than it is needed.
+    pub keys: HashMap<u64, Vec<Claim>>,
+    /// How many there were.
+    pub count: u64,
+}
+
 /// A family had an event.
-#[derive(Clone, Copy)]
-struct Claim {
-    family: u16,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The family.
+    pub family: u16,
     /// Line at which the latest one ended.
-    num: u64,
+    pub num: u64,
     /// Which claim the first one was, counted from the start of the stream.
-    number: u64,
+    pub number: u64,
 }
 
 struct Waiting {
@@ -60,52 +74,85 @@ fn remember(claims: &mut Vec<Claim>, new: Claim) {
     }
 }
 
+fn hash(key: &[u8]) -> u64 {
+    let digest = Md5::digest(key);
+    digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+impl Claims {
+    /// An event of `family` about `key` ended at line `num`.
+    pub fn add(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
+        self.count += 1;
+        let claim = Claim { family, num, number: self.count };
+        remember(&mut self.families, claim);
+        if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
+            self.add_key(hash(key), claim);
+        }
+    }
+
+    fn add_key(&mut self, key: u64, new: Claim) {
+        if self.keys.len() >= MAX_CLAIMS {
+            self.keys.retain(|_, claims| claims.iter().any(|claim| claim.holds_at(new.num)));
+        }
+        if let Some(claims) = self.keys.get_mut(&key) {
+            remember(claims, new);
+        } else if self.keys.len() < MAX_CLAIMS {
+            self.keys.insert(key, vec![new]);
+        }
+    }
+}
+
 impl Notes {
     /// An event of `family` about `key` ended at line `num`: it claims the notes that wait for it,
     /// and those that come soon after it.
     pub fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
-        self.claims += 1;
-        let claim = Claim { family, num, number: self.claims };
-        remember(&mut self.families, claim);
-        if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
-            self.claim_key(key, claim);
+        Arc::make_mut(&mut self.claims).add(family, key, num);
+        if self.waiting.is_empty() {
+            return;
         }
         self.waiting.retain(|note| {
             let same = note.key.is_none() || note.key.as_deref() == key;
-            !(same && covers(&note.claimed_by, family))
+            note.is_old_at(num) || !(same && covers(&note.claimed_by, family))
         });
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
-    }
-
-    fn claim_key(&mut self, key: &[u8], new: Claim) {
-        if self.keys.len() >= MAX_CLAIMS {
-            self.keys.retain(|_, claims| claims.iter().any(|claim| claim.holds_at(new.num)));
-        }
-        if let Some(claims) = self.keys.get_mut(key) {
-            remember(claims, new);
-        } else if self.keys.len() < MAX_CLAIMS {
-            self.keys.insert(key.to_vec(), vec![new]);
-        }
     }
 
     /// How many claims were made.
     #[must_use]
     pub fn claims(&self) -> u64 {
-        self.claims
+        self.claims.count
+    }
+
+    /// What events have claimed.
+    #[must_use]
+    pub fn claimed(&self) -> Arc<Claims> {
+        self.claims.clone()
+    }
+
+    /// Goes on with what events had claimed.
+    pub fn restore(&mut self, claims: Arc<Claims>) {
+        self.claims = claims;
+    }
+
+    /// Offset of the first note that waits.
+    #[must_use]
+    pub fn oldest(&self) -> Option<u64> {
+        self.waiting.iter().map(|note| note.trace.anchor()).min()
     }
 
     /// Whether one of the first `claims` claims was that of `family` to `key`.
     #[must_use]
     pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64, num: u64) -> bool {
-        self.keys.get(key).is_some_and(|known| known.iter().any(|claim| claim.family == family && claim.number <= claims && claim.holds_at(num)))
+        let known = self.claims.keys.get(&hash(key));
+        known.is_some_and(|known| known.iter().any(|claim| claim.family == family && claim.number <= claims && claim.holds_at(num)))
     }
 
     /// Whether an earlier event said the same as the note at line `num`.
     #[must_use]
     pub fn is_claimed(&self, claimed_by: &[u16], key: Option<&[u8]>, num: u64) -> bool {
         let claims = match key {
-            None => Some(&self.families),
-            Some(key) => self.keys.get(key),
+            None => Some(&self.claims.families),
+            Some(key) => self.claims.keys.get(&hash(key)),
         };
         claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && claim.holds_at(num)))
     }
@@ -116,18 +163,36 @@ impl Notes {
         self.waiting.push_back(Waiting { claimed_by, key, trace });
         let mut old = Vec::new();
         while self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
-            let Some(note) = self.waiting.pop_front() else { break };
-            self.waiting_bytes -= note.trace.kept_bytes();
-            old.push(note.trace);
+            old.extend(self.first());
         }
         old
     }
 
+    /// The notes that have waited in vain at line `num`: what claims a note comes soon.
+    pub fn expired(&mut self, num: u64) -> Vec<OpenTrace> {
+        let mut old = Vec::new();
+        while self.waiting.front().is_some_and(|note| note.is_old_at(num)) {
+            old.extend(self.first());
+        }
+        old
+    }
+
+    fn first(&mut self) -> Option<OpenTrace> {
+        let note = self.waiting.pop_front()?;
+        self.waiting_bytes -= note.trace.kept_bytes();
+        Some(note.trace)
+    }
+
     /// A border: the notes that nothing claimed are events; the claims are forgotten.
     pub fn settle(&mut self) -> Vec<OpenTrace> {
-        self.families.clear();
-        self.keys.clear();
+        self.claims = Arc::new(Claims { count: self.claims.count, ..Claims::default() });
         self.waiting_bytes = 0;
         self.waiting.drain(..).map(|note| note.trace).collect()
+    }
+}
+
+impl Waiting {
+    fn is_old_at(&self, num: u64) -> bool {
+        self.trace.last_num + CLAIM_LINES < num
     }
 }

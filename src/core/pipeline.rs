@@ -4,21 +4,29 @@
 
 use std::sync::Arc;
 
-use super::assemble::{Assembler, Context};
+use memchr::memmem;
+
+use super::assemble::{Assembler, Context, Snapshot};
 use super::decode::{self, Json};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Io, Timestamp};
-use super::extract::{self, Origin};
+use super::event::{Event, Io, Lines, Timestamp};
+use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
-use super::lookback::LookBack;
+use super::lookback::{self, LookBack};
 use super::prefilter::{Hit, Scratch};
 use super::visible::visible;
+
+mod resume;
+pub use resume::{BEFORE_BYTES, Workspace};
 
 /// A line that needs a look because of what its escapes hide.
 const DRESSED: u16 = u16::MAX;
 /// Most bytes of a record that a container runtime has split.
 const MAX_PIECES_BYTES: usize = 1 << 20;
+
+/// Docker splits lines into pieces of 16 KiB; characters that it could not read may have grown.
+const DOCKER_PIECE_BYTES: usize = 16 << 10;
 
 /// What a stream has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +54,8 @@ pub struct Stream {
     pieces: Vec<Pieces>,
     counts: Counts,
     work: Work,
+    /// The newest known place at which it may be taken up again.
+    safe: Snapshot,
 }
 
 #[derive(Default)]
@@ -68,7 +78,8 @@ impl Stream {
     #[must_use]
     pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
-        Self { engine, origin, buffer, assembler: Assembler::default(), pieces: Vec::new(), counts: Counts::default(), work: Work::default() }
+        let (assembler, pieces, counts, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, counts, work, safe }
     }
 
     /// Where the next bytes go; at least 64 KiB.
@@ -109,6 +120,9 @@ impl Stream {
         }
         let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
         self.assembler.finish(&cx, now, out);
+        let end = self.buffer.end();
+        let behind = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
+        self.add_context(&behind, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;
     }
 
@@ -159,7 +173,7 @@ impl Stream {
             while hits.get(next).is_some_and(|hit| (hit.pos as usize) < end) {
                 next += 1;
             }
-            let raw = Raw { bytes: &bytes, from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
+            let raw = Raw { bytes: &bytes[..self.buffer.end()], from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
             let events = out.len();
             self.line(&raw, framed, &hits[first..next], now, out);
             self.add_context(&raw, &mut out[events..]);
@@ -172,6 +186,8 @@ impl Stream {
         self.counts.truncated += u64::from(framed.truncated);
         self.work.hits = hits;
         self.buffer.bytes = bytes;
+        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        self.assembler.expire(&cx, self.counts.lines, out);
     }
 
     /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
@@ -247,12 +263,19 @@ impl Stream {
         self.work.candidates = candidates;
     }
 
-    /// The lines after an event that have arrived already.
+    /// The lines after an event that have arrived already, but for those of other writers.
     fn add_context(&self, raw: &Raw, events: &mut [Event]) {
         let wanted = self.engine.limits.context_a_side();
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
-            let lines = raw.after(event.line_end).take(wanted).map(|(num, text)| (num, extract::printable(&visible(text, None))));
-            event.context.extend(extract::numbered(&self.engine, lines.collect()));
+            let is_other = |text: &[u8]| {
+                event.key.is_some()
+                    && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
+            };
+            let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
+            let mut after = Lines::default();
+            lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
+            self.engine.redactor.redact_context(&mut after);
+            event.context.append(&after);
         }
     }
 }
@@ -317,7 +340,17 @@ fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, boo
     place.time = envelope.time;
     place.key = envelope.key;
     let text = envelope.text.strip_suffix(b"\n").unwrap_or(&envelope.text).to_vec();
-    Some((text, envelope.partial))
+    let partial = envelope.partial && is_piece(raw, &text);
+    Some((text, partial))
+}
+
+/// Whether a record without a line end is a piece: of docker only a full one is, because shippers
+/// take line ends off. `levels.toml` leads to these forms.
+fn is_piece(raw: &[u8], text: &[u8]) -> bool {
+    match memmem::find(raw, b"\",\"stream\":\"std") {
+        Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),
+        None => memmem::find(raw, b"\"Output\":\"").is_some(),
+    }
 }
 
 /// Streams that a supervised command writes.

@@ -178,8 +178,20 @@ const OPENERS: &[&[u8]] = &[
 ];
 
 /// Whether the first word belongs to a programming language and the rest agrees.
+/// The opener with which the line begins; its first byte tells most lines that there is none.
+fn opener(text: &[u8]) -> Option<&'static [u8]> {
+    static FIRST: LazyLock<[bool; 256]> = LazyLock::new(|| {
+        let mut first = [false; 256];
+        OPENERS.iter().for_each(|opener| first[usize::from(opener[0])] = true);
+        first
+    });
+    let head = *text.first()?;
+    let starts = |opener: &&&[u8]| opener[0] == head && text.starts_with(opener);
+    FIRST[usize::from(head)].then(|| OPENERS.iter().find(starts).copied())?
+}
+
 fn begins_as_code(text: &[u8]) -> bool {
-    let Some(opener) = OPENERS.iter().find(|opener| text.starts_with(opener)) else { return false };
+    let Some(opener) = opener(text) else { return false };
     let calls = opener.ends_with(b"(") || opener.ends_with(b".") || opener.ends_with(b"!(");
     calls || (*opener == b"except " && text.contains(&b':')) || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
 }

@@ -1,0 +1,216 @@
+//! Where a stream may be taken up again after a restart: a place between two lines across which no
+//! trace goes on, and what is known there. All that comes after such a place is found again, with the
+//! same ids, from the bytes behind it and its facts alone.
+//!
+//! Nothing open → the place is just here. Something open → a *cut* is tried: it holds when all that was
+//! open has ended without taking a line behind it; what that claimed by then is added to its facts.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Assembler, MAX_REGIONS, OpenRegion};
+use crate::core::engine::Engine;
+use crate::core::notes::{Claim, Claims};
+
+/// The form of [`Facts`].
+const VERSION: u8 = 1;
+
+/// What is known at a place where nothing is open.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Offset of the first byte of a line.
+    pub offset: u64,
+    /// Lines before it.
+    pub lines: u64,
+    /// The stream is UTF-16; whether its bytes are big-endian.
+    pub wide: Option<bool>,
+    claimed_to: u64,
+    regions: Vec<OpenRegion>,
+    noise: Option<(u16, u32)>,
+    claims: Arc<Claims>,
+}
+
+/// A [`Snapshot`] that outlives this process and its rules: what it names, it names by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    version: u8,
+    lines: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    wide: Option<bool>,
+    #[serde(default)]
+    claimed_to: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    regions: Vec<(String, u32)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    noise: Option<(String, u32)>,
+    #[serde(default)]
+    claims: u64,
+    /// Family, line, number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    families: Vec<(String, u64, u64)>,
+    /// Hash of the key, family, line, number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    keys: Vec<(u64, String, u64, u64)>,
+}
+
+/// A place that is being tried.
+pub(super) struct Cut {
+    at: Snapshot,
+    crossed: bool,
+}
+
+impl Cut {
+    /// What was open here came to an event, which owns the lines to `num`.
+    pub(super) fn claimed(&mut self, num: u64) {
+        self.at.claimed_to = self.at.claimed_to.max(num);
+    }
+
+    pub(super) fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
+        Arc::make_mut(&mut self.at.claims).add(family, key, num);
+    }
+}
+
+impl Assembler {
+    /// Goes on where nothing was open.
+    pub fn restore(&mut self, from: &Snapshot) {
+        self.regions.clone_from(&from.regions);
+        self.noise = from.noise;
+        self.claimed_to = from.claimed_to;
+        self.notes.restore(from.claims.clone());
+    }
+
+    /// The newest place that is known to hold, when the stream stands at `here`, between two lines; `None`:
+    /// no newer one than before. `here` needs only offset, lines and encoding.
+    pub fn quiet(&mut self, here: &Snapshot) -> Option<Snapshot> {
+        let oldest = self.oldest().unwrap_or(u64::MAX);
+        let mut found = None;
+        if let Some(cut) = self.cut.take_if(|cut| cut.crossed || oldest >= cut.at.offset)
+            && !cut.crossed
+        {
+            found = Some(cut.at);
+        }
+        if oldest >= here.offset {
+            self.cut = None;
+            return Some(self.snapshot(here));
+        }
+        if self.cut.is_none() && self.again.is_empty() {
+            self.cut = Some(Cut { at: self.snapshot(here), crossed: false });
+        }
+        found
+    }
+
+    fn snapshot(&self, here: &Snapshot) -> Snapshot {
+        Snapshot {
+            claimed_to: self.claimed_to,
+            regions: self.regions.clone(),
+            noise: self.noise,
+            claims: self.notes.claimed(),
+            ..Snapshot::here(here.offset, here.lines, here.wide)
+        }
+    }
+
+    /// Offset of the first line that something open holds.
+    fn oldest(&self) -> Option<u64> {
+        let open = self.open.iter().map(|trace| trace.anchor());
+        open.chain(self.again.iter().map(|(place, ..)| place.offset)).chain(self.notes.oldest()).min()
+    }
+
+    /// A trace that began at `from` takes the line at `to`.
+    pub(super) fn note_crossing(&mut self, from: u64, to: u64) {
+        if let Some(cut) = &mut self.cut {
+            cut.crossed |= from < cut.at.offset && to >= cut.at.offset;
+        }
+    }
+
+    /// A line is looked at again: what it does now, it has not done in the snapshot.
+    pub(super) fn note_reread(&mut self, offset: u64) {
+        if let Some(cut) = &mut self.cut {
+            cut.crossed |= offset < cut.at.offset;
+        }
+    }
+
+    /// The cut that lies behind `offset`.
+    pub(super) fn cut_after(&mut self, offset: u64) -> Option<&mut Cut> {
+        self.cut.as_mut().filter(|cut| offset < cut.at.offset)
+    }
+}
+
+impl Snapshot {
+    /// A place of which only this is known.
+    #[must_use]
+    pub fn here(offset: u64, lines: u64, wide: Option<bool>) -> Self {
+        Self { offset, lines, wide, ..Self::default() }
+    }
+
+    /// In a form that can be kept.
+    #[must_use]
+    pub fn facts(&self, engine: &Engine) -> Facts {
+        let id = |entry: u16| engine.rules.entries[usize::from(entry)].id.clone();
+        let family = |claim: &Claim| engine.rules.families[usize::from(claim.family)].id.clone();
+        let keys = self.claims.keys.iter().flat_map(|(hash, claims)| claims.iter().map(move |claim| (*hash, claim)));
+        let mut keys: Vec<_> = keys.map(|(hash, claim)| (hash, family(claim), claim.num, claim.number)).collect();
+        keys.sort_unstable();
+        Facts {
+            version: VERSION,
+            lines: self.lines,
+            wide: self.wide,
+            claimed_to: self.claimed_to,
+            regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
+            noise: self.noise.map(|(entry, left)| (id(entry), left)),
+            claims: self.claims.count,
+            families: self.claims.families.iter().map(|claim| (family(claim), claim.num, claim.number)).collect(),
+            keys,
+        }
+    }
+
+    /// What was kept about the place at `offset`. Rules that are gone are left out.
+    #[must_use]
+    pub fn new(offset: u64, facts: &Facts, engine: &Engine) -> Self {
+        let entry = |id: &str| engine.rules.entries.iter().position(|entry| entry.id == id).map(|at| at as u16);
+        let family = |name: &str| engine.rules.families.iter().position(|family| family.id == name).map(|at| at as u16);
+        let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, number });
+        let mut keys: HashMap<u64, Vec<Claim>> = HashMap::new();
+        for (hash, name, num, number) in &facts.keys {
+            keys.entry(*hash).or_default().extend(claim(name, *num, *number));
+        }
+        let families = facts.families.iter().filter_map(|(name, num, number)| claim(name, *num, *number)).collect();
+        let regions = facts.regions.iter().filter_map(|(id, left)| Some(OpenRegion { entry: entry(id)?, left: *left }));
+        Self {
+            offset,
+            lines: facts.lines,
+            wide: facts.wide,
+            claimed_to: facts.claimed_to,
+            regions: regions.take(MAX_REGIONS).collect(),
+            noise: facts.noise.as_ref().and_then(|(id, left)| Some((entry(id)?, *left))),
+            claims: Arc::new(Claims { families, keys, count: facts.claims }),
+        }
+    }
+}
+
+impl Facts {
+    /// Facts of a place after `lines` lines about which nothing else is known.
+    #[must_use]
+    pub fn plain(lines: u64) -> Self {
+        Self { version: VERSION, lines, ..Self::default() }
+    }
+
+    /// Whether this version understands them.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.version == VERSION
+    }
+
+    /// Lines before the place.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Whether the stream is UTF-16.
+    #[must_use]
+    pub fn is_wide(&self) -> bool {
+        self.wide.is_some()
+    }
+}

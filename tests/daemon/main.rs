@@ -1,0 +1,8 @@
+//! The daemon: what it promises, part by part, and as a whole.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
+mod restart;
+#[path = "../invariants/support.rs"]
+#[allow(dead_code, reason = "the invariants use all of it")]
+mod support;

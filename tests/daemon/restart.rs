@@ -1,0 +1,72 @@
+//! A stream that is taken up again at its newest safe place finds what it would have found.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use siftd::core::assemble::{Facts, Snapshot};
+use siftd::core::engine::{Engine, Limits};
+use siftd::core::extract::Origin;
+use siftd::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
+
+use super::support::{NOW, Rng, engine, events, for_documents, same};
+
+fn ids(found: &[siftd::core::event::Event]) -> BTreeSet<String> {
+    found.iter().map(|event| format!("{}:{} {}", event.line_num, event.inner, event.id)).collect()
+}
+
+/// The events of `bytes` with restarts at random places, and how far the safe places lay behind.
+fn with_restarts(engine: &Arc<Engine>, bytes: &[u8], rng: &mut Rng) -> (BTreeSet<String>, usize) {
+    let mut stream = Stream::new(engine.clone(), Origin::default());
+    let (mut out, mut at, mut restarts, mut space) = (Vec::new(), 0, 0, Workspace::default());
+    while at < bytes.len() {
+        let most = *rng.pick(&[40, 3000, 3000]);
+        let count = (1 + rng.below(most)).min(bytes.len() - at);
+        stream.attach(&mut space);
+        stream.push(&bytes[at..at + count], NOW, &mut out);
+        stream.safe();
+        stream.detach(&mut space);
+        at += count;
+        if rng.one_in(5) {
+            stream.pause(&mut out);
+        }
+        if rng.one_in(8) && restarts < 40 {
+            let (offset, facts) = stream.facts();
+            let facts: Facts = serde_json::from_str(&serde_json::to_string(&facts).unwrap()).unwrap();
+            at = offset as usize;
+            let before = &bytes[at - at.min(BEFORE_BYTES as usize)..at];
+            stream = Stream::resume(engine.clone(), Origin::default(), Snapshot::new(offset, &facts, engine), before);
+            restarts += 1;
+        }
+    }
+    stream.finish(NOW, &mut out);
+    (ids(&out), restarts)
+}
+
+#[test]
+fn a_restart_at_any_safe_place_finds_the_same_events() {
+    let small = Limits { max_trace_lines: 6, max_trace_bytes: 700, ..Limits::default() };
+    for engine in [engine(Limits::default()), engine(small)] {
+        let restarts = Cell::new(0);
+        for_documents(400, 80_000, |document, seed| {
+            let whole = ids(&events(&engine, document));
+            let (found, count) = with_restarts(&engine, document, &mut Rng(seed));
+            restarts.set(restarts.get() + count);
+            same(&whole.into_iter().collect::<Vec<_>>(), &found.into_iter().collect::<Vec<_>>())
+        });
+        assert!(restarts.get() > 200, "{restarts:?}");
+    }
+}
+
+#[test]
+fn the_safe_place_follows_a_log_of_errors_alone() {
+    let engine = engine(Limits::default());
+    let mut stream = Stream::new(engine.clone(), Origin::default());
+    let mut out = Vec::new();
+    for n in 0..2000 {
+        stream.push(format!("2026-01-01T00:00:00Z ERROR job {n} failed\n").as_bytes(), NOW, &mut out);
+        stream.safe();
+    }
+    let behind = stream.position() - stream.safe().offset;
+    assert!(behind < 200, "{behind} bytes behind");
+}
