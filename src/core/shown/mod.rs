@@ -177,7 +177,6 @@ const OPENERS: &[&[u8]] = &[
     b"&& ",
 ];
 
-/// Whether the first word belongs to a programming language and the rest agrees.
 /// The opener with which the line begins; its first byte tells most lines that there is none.
 fn opener(text: &[u8]) -> Option<&'static [u8]> {
     static FIRST: LazyLock<[bool; 256]> = LazyLock::new(|| {
@@ -190,10 +189,11 @@ fn opener(text: &[u8]) -> Option<&'static [u8]> {
     FIRST[usize::from(head)].then(|| OPENERS.iter().find(starts).copied())?
 }
 
+/// Whether the first word belongs to a programming language and the rest agrees.
 fn begins_as_code(text: &[u8]) -> bool {
     let Some(opener) = opener(text) else { return false };
     let calls = opener.ends_with(b"(") || opener.ends_with(b".") || opener.ends_with(b"!(");
-    calls || (*opener == b"except " && text.contains(&b':')) || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
+    calls || (opener == b"except " && text.contains(&b':')) || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
 }
 
 /// `except KeyError as error:`, `for error in errors:`: a head of a block in Python.
