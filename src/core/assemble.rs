@@ -168,7 +168,7 @@ impl Assembler {
         let same_writer = line.key() == trace.key.as_deref() || is_bare(line);
         trace.is_single()
             && trace.stamped
-            && !trace.is_on_trial()
+            && !trace.is_on_trial_beyond_blanks()
             && !line.settled
             && line.place.num == trace.last_num + 1
             && line.place.io == trace.lines.get(0).place.io
@@ -570,6 +570,11 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    // Its causes may stand behind a blank line, in a trace that adopts it.
+    if adjacent && line.text.is_empty() && trace.stamped && !trace.is_on_trial() {
+        trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended

@@ -322,6 +322,12 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.seen > rival.accepted)
     }
 
+    /// Whether its last line may be given back, and says something.
+    #[must_use]
+    pub fn is_on_trial_beyond_blanks(&self) -> bool {
+        self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.text.is_empty())
+    }
+
     /// Whether no machine competes: a one-line error.
     #[must_use]
     pub fn is_single(&self) -> bool {
