@@ -29,6 +29,7 @@ pub mod core {
     pub mod keywords;
     pub mod line;
     pub mod lookback;
+    pub mod noise;
     pub mod notes;
     pub mod pipeline;
     pub mod prefilter;
@@ -43,7 +44,10 @@ pub mod core {
     pub mod visible;
 }
 pub mod cli;
+pub mod digest;
 pub mod examples;
+pub mod exec;
 pub mod sinks;
 pub mod sources;
 pub mod telemetry;
+pub mod verdict;

@@ -1,12 +1,15 @@
 //! The arguments of every command, and their help. Shapes only: nothing is checked against files here.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::config::parse_duration;
 use crate::words::{Category, Severity};
 
 /// Finds the real errors in what agents, builds and services print.
@@ -27,9 +30,11 @@ const EXAMPLES: &str = "Examples:
   siftd scan --fail-on high logs/           exit 1 if something serious is in the folder
   siftd run --file 'logs/*.log' --output events.ndjson
                                             follow files, one NDJSON record for each error
+  siftd exec --retries --digest d.txt -- make test
+                                            run a command, retry it, sum up what went wrong
   siftd explain build.log:118               why a line is, or is not, an error
 
-Exit codes: 0 done; 1 what --fail-on asked for; 2 usage, configuration, or unreadable input.";
+Exit codes: 0 done; 1 what --fail-on asked for; 2 usage, configuration, or unreadable input; exec has the command's.";
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -50,6 +55,14 @@ pub enum Command {
     Scan(ScanArgs),
     /// Follow files or stdin and write a record for each error
     Run(RunArgs),
+    /// Run a command as if siftd were not there, find its errors, retry what can be retried
+    Exec(Box<ExecArgs>),
+    /// Sum up the errors of a log for whoever is to mend them
+    Digest(DigestArgs),
+    /// Judge finished results, one JSON object a line of stdin
+    Judge(JudgeArgs),
+    /// Classify structured errors, one JSON object a line of stdin
+    Classify(ClassifyArgs),
     /// Say why a line is, or is not, an error
     Explain(ExplainArgs),
     /// Print the signature of each line of stdin
@@ -150,6 +163,137 @@ pub struct RunArgs {
     /// Lines of context before and after each error.
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u16>,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd exec`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd exec --digest digest.txt -- make test                what went wrong, in 500 characters
+  siftd exec --verdict - --task 42 -- npm ci                 one line of JSON after the command's output
+  siftd exec --retries 5 --timeout 10m -- ./download.sh      again while the network is to blame
+  siftd exec --strict --events events.ndjson -- Rscript fit.R
+                                                             exit 65 when it ends well with a real error on stderr
+
+stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
+
+Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left,
+124 timed out; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for.")]
+pub struct ExecArgs {
+    /// Write one line of JSON on how it went.
+    #[arg(long, value_name = "FILE")]
+    pub verdict: Option<PathBuf>,
+    /// Append the records of errors, retries and the exit.
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Write what is needed to mend it, as `siftd digest` does.
+    #[arg(long, value_name = "FILE")]
+    pub digest: Option<PathBuf>,
+    /// Form of the digest.
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "digest")]
+    pub digest_format: Option<DigestFormat>,
+    /// Most characters of the digest.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
+    pub max_chars: usize,
+    /// Exit with 65 where the command exits with 0 although stderr holds a real error.
+    #[arg(long)]
+    pub strict: bool,
+    /// Exit with 1 where the command exits with 0 although an error is this severe or worse.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub fail_on: Option<Severity>,
+    /// Run a command for each blocking error, with its record on stdin. Words and quotes are read as a shell does, no more.
+    #[arg(long, value_name = "COMMAND")]
+    pub on_blocking: Option<String>,
+    /// Keep the output of a run that failed for good, both ends of it, in a folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub keep_output: Option<PathBuf>,
+    /// Try again what can be mended by trying again; without N as often as the configuration says.
+    #[arg(long, value_name = "N", num_args = 0..=1, value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub retries: Option<Option<u32>>,
+    /// Pause before the first retry, doubled for each further one [default: 1s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub base_delay: Option<Duration>,
+    /// The longest pause [default: 30s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_delay: Option<Duration>,
+    /// The longest pause where the failure says when to try again [default: 10m].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_reset_wait: Option<Duration>,
+    /// End a run, and all that it has started, after so long.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// What does not end within it after SIGTERM gets SIGKILL.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    pub kill_after: Duration,
+    /// Retry for this reason, too, such as timed_out. Repeatable.
+    #[arg(long, value_name = "REASON", value_delimiter = ',')]
+    pub retry_on: Vec<String>,
+    /// Which task this is; stands in verdict and records.
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// Stop at a mistake in the configuration instead of going on with the defaults.
+    #[arg(long)]
+    pub strict_config: bool,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Forms of a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DigestFormat {
+    /// Plain text.
+    Text,
+    /// One JSON object.
+    Json,
+    /// Markdown.
+    Markdown,
+}
+
+/// `siftd digest`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd digest build.log
+  cargo test 2>&1 | siftd digest --format markdown --max-chars 2000
+  siftd digest events.ndjson                                 records that siftd wrote earlier")]
+pub struct DigestArgs {
+    /// A log, or siftd's own records; - or nothing for stdin.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Form of the output.
+    #[arg(long, short, value_enum, default_value = "text")]
+    pub format: DigestFormat,
+    /// Most characters.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
+    pub max_chars: usize,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd judge`
+#[derive(Debug, Args)]
+#[command(after_help = "Fields, any subset: exit_code, stderr, stdout, timed_out, run_status, operation, task
+
+Example:
+  echo '{\"exit_code\": 1, \"stderr\": \"bash: jq: command not found\"}' | siftd judge")]
+pub struct JudgeArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd classify`
+#[derive(Debug, Args)]
+#[command(after_help = "Fields, any subset: name, code, message, response.status, context.operation, exit_code, timed_out, stderr, attempt, task
+
+Example:
+  echo '{\"message\": \"boom\", \"response\": {\"status\": 429}, \"attempt\": 3}' | siftd classify")]
+pub struct ClassifyArgs {
+    /// No error stops the whole run: what was fatal is permanent.
+    #[arg(long)]
+    pub continue_on_error: bool,
     #[command(flatten)]
     pub setup: SetupArgs,
 }
@@ -264,6 +408,15 @@ pub struct ManArgs {
 
 fn severity() -> impl TypedValueParser<Value = Severity> {
     PossibleValuesParser::new(Severity::ALL.iter().map(|s| s.as_str())).try_map(|word| Severity::parse(&word).ok_or("unknown severity"))
+}
+
+fn duration(text: &str) -> Result<Duration, &'static str> {
+    parse_duration(text).ok_or("write a whole number and a unit of ms, s, m, h or d, such as 30s")
+}
+
+/// With fewer, not even the fence and a line fit.
+fn max_chars() -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u64).range(100..=10_000_000).map(|count| count as usize)
 }
 
 fn category() -> impl TypedValueParser<Value = Category> {

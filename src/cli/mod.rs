@@ -3,10 +3,15 @@
 
 mod args;
 mod check;
+mod classify;
+mod digest;
+mod exec;
 mod explain;
-pub mod filter;
+mod filter;
 mod generate;
 mod identity;
+mod judge;
+mod objects;
 mod order;
 mod out;
 mod progress;
@@ -17,6 +22,7 @@ mod setup;
 mod signature;
 
 use std::fmt;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -76,8 +82,17 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let color = cli.color;
     let done = match cli.command {
+        Command::Exec(args) => {
+            return exec::exec(*args).unwrap_or_else(|failure| {
+                say(&failure);
+                Exit::Trouble.into()
+            });
+        }
+        Command::Digest(args) => digest::digest(&args),
         Command::Scan(args) => scan::scan(&args, color),
         Command::Run(args) => run::run(&args),
+        Command::Judge(args) => judge::judge(&args),
+        Command::Classify(args) => classify::classify(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),
@@ -91,6 +106,11 @@ pub fn main() -> ExitCode {
         Exit::Trouble
     })
     .into()
+}
+
+/// Whether stdin is something to read when nothing was named.
+fn stdin_is_given() -> bool {
+    !std::io::stdin().is_terminal()
 }
 
 /// One message on stderr. A message that is a diagnostic already begins with `error:`.

@@ -2,7 +2,7 @@
 //! it through one bounded channel, and it sleeps until the next of them, deadline or sweep.
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::args::RunArgs;
-use super::{Exit, Failure, identity, out, setup};
+use super::{Exit, Failure, identity, out, setup, stdin_is_given};
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::sinks::record::Envelope;
@@ -54,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let stdin = plan.stdin.map(|name| {
         read_stdin(sender.clone());
         Piped {
-            envelope: Envelope { host: identity::host(), name, kind: "stdin", path: None },
+            envelope: Envelope { host: identity::host(), name, kind: "stdin", path: None, argv: Vec::new() },
             stream: Stream::new(setup.engine.clone(), Origin { uid: identity::nonce(), generation: 0 }),
         }
     });
@@ -216,9 +216,4 @@ fn read_stdin(sender: SyncSender<Wake>) {
             }
         }
     });
-}
-
-/// Whether stdin is something to read when nothing was named.
-fn stdin_is_given() -> bool {
-    !io::stdin().is_terminal()
 }

@@ -36,6 +36,13 @@ pub fn load(args: &SetupArgs, context: Option<u16>) -> Result<Setup, Failure> {
     Ok(Setup { config, engine })
 }
 
+/// What there is without any file.
+pub fn builtin_setup() -> Setup {
+    let config = Config::default();
+    let engine = Arc::new(Engine::new(RuleSet::with_files(builtin()), limits(&config)));
+    Setup { config, engine }
+}
+
 /// The configuration alone.
 pub fn config(args: &SetupArgs) -> Result<Config, Diagnostics> {
     Config::load(args.config.as_deref(), &User::current(), &custom::check_literals)

@@ -21,6 +21,7 @@ use crate::diag::{Diagnostics, Source};
 pub use import::import;
 pub use load::User;
 pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
+pub use value::parse_duration;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ }) => {
@@ -142,6 +143,8 @@ pub struct Retry {
     pub base_delay: Duration,
     /// The longest pause.
     pub max_delay: Duration,
+    /// The longest pause for a time that the failure itself names.
+    pub max_reset_wait: Duration,
     /// Retries after the first try.
     pub max_retries: u32,
     /// Nothing is fatal.
@@ -285,6 +288,7 @@ impl Default for Retry {
         Self {
             base_delay: Duration::from_secs(1),
             max_delay: Duration::from_secs(30),
+            max_reset_wait: Duration::from_secs(600),
             max_retries: 3,
             continue_on_error: false,
             api_rate_limit: ReasonRetry { max_retries: 5 },

@@ -117,6 +117,7 @@ fn retry(t: &mut Table<'_, '_>, retry: &mut Retry) {
     keys!(t, &mut *retry, {
         base_delay: duration(Duration::ZERO..=DAY),
         max_delay: duration(Duration::ZERO..=days(7)),
+        max_reset_wait: duration(Duration::ZERO..=days(7)),
         max_retries: count(0..=1000),
         continue_on_error: flag(),
     });

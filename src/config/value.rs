@@ -63,14 +63,21 @@ pub(super) fn size(value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<u6
     within(quantity(value, &SIZE_UNITS, what)?, &range, |bytes| spell(*bytes, &SIZE_UNITS))
 }
 
+/// A duration as the configuration and flags write it: `500ms`, `30s`, `30m`.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    amount(text, &DURATION_UNITS).map(Duration::from_millis)
+}
+
 fn quantity(value: &DeValue<'_>, units: &[(&str, u64)], (name, mend): (&str, &str)) -> Result<u64, Fault> {
-    let parse = |text: &str| {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, unit) = text.split_at(digits);
-        let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
-        number.parse::<u64>().ok()?.checked_mul(*factor)
-    };
-    value.as_str().and_then(parse).ok_or_else(|| Fault::must_be(name, mend))
+    value.as_str().and_then(|text| amount(text, units)).ok_or_else(|| Fault::must_be(name, mend))
+}
+
+fn amount(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start())?;
+    number.parse::<u64>().ok()?.checked_mul(*factor)
 }
 
 fn within<T: PartialOrd>(value: T, range: &RangeInclusive<T>, spell: impl Fn(&T) -> String) -> Result<T, Fault> {

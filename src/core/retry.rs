@@ -21,6 +21,13 @@ pub(crate) fn retry(asked: &Asked, implementation: bool) -> (RetryClass, &'stati
         .map_or((RetryClass::Unknown, UNMATCHED), |row| (row.class, row.reason.as_str()))
 }
 
+/// Every reason that [`Retry`] can have: those of the tables, and the two that no row gives.
+pub fn reasons() -> impl Iterator<Item = &'static str> {
+    let table = Table::builtin();
+    let rows = table.retries.iter().map(|row| row.reason.as_str()).chain(table.structured.iter().map(|row| row.reason.as_str()));
+    rows.chain([TIMED_OUT, UNMATCHED])
+}
+
 /// Who can mend it (§3, last paragraph).
 #[must_use]
 pub fn remedy(class: RetryClass, cause: Cause) -> Remedy {

@@ -23,6 +23,8 @@ pub struct Envelope {
     pub kind: &'static str,
     /// Path of a file.
     pub path: Option<String>,
+    /// The command that printed it, without secrets.
+    pub argv: Vec<String>,
 }
 
 /// Appends `event` as one line to `out`.
@@ -183,6 +185,7 @@ fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
     w.string(b",\"source\":{\"name\":\"", &envelope.name);
     w.word(b",\"type\":\"", envelope.kind);
     w.optional(b",\"path\":\"", envelope.path.as_deref());
+    w.list(b",\"argv\":[", envelope.argv.iter(), |w, word| w.string(b"\"", word));
     w.optional(b",\"io\":\"", event.io.map(crate::words::Io::as_str));
     w.optional(b",\"key\":\"", event.key.as_deref());
     w.raw(b"}");

@@ -3,11 +3,11 @@
 
 use std::sync::OnceLock;
 
-use siftd::cli::filter::Noise;
 use siftd::core::classify::{Subject, classify};
 use siftd::core::decode::{cri, is_dressed, json, last_visible, level_word, logfmt, loose_level, parse_any_time, parse_time_at, prefix, strip, visible};
 use siftd::core::engine::{Engine, Limits};
 use siftd::core::event::{Category, Cause, Event, Exception, Frame, Link, Location, RecordPlace, Remedy, Retry, RetryClass, Severity, Timestamp};
+use siftd::core::noise::Noise;
 use siftd::core::redact::Redactor;
 use siftd::core::retry::{StructuredError, classify_structured, http_status};
 use siftd::core::signature::{normalise, normalise_explained, signature};
@@ -140,7 +140,7 @@ fn event(texts: &[String]) -> Event {
 }
 
 fn written(event: &Event) {
-    let envelope = Envelope { host: event.text.clone(), name: event.text.clone(), kind: "file", path: Some(event.text.clone()) };
+    let envelope = Envelope { host: event.text.clone(), name: event.text.clone(), kind: "file", path: Some(event.text.clone()), argv: Vec::new() };
     let mut record = Vec::new();
     write(&mut record, &envelope, event, MAX_EVENT_BYTES);
     assert!(record.len() <= MAX_EVENT_BYTES, "{} bytes", record.len());
@@ -160,7 +160,7 @@ fn filtered(lines: &[&[u8]]) {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| Engine::new(RuleSet::builtin(), Limits::default()));
     let mut noise = Noise::new(engine);
-    let _ = lines.iter().filter(|line| noise.is(line)).count();
+    let _ = lines.iter().filter(|line| noise.is(line, Timestamp(0))).count();
 }
 
 /// The text as each kind of file that a person writes: a mistake is told, not more.

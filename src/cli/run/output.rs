@@ -55,7 +55,7 @@ impl Output {
 
     /// Writes the events of a file that is followed.
     pub fn followed(&mut self, label: &Label, events: &mut Vec<Event>) -> io::Result<()> {
-        let envelope = Envelope { host: self.host.clone(), name: label.source.clone(), kind: "file", path: Some(label.path.clone()) };
+        let envelope = Envelope { host: self.host.clone(), name: label.source.clone(), kind: "file", path: Some(label.path.clone()), argv: Vec::new() };
         self.write(&envelope, events)
     }
 

@@ -1,0 +1,77 @@
+//! `siftd classify`: structured errors in, answers out, one a line. The tables are those of `core::retry`; here is
+//! only where the fields stand in the object, and the pause before the next try.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::args::ClassifyArgs;
+use super::objects::{answer_each, integer, text};
+use super::{Exit, Failure, setup};
+use crate::config::Retry;
+use crate::core::event::{Category, Cause};
+use crate::core::retry::{StructuredError, UNMATCHED, classify_structured};
+use crate::exec::policy;
+use crate::sources::clock::now;
+use crate::verdict::Object;
+
+pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
+    let config = setup::config(&args.setup)?;
+    let mut policy = config.retry;
+    policy.continue_on_error |= args.continue_on_error;
+    answer_each(config.limits.max_document_bytes, |line, out| match line {
+        Ok(Value::Object(_)) => answer(line.as_ref().unwrap_or(&Value::Null), &policy, out),
+        Ok(_) => refuse("an error is an object: {\"name\": …, \"code\": …, \"message\": …}", out),
+        Err(why) => refuse(&why, out),
+    })
+}
+
+fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {
+    let said = Said::new(object);
+    let verdict = classify_structured(&said.error(object), policy.continue_on_error);
+    let attempt = integer(object, "attempt").and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1).max(1);
+    let delay = if verdict.retryable { policy::delay(policy, attempt, verdict.retry.reset_at.as_deref(), now()) } else { Duration::ZERO };
+    let mut answer = Object::new(out);
+    answer.member("category", verdict.category.as_str()).member("cause", verdict.cause.as_str());
+    answer.member("fatal", verdict.fatal).member("retryable", verdict.retryable).retry(&verdict.retry);
+    answer.member("delay_ms", delay.as_millis() as u64).optional("task", text(object, "task")).end();
+}
+
+/// What is no error object is not retried, and stops nothing.
+fn refuse(why: &str, out: &mut Vec<u8>) {
+    let retry = json!({"class": "unknown", "reason": UNMATCHED, "retryable": false, "remedy": "none"});
+    let mut answer = Object::new(out);
+    answer.member("error", why).member("category", Category::UnknownError.as_str()).member("cause", Cause::Unknown.as_str());
+    answer.member("fatal", false).member("retryable", false).member("retry", retry).member("delay_ms", 0).end();
+}
+
+/// What must be made before it can be borrowed.
+struct Said {
+    code: Option<String>,
+    status: Option<u16>,
+}
+
+impl Said {
+    fn new(object: &Value) -> Self {
+        let code = match object.get("code") {
+            Some(Value::String(code)) => Some(code.clone()),
+            Some(Value::Number(code)) => Some(code.to_string()),
+            _ => None,
+        };
+        let status = object.get("response").and_then(|response| integer(response, "status")).and_then(|status| status.try_into().ok());
+        Self { code, status }
+    }
+
+    fn error<'a>(&'a self, object: &'a Value) -> StructuredError<'a> {
+        StructuredError {
+            name: text(object, "name"),
+            code: self.code.as_deref(),
+            message: text(object, "message"),
+            status: self.status,
+            operation: object.get("context").and_then(|context| text(context, "operation")),
+            exit_code: integer(object, "exit_code"),
+            timed_out: object.get("timed_out").is_some_and(|value| value == true),
+            stderr: text(object, "stderr"),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `siftd digest`: a log, or records that siftd wrote earlier, in few characters. Reads the input like `scan` does.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::args::{DigestArgs, DigestFormat};
+use super::{Exit, Failure, out, setup, stdin_is_given};
+use crate::core::event::Event;
+use crate::core::extract::Origin;
+use crate::core::pipeline::Stream;
+use crate::digest::{Digest, Form, Format, Item, render};
+use crate::sources::clock::now;
+use crate::sources::input::{self, Opened};
+
+/// Longest record that is read.
+const MAX_RECORD_BYTES: usize = 1 << 20;
+
+pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
+    let mut opened = open(args)?;
+    let setup = setup::load(&args.setup, None)?;
+    let mut digest = Digest::default();
+    let fault = |error: io::Error| Failure::new(format!("reading ended early: {error}"));
+    if Item::of_record(&first_line(&opened.head)).is_some() {
+        records(&mut opened.bytes, &mut digest).map_err(fault)?;
+    } else {
+        let mut stream = Stream::new(setup.engine, Origin::default());
+        let mut events: Vec<Event> = Vec::new();
+        loop {
+            match input::fill(&mut opened.bytes, stream.space()).map_err(fault)? {
+                0 => break,
+                count => stream.advance(count, now(), &mut events),
+            }
+            events.drain(..).for_each(|event| digest.event(&event));
+        }
+        stream.finish(now(), &mut events);
+        events.iter().for_each(|event| digest.event(event));
+    }
+    digest.order();
+    out::print(&render(&digest, &args.form()))
+}
+
+fn open(args: &DigestArgs) -> Result<Opened, Failure> {
+    let path = args.file.as_deref().unwrap_or(Path::new("-"));
+    if path != Path::new("-") {
+        return input::file(path, Arc::default()).map_err(|error| Failure::new(format!("{}: {error}", path.display())));
+    }
+    if !stdin_is_given() {
+        return Err(Failure::new("nothing to sum up: name a file, or pipe a log in (siftd digest --help)"));
+    }
+    Ok(input::stdin(Arc::default())?)
+}
+
+/// The first line as JSON; a record may be longer than what was read of it.
+fn first_line(head: &[u8]) -> serde_json::Value {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let begins = line.starts_with(b"{\"schema\":1,\"kind\":\"error\"");
+    let long = || begins.then(|| serde_json::json!({"schema": 1, "kind": "error", "text": "", "severity": "low", "category": "", "signature": ""}));
+    serde_json::from_slice(line).ok().or_else(long).unwrap_or_default()
+}
+
+fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<()> {
+    let mut reader = io::BufReader::new(bytes);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let count = io::BufRead::read_until(&mut (&mut reader).take(MAX_RECORD_BYTES as u64), b'\n', &mut line)?;
+        if count == 0 {
+            return Ok(());
+        }
+        if let Some(item) = serde_json::from_slice(&line).ok().and_then(|record| Item::of_record(&record)) {
+            digest.add(item);
+        }
+    }
+}
+
+impl DigestArgs {
+    fn form(&self) -> Form {
+        Form { format: self.format.into(), max_chars: self.max_chars }
+    }
+}
+
+impl From<DigestFormat> for Format {
+    fn from(format: DigestFormat) -> Self {
+        match format {
+            DigestFormat::Text => Self::Text,
+            DigestFormat::Json => Self::Json,
+            DigestFormat::Markdown => Self::Markdown,
+        }
+    }
+}

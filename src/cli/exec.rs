@@ -1,0 +1,126 @@
+//! `siftd exec`: flags → an order for `exec`. The configuration is read while the command already runs, for nothing
+//! that a command does may wait for it; a mistake in it is a warning and the defaults, unless `--strict-config`.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::{Arc, OnceLock};
+
+use super::args::{DigestFormat, ExecArgs};
+use super::{Failure, identity, say, setup};
+use crate::config::Config;
+use crate::core::engine::Engine;
+use crate::core::event::Io;
+use crate::core::redact::Redactor;
+use crate::core::retry;
+use crate::digest::Form;
+use crate::exec::hook::Hook;
+use crate::exec::journal::{Journal, Ready};
+use crate::exec::policy::Retries;
+use crate::exec::signals::Signals;
+use crate::exec::target::{self, Mode};
+use crate::exec::terminal::{Around, Wiring};
+use crate::exec::{self, Order, Pauses, argv};
+use crate::sinks::record::Envelope;
+
+pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
+    check_reasons(&args.retry_on)?;
+    let around = Around::look();
+    // Before any thread: those that come later block the same signals.
+    let signals = Signals::take(around.wiring != Wiring::Shared)?;
+    let ready = Arc::new(OnceLock::new());
+    if args.strict_config {
+        drop(ready.set(setup::load(&args.setup, None)?.into()));
+    }
+    let hook = args.on_blocking.as_deref().map(hook_words).transpose()?;
+    let events = opened("--events", args.events.as_deref(), Mode::Append)?;
+    let order = order(&args, around)?;
+    load(&args, ready.clone());
+    let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", path: None, argv: argv::shown(&args.command) };
+    let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), events, hook.map(Hook::new));
+    let code = exec::run(order, journal, &signals)?;
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
+}
+
+fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
+    let digest = opened("--digest", args.digest.as_deref(), Mode::Replace)?;
+    let form = Form { format: args.digest_format.unwrap_or(DigestFormat::Text).into(), max_chars: args.max_chars };
+    let order = Order {
+        argv: args.command.clone(),
+        around,
+        timeout: args.timeout,
+        kill_after: args.kill_after,
+        retries: match args.retries {
+            None => Retries::None,
+            Some(None) => Retries::Configured,
+            Some(Some(count)) => Retries::Count(count),
+        },
+        pauses: Pauses { base: args.base_delay, max: args.max_delay, reset: args.max_reset_wait },
+        also: args.retry_on.clone(),
+        task: args.task.as_deref().map(|task| Redactor::builtin().redact(task, &mut 0).into_owned()),
+        verdict: opened("--verdict", args.verdict.as_deref(), Mode::Replace)?,
+        digest: digest.map(|file| (file, form)),
+        keep_output: args.keep_output.clone(),
+        strict: args.strict,
+        fail_on: args.fail_on,
+        is_blind: is_blind(args),
+        uid,
+    };
+    Ok(order)
+}
+
+/// Whether no flag asks for errors.
+fn is_blind(args: &ExecArgs) -> bool {
+    let files: [&Option<PathBuf>; 4] = [&args.verdict, &args.events, &args.digest, &args.keep_output];
+    files.iter().all(|file| file.is_none()) && !args.strict && args.fail_on.is_none() && args.on_blocking.is_none() && args.retries.is_none()
+}
+
+/// Reads the configuration beside the command.
+fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
+    let setup = args.setup.clone();
+    if ready.get().is_some() || is_blind(args) {
+        return;
+    }
+    std::thread::spawn(move || {
+        let loaded = setup::load(&setup, None).unwrap_or_else(|failure| {
+            say(&failure);
+            say(&"exec goes on with the built-in configuration; --strict-config would have stopped here");
+            setup::builtin_setup()
+        });
+        drop(ready.set(loaded.into()));
+    });
+}
+
+impl From<setup::Setup> for Ready {
+    fn from(setup: setup::Setup) -> Self {
+        let (config, engine): (Config, Arc<Engine>) = (setup.config, setup.engine);
+        Self { engine, max_event_bytes: config.limits.max_event_bytes as usize, retry: config.retry }
+    }
+}
+
+fn opened(flag: &str, name: Option<&Path>, mode: Mode) -> Result<Option<File>, Failure> {
+    let open = |name: &Path| target::open(name, mode).map_err(|error| Failure::new(format!("{flag} {}: {error}", name.display())));
+    name.map(open).transpose()
+}
+
+/// The words of a command line, quotes and backslashes read as a shell reads them, and nothing else.
+fn hook_words(line: &str) -> Result<Vec<String>, Failure> {
+    let words = shlex::split(line).filter(|words| !words.is_empty());
+    words.ok_or_else(|| Failure::new("--on-blocking: name a command, with its quotes closed, such as --on-blocking './notify --team \"night shift\"'"))
+}
+
+fn check_reasons(wanted: &[String]) -> Result<(), Failure> {
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    let known: std::collections::BTreeSet<&str> = retry::reasons().collect();
+    match wanted.iter().find(|reason| !known.contains(reason.as_str())) {
+        Some(reason) => Err(Failure::new(format!("--retry-on {reason}: no such reason; there are {}", known.into_iter().collect::<Vec<_>>().join(", ")))),
+        None => Ok(()),
+    }
+}
+
+/// Another stream each time: what a command prints never comes again.
+fn uid(run: u32, io: Io) -> [u8; 16] {
+    identity::hash(&[&identity::nonce(), &run.to_be_bytes(), io.as_str().as_bytes()])
+}

@@ -1,0 +1,86 @@
+//! `siftd judge`: finished results in, verdicts out, one a line. What a result's fields mean is in `verdict`;
+//! here is only where they stand in the object. Any line has an answer, and the next one is read.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::args::JudgeArgs;
+use super::objects::{answer_each, integer, text};
+use super::{Exit, Failure, identity, setup};
+use crate::core::engine::Engine;
+use crate::core::event::Io;
+use crate::core::extract::Origin;
+use crate::sinks::record::{self, Envelope};
+use crate::sources::clock::now;
+use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
+
+/// The fields of a result; an object without any of them is none.
+const FIELDS: [&str; 7] = ["exit_code", "stderr", "stdout", "timed_out", "run_status", "operation", "task"];
+
+pub fn judge(args: &JudgeArgs) -> Result<Exit, Failure> {
+    let setup = setup::load(&args.setup, None)?;
+    let judge = Judge { engine: setup.engine, host: identity::host(), max_event_bytes: setup.config.limits.max_event_bytes as usize };
+    answer_each(setup.config.limits.max_document_bytes, |line, out| judge.answer(line.ok(), out))
+}
+
+struct Judge {
+    engine: Arc<Engine>,
+    host: String,
+    max_event_bytes: usize,
+}
+
+impl Judge {
+    fn answer(&self, line: Option<Value>, out: &mut Vec<u8>) {
+        let result = line.filter(|value| FIELDS.iter().any(|field| value.get(field).is_some()));
+        let (verdict, said) = match &result {
+            Some(result) => {
+                let said = self.read(result);
+                (verdict::judge(self.facts(result), &said), said)
+            }
+            None => (Verdict::malformed(), Said::default()),
+        };
+        let envelope = Envelope { host: self.host.clone(), name: "judge".into(), kind: "stdin", path: None, argv: Vec::new() };
+        let mut errors = Vec::new();
+        said.errors.iter().for_each(|event| record::write(&mut errors, &envelope, event, self.max_event_bytes));
+        verdict::write(out, &verdict, &errors, &said.summary);
+    }
+
+    fn facts(&self, result: &Value) -> Facts {
+        let code = integer(result, "exit_code");
+        let clean = |name| text(result, name).map(|text| self.engine.redactor.redact(text, &mut 0).into_owned());
+        Facts {
+            exit_code: code,
+            // A negative code is a signal, as Python says it.
+            signal: code.filter(|code| (-64..0).contains(code)).map(|code| -code as i32),
+            signal_was_ours: false,
+            timed_out: result.get("timed_out").is_some_and(|value| value == true),
+            run_status: text(result, "run_status").and_then(Status::parse),
+            duration_ms: None,
+            attempts: 1,
+            task: clean("task"),
+            operation: clean("operation"),
+        }
+    }
+
+    /// stderr and stdout; the same result has the same ids each time.
+    fn read(&self, result: &Value) -> Said {
+        let (stderr, stdout) = (output(result, "stderr"), output(result, "stdout"));
+        let mut said = Said::default();
+        for (io, text) in [(Io::Stderr, &stderr), (Io::Stdout, &stdout)] {
+            let uid = identity::hash(&[b"siftd-judge-1", io.as_str().as_bytes(), stderr.as_bytes(), stdout.as_bytes()]);
+            said.add(io, verdict::read(&self.engine, Origin { uid, generation: 0 }, text.as_bytes(), now()));
+        }
+        (said.text, said.only_noise) = filtered(&self.engine, stderr.as_bytes(), now());
+        said
+    }
+}
+
+/// An output: a string, or lines.
+fn output(result: &Value, name: &str) -> String {
+    match result.get(name) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(lines)) => lines.iter().filter_map(Value::as_str).map(|line| line.trim_end_matches('\n')).collect::<Vec<_>>().join("\n"),
+        _ => String::new(),
+    }
+}

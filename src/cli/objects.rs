@@ -1,0 +1,94 @@
+//! JSON objects, one a line of stdin, for the commands that answer each line with one. A line is bounded; bad UTF-8
+//! and halves of surrogate pairs are replaced, for programs cut their output anywhere; blank lines are skipped.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+
+use serde_json::Value;
+
+use super::{Exit, Failure, out};
+
+/// Answers each line of stdin; `limit` is the longest one in bytes. What is no JSON comes as the reason.
+pub fn answer_each(limit: u64, mut answer: impl FnMut(Result<Value, String>, &mut Vec<u8>)) -> Result<Exit, Failure> {
+    out::quiet_on_closed_pipe(each(limit, &mut answer))
+}
+
+fn each(limit: u64, answer: &mut impl FnMut(Result<Value, String>, &mut Vec<u8>)) -> io::Result<()> {
+    let mut input = BufReader::with_capacity(64 << 10, io::stdin());
+    let mut out = io::BufWriter::new(out::stdout()?);
+    let (mut line, mut said) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        said.clear();
+        if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
+            return out.flush();
+        }
+        let whole = line.ends_with(b"\n") || (line.len() as u64) < limit;
+        if !whole {
+            input.skip_until(b'\n')?;
+            answer(Err(format!("the line is longer than {limit} bytes (limits.max_document_bytes)")), &mut said);
+        } else if !line.trim_ascii().is_empty() {
+            answer(parse(line.trim_ascii()), &mut said);
+        }
+        if !said.is_empty() {
+            said.push(b'\n');
+            out.write_all(&said)?;
+        }
+        if input.buffer().is_empty() {
+            out.flush()?;
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<Value, String> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let parsed: Result<Value, _> = serde_json::from_str(text);
+    parsed.or_else(|error| serde_json::from_str(&paired(text)).map_err(|_| format!("no JSON: {error}")))
+}
+
+/// JSON whose halves of surrogate pairs that stand alone are replaced.
+fn paired(text: &str) -> String {
+    let unit = |at: usize| text.get(at..at + 6).and_then(|escape| u16::from_str_radix(escape.strip_prefix("\\u")?, 16).ok());
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    while let Some(found) = text[at..].find('\\') {
+        let escape = at + found;
+        out.push_str(&text[at..escape]);
+        let (kept, length) = match (unit(escape), unit(escape + 6)) {
+            (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => (None, 12),
+            (Some(0xd800..=0xdfff), _) => (Some("\\ufffd"), 6),
+            _ => (None, 2),
+        };
+        let end = text.ceil_char_boundary((escape + length).min(text.len()));
+        out.push_str(kept.unwrap_or(&text[escape..end]));
+        at = end;
+    }
+    out + &text[at..]
+}
+
+/// A member that is a string.
+pub fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    object.get(name)?.as_str()
+}
+
+/// A member that is a whole number, or the text of one.
+pub fn integer(object: &Value, name: &str) -> Option<i64> {
+    let value = object.get(name)?;
+    value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_of_pairs_are_replaced_and_whole_ones_stay() {
+        for (text, want) in [
+            (r#"{"a":"\ud83d"}"#, "{\"a\":\"\u{fffd}\"}"),
+            (r#"{"a":"\ud83d\ude00 \udc00"}"#, "{\"a\":\"😀 \u{fffd}\"}"),
+            (r#"{"a":"\\ud83d \ud83d"}"#, "{\"a\":\"\\\\ud83d \u{fffd}\"}"),
+        ] {
+            assert_eq!(parse(text.as_bytes()).unwrap().to_string(), want, "{text}");
+        }
+        assert!(parse(b"{\"a\":").is_err() && parse(b"\\").is_err());
+    }
+}

@@ -1,0 +1,57 @@
+//! Which lines of a text are noise: never an error, whatever else stands on them. Used by what passes text on without them
+//! (`siftd filter`, verdicts). It sees one line after the other and remembers the block under way; it changes no text.
+
+use super::confirm::Confirm;
+use super::engine::{Candidate, Engine};
+use super::event::Timestamp;
+use super::line::{Line, Place};
+use super::prefilter::{Hit, Scratch};
+use super::visible::visible;
+use crate::rules::Kind;
+
+/// Which lines are noise.
+pub struct Noise<'a> {
+    engine: &'a Engine,
+    /// The block under way, and how many more lines it may take.
+    block: Option<(u16, u32)>,
+    scratch: Scratch,
+    hits: Vec<Hit>,
+    candidates: Vec<Candidate>,
+}
+
+impl<'a> Noise<'a> {
+    /// Before the first line.
+    #[must_use]
+    pub fn new(engine: &'a Engine) -> Self {
+        Self { engine, block: None, scratch: Scratch::default(), hits: Vec::new(), candidates: Vec::new() }
+    }
+
+    /// The rules that decide.
+    #[must_use]
+    pub fn engine(&self) -> &'a Engine {
+        self.engine
+    }
+
+    /// Whether a line, without its newline, is noise.
+    pub fn is(&mut self, raw: &[u8], now: Timestamp) -> bool {
+        let text = visible(raw, None);
+        if self.goes_on(&text) {
+            return true;
+        }
+        let line = Line::new(Place::default(), &text, now);
+        if !self.engine.noise.is_match(line.body()) {
+            return false;
+        }
+        self.engine.candidates(&text, &mut self.scratch, &mut self.hits, &mut self.candidates);
+        self.block = Confirm::new(self.engine, &line, &self.candidates).noise_block();
+        true
+    }
+
+    fn goes_on(&mut self, text: &[u8]) -> bool {
+        let Some((entry, left)) = self.block.take() else { return false };
+        let Kind::Noise { block: Some((regex, _)), .. } = &self.engine.rules.entries[usize::from(entry)].kind else { return false };
+        let goes_on = left > 0 && regex.is_match(text);
+        self.block = goes_on.then(|| (entry, left - 1));
+        goes_on
+    }
+}

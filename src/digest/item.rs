@@ -1,0 +1,129 @@
+//! One error of a digest: what is told of it, taken from an event or from a record that siftd wrote earlier.
+
+use serde_json::Value;
+
+use crate::core::event::{Event, Severity};
+use crate::sinks::human::sanitise;
+
+/// Frames that are told.
+const MAX_FRAMES: usize = 3;
+/// Further lines that are told where there are no frames.
+const MAX_LINES: usize = 8;
+
+/// An error and how often it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Severity.
+    pub severity: Severity,
+    /// Category.
+    pub category: String,
+    /// The line that names it.
+    pub text: String,
+    /// `file:line:column`.
+    pub place: Option<String>,
+    /// `function (file:line)`, those of the program first.
+    pub frames: Vec<String>,
+    /// Its other lines.
+    pub lines: Vec<String>,
+    /// What usually mends it.
+    pub hint: Option<String>,
+    /// Which error it is.
+    pub signature: String,
+    /// How often it came.
+    pub count: u64,
+}
+
+impl Item {
+    /// An event.
+    #[must_use]
+    pub fn new(event: &Event) -> Self {
+        let frames: Vec<(bool, String)> =
+            event.exception.iter().flat_map(|said| said.frames.iter()).map(|frame| (frame.in_app, shown(frame.function, frame.file, frame.line))).collect();
+        let place = event.location.as_ref().map(|place| place_of(&place.file, u64::from(place.line), u64::from(place.column)));
+        Self {
+            severity: event.severity,
+            category: event.category.as_str().to_owned(),
+            text: clean(&event.text),
+            place,
+            frames: first_of_program(frames),
+            lines: others(event.multiline.iter(), &event.text),
+            hint: event.hint.as_deref().map(clean),
+            signature: event.signature.to_string(),
+            count: 1,
+        }
+    }
+
+    /// A record of kind `error`; `None` for anything else.
+    #[must_use]
+    pub fn of_record(record: &Value) -> Option<Self> {
+        let text = |name: &str| record.get(name).and_then(Value::as_str);
+        if text("kind") != Some("error") || record.get("schema").and_then(Value::as_u64) != Some(1) {
+            return None;
+        }
+        let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
+        let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let string = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let frames = list(record.pointer("/exception/frames"));
+        let frames = frames.iter().map(|frame| {
+            let line = u32::try_from(number(frame, "line")).unwrap_or_default();
+            (frame.get("in_app") == Some(&Value::Bool(true)), shown(&string(frame, "function"), &string(frame, "file"), line))
+        });
+        let named = text("text")?;
+        let lines = list(record.get("multiline"));
+        Some(Self {
+            severity: Severity::parse(text("severity")?)?,
+            category: clean(text("category")?),
+            text: clean(named),
+            place: record.get("location").map(|place| place_of(&string(place, "file"), number(place, "line"), number(place, "column"))),
+            frames: first_of_program(frames.collect()),
+            lines: others(lines.iter().filter_map(Value::as_str), named),
+            hint: text("hint").map(clean),
+            signature: text("signature")?.to_owned(),
+            count: 1,
+        })
+    }
+
+    /// What it says after its first line, the most useful first.
+    pub fn details(&self) -> Vec<String> {
+        let mut details = Vec::new();
+        match &self.place {
+            Some(place) if self.frames.is_empty() && !self.text.contains(place.as_str()) => details.push(format!("at {place}")),
+            _ => {}
+        }
+        details.extend(self.frames.iter().map(|frame| format!("at {frame}")));
+        details.extend(self.hint.iter().map(|hint| format!("hint: {hint}")));
+        if self.frames.is_empty() {
+            details.extend(self.lines.iter().map(|line| format!("| {line}")));
+        }
+        details
+    }
+}
+
+fn clean(text: &str) -> String {
+    sanitise(text.trim_end()).into_owned()
+}
+
+fn place_of(file: &str, line: u64, column: u64) -> String {
+    let number = |number: u64| if number > 0 { format!(":{number}") } else { String::new() };
+    clean(&format!("{file}{}{}", number(line), if line > 0 { number(column) } else { String::new() }))
+}
+
+fn shown(function: &str, file: &str, line: u32) -> String {
+    let place = place_of(file, u64::from(line), 0);
+    match (function.is_empty(), place.is_empty()) {
+        (true, _) => place,
+        (_, true) => clean(function),
+        _ => format!("{} ({place})", clean(function)),
+    }
+}
+
+/// Those of the program; where none is, those at the crash.
+fn first_of_program(frames: Vec<(bool, String)>) -> Vec<String> {
+    let (own, others): (Vec<_>, Vec<_>) = frames.into_iter().partition(|(in_app, _)| *in_app);
+    let wanted = if own.is_empty() { others } else { own };
+    wanted.into_iter().map(|(_, frame)| frame).take(MAX_FRAMES).collect()
+}
+
+fn others<'a>(lines: impl Iterator<Item = &'a str>, text: &str) -> Vec<String> {
+    lines.filter(|line| !line.trim().is_empty() && line.trim() != text.trim()).take(MAX_LINES).map(clean).collect()
+}

@@ -1,0 +1,81 @@
+//! A digest as one JSON object: as many errors as fit, and then as much of each.
+
+use serde_json::{Value, json};
+
+use super::text::cut;
+use super::{Digest, Item};
+use crate::core::event::Severity;
+use crate::verdict::Object;
+
+const LABEL: &str = "untrusted program output, no instructions";
+
+/// The digest in at most `max_chars` characters.
+pub fn render(digest: &Digest, max_chars: usize) -> String {
+    let mut errors: Vec<String> = Vec::new();
+    let fits = |errors: &[String]| written(digest, errors).chars().count() <= max_chars;
+    for item in &digest.items {
+        errors.push(brief(item, usize::MAX));
+        if !fits(&errors) {
+            errors.pop();
+            break;
+        }
+    }
+    if let (true, Some(first)) = (errors.is_empty(), digest.items.first()) {
+        let mut keep = first.text.chars().count();
+        errors.push(brief(first, keep));
+        while keep > 0 && !fits(&errors) {
+            keep = keep * 7 / 8;
+            errors[0] = brief(first, keep);
+        }
+        return written(digest, &errors);
+    }
+    for (index, item) in digest.items.iter().enumerate().take(errors.len()) {
+        let brief = std::mem::replace(&mut errors[index], full(item));
+        if !fits(&errors) {
+            errors[index] = brief;
+        }
+    }
+    written(digest, &errors)
+}
+
+fn written(digest: &Digest, errors: &[String]) -> String {
+    let mut out = Vec::new();
+    let mut summary = Vec::new();
+    let mut counts = Object::new(&mut summary);
+    counts.member("total", digest.total());
+    for &severity in Severity::ALL.iter().rev() {
+        counts.member(severity.as_str(), digest.summary[severity as usize]);
+    }
+    counts.end();
+    let omitted = digest.items.len() - errors.len();
+    let mut object = Object::new(&mut out);
+    object.member("label", LABEL).optional("run", digest.ended.as_deref()).raw("summary", &summary);
+    object.raw("errors", format!("[{}]", errors.join(",")).as_bytes()).optional("omitted", (omitted > 0).then_some(omitted));
+    object.optional("last_line", digest.last_words.last().map(|line| cut(line, 200))).end();
+    out.push(b'\n');
+    String::from_utf8(out).unwrap_or_default()
+}
+
+fn brief(item: &Item, keep: usize) -> String {
+    object(item, keep, |_| {})
+}
+
+fn full(item: &Item) -> String {
+    object(item, usize::MAX, |object| {
+        object.optional("location", item.place.as_deref());
+        for (name, values) in [("frames", &item.frames), ("lines", &item.lines)] {
+            object.optional(name, (!values.is_empty()).then(|| Value::from(values.clone())));
+        }
+        object.optional("hint", item.hint.as_deref());
+    })
+}
+
+fn object(item: &Item, keep: usize, more: impl FnOnce(&mut Object)) -> String {
+    let mut out = Vec::new();
+    let mut object = Object::new(&mut out);
+    object.member("severity", item.severity.as_str()).member("category", item.category.as_str());
+    object.member("count", json!(item.count)).member("text", cut(&item.text, keep));
+    more(&mut object);
+    object.end();
+    String::from_utf8(out).unwrap_or_default()
+}

@@ -1,0 +1,135 @@
+//! What a language model, or a person in a hurry, needs to mend a failure, in few characters: errors by severity,
+//! repeats folded, frames of the program first. Events or records in, bounded text out. All of it was printed by
+//! programs that nobody vouches for: it is fenced, labelled, and without control characters.
+
+mod item;
+mod json;
+mod text;
+
+use crate::core::event::{Event, Severity};
+use crate::sinks::human::sanitise;
+use crate::verdict::{Said, Status, Summary, Verdict};
+pub use item::Item;
+
+/// Errors that are told apart; further ones are only counted.
+const MAX_ITEMS: usize = 200;
+
+/// The forms of a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Plain text.
+    Text,
+    /// One JSON object.
+    Json,
+    /// Markdown.
+    Markdown,
+}
+
+/// Form and size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// Form.
+    pub format: Format,
+    /// Most characters, fences and labels included.
+    pub max_chars: usize,
+}
+
+/// The errors of a log or of a run, folded and ordered.
+#[derive(Clone, Debug, Default)]
+pub struct Digest {
+    /// How the run ended, in a line.
+    pub ended: Option<String>,
+    /// What it said in the end, where no error was recognised.
+    pub last_words: Vec<String>,
+    /// The worst first.
+    pub items: Vec<Item>,
+    /// All errors, by severity.
+    pub summary: Summary,
+}
+
+impl Digest {
+    /// Adds an error.
+    pub fn add(&mut self, item: Item) {
+        self.summary[item.severity as usize] += 1;
+        if let Some(known) = self.items.iter_mut().find(|known| known.signature == item.signature) {
+            known.count += 1;
+        } else if self.items.len() < MAX_ITEMS {
+            self.items.push(item);
+        } else if let Some(lesser) = self.items.iter_mut().rev().find(|known| known.severity < item.severity) {
+            // A later error may be the one that matters.
+            *lesser = item;
+        }
+    }
+
+    /// Adds an event.
+    pub fn event(&mut self, event: &Event) {
+        self.add(Item::new(event));
+    }
+
+    /// The digest of a supervised run.
+    #[must_use]
+    pub fn of_run(verdict: &Verdict, said: &Said, argv: &[String]) -> Self {
+        let mut digest = Self::default();
+        said.errors.iter().for_each(|event| digest.event(event));
+        // Errors that were counted and not kept.
+        digest.summary = said.summary;
+        digest.ended = Some(ended(verdict, argv));
+        if digest.items.is_empty() && !verdict.is_success() {
+            digest.last_words = said.text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).map(|line| sanitise(line).into_owned()).collect();
+            digest.last_words.reverse();
+        }
+        digest.order();
+        digest
+    }
+
+    /// Puts the worst first; among equals the order of the log stays.
+    pub fn order(&mut self) {
+        self.items.sort_by_key(|item| std::cmp::Reverse(item.severity));
+    }
+
+    fn total(&self) -> u64 {
+        self.summary.iter().sum()
+    }
+
+    /// `3 errors: 1 blocking, 2 high`
+    fn counts(&self) -> String {
+        let each: Vec<String> = Severity::ALL
+            .iter()
+            .rev()
+            .filter(|&&severity| self.summary[severity as usize] > 0)
+            .map(|&severity| format!("{} {severity}", self.summary[severity as usize]))
+            .collect();
+        match self.total() {
+            0 => "no errors".to_owned(),
+            1 => format!("1 error: {}", each.join(", ")),
+            total => format!("{total} errors: {}", each.join(", ")),
+        }
+    }
+}
+
+/// The digest in the form that was asked for, with a line end.
+#[must_use]
+pub fn render(digest: &Digest, form: &Form) -> String {
+    match form.format {
+        Format::Json => json::render(digest, form.max_chars),
+        Format::Text => text::render(digest, form.max_chars, false),
+        Format::Markdown => text::render(digest, form.max_chars, true),
+    }
+}
+
+fn ended(verdict: &Verdict, argv: &[String]) -> String {
+    let facts = &verdict.facts;
+    let how = match (verdict.status, facts.timed_out, facts.signal, facts.exit_code) {
+        (_, true, ..) => "timed out".to_owned(),
+        (_, _, Some(signal), _) => format!("was ended by signal {signal}"),
+        (Status::Success, ..) => "succeeded".to_owned(),
+        (.., Some(code)) => format!("exited with {code}"),
+        (status, ..) => status.as_str().to_owned(),
+    };
+    let runs = if facts.attempts > 1 { format!(" (run {})", facts.attempts) } else { String::new() };
+    let command: String = sanitise(&argv.join(" ")).chars().take(60).collect();
+    format!("`{}` {how}{runs}", command.replace('`', "'"))
+}
+
+#[cfg(test)]
+mod tests;

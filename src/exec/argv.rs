@@ -1,0 +1,58 @@
+//! A command line as records show it: without secrets, and bounded.
+
+use std::ffi::OsString;
+
+use crate::core::redact::Redactor;
+
+/// Most words.
+const MAX_WORDS: usize = 64;
+/// Most characters of a word.
+const MAX_CHARS: usize = 400;
+
+/// The words of `argv` as they may be written down.
+#[must_use]
+pub fn shown(argv: &[OsString]) -> Vec<String> {
+    let redactor = Redactor::builtin();
+    let mut words: Vec<String> = argv.iter().take(MAX_WORDS).map(|word| word.to_string_lossy().into_owned()).collect();
+    for at in 0..words.len() {
+        let clean = redactor.redact(&words[at], &mut 0).into_owned();
+        let behind_flag = at.checked_sub(1).filter(|&before| words[before].starts_with('-') && !words[before].contains('='));
+        words[at] = match behind_flag.and_then(|before| value_of(redactor, &words[before], &words[at])) {
+            Some(value) => value,
+            None => clean,
+        };
+        if let Some((end, _)) = words[at].char_indices().nth(MAX_CHARS) {
+            words[at].truncate(end);
+            words[at].push('…');
+        }
+    }
+    if argv.len() > MAX_WORDS {
+        words.push(format!("… {} more", argv.len() - MAX_WORDS));
+    }
+    words
+}
+
+/// The value of a flag such as `--password`, if the two together are a secret.
+fn value_of(redactor: &Redactor, flag: &str, value: &str) -> Option<String> {
+    let head = format!("{}=", flag.trim_start_matches('-'));
+    let mut count = 0;
+    let clean = redactor.redact(&format!("{head}{value}"), &mut count).into_owned();
+    (count > 0).then(|| clean.strip_prefix(&head).map_or(clean.clone(), str::to_owned))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_go_and_the_rest_stays() {
+        let argv = ["curl", "--password", "hunter2secret", "-H", "Authorization: Bearer abcdef0123456789abcdef", "https://u:p4ssw0rd@host/x", "-v", "plain"];
+        let words = shown(&argv.map(OsString::from));
+        assert_eq!((&*words[0], &*words[1], &*words[6], &*words[7]), ("curl", "--password", "-v", "plain"));
+        for secret in ["hunter2", "abcdef0123456789", "p4ssw0rd"] {
+            assert!(!words.iter().any(|word| word.contains(secret)), "{words:?}");
+        }
+        let many = vec![OsString::from("x".repeat(1000)); 100];
+        assert!(shown(&many).len() == MAX_WORDS + 1 && shown(&many)[0].chars().count() == MAX_CHARS + 1);
+    }
+}

@@ -1,0 +1,253 @@
+//! One run of the command from start to end: both outputs pumped, signals handed on, the limit kept, what is
+//! left of it ended. It says how the run ended; whether that is good is for others.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
+
+use super::family::Family;
+use super::journal::Journal;
+use super::kept::Kept;
+use super::pump::{Pump, Pumped};
+use super::signals::{Came, Signals};
+use super::start::{Started, start};
+use super::terminal::{Around, Wiring};
+use super::waiting;
+use crate::core::event::Io;
+use crate::core::extract::Origin;
+
+/// Between two looks at whether all that was told to end has ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What to run, and how.
+pub struct Attempt<'a> {
+    /// Command and arguments.
+    pub argv: &'a [OsString],
+    /// Terminals.
+    pub around: Around,
+    /// A longer run is ended.
+    pub timeout: Option<Duration>,
+    /// What has not ended so long after SIGTERM gets SIGKILL.
+    pub kill_after: Duration,
+    /// Bytes at the beginning and at the end of each output that are kept.
+    pub keep: (usize, usize),
+    /// Who is told of errors.
+    pub journal: &'a Arc<Journal>,
+    /// Nobody asks for errors: nothing is looked at.
+    pub is_blind: bool,
+    /// Identity of its outputs.
+    pub uid: fn(run: u32, io: Io) -> [u8; 16],
+}
+
+/// How a run ended.
+#[derive(Default)]
+pub struct Ended {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// siftd sent it that signal, or handed it on.
+    pub signal_was_ours: bool,
+    /// It took too long.
+    pub timed_out: bool,
+    /// siftd was told to end: nothing is tried again.
+    pub interrupted: Option<Signal>,
+    /// It could not be started.
+    pub failed_start: Option<io::Error>,
+    /// What it wrote.
+    pub stdout: Pumped,
+    /// What it wrote.
+    pub stderr: Pumped,
+}
+
+impl Attempt<'_> {
+    /// Runs it; `run` counts from 1.
+    ///
+    /// # Errors
+    /// The system refuses what every run needs.
+    pub fn run(&self, run: u32, signals: &Signals) -> io::Result<Ended> {
+        let (stop, stopper) = io::pipe()?;
+        let stop = Arc::new(OwnedFd::from(stop));
+        let mut started = match start(self.argv, self.around, &stop) {
+            Ok(started) => started,
+            Err(error) => return Ok(Ended { failed_start: Some(error), ..Ended::default() }),
+        };
+        let (done, writer) = io::pipe()?;
+        let (stdout, stderr) = started.outputs.take().ok_or_else(|| io::Error::other("no outputs"))?;
+        let outputs = [(Io::Stdout, stdout, io::stdout().as_fd().try_clone_to_owned()?), (Io::Stderr, stderr, io::stderr().as_fd().try_clone_to_owned()?)];
+        let pumps = outputs.map(|(io, input, output)| self.pump((run, io), input, output.into(), (stop.clone(), writer.try_clone())));
+        drop(writer);
+        let mut watch = Watch::new(self, &started, signals);
+        let status = watch.until_ended()?;
+        drop(stopper);
+        let passed_on = watch.until_passed_on(done.as_fd())?;
+        let (timed_out, interrupted, sent) = (watch.timed_out, watch.interrupted, watch.sent);
+        let signal = status.terminating_signal();
+        let [stdout, stderr] = pumps.map(|pump| if passed_on { pump.join().unwrap_or_default() } else { Pumped::default() });
+        let signal_was_ours = signal.is_some_and(|signal| sent.iter().any(|sent| sent.as_raw() == signal));
+        Ok(Ended { code: status.exit_status(), signal, signal_was_ours, timed_out, interrupted, failed_start: None, stdout, stderr })
+    }
+
+    fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {
+        let origin = Origin { uid: (self.uid)(run, io), generation: 0 };
+        let scan = (!self.is_blind).then(|| (self.journal.clone(), origin));
+        let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan };
+        std::thread::spawn(move || {
+            let pumped = pump.run(&stop);
+            drop(done);
+            pumped
+        })
+    }
+}
+
+/// The thread that waits.
+struct Watch<'a> {
+    attempt: &'a Attempt<'a>,
+    started: &'a Started,
+    signals: &'a Signals,
+    ended: Option<WaitStatus>,
+    deadline: Option<Instant>,
+    kill_at: Option<Instant>,
+    killed: bool,
+    timed_out: bool,
+    interrupted: Option<Signal>,
+    sent: Vec<Signal>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(attempt: &'a Attempt<'a>, started: &'a Started, signals: &'a Signals) -> Self {
+        let deadline = attempt.timeout.and_then(|limit| Instant::now().checked_add(limit));
+        let (ended, kill_at, killed, timed_out, interrupted, sent) = (None, None, false, false, None, Vec::new());
+        Self { attempt, started, signals, ended, deadline, kill_at, killed, timed_out, interrupted, sent }
+    }
+
+    /// Until the command has ended and, after a limit, all that it started.
+    fn until_ended(&mut self) -> io::Result<WaitStatus> {
+        loop {
+            self.reap()?;
+            let is_alone = !self.timed_out || self.killed || self.family().members().is_empty();
+            if let Some(status) = self.ended.filter(|_| is_alone) {
+                return Ok(status);
+            }
+            waiting::readable([self.signals.as_fd()], self.patience())?;
+            while let Some(came) = self.signals.next()? {
+                self.hand_on(came);
+            }
+            self.keep_limit();
+        }
+    }
+
+    /// Until the last byte of the outputs is passed on; false when siftd is told to end first.
+    fn until_passed_on(&mut self, done: impl AsFd) -> io::Result<bool> {
+        loop {
+            let [signal, done] = waiting::readable([self.signals.as_fd(), done.as_fd()], None)?;
+            if done {
+                return Ok(true);
+            }
+            while let Some(came) = self.signals.next()?.filter(|_| signal) {
+                if ends(came.signal) {
+                    self.interrupted = Some(came.signal);
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Counts the processes that have ended; in the end the command is one of them.
+    fn reap(&mut self) -> io::Result<()> {
+        loop {
+            match wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.started.pid => self.ended = Some(status),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let next = if self.timed_out { self.kill_at } else { self.deadline };
+        let left = next.map(|at| at.saturating_duration_since(Instant::now()));
+        // No signal tells of grandchildren.
+        if self.timed_out { Some(left.unwrap_or(LOOK).min(LOOK)) } else { left }
+    }
+
+    fn hand_on(&mut self, came: Came) {
+        let signal = came.signal;
+        if ends(signal) {
+            self.interrupted = Some(signal);
+        }
+        let wiring = self.started.wiring();
+        match signal {
+            Signal::CHILD => {}
+            Signal::WINCH => {
+                self.started.resize();
+                if wiring != Wiring::Session {
+                    self.started.signal(signal);
+                }
+            }
+            // It has come to the whole group already.
+            _ if wiring == Wiring::Shared && came.from_terminal => self.sent.push(signal),
+            Signal::TSTP if wiring == Wiring::Own => {
+                self.started.signal(signal);
+                // As it would have done to the command's caller.
+                let _ = kill_process(getpid(), Signal::STOP);
+            }
+            _ => {
+                self.sent.push(signal);
+                self.started.signal(signal);
+            }
+        }
+    }
+
+    fn keep_limit(&mut self) {
+        let now = Instant::now();
+        if !self.timed_out && self.ended.is_none() && self.deadline.is_some_and(|at| at <= now) {
+            self.timed_out = true;
+            self.kill_at = now.checked_add(self.attempt.kill_after);
+            self.end_all(Signal::TERM);
+            // What is stopped cannot end.
+            self.family().signal(Signal::CONT);
+        }
+        if !self.killed && self.kill_at.is_some_and(|at| at <= now) {
+            self.killed = true;
+            self.end_all(Signal::KILL);
+        }
+    }
+
+    fn end_all(&mut self, signal: Signal) {
+        self.sent.push(signal);
+        self.family().signal(signal);
+        if signal == Signal::KILL {
+            // Who was started in between.
+            self.family().signal(signal);
+        }
+    }
+
+    fn family(&self) -> Family {
+        let leads = self.started.wiring() != Wiring::Shared;
+        Family { head: self.started.pid, leads, adopts: self.attempt.timeout.is_some(), stranger: self.attempt.journal.stranger() }
+    }
+}
+
+/// Whether a signal tells siftd, and the command, to end.
+fn ends(signal: Signal) -> bool {
+    [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM].contains(&signal)
+}
+
+/// With a limit, processes whose parent has ended become siftd's own, so that it can end them, too.
+pub fn adopt_orphans() {
+    // Without it only those in the command's own group are found.
+    let _ = rustix::process::set_child_subreaper(Some(own()));
+}
+
+fn own() -> Pid {
+    getpid()
+}

@@ -1,0 +1,85 @@
+//! The command and all that it has started, as far as it can be told: for ending a run that takes too long.
+
+use std::collections::HashSet;
+use std::fs;
+
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+/// Whose processes are meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// The command.
+    pub head: Pid,
+    /// It leads a group or session, all of which belongs to it.
+    pub leads: bool,
+    /// Processes whose parent has ended become siftd's own children.
+    pub adopts: bool,
+    /// A child of siftd's own that is none of them.
+    pub stranger: Option<Pid>,
+}
+
+struct Process {
+    pid: Pid,
+    parent: Option<Pid>,
+    group: Option<Pid>,
+    session: Option<Pid>,
+}
+
+impl Family {
+    /// Its processes that still run.
+    #[must_use]
+    pub fn members(&self) -> Vec<Pid> {
+        let processes = processes();
+        let own = getpid();
+        let mut members: HashSet<Pid> = HashSet::from([self.head]);
+        let is_adopted = |process: &Process| self.adopts && process.parent == Some(own) && Some(process.pid) != self.stranger;
+        let is_led = |process: &Process| self.leads && (process.group == Some(self.head) || process.session == Some(self.head));
+        // Parents may stand behind their children in the list.
+        loop {
+            let before = members.len();
+            let is_member = |process: &&Process| process.parent.is_some_and(|parent| members.contains(&parent)) || is_adopted(process) || is_led(process);
+            let found: Vec<Pid> = processes.iter().filter(is_member).map(|process| process.pid).collect();
+            members.extend(found);
+            if members.len() == before {
+                break;
+            }
+        }
+        processes.iter().map(|process| process.pid).filter(|pid| members.contains(pid)).collect()
+    }
+
+    /// Sends a signal to each.
+    pub fn signal(&self, signal: Signal) {
+        for pid in self.members() {
+            // It may have ended just now.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+/// All processes but those that have ended and only wait to be counted.
+fn processes() -> Vec<Process> {
+    let Ok(folder) = fs::read_dir("/proc") else { return Vec::new() };
+    let named = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    named.filter_map(|pid: i32| process(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
+}
+
+/// `1 (name) S 0 1 1 …`: the name may hold anything.
+fn process(pid: i32, stat: &str) -> Option<Process> {
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let ended = matches!(fields.next()?, "Z" | "X");
+    let mut id = || Pid::from_raw(fields.next()?.parse().ok()?);
+    let (parent, group, session) = (id(), id(), id());
+    (!ended).then_some(Process { pid: Pid::from_raw(pid)?, parent, group, session })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_proc_says() {
+        let read = process(7, "7 (a) b (c) S 3 5 4 0 -1 4194560 1").unwrap();
+        assert_eq!((read.parent, read.group, read.session), (Pid::from_raw(3), Pid::from_raw(5), Pid::from_raw(4)));
+        assert!(process(7, "7 (a) Z 3 5 4 0").is_none() && process(7, "nothing").is_none());
+    }
+}

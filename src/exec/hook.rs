@@ -1,0 +1,104 @@
+//! `--on-blocking`: a command of the user's for each blocking error, once for each signature. It gets the record on
+//! its stdin; no word of a log ever becomes part of a command line. One runs at a time, and only for so long.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+
+use crate::core::text::Hex;
+
+/// Records that wait.
+const MAX_WAITING: usize = 64;
+/// Longest run of one hook.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Between two looks at a hook that runs.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The user's command, ready.
+pub struct Hook {
+    sender: SyncSender<Vec<u8>>,
+    seen: Mutex<HashSet<Hex>>,
+    running: Arc<AtomicI32>,
+    thread: JoinHandle<()>,
+}
+
+impl Hook {
+    /// Gets ready to run `argv`.
+    #[must_use]
+    pub fn new(argv: Vec<String>) -> Self {
+        let (sender, records) = sync_channel(MAX_WAITING);
+        let running = Arc::new(AtomicI32::new(0));
+        let pid = running.clone();
+        let thread = std::thread::spawn(move || serve(&argv, &records, &pid));
+        Self { sender, seen: Mutex::default(), running, thread }
+    }
+
+    /// Runs it for a record, unless it ran for that signature before.
+    pub fn call(&self, signature: Hex, record: &[u8]) {
+        let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(signature);
+        if is_new && self.sender.try_send(record.to_vec()).is_err() {
+            eprintln!("siftd: --on-blocking: too many errors are waiting for it; one was left out");
+        }
+    }
+
+    /// The process that runs now.
+    #[must_use]
+    pub fn running(&self) -> Option<Pid> {
+        Pid::from_raw(self.running.load(Ordering::Relaxed))
+    }
+
+    /// Waits for what is under way.
+    pub fn finish(self) {
+        drop(self.sender);
+        // A thread that panicked has said so.
+        let _ = self.thread.join();
+    }
+}
+
+fn serve(argv: &[String], records: &Receiver<Vec<u8>>, pid: &AtomicI32) {
+    for record in records {
+        if let Err(error) = run(argv, &record, pid) {
+            eprintln!("siftd: --on-blocking {}: {error}", argv.first().map_or("", String::as_str));
+        }
+        pid.store(0, Ordering::Relaxed);
+    }
+}
+
+fn run(argv: &[String], record: &[u8], pid: &AtomicI32) -> io::Result<()> {
+    let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    // stdout belongs to the command that is watched.
+    let output: Stdio = io::stderr().as_fd().try_clone_to_owned()?.into();
+    let mut child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(output).spawn()?;
+    pid.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Relaxed);
+    if let Some(mut stdin) = child.stdin.take() {
+        let record = record.to_vec();
+        // A hook that does not read must not hold up the next one.
+        std::thread::spawn(move || drop(stdin.write_all(&record)));
+    }
+    ended(&mut child)
+}
+
+fn ended(child: &mut Child) -> io::Result<()> {
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            // Who waits for all children may have been first.
+            Ok(Some(_)) | Err(_) => return Ok(()),
+            Ok(None) if started.elapsed() > LIMIT => {
+                child.kill()?;
+                return Err(io::Error::other(format!("ended after {} s", LIMIT.as_secs())));
+            }
+            Ok(None) => std::thread::sleep(LOOK),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What `exec` writes down while the command runs: error, retry and exit records, and who is called for a
+//! blocking error. Shared by the threads of both outputs; a record is written whole.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use serde_json::json;
+
+use super::hook::Hook;
+use crate::config::Retry as RetryConfig;
+use crate::core::engine::Engine;
+use crate::core::event::{Event, Severity};
+use crate::core::text::Hex;
+use crate::sinks::record::{self, Envelope, rfc3339};
+use crate::sources::clock::now;
+use crate::verdict::{Object, Said, Verdict, write_members};
+
+/// What the configuration comes to. It is read while the command already runs.
+pub struct Ready {
+    /// Rules and limits.
+    pub engine: Arc<Engine>,
+    /// Pauses and numbers of retries.
+    pub retry: RetryConfig,
+    /// Longest record.
+    pub max_event_bytes: usize,
+}
+
+/// Writes records.
+pub struct Journal {
+    ready: Arc<OnceLock<Ready>>,
+    envelope: Envelope,
+    /// Makes the ids of records that have no place in a stream.
+    uid: [u8; 16],
+    events: Option<Mutex<File>>,
+    hook: Option<Hook>,
+}
+
+/// A retry that is about to come.
+#[derive(Clone, Copy, Debug)]
+pub struct Coming<'a> {
+    /// Which retry, from 1.
+    pub attempt: u32,
+    /// Of how many.
+    pub max: u32,
+    /// Why.
+    pub reason: &'a str,
+    /// The pause before it, in milliseconds.
+    pub delay_ms: u64,
+}
+
+impl Journal {
+    /// Nothing written yet.
+    #[must_use]
+    pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<Hook>) -> Self {
+        Self { ready, envelope, uid, events: events.map(Mutex::new), hook }
+    }
+
+    /// The configuration, as soon as it is read.
+    #[must_use]
+    pub fn ready(&self) -> &Ready {
+        self.ready.wait()
+    }
+
+    /// Where the records come from.
+    #[must_use]
+    pub fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+
+    /// Writes the records of errors.
+    pub fn errors(&self, events: &[Event]) {
+        let mut out = Vec::new();
+        for event in events {
+            let from = out.len();
+            record::write(&mut out, &self.envelope, event, self.ready().max_event_bytes);
+            if let Some(hook) = self.hook.as_ref().filter(|_| event.severity == Severity::Blocking) {
+                hook.call(event.signature, &out[from..]);
+            }
+        }
+        self.append(&out);
+    }
+
+    /// Writes a retry.
+    pub fn retry(&self, task: Option<&str>, coming: &Coming) {
+        let mut out = Vec::new();
+        let mut object = self.object(&mut out, "retry", coming.attempt);
+        object.member("attempt", coming.attempt).member("max_attempts", coming.max).optional("task", task);
+        object.member("reason", coming.reason).member("delay_ms", coming.delay_ms).end();
+        out.push(b'\n');
+        self.append(&out);
+    }
+
+    /// Writes how it ended. The errors stand in records of their own.
+    pub fn exit(&self, verdict: &Verdict, said: &Said) {
+        let facts = &verdict.facts;
+        let mut out = Vec::new();
+        let mut object = self.object(&mut out, "exit", 0);
+        object.member("argv", json!(self.envelope.argv)).optional("code", facts.exit_code).optional("signal", facts.signal);
+        object.optional("duration_ms", facts.duration_ms).member("outcome", verdict.status.as_str());
+        object.member("attempts", facts.attempts).member("failures", verdict.failures).optional("task", facts.task.as_deref());
+        let mut inner = Vec::new();
+        write_members(&mut inner, verdict, None, &said.summary);
+        object.raw("verdict", &inner).end();
+        out.push(b'\n');
+        self.append(&out);
+    }
+
+    /// The process of a hook that runs now.
+    #[must_use]
+    pub fn stranger(&self) -> Option<rustix::process::Pid> {
+        self.hook.as_ref().and_then(Hook::running)
+    }
+
+    /// Waits for the hook.
+    pub fn finish(self) {
+        self.hook.into_iter().for_each(Hook::finish);
+    }
+
+    /// The members that records of every kind begin with.
+    fn object<'a>(&self, out: &'a mut Vec<u8>, kind: &str, number: u32) -> Object<'a> {
+        use md5::{Digest, Md5};
+        let id: [u8; 16] = Md5::new().chain_update(kind).chain_update(self.uid).chain_update(number.to_be_bytes()).finalize().into();
+        let mut source = Vec::new();
+        Object::new(&mut source).member("name", self.envelope.name.as_str()).member("type", self.envelope.kind).member("argv", json!(self.envelope.argv)).end();
+        let mut object = Object::new(out);
+        object.member("schema", 1).member("kind", kind).member("id", Hex::new(id).as_str());
+        object.member("timestamp", rfc3339(now())).member("host", self.envelope.host.as_str()).raw("source", &source);
+        object
+    }
+
+    fn append(&self, records: &[u8]) {
+        let Some(events) = self.events.as_ref().filter(|_| !records.is_empty()) else { return };
+        if let Err(error) = events.lock().unwrap_or_else(PoisonError::into_inner).write_all(records) {
+            eprintln!("siftd: --events: {error}");
+        }
+    }
+}

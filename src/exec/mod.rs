@@ -1,0 +1,295 @@
+//! `siftd exec`: a command is run as if siftd were not there, its errors are found on the way, and it is tried again
+//! where that can help. `start` and `terminal` wire it, `pump` passes its output on, `attempt` watches one run,
+//! `policy` decides what comes next, `journal` writes records; here they come together.
+
+pub mod argv;
+pub mod attempt;
+mod family;
+pub mod hook;
+pub mod journal;
+mod kept;
+pub mod policy;
+mod pump;
+mod raw_output;
+pub mod reset;
+pub mod signals;
+mod start;
+pub mod target;
+pub mod terminal;
+mod waiting;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use attempt::{Attempt, Ended};
+use journal::{Coming, Journal};
+use policy::{Next, Policy, Retries};
+use pump::Pumped;
+use rustix::process::Signal;
+use signals::Signals;
+use terminal::Around;
+
+use crate::config::Retry as RetryConfig;
+use crate::core::event::{Io, Severity};
+use crate::digest::{self, Digest};
+use crate::sinks::record;
+use crate::sources::clock::now;
+use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
+
+/// Exit codes that are siftd's own words.
+mod code {
+    pub const FAIL_ON: i32 = 1;
+    pub const STRICT: i32 = 65;
+    pub const EXHAUSTED: i32 = 75;
+    pub const TIMED_OUT: i32 = 124;
+    pub const NOT_RUNNABLE: i32 = 126;
+    pub const NOT_FOUND: i32 = 127;
+    pub const SIGNAL: i32 = 128;
+}
+
+/// Of stderr, for the verdict.
+const KEPT_BYTES: (usize, usize) = (64 << 10, 192 << 10);
+
+/// All that a user asks for.
+pub struct Order {
+    /// Command and arguments.
+    pub argv: Vec<OsString>,
+    /// Terminals.
+    pub around: Around,
+    /// A longer run is ended.
+    pub timeout: Option<Duration>,
+    /// From SIGTERM to SIGKILL.
+    pub kill_after: Duration,
+    /// How often it is tried again.
+    pub retries: Retries,
+    /// What flags change in the configuration's pauses.
+    pub pauses: Pauses,
+    /// Reasons that are retried although they are not transient.
+    pub also: Vec<String>,
+    /// Which task it is.
+    pub task: Option<String>,
+    /// Where the verdict goes.
+    pub verdict: Option<File>,
+    /// Where the digest goes.
+    pub digest: Option<(File, digest::Form)>,
+    /// Folder for the output of a run that failed for good.
+    pub keep_output: Option<PathBuf>,
+    /// Real errors are a failure, whatever the exit code.
+    pub strict: bool,
+    /// Errors so severe are a failure.
+    pub fail_on: Option<Severity>,
+    /// Nobody asks for errors.
+    pub is_blind: bool,
+    /// Identity of the outputs of a run.
+    pub uid: fn(run: u32, io: Io) -> [u8; 16],
+}
+
+/// Pauses that flags name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pauses {
+    /// `--base-delay`
+    pub base: Option<Duration>,
+    /// `--max-delay`
+    pub max: Option<Duration>,
+    /// `--max-reset-wait`
+    pub reset: Option<Duration>,
+}
+
+impl Pauses {
+    fn apply(self, config: &mut RetryConfig) {
+        config.base_delay = self.base.unwrap_or(config.base_delay);
+        config.max_delay = self.max.unwrap_or(config.max_delay.max(config.base_delay));
+        config.max_reset_wait = self.reset.unwrap_or(config.max_reset_wait);
+    }
+}
+
+/// The last run, judged.
+struct Outcome {
+    verdict: Verdict,
+    said: Said,
+    stdout: Pumped,
+    stderr: Pumped,
+    exit: i32,
+}
+
+/// Runs the command, with retries, and writes what was asked for. Returns the exit code.
+///
+/// # Errors
+/// The system refuses what every run needs, or a result cannot be written.
+pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<i32> {
+    let journal = Arc::new(journal);
+    if order.timeout.is_some() {
+        attempt::adopt_orphans();
+    }
+    let outcome = runs(&order, &journal, signals)?;
+    let written = write_results(&mut order, &journal, &outcome);
+    // All threads that share it have ended, unless a signal cut the last run short.
+    if let Ok(journal) = Arc::try_unwrap(journal) {
+        journal.finish();
+    }
+    written?;
+    Ok(exit_code(&order, &outcome))
+}
+
+fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<Outcome> {
+    let keep = if order.keep_output.is_some() { raw_output::KEPT_BYTES } else { KEPT_BYTES };
+    let attempt = Attempt {
+        argv: &order.argv,
+        around: order.around,
+        timeout: order.timeout,
+        kill_after: order.kill_after,
+        keep: if order.is_blind { (0, 0) } else { keep },
+        journal,
+        is_blind: order.is_blind,
+        uid: order.uid,
+    };
+    let begun = Instant::now();
+    for run in 1.. {
+        let mut ended = attempt.run(run, signals)?;
+        let interrupted = ended.interrupted;
+        let mut outcome = judged(order, journal, &mut ended, (run, begun));
+        match next(order, journal, &outcome, run, interrupted) {
+            Next::Stop => return Ok(outcome),
+            Next::Exhausted => {
+                let facts = Facts { run_status: Some(Status::TransientExhausted), ..outcome.verdict.facts.clone() };
+                outcome.verdict = verdict::judge(facts, &outcome.said);
+                outcome.exit = code::EXHAUSTED;
+                tell(&format!("gave up after {run} runs ({})", outcome.verdict.retry.reason));
+                return Ok(outcome);
+            }
+            Next::Again { max, delay } => {
+                let reason = outcome.verdict.retry.reason.to_string();
+                journal.retry(order.task.as_deref(), &Coming { attempt: run, max, reason: &reason, delay_ms: delay.as_millis() as u64 });
+                tell(&format!("run {run} failed ({reason}); retry {run} of {max} in {}", seconds(delay)));
+                if let Some(signal) = pause(delay, signals)? {
+                    outcome.exit = code::SIGNAL + signal.as_raw();
+                    return Ok(outcome);
+                }
+            }
+        }
+    }
+    Err(io::Error::other("more runs than can be counted"))
+}
+
+fn next(order: &Order, journal: &Journal, outcome: &Outcome, run: u32, interrupted: Option<Signal>) -> Next {
+    // What ended well is not done twice, whatever it printed.
+    let failed = outcome.exit != 0 || (order.strict && !outcome.verdict.is_success());
+    if order.retries == Retries::None || !failed || interrupted.is_some() {
+        return Next::Stop;
+    }
+    let mut config = journal.ready().retry.clone();
+    order.pauses.apply(&mut config);
+    Policy { config, retries: order.retries, also: order.also.clone() }.next(run, &outcome.verdict.retry, now())
+}
+
+fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u32, Instant)) -> Outcome {
+    for trouble in [(Io::Stdout, &ended.stdout.trouble), (Io::Stderr, &ended.stderr.trouble)] {
+        if let (io, Some(error)) = trouble
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            tell(&format!("{io}: {error}"));
+        }
+    }
+    let (stdout, stderr) = (std::mem::take(&mut ended.stdout), std::mem::take(&mut ended.stderr));
+    let mut said = Said::default();
+    said.join(&stderr.said);
+    said.join(&stdout.said);
+    let exit = ended.exit_code();
+    if let Some(error) = &ended.failed_start {
+        said.text = not_started(order, error, exit);
+        tell(&said.text);
+    } else if !order.is_blind {
+        (said.text, said.only_noise) = filtered(&journal.ready().engine, &stderr.kept.bytes(), now());
+    }
+    let facts = Facts {
+        exit_code: ended.signal.is_none().then_some(i64::from(ended.code.unwrap_or(exit))),
+        signal: ended.signal,
+        signal_was_ours: ended.signal_was_ours,
+        timed_out: ended.timed_out,
+        run_status: None,
+        duration_ms: Some(begun.elapsed().as_millis() as u64),
+        attempts: run,
+        task: order.task.clone(),
+        operation: None,
+    };
+    Outcome { verdict: verdict::judge(facts, &said), said, stdout, stderr, exit }
+}
+
+impl Ended {
+    /// What a shell would say.
+    fn exit_code(&self) -> i32 {
+        match (&self.failed_start, self.timed_out, self.signal, self.code) {
+            (Some(error), ..) if error.kind() == io::ErrorKind::NotFound => code::NOT_FOUND,
+            (Some(_), ..) => code::NOT_RUNNABLE,
+            (_, true, ..) => code::TIMED_OUT,
+            (_, _, Some(signal), _) => code::SIGNAL + signal,
+            (.., code) => code.unwrap_or_default(),
+        }
+    }
+}
+
+fn not_started(order: &Order, error: &io::Error, exit: i32) -> String {
+    let program = order.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+    if exit == code::NOT_FOUND { format!("{program}: command not found") } else { format!("{program}: cannot be run: {error}") }
+}
+
+/// Sleeps; a signal that tells siftd to end wakes it.
+fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
+    let until = Instant::now() + delay;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Ok(None);
+        }
+        waiting::readable([signals.as_fd()], Some(left))?;
+        while let Some(came) = signals.next()? {
+            if [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM].contains(&came.signal) {
+                return Ok(Some(came.signal));
+            }
+        }
+    }
+}
+
+fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+    journal.exit(&outcome.verdict, &outcome.said);
+    if let Some(folder) = order.keep_output.as_ref().filter(|_| !outcome.verdict.is_success()) {
+        let outputs = [(Io::Stdout, &outcome.stdout.kept), (Io::Stderr, &outcome.stderr.kept)];
+        raw_output::keep(folder, &journal.envelope().argv, order.task.as_deref(), &outputs)?;
+    }
+    if let Some((file, form)) = &mut order.digest {
+        let digest = Digest::of_run(&outcome.verdict, &outcome.said, &journal.envelope().argv);
+        file.write_all(digest::render(&digest, form).as_bytes())?;
+    }
+    if let Some(file) = &mut order.verdict {
+        let (mut errors, mut line) = (Vec::new(), Vec::new());
+        let max = journal.ready().max_event_bytes;
+        outcome.said.errors.iter().for_each(|event| record::write(&mut errors, journal.envelope(), event, max));
+        verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
+        line.push(b'\n');
+        file.write_all(&line)?;
+    }
+    Ok(())
+}
+
+fn exit_code(order: &Order, outcome: &Outcome) -> i32 {
+    let found = |least: Severity| Severity::ALL.iter().any(|&severity| severity >= least && outcome.said.summary[severity as usize] > 0);
+    match outcome.exit {
+        0 if order.strict && !outcome.verdict.is_success() => code::STRICT,
+        0 if order.fail_on.is_some_and(found) => code::FAIL_ON,
+        exit => exit,
+    }
+}
+
+fn seconds(delay: Duration) -> String {
+    if delay.as_millis().is_multiple_of(1000) { format!("{} s", delay.as_secs()) } else { format!("{} ms", delay.as_millis()) }
+}
+
+/// One line of siftd's own on stderr.
+fn tell(text: &str) {
+    eprintln!("siftd: {}", crate::sinks::human::sanitise(text));
+}

@@ -1,0 +1,144 @@
+//! Whether a failed run is tried again, and after which pause. Pure: retry advice and time in, decision out.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+
+use super::reset;
+use crate::config::Retry as Config;
+use crate::core::event::{Retry, RetryClass, Timestamp};
+use crate::core::retry::backoff_ms;
+
+/// The reason with a number of retries of its own.
+const RATE_LIMIT: &str = "api_rate_limit";
+
+/// Which failures are tried again, and how often.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Pauses, and the number of retries where `retries` names none.
+    pub config: Config,
+    /// How often.
+    pub retries: Retries,
+    /// Reasons that are retried although they are not transient.
+    pub also: Vec<String>,
+}
+
+/// How often a run is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retries {
+    /// Never.
+    None,
+    /// As the configuration says, by reason.
+    Configured,
+    /// So often, for every reason.
+    Count(u32),
+}
+
+/// What comes after a failed run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// No retry can help, or none was asked for.
+    Stop,
+    /// A retry could help, and none is left.
+    Exhausted,
+    /// Try again after a pause.
+    Again {
+        /// At most so many retries.
+        max: u32,
+        /// The pause.
+        delay: Duration,
+    },
+}
+
+impl Policy {
+    /// After `attempt` − 1 retries a run failed for `retry`.
+    #[must_use]
+    pub fn next(&self, attempt: u32, retry: &Retry, now: Timestamp) -> Next {
+        let wanted = retry.class == RetryClass::Transient || (retry.class != RetryClass::Fatal && self.also.iter().any(|reason| *reason == retry.reason));
+        match self.max(&retry.reason) {
+            0 => Next::Stop,
+            _ if !wanted => Next::Stop,
+            max if attempt > max => Next::Exhausted,
+            max => Next::Again { max, delay: delay(&self.config, attempt, retry.reset_at.as_deref(), now) },
+        }
+    }
+
+    fn max(&self, reason: &str) -> u32 {
+        match self.retries {
+            Retries::None => 0,
+            Retries::Count(count) => count,
+            Retries::Configured if reason == RATE_LIMIT => self.config.api_rate_limit.max_retries,
+            Retries::Configured => self.config.max_retries,
+        }
+    }
+}
+
+/// The pause before retry `attempt` (from 1): exponential, or longer, up to a cap, when the failure says until when.
+#[must_use]
+pub fn delay(config: &Config, attempt: u32, reset_at: Option<&str>, now: Timestamp) -> Duration {
+    let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let backoff = Duration::from_millis(backoff_ms(attempt, millis(config.base_delay), millis(config.max_delay)));
+    let stated = reset_at.and_then(|text| reset::pause(text, jiff::Timestamp::from_microsecond(now.0).ok()?, &TimeZone::system()));
+    stated.map_or(backoff, |stated| backoff.max(stated.min(config.max_reset_wait)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::event::Remedy;
+
+    fn retry(class: RetryClass, reason: &'static str) -> Retry {
+        Retry { class, reason: reason.into(), remedy: Remedy::None, reset_at: None }
+    }
+
+    fn policy(retries: Retries, also: &[&str]) -> Policy {
+        Policy { config: Config::default(), retries, also: also.iter().map(|reason| (*reason).to_owned()).collect() }
+    }
+
+    #[test]
+    fn pauses_double_up_to_the_cap_and_then_no_retry_is_left() {
+        let transient = retry(RetryClass::Transient, "network");
+        let delays = |policy: &Policy| -> Vec<u64> {
+            let nexts = (1..20).map_while(|attempt| match policy.next(attempt, &transient, Timestamp(0)) {
+                Next::Again { delay, .. } => Some(delay.as_secs()),
+                _ => None,
+            });
+            nexts.collect()
+        };
+        assert_eq!(delays(&policy(Retries::Configured, &[])), [1, 2, 4]);
+        assert_eq!(delays(&policy(Retries::Count(7), &[])), [1, 2, 4, 8, 16, 30, 30]);
+        assert_eq!(policy(Retries::Configured, &[]).next(4, &transient, Timestamp(0)), Next::Exhausted);
+    }
+
+    #[test]
+    fn class_and_reason_decide() {
+        let (rate, network) = (retry(RetryClass::Transient, RATE_LIMIT), retry(RetryClass::Transient, "network"));
+        let (timed_out, unmatched) = (retry(RetryClass::Unknown, "timed_out"), retry(RetryClass::Unknown, "unmatched"));
+        for (policy, retry, attempt, max) in [
+            (policy(Retries::Configured, &[]), &rate, 5, Some(5)),
+            (policy(Retries::Configured, &[]), &network, 3, Some(3)),
+            (policy(Retries::Count(2), &[]), &rate, 2, Some(2)),
+            (policy(Retries::Configured, &["timed_out"]), &timed_out, 1, Some(3)),
+            (policy(Retries::Configured, &[]), &timed_out, 1, None),
+            (policy(Retries::Configured, &[]), &unmatched, 1, None),
+            (policy(Retries::Configured, &["session"]), &self::retry(RetryClass::Fatal, "session"), 1, None),
+            (policy(Retries::Configured, &[]), &self::retry(RetryClass::Permanent, "auth"), 1, None),
+            (policy(Retries::None, &[]), &network, 1, None),
+            (policy(Retries::Count(0), &[]), &network, 1, None),
+        ] {
+            let next = policy.next(attempt, retry, Timestamp(0));
+            match max {
+                Some(max) => assert!(matches!(next, Next::Again { max: got, .. } if got == max), "{retry:?} {next:?}"),
+                None => assert_eq!(next, Next::Stop, "{retry:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_stated_time_is_honoured_up_to_its_cap() {
+        let config = Config::default();
+        for (said, seconds) in [(Some("20"), 20), (Some("2 hours"), 600), (Some("0"), 2), (Some("no time"), 2), (None, 2)] {
+            assert_eq!(delay(&config, 2, said, Timestamp(0)).as_secs(), seconds, "{said:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! When a limit is lifted: the words of a failure (`12s`, `3pm (Europe/Berlin)`, an HTTP date) → the pause until then.
+//! `core::retry` finds the words; here they are read. Time and zone are arguments.
+
+use std::time::Duration;
+
+use jiff::civil::Time;
+use jiff::fmt::rfc2822;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan, Zoned};
+
+/// Larger numbers are seconds since 1970, and 1000 times larger ones milliseconds.
+const EPOCH_SECONDS: f64 = 1e9;
+const EPOCH_MILLIS: f64 = 1e12;
+
+/// The pause from `now` until the time that `text` names; zero when that has passed, `None` when it names none.
+#[must_use]
+pub fn pause(text: &str, now: Timestamp, local: &TimeZone) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(number) = text.parse::<f64>() {
+        return of_number(number, now);
+    }
+    span(text).or_else(|| until(moment(text, now, local)?, now))
+}
+
+fn of_number(number: f64, now: Timestamp) -> Option<Duration> {
+    match number {
+        EPOCH_MILLIS.. => until(Timestamp::from_millisecond(number as i64).ok()?, now),
+        EPOCH_SECONDS.. => until(Timestamp::from_second(number as i64).ok()?, now),
+        _ => Duration::try_from_secs_f64(number).ok(),
+    }
+}
+
+fn until(then: Timestamp, now: Timestamp) -> Option<Duration> {
+    Some(Duration::try_from(then.duration_since(now)).unwrap_or_default())
+}
+
+/// Numbers with units: `12s`, `1h30m`, `20 seconds`, `2 minutes and 5 seconds`.
+fn span(text: &str) -> Option<Duration> {
+    let mut rest = text.trim_start();
+    let mut seconds = None;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number: f64 = rest[..digits].parse().ok()?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+        *seconds.get_or_insert(0.0) += number * unit(&rest[..letters])?;
+        rest = rest[letters..].trim_start_matches([' ', ',']);
+        rest = rest.strip_prefix("and ").unwrap_or(rest).trim_start();
+    }
+    Duration::try_from_secs_f64(seconds?).ok()
+}
+
+fn unit(word: &str) -> Option<f64> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "ms" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86_400.0,
+        _ => return None,
+    })
+}
+
+fn moment(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    let absolute = text.parse::<Timestamp>().ok().or_else(|| rfc2822::parse(text).ok().map(|zoned| zoned.timestamp()));
+    absolute.or_else(|| Some(text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(local.clone()).ok()?.timestamp())).or_else(|| clock(text, now, local))
+}
+
+/// A time of the day, perhaps with a day and a zone: `3pm (Europe/Berlin)`, `10:30am`, `Oct 6, 1pm`, `tomorrow at 9:00 UTC`.
+fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
+    let words: Vec<&str> = text.split([' ', ',', '(', ')']).filter(|word| !word.is_empty()).collect();
+    let zone = words.iter().find_map(|word| zone(word)).unwrap_or_else(|| local.clone());
+    let here = now.to_zoned(zone);
+    let (index, time) = words.iter().enumerate().find_map(|(index, word)| Some((index, time_of_day(word, words.get(index + 1).copied())?)))?;
+    let month = words.iter().position(|word| month(word).is_some());
+    let at: Zoned = match month {
+        Some(at) => {
+            let day = words.iter().enumerate().filter(|(other, _)| *other != index).find_map(|(_, word)| word.parse::<i8>().ok())?;
+            let this = jiff::civil::Date::new(here.year(), month_number(words[at])?, day).ok()?.to_datetime(time).to_zoned(here.time_zone().clone()).ok()?;
+            if this < here { this.checked_add(1.year()).ok()? } else { this }
+        }
+        None => {
+            let today = here.date().to_datetime(time).to_zoned(here.time_zone().clone()).ok()?;
+            let later = today <= here || words.iter().any(|word| word.eq_ignore_ascii_case("tomorrow"));
+            if later { today.checked_add(1.day()).ok()? } else { today }
+        }
+    };
+    Some(at.timestamp())
+}
+
+/// `3pm`, `10:30am`, `15:00`, `3:04` followed by `PM`.
+fn time_of_day(word: &str, next: Option<&str>) -> Option<Time> {
+    let lower = word.to_ascii_lowercase();
+    let (digits, half) = match (lower.strip_suffix("am"), lower.strip_suffix("pm")) {
+        (Some(digits), _) => (digits, Some(0)),
+        (_, Some(digits)) => (digits, Some(12)),
+        _ => (lower.as_str(), next.and_then(|next| if next.eq_ignore_ascii_case("am") { Some(0) } else { next.eq_ignore_ascii_case("pm").then_some(12) })),
+    };
+    let mut parts = digits.split(':');
+    let hour: i8 = parts.next()?.parse().ok()?;
+    let minute = parts.next().map(str::parse::<i8>);
+    // A number alone is no time of the day.
+    if minute.is_none() && half.is_none() {
+        return None;
+    }
+    let hour = half.map_or(hour, |half| hour % 12 + half);
+    Time::new(hour, minute.transpose().ok()?.unwrap_or(0), 0, 0).ok()
+}
+
+fn zone(word: &str) -> Option<TimeZone> {
+    match word.to_ascii_uppercase().as_str() {
+        "UTC" | "GMT" | "Z" => Some(TimeZone::UTC),
+        _ if word.contains('/') => TimeZone::get(word).ok(),
+        _ => None,
+    }
+}
+
+fn month(word: &str) -> Option<&str> {
+    month_number(word).map(|_| word)
+}
+
+fn month_number(word: &str) -> Option<i8> {
+    const NAMES: [&str; 12] = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let head = word.get(..3)?.to_ascii_lowercase();
+    let is_name = word.bytes().all(|byte| byte.is_ascii_alphabetic());
+    NAMES.iter().position(|name| is_name && *name == head).map(|at| at as i8 + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_words_of_failures() {
+        let now: Timestamp = "2026-01-02T12:00:00Z".parse().unwrap();
+        for (text, seconds) in [
+            ("30", Some(30.0)),
+            ("1.5", Some(1.5)),
+            ("12s", Some(12.0)),
+            ("20 seconds", Some(20.0)),
+            ("1h30m", Some(5400.0)),
+            ("2 minutes and 5 seconds", Some(125.0)),
+            ("2 minutes, 5 seconds", Some(125.0)),
+            ("500ms", Some(0.5)),
+            ("1767355260", Some(60.0)),
+            ("1767355260000", Some(60.0)),
+            ("2026-01-02T12:01:00Z", Some(60.0)),
+            ("2026-01-02T14:01:00+02:00", Some(60.0)),
+            ("2026-01-02 12:01:00", Some(60.0)),
+            ("Fri, 02 Jan 2026 12:01:00 GMT", Some(60.0)),
+            ("3pm (Europe/Berlin)", Some(2.0 * 3600.0)),
+            ("3pm", Some(3.0 * 3600.0)),
+            ("12:30pm", Some(1800.0)),
+            ("12am", Some(12.0 * 3600.0)),
+            ("15:00 UTC", Some(3.0 * 3600.0)),
+            ("3:00 PM", Some(3.0 * 3600.0)),
+            ("11am", Some(23.0 * 3600.0)),
+            ("tomorrow at 1pm", Some(25.0 * 3600.0)),
+            ("Jan 3, 1pm (UTC)", Some(25.0 * 3600.0)),
+            ("2026-01-01T00:00:00Z", Some(0.0)),
+            ("soon", None),
+            ("", None),
+            ("-3", None),
+            ("99:99pm", None),
+        ] {
+            assert_eq!(pause(text, now, &TimeZone::UTC).map(|pause| pause.as_secs_f64()), seconds, "{text}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Starts the command: pipes, or pseudo-terminals where siftd's own streams are terminals, its group or session.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use pty_process::blocking::Pty;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use super::terminal::{self, Around, Raw, Wiring};
+
+/// A running command.
+pub struct Started {
+    /// Its process.
+    pub pid: Pid,
+    /// What it writes to stdout and stderr, until somebody takes it.
+    pub outputs: Option<(File, File)>,
+    around: Around,
+    ptys: Vec<Pty>,
+    _raw: Option<Raw>,
+}
+
+/// Where the command writes: its end, and siftd's.
+struct Output {
+    theirs: Stdio,
+    ours: Option<File>,
+    pty: Option<Pty>,
+}
+
+impl Output {
+    fn new(around: Around, is_terminal: bool, real: impl AsFd) -> io::Result<Self> {
+        if !is_terminal {
+            return Ok(Self { theirs: Stdio::piped(), ours: None, pty: None });
+        }
+        let (pty, pts) = around.open(real)?;
+        let theirs = pts.as_fd().try_clone_to_owned()?.into();
+        Ok(Self { theirs, ours: Some(File::from(pty.as_fd().try_clone_to_owned()?)), pty: Some(pty) })
+    }
+}
+
+/// Starts `argv`; `stop` ends when the command has.
+///
+/// # Errors
+/// It cannot be run.
+pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Result<Started> {
+    let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let stderr = Output::new(around, around.stderr, io::stderr())?;
+    if around.wiring == Wiring::Session {
+        return in_session(program, args, around, stderr, stop);
+    }
+    let stdout = Output::new(around, around.stdout, io::stdout())?;
+    let mut command = Command::new(program);
+    command.args(args).stdout(stdout.theirs).stderr(stderr.theirs);
+    if around.wiring == Wiring::Own {
+        command.process_group(0);
+    }
+    let child = command.spawn()?;
+    // The command's ends of pseudo-terminals must not stay open here.
+    drop(command);
+    let ptys = [stdout.pty, stderr.pty].into_iter().flatten().collect();
+    started(child, stdout.ours, stderr.ours, (around, ptys, None))
+}
+
+fn in_session(program: &OsString, args: &[OsString], around: Around, stderr: Output, stop: &Arc<OwnedFd>) -> io::Result<Started> {
+    let (pty, pts) = around.open(io::stdin())?;
+    let raw = Raw::enter()?;
+    let command = pty_process::blocking::Command::new(program).args(args).stderr(stderr.theirs);
+    let child = command.spawn(pts).map_err(terminal::into_io)?;
+    terminal::keyboard(&pty, stop.clone())?;
+    let stdout = File::from(pty.as_fd().try_clone_to_owned()?);
+    let ptys = [Some(pty), stderr.pty].into_iter().flatten().collect();
+    started(child, Some(stdout), stderr.ours, (around, ptys, Some(raw)))
+}
+
+fn started(mut child: Child, stdout: Option<File>, stderr: Option<File>, rest: (Around, Vec<Pty>, Option<Raw>)) -> io::Result<Started> {
+    let pid = Pid::from_child(&child);
+    let piped = |pipe: Option<OwnedFd>| pipe.map(File::from).ok_or_else(|| io::Error::other("no pipe to the command"));
+    let stdout = stdout.map_or_else(|| piped(child.stdout.take().map(Into::into)), Ok)?;
+    let stderr = stderr.map_or_else(|| piped(child.stderr.take().map(Into::into)), Ok)?;
+    let (around, ptys, raw) = rest;
+    Ok(Started { pid, outputs: Some((stdout, stderr)), around, ptys, _raw: raw })
+}
+
+impl Started {
+    /// How it is tied to siftd.
+    #[must_use]
+    pub fn wiring(&self) -> Wiring {
+        self.around.wiring
+    }
+
+    /// The window has another size.
+    pub fn resize(&self) {
+        self.ptys.iter().for_each(|pty| self.around.resize(pty));
+    }
+
+    /// Hands a signal on: to its group where it has one, else to itself.
+    pub fn signal(&self, signal: Signal) {
+        // It may have ended just now.
+        let _ = match self.wiring() {
+            Wiring::Shared => kill_process(self.pid, signal),
+            Wiring::Own | Wiring::Session => kill_process_group(self.pid, signal),
+        };
+    }
+}

@@ -1,0 +1,152 @@
+//! Terminals: which of the three streams is one, the pseudo-terminals that stand in for them, raw mode for as long
+//! as a command has the keyboard, and the keys on their way to it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use pty_process::Size;
+use pty_process::blocking::{Pts, Pty};
+use rustix::process::getpgrp;
+use rustix::termios::{self, OptionalActions, OutputModes, Termios, isatty};
+
+use super::waiting;
+
+/// How the command is tied to the terminal and to siftd.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wiring {
+    /// A session of its own on a pseudo-terminal: siftd has keyboard and screen.
+    Session,
+    /// siftd's own group: the terminal's signals reach it by themselves.
+    Shared,
+    /// A group of its own: without a terminal, or in the background of one.
+    Own,
+}
+
+/// What siftd was started on.
+#[derive(Clone, Copy, Debug)]
+pub struct Around {
+    /// stdout is a terminal.
+    pub stdout: bool,
+    /// stderr is a terminal.
+    pub stderr: bool,
+    /// What follows from it.
+    pub wiring: Wiring,
+}
+
+impl Around {
+    /// Looks at the three streams and the controlling terminal.
+    #[must_use]
+    pub fn look() -> Self {
+        let (stdin, stdout, stderr) = (isatty(io::stdin()), isatty(io::stdout()), isatty(io::stderr()));
+        let in_front = File::open("/dev/tty").is_ok_and(|tty| termios::tcgetpgrp(&tty).is_ok_and(|group| group == getpgrp()));
+        let wiring = match (in_front, stdin && stdout) {
+            (true, true) => Wiring::Session,
+            (true, false) => Wiring::Shared,
+            (false, _) => Wiring::Own,
+        };
+        Self { stdout, stderr, wiring }
+    }
+
+    fn size(self) -> Option<Size> {
+        let size = if self.stdout { termios::tcgetwinsize(io::stdout()) } else { termios::tcgetwinsize(io::stderr()) };
+        size.ok().map(|size| Size::new_with_pixel(size.ws_row, size.ws_col, size.ws_xpixel, size.ws_ypixel))
+    }
+
+    /// A pseudo-terminal in the place of a real one. Unless siftd makes that raw, it still does what a terminal
+    /// does to output, and this one must not do it, too.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(self, real: impl AsFd) -> io::Result<(Pty, Pts)> {
+        let (pty, pts) = pty_process::blocking::open().map_err(into_io)?;
+        let mut modes = termios::tcgetattr(real)?;
+        if self.wiring != Wiring::Session {
+            modes.output_modes.remove(OutputModes::OPOST);
+        }
+        termios::tcsetattr(&pts, OptionalActions::Now, &modes)?;
+        self.resize(&pty);
+        Ok((pty, pts))
+    }
+
+    /// Gives a pseudo-terminal the size of the real one.
+    pub fn resize(self, pty: &Pty) {
+        if let Some(size) = self.size() {
+            // A terminal without a size is no reason to stop.
+            let _ = pty.resize(size);
+        }
+    }
+}
+
+/// The reason behind an error of a pseudo-terminal.
+pub fn into_io(error: pty_process::Error) -> io::Error {
+    match error {
+        pty_process::Error::Io(error) => error,
+        pty_process::Error::Rustix(error) => error.into(),
+    }
+}
+
+/// The terminal on stdin in raw mode, until this is dropped.
+pub struct Raw(Termios);
+
+impl Raw {
+    /// Saves the modes and sets raw ones.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn enter() -> io::Result<Self> {
+        let before = termios::tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        termios::tcsetattr(io::stdin(), OptionalActions::Drain, &raw)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.0);
+    }
+}
+
+/// Hands keys to the command until `stop` ends.
+pub fn keyboard(pty: &Pty, stop: Arc<OwnedFd>) -> io::Result<()> {
+    rustix::io::ioctl_fionbio(pty, true)?;
+    let mut keys = File::from(pty.as_fd().try_clone_to_owned()?);
+    let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    std::thread::spawn(move || {
+        let mut typed = [0; 4096];
+        while let Ok([ready, stopped]) = waiting::readable([stdin.as_fd(), stop.as_fd()], None) {
+            if stopped {
+                break;
+            }
+            match ready.then(|| stdin.read(&mut typed)) {
+                None => {}
+                Some(Ok(count)) if count > 0 => {
+                    if press(&mut keys, &typed[..count], &stop).is_err() {
+                        break;
+                    }
+                }
+                Some(_) => break,
+            }
+        }
+    });
+    Ok(())
+}
+
+fn press(keys: &mut File, mut typed: &[u8], stop: &OwnedFd) -> io::Result<()> {
+    while !typed.is_empty() {
+        match keys.write(typed) {
+            Ok(count) => typed = &typed[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                if !waiting::writable(keys.as_fd(), stop.as_fd())? {
+                    return Err(io::ErrorKind::BrokenPipe.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! What a finished run comes to: did it succeed, what does its most telling line say, who can mend it.
+//! Asked by `siftd judge` of results that others collected and by `siftd exec` of its own runs. Pure: facts and
+//! text in, verdict out. Exit codes and flags are evidence, and so are errors on stderr; stdout decides nothing.
+
+mod message;
+mod said;
+mod wire;
+
+use std::borrow::Cow;
+
+use crate::core::classify::{self, Subject};
+use crate::core::event::{Category, Cause, Event, Io, Retry, RetryClass, Severity};
+use crate::core::retry::{TIMED_OUT, UNMATCHED, remedy};
+
+pub use message::MAX_MESSAGE_CHARS;
+pub use said::{Said, filtered, read};
+pub use wire::{Object, write, write_members};
+
+/// What the message of a line that is no result says.
+const MALFORMED: &str = "Malformed response";
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Exit code 0, and no real error on stderr.
+    Success,
+    /// It failed.
+    Failure,
+    /// It was ended for taking too long.
+    Timeout,
+    /// Transient errors until no retry was left.
+    TransientExhausted,
+    /// What should have told of it was no result.
+    Malformed,
+}
+
+impl Status {
+    /// Every value.
+    pub const ALL: [Self; 5] = [Self::Success, Self::Failure, Self::Timeout, Self::TransientExhausted, Self::Malformed];
+
+    /// The word in a verdict.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::Failure => "failure",
+            Self::Timeout => "timeout",
+            Self::TransientExhausted => "transient_exhausted",
+            Self::Malformed => "malformed",
+        }
+    }
+
+    /// The value that a word names.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+}
+
+/// What is known of a finished run apart from what it printed.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Its exit code.
+    pub exit_code: Option<i64>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// That signal came from siftd, or through it.
+    pub signal_was_ours: bool,
+    /// It was ended for taking too long.
+    pub timed_out: bool,
+    /// What its caller says of it; wins over the exit code.
+    pub run_status: Option<Status>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// Runs made.
+    pub attempts: u32,
+    /// Which task it was.
+    pub task: Option<String>,
+    /// Which step of the task.
+    pub operation: Option<String>,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// How it ended.
+    pub status: Status,
+    /// At most [`MAX_MESSAGE_CHARS`] characters, when it did not succeed.
+    pub error_message: Option<String>,
+    /// Cause, §3.
+    pub cause: Cause,
+    /// Whether trying again can help.
+    pub retry: Retry,
+    /// Genuine failures, exhausted retries included; a transient failure is none.
+    pub failures: u32,
+    /// As given.
+    pub facts: Facts,
+}
+
+impl Verdict {
+    /// The answer to what is no result.
+    #[must_use]
+    pub fn malformed() -> Self {
+        let facts = Facts { attempts: 1, ..Facts::default() };
+        Self {
+            status: Status::Malformed,
+            error_message: Some(MALFORMED.to_owned()),
+            cause: Cause::Unknown,
+            retry: no_advice(Cause::Unknown),
+            failures: 1,
+            facts,
+        }
+    }
+
+    /// Whether all went well.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.status == Status::Success
+    }
+}
+
+/// Judges a finished run.
+#[must_use]
+pub fn judge(facts: Facts, said: &Said) -> Verdict {
+    let status = status(&facts, said);
+    if status == Status::Malformed {
+        return Verdict { facts: Facts { attempts: facts.attempts, ..facts }, ..Verdict::malformed() };
+    }
+    let telling = said.telling(Io::Stderr);
+    let timed_out = facts.timed_out || status == Status::Timeout;
+    let cause = match status {
+        Status::Success => Cause::Unknown,
+        _ if timed_out => Cause::Timeout,
+        _ => whole(&facts, said, telling).cause,
+    };
+    let retry = if status == Status::Success { no_advice(cause) } else { retry(&facts, said, cause, timed_out) };
+    let error_message = (status != Status::Success).then(|| message::message(&facts, timed_out, said, telling));
+    let failures = match status {
+        Status::Success => 0,
+        Status::TransientExhausted => 1,
+        _ => u32::from(retry.class != RetryClass::Transient),
+    };
+    Verdict { status, error_message, cause, retry, failures, facts }
+}
+
+fn status(facts: &Facts, said: &Said) -> Status {
+    let by_exit = match (facts.timed_out, facts.signal, facts.exit_code) {
+        (true, ..) => Status::Timeout,
+        (_, None, None | Some(0)) => Status::Success,
+        _ => Status::Failure,
+    };
+    let stated = match facts.run_status {
+        Some(Status::Success) if by_exit == Status::Timeout => by_exit,
+        Some(stated) => stated,
+        None => by_exit,
+    };
+    if stated == Status::Success && said.has_real_error() { Status::Failure } else { stated }
+}
+
+/// The classification of the run as a whole: its most telling line, and all of its filtered stderr.
+fn whole(facts: &Facts, said: &Said, telling: Option<&Event>) -> classify::Verdict {
+    let last = said.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let exception = telling.and_then(|event| event.exception.as_ref());
+    classify::classify(&Subject {
+        text: telling.map_or(last, |event| &event.text),
+        kind: exception.map(|exception| exception.kind.as_str()),
+        message: exception.map(|exception| exception.message.as_str()),
+        whole: &said.text,
+        language: telling.and_then(|event| event.language.as_deref()),
+        rule_category: telling.map(|event| event.category).filter(|category| *category != Category::UnknownError),
+        exit_code: memory_ran_out(facts).then_some(137),
+        ..Subject::default()
+    })
+}
+
+/// Exit code 137, or a SIGKILL that siftd did not send: the kernel or a container runtime took it for its memory.
+fn memory_ran_out(facts: &Facts) -> bool {
+    const SIGKILL: i32 = 9;
+    !facts.timed_out && !facts.signal_was_ours && (facts.exit_code == Some(137) || facts.signal == Some(SIGKILL))
+}
+
+/// Fatal before permanent before transient: one error that no retry can mend is enough. Unmatched ones do not count.
+fn retry(facts: &Facts, said: &Said, cause: Cause, timed_out: bool) -> Retry {
+    if timed_out {
+        return Retry { reason: TIMED_OUT.into(), ..no_advice(cause) };
+    }
+    let on_stderr = said.errors.iter().any(|event| event.io == Some(Io::Stderr));
+    let counts = |event: &&Event| !on_stderr || event.io == Some(Io::Stderr);
+    let mut votes: Vec<Retry> = said.errors.iter().filter(counts).map(|event| event.retry.clone()).collect();
+    if votes.is_empty() || memory_ran_out(facts) {
+        votes.push(whole(facts, said, None).retry);
+    }
+    let order = |class| [RetryClass::Fatal, RetryClass::Permanent, RetryClass::Transient].iter().position(|known| *known == class).unwrap_or(3);
+    let first = votes.iter().min_by_key(|vote| (order(vote.class), vote.reset_at.is_none()));
+    first.map_or_else(|| no_advice(cause), |vote| Retry { remedy: remedy(vote.class, cause), ..vote.clone() })
+}
+
+fn no_advice(cause: Cause) -> Retry {
+    Retry { class: RetryClass::Unknown, reason: Cow::Borrowed(UNMATCHED), remedy: remedy(RetryClass::Unknown, cause), reset_at: None }
+}
+
+/// How many errors of each severity there were, `Severity::ALL`'s order.
+pub type Summary = [u64; Severity::ALL.len()];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What a run printed, read: its errors, and stderr as people want to see it: without noise, escapes and secrets.
+
+use std::sync::Arc;
+
+use super::Summary;
+use crate::core::engine::Engine;
+use crate::core::event::{Event, Io, Severity, Timestamp};
+use crate::core::extract::Origin;
+use crate::core::noise::Noise;
+use crate::core::pipeline::Stream;
+use crate::core::visible::visible;
+
+/// Errors of one run that are kept; further ones are counted.
+pub const MAX_ERRORS: usize = 1000;
+
+/// What a run printed.
+#[derive(Clone, Debug, Default)]
+pub struct Said {
+    /// Its errors, those of stderr first, each with its `io`; at most [`MAX_ERRORS`].
+    pub errors: Vec<Event>,
+    /// All errors, by severity.
+    pub summary: Summary,
+    /// stderr without noise, escapes and secrets.
+    pub text: String,
+    /// stderr held something, and all of it was noise.
+    pub only_noise: bool,
+}
+
+impl Said {
+    /// Adds the errors of one output.
+    pub fn add(&mut self, io: Io, events: Vec<Event>) {
+        for mut event in events {
+            event.io.get_or_insert(io);
+            self.count(event.severity);
+            if self.errors.len() < MAX_ERRORS {
+                self.errors.push(event);
+            }
+        }
+    }
+
+    fn count(&mut self, severity: Severity) {
+        self.summary[severity as usize] += 1;
+    }
+
+    /// Adds the errors of another output, which has been counted.
+    pub fn join(&mut self, other: &Self) {
+        let room = MAX_ERRORS.saturating_sub(self.errors.len());
+        self.errors.extend(other.errors.iter().take(room).cloned());
+        self.summary.iter_mut().zip(other.summary).for_each(|(mine, theirs)| *mine += theirs);
+    }
+
+    /// Whether stderr holds an error, and not merely a warning.
+    #[must_use]
+    pub fn has_real_error(&self) -> bool {
+        self.errors.iter().any(|event| event.io == Some(Io::Stderr) && event.severity > Severity::Low)
+    }
+
+    /// The first of the worst errors of one output.
+    #[must_use]
+    pub fn telling(&self, io: Io) -> Option<&Event> {
+        let worst = self.errors.iter().filter(|event| event.io == Some(io)).map(|event| event.severity).max()?;
+        self.errors.iter().find(|event| event.io == Some(io) && event.severity == worst)
+    }
+}
+
+/// The errors in a finished text.
+#[must_use]
+pub fn read(engine: &Arc<Engine>, origin: Origin, text: &[u8], now: Timestamp) -> Vec<Event> {
+    let mut stream = Stream::new(engine.clone(), origin);
+    let mut events = Vec::new();
+    stream.push(text, now, &mut events);
+    stream.finish(now, &mut events);
+    events
+}
+
+/// A text without noise, escapes and secrets, and whether that left nothing of what was there.
+#[must_use]
+pub fn filtered(engine: &Engine, text: &[u8], now: Timestamp) -> (String, bool) {
+    let mut noise = Noise::new(engine);
+    let lines = text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let kept = lines.filter(|line| !noise.is(line, now)).map(|line| String::from_utf8_lossy(&visible(line, None)).into_owned());
+    let mut kept: Vec<String> = kept.collect();
+    engine.redactor.redact_lines(&mut kept, &mut 0);
+    let clean = kept.join("\n").trim().to_owned();
+    let only_noise = clean.is_empty() && !text.trim_ascii().is_empty();
+    (clean, only_noise)
+}
