@@ -21,13 +21,7 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
         }
     }
     if let (true, Some(first)) = (errors.is_empty(), digest.items.first()) {
-        let mut keep = first.text.chars().count();
-        errors.push(brief(first, keep));
-        while keep > 0 && !fits(&errors) {
-            keep = keep * 7 / 8;
-            errors[0] = brief(first, keep);
-        }
-        return written(digest, &errors);
+        return tight(first, max_chars);
     }
     for (index, item) in digest.items.iter().enumerate().take(errors.len()) {
         let brief = std::mem::replace(&mut errors[index], full(item));
@@ -36,6 +30,22 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
         }
     }
     written(digest, &errors)
+}
+
+/// With little room the label is all that stands beside the line that names the error.
+fn tight(item: &Item, max_chars: usize) -> String {
+    let mut keep = item.text.chars().count();
+    loop {
+        let text = json!([{"text": cut(&item.text, keep)}]).to_string();
+        let mut out = Vec::new();
+        Object::new(&mut out).member("label", "untrusted output").raw("errors", text.as_bytes()).end();
+        let line = String::from_utf8(out).unwrap_or_default() + "\n";
+        if keep == 0 || line.chars().count() <= max_chars {
+            return line;
+        }
+        // Escapes may need more than one character each.
+        keep = keep * 15 / 16;
+    }
 }
 
 fn written(digest: &Digest, errors: &[String]) -> String {
