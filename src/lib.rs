@@ -38,6 +38,7 @@ pub mod core {
     pub mod retry;
     pub mod shown;
     pub mod signature;
+    mod structured;
     mod table;
     pub mod text;
     pub mod trace;

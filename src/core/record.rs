@@ -8,6 +8,7 @@ use super::event::{Event, Lines, RecordPlace};
 use super::extract::{self, Plain};
 use super::line::{Line, Place};
 use super::lookback::LookBack;
+use super::structured;
 use crate::rules::{FactKind, Kind};
 use crate::words::Level;
 
@@ -74,7 +75,10 @@ fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record
         Some(level) if level >= Level::Error => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Level), out),
         Some(_) => {}
         None if flagged => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Flag), out),
-        None => unleveled(outer, cx, line, record, out),
+        None => match structured::by_code(cx.engine, record, candidates) {
+            Some(entry) => leveled(outer, cx, line, record, entry, out),
+            None => unleveled(outer, cx, line, record, out),
+        },
     }
 }
 
@@ -105,13 +109,14 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
     if !lines.is_empty() {
         event.multiline = extract::clean(cx.engine, lines, &mut event.redactions);
     }
+    structured::restate(cx.engine, record, &mut event);
     push(outer, cx, line, event, out);
 }
 
 /// The message with the type that a field of the record names.
 fn headed(record: &Record, lines: &Lines) -> Lines {
-    match (&record.kind, lines.iter().next()) {
-        (Some(kind), Some(first)) if !first.contains(kind.as_str()) => Lines::new(format!("{kind}: {}", lines.as_str())),
+    match (structured::name(record), lines.iter().next()) {
+        (Some(kind), Some(first)) if !first.contains(kind) => Lines::new(format!("{kind}: {}", lines.as_str())),
         _ => lines.clone(),
     }
 }

@@ -44,6 +44,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),
     ("loggers.toml", include_str!("../../config/rules/loggers.toml")),
+    ("pipeline.toml", include_str!("../../config/rules/pipeline.toml")),
     ("generic.toml", include_str!("../../config/rules/generic.toml")),
 ];
 /// Parses them all. The tests check them in full; here they only become tables.

@@ -125,6 +125,8 @@ pub struct Record {
     pub code: Option<String>,
     /// The top-level `name`: an error's name, or the logger's.
     pub name: Option<String>,
+    /// What the program was doing: `context.operation`.
+    pub operation: Option<String>,
     /// HTTP status, 100 to 599.
     pub status: Option<u16>,
     /// Exit code of a process.
@@ -149,6 +151,7 @@ pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
         caller: caller(leaves),
         code: first(leaves, &["code", "error.code", "err.code", "errno", "error_code", "errorcode"], code),
         name: text_at(leaves, &["name"]),
+        operation: text_at(leaves, &["context.operation"]),
         status: status(leaves),
         exit_code: first(leaves, &["exit_code", "exitcode", "exit_status", "process.exit_code", "returncode"], Leaf::int),
         key: text_at(leaves, &KEYS),
