@@ -420,7 +420,7 @@ impl Assembler {
             out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        if !matches!(entry.kind, Kind::Note(_)) {
+        if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
             self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
             if let Some(cut) = self.cut_after(trace.anchor()) {
