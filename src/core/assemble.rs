@@ -487,6 +487,13 @@ impl Assembler {
         self.notes.claim(family, None, num);
     }
 
+    /// The entries of the regions that are open, outermost first, and of the traces; for `explain`.
+    #[must_use]
+    pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
+        let traces = self.open.iter().flat_map(OpenTrace::rivals);
+        (self.regions.iter().map(|region| region.entry).collect(), traces.collect())
+    }
+
     /// Lines that were looked at again.
     #[must_use]
     pub fn reread(&self) -> u64 {
