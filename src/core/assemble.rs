@@ -37,8 +37,7 @@ pub struct Assembler {
     open: Vec<OpenTrace>,
     regions: Vec<OpenRegion>,
     notes: Notes,
-    /// Entry of the noise block under way, and how many more lines it may take.
-    noise: Option<(u16, u32)>,
+    noise: Option<OpenNoise>,
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, bool)>,
     reread: u64,
@@ -68,6 +67,16 @@ struct OpenRegion {
     left: u32,
 }
 
+/// A noise block under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OpenNoise {
+    entry: u16,
+    /// How many more lines it may take.
+    left: u32,
+    /// Number of the last line that it is known to have taken.
+    last_num: u64,
+}
+
 /// What a line is processed with.
 pub struct Context<'a> {
     /// Rules and limits.
@@ -84,7 +93,7 @@ impl Assembler {
     /// Whether every line must be shown: something is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        !self.open.is_empty() || !self.regions.is_empty() || self.noise.is_some()
+        !self.open.is_empty() || !self.regions.is_empty()
     }
 
     /// Processes one line with the candidates that its literals lead to.
@@ -184,7 +193,7 @@ impl Assembler {
             self.border(cx, out);
         }
         if let Some((entry, lines)) = confirm.noise_block() {
-            self.noise = Some((entry, lines));
+            self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num });
             return;
         }
         if let Some((entry, region)) = confirm.region() {
@@ -366,17 +375,18 @@ impl Assembler {
         }
     }
 
+    /// Whether the line is a further one of the noise block under way. The lines between, which had no
+    /// hit, are judged only now.
     fn in_noise_block(&mut self, cx: &Context, line: &Line) -> bool {
-        let Some((entry, left)) = self.noise else { return false };
-        if let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(entry)].kind
-            && left > 0
-            && (regex.is_match(line.text) || regex.is_match(line.body()))
-        {
-            self.noise = Some((entry, left - 1));
-            return true;
+        let Some(open) = self.noise.take() else { return false };
+        let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
+        let lines = line.place.num.saturating_sub(open.last_num);
+        let continues = |line: &Line| regex.is_match(line.text) || regex.is_match(line.body());
+        if lines > u64::from(open.left) || !continues(line) || !cx.back.all_between(open.last_num, line, continues) {
+            return false;
         }
-        self.noise = None;
-        false
+        self.noise = Some(OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
+        true
     }
 
     /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
@@ -414,6 +424,10 @@ impl Assembler {
             cut.claimed(last_num);
         }
         if self.is_repeat(cx, trace, outcome) {
+            // The one-line error that it had adopted is no repeat.
+            if let Some(single) = &trace.adopted {
+                self.publish(cx, single, out);
+            }
             return;
         }
         if !trace.published {

@@ -49,6 +49,21 @@ impl<'a> LookBack<'a> {
         .take(MAX_LINES)
     }
 
+    /// Whether `wanted` holds for every line after line `num` and before `line`; not when they are not
+    /// all within reach.
+    #[must_use]
+    pub fn all_between(self, num: u64, line: &Line, wanted: impl Fn(&Line) -> bool) -> bool {
+        let mut next = line.place.num.saturating_sub(1);
+        for (at, offset, raw) in self.lines().skip_while(|(at, ..)| *at >= line.place.num).take_while(|(at, ..)| *at > num) {
+            let place = Place { num: at, offset, ..Place::default() };
+            if at != next || !wanted(&Line::new(place, &visible(raw, None), line.now())) {
+                return false;
+            }
+            next -= 1;
+        }
+        next <= num
+    }
+
     /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
     #[must_use]
     pub fn context(self, count: usize, first: u64, line: &Line) -> Lines {

@@ -65,6 +65,9 @@ struct Work {
     candidates: Vec<Candidate>,
     line_scratch: Scratch,
     line_hits: Vec<Hit>,
+    /// The dressed lines of a block, bare, and for each where it begins here and an escape of it there.
+    clean: Vec<u8>,
+    clean_starts: Vec<(u32, u32)>,
 }
 
 /// The first pieces of a split record.
@@ -199,19 +202,30 @@ impl Stream {
     /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
     fn mark_dressed(&mut self, block: &[u8], hits: &mut Vec<Hit>) {
         let known = hits.len();
+        let (clean, starts) = (&mut self.work.clean, &mut self.work.clean_starts);
+        clean.clear();
+        starts.clear();
         let mut at = 0;
         while let Some(escape) = memchr::memchr(0x1b, &block[at..]) {
             let escape = at + escape;
             let from = memchr::memrchr(b'\n', &block[..escape]).map_or(0, |newline| newline + 1);
             let to = memchr::memchr(b'\n', &block[escape..]).map_or(block.len(), |length| escape + length);
-            let mut clean = Vec::new();
-            decode::strip(&block[from..to], &mut clean);
-            self.work.line_hits.clear();
-            self.engine.prefilter.scan(&clean, &mut self.work.line_scratch, &mut self.work.line_hits);
-            if !self.work.line_hits.is_empty() {
-                hits.push(Hit { pos: escape as u32, literal: DRESSED });
-            }
+            starts.push((clean.len() as u32, escape as u32));
+            decode::strip(&block[from..to], clean);
+            clean.push(b'\n');
             at = (to + 1).min(block.len());
+        }
+        if starts.is_empty() {
+            return;
+        }
+        self.work.line_hits.clear();
+        self.engine.prefilter.scan(clean, &mut self.work.line_scratch, &mut self.work.line_hits);
+        let mut marked = None;
+        for hit in &self.work.line_hits {
+            let line = starts.partition_point(|(start, _)| *start <= hit.pos) - 1;
+            if marked.replace(line) != Some(line) {
+                hits.push(Hit { pos: starts[line].1, literal: DRESSED });
+            }
         }
         if hits.len() > known {
             hits.sort_unstable();

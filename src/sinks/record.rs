@@ -39,7 +39,7 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
         shrink(&mut smaller, step, out.len() - start, max_bytes);
         if step + 1 == MAX_STEPS {
             envelope.labels.clear();
-            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 24));
+            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
         write_whole(out, &envelope, &smaller);
@@ -246,25 +246,31 @@ fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
     });
 }
 
-/// The first byte that a JSON string must escape, eight bytes at a time.
-fn first_escaped(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let mut at = 0;
-    while let Some(chunk) = bytes.get(at..at + 8) {
-        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
-        let zero = |x: u64| x.wrapping_sub(ONES) & !x & HIGH;
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        if control | zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | zero(word ^ (ONES * 0x7f)) != 0 {
-            break;
-        }
-        at += 8;
+/// What stands for a byte in a JSON string (RFC 8259, section 7): `0` itself, `u` a `\u00xx`, else that
+/// letter behind a backslash.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = b'u';
+        byte += 1;
     }
-    bytes[at..].iter().position(|&b| is_escaped(b)).map(|found| at + found)
-}
+    table[0x7f] = b'u';
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'\n' as usize] = b'n';
+    table[b'\t' as usize] = b't';
+    table[b'\r' as usize] = b'r';
+    table
+};
 
-fn is_escaped(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\' || byte == 0x7f
+/// Whether none of eight bytes needs an escape. (Per byte: is it below 0x20, or equal to one of three?)
+fn is_plain(chunk: [u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(chunk);
+    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (control | zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | zero(word ^ (ONES * 0x7f))) & (ONES << 7) == 0
 }
 
 /// Appends JSON members to a buffer. A member is given with its name and all that stands before its
@@ -343,32 +349,25 @@ impl Writer<'_> {
         }
     }
 
-    /// The inside of a JSON string (RFC 8259, section 7): quotes, backslashes and control characters are
-    /// escaped; `newline` stands for `\n`.
-    fn text(&mut self, mut rest: &[u8], newline: &[u8]) {
-        while let Some(at) = first_escaped(rest) {
-            self.raw(&rest[..at]);
-            if rest[at] == b'\n' {
-                self.raw(newline)
-            } else {
-                self.escape(rest[at])
-            }
-            rest = &rest[at + 1..];
+    /// The inside of a JSON string; `newline` stands for `\n`.
+    fn text(&mut self, bytes: &[u8], newline: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        for chunk in chunks {
+            if is_plain(*chunk) { self.raw(chunk) } else { self.escaped(chunk, newline) }
         }
-        self.raw(rest);
+        self.escaped(rest, newline);
     }
 
-    fn escape(&mut self, byte: u8) {
-        match byte {
-            b'"' => self.raw(b"\\\""),
-            b'\\' => self.raw(b"\\\\"),
-            b'\t' => self.raw(b"\\t"),
-            b'\r' => self.raw(b"\\r"),
-            _ => {
-                let hex = b"0123456789abcdef";
-                let digits = [hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]];
-                self.raw(b"\\u00");
-                self.raw(&digits);
+    fn escaped(&mut self, bytes: &[u8], newline: &[u8]) {
+        for &byte in bytes {
+            match ESCAPES[usize::from(byte)] {
+                0 => self.out.push(byte),
+                b'n' => self.raw(newline),
+                b'u' => {
+                    let hex = b"0123456789abcdef";
+                    self.raw(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
+                }
+                letter => self.raw(&[b'\\', letter]),
             }
         }
     }

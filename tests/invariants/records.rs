@@ -115,3 +115,10 @@ fn a_note_that_waits_is_not_published_by_a_pause() {
     stream.finish(NOW, &mut out);
     assert_eq!(out.len(), 1);
 }
+
+/// The error before it had not been said.
+#[test]
+fn a_failure_that_is_printed_again_hides_no_error() {
+    let found = scan("--- FAIL: TestAdd ()\n[ERROR] no\n--- FAIL: TestAdd ()\n");
+    assert_eq!(found.iter().map(|event| (event.line_num, &*event.rule)).collect::<Vec<_>>(), [(1, "gotest.fail"), (2, "level.tag")]);
+}

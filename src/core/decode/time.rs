@@ -398,16 +398,20 @@ impl Reader<'_> {
     /// `@400000005f5e1000…`: TAI64N, eight bytes of seconds since 1970 TAI plus 2^62, four of nanoseconds, in hex.
     fn tai64n(self) -> Option<Moment> {
         let from = self.at + 1;
-        let hex = std::str::from_utf8(self.bytes.get(from..from + TAI64N_HEX)?).ok()?;
-        let seconds = i64::from_str_radix(&hex[..16], 16).ok()?.checked_sub(1 << 62)? - 10;
-        let nanos = i64::from_str_radix(&hex[16..], 16).ok()?;
-        let time = Timestamp(seconds.checked_mul(1_000_000)? + nanos / 1000);
+        let (high, low) = self.bytes.get(from..from + TAI64N_HEX)?.split_at(16);
+        let seconds = hexadecimal(high)?.checked_sub((1 << 62) + 10)?;
+        let time = Timestamp(seconds.checked_mul(1_000_000)?.checked_add(hexadecimal(low)? / 1000)?);
         (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX))).then_some(Moment {
             time,
             end: from + TAI64N_HEX,
             style: Style::Transport,
         })
     }
+}
+
+/// Value of at most 16 hex digits; `None` for other bytes, a sign included, and beyond `i64`.
+fn hexadecimal(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0i64, |n, b| n.checked_mul(16)?.checked_add(i64::from(char::from(*b).to_digit(16)?)))
 }
 
 #[cfg(test)]
@@ -498,6 +502,16 @@ mod tests {
             "99999999999999999999",
         ] {
             assert_eq!(parse_time_at(text.as_bytes(), 0, now), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_hex_is_no_stamp() {
+        let half = ["@aaaaaaaaaaaaaaaé0123456", "@ferm\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"];
+        for text in
+            half.iter().copied().chain(["@+00000005f5e100000000000", "@-00000005f5e100000000000", "@ffffffffffffffffffffffff", "@7fffffffffffffffffffffff"])
+        {
+            assert_eq!(parse_time_at(text.as_bytes(), 0, Timestamp(0)), None, "{text}");
         }
     }
 

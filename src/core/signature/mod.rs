@@ -86,10 +86,11 @@ fn file_name(path: &str) -> &str {
 fn function_into(name: &str, out: &mut String) {
     let name = without_arguments(without_hash(name));
     let bytes = name.as_bytes();
+    let closure = name.find(".func").map_or(usize::MAX, |at| at + ".func".len());
     let mut at = 0;
     while at < bytes.len() {
         let digits = bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
-        if digits > 0 && is_generated(&name[..at], digits) {
+        if digits > 0 && (is_generated(&name[..at], digits) || (at >= closure && bytes[at - 1] == b'.')) {
             out.push('N');
             at += digits;
         } else {
@@ -117,5 +118,5 @@ fn without_arguments(name: &str) -> &str {
 fn is_generated(head: &str, digits: usize) -> bool {
     const HEADS: &[&str] =
         &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];
-    digits >= 5 || HEADS.iter().any(|h| head.ends_with(h)) || (head.ends_with('.') && head.contains(".func"))
+    digits >= 5 || HEADS.iter().any(|h| head.ends_with(h))
 }

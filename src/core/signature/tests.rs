@@ -253,6 +253,18 @@ fn any_order_of_odd_parts_is_survived() {
     }
 }
 
+/// Each of these took time with the square of its length once: a text of this size would take minutes.
+#[test]
+fn the_time_is_linear_in_the_text() {
+    for part in [".", "1.", "1:", "a:", "a.1", "1,234", "Sun ", "12 ", "::", "aaaaaaaa-", "0x", "é.", "(", "/"] {
+        for end in ["", "É", "X", "..."] {
+            let text = part.repeat((100 << 10) / part.len()) + end;
+            assert!(norm(&text).len() <= text.len() * 4);
+            assert_eq!(sign(None, &text, &[], "", &[]).0.as_str().len(), 32);
+        }
+    }
+}
+
 fn frame<'a>(function: &'a str, file: &'a str, line: u32, in_app: bool) -> Frame<'a> {
     Frame { function, file, line, column: 1, in_app }
 }
