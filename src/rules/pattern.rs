@@ -9,13 +9,14 @@ use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-use super::program::{MAX_NAMED, Program, Slots, UNSET};
+use super::program::{MAX_NAMED, Program, Slots, UNSET, Wanted};
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
-/// What one call of `regex` costs more than its text has bytes, in the fuel of a program.
-const REGEX_FUEL: usize = 100;
+/// What one call of `regex` costs, and what it costs for each byte of its text, in the fuel of a program.
+const REGEX_FUEL: usize = 150;
+const REGEX_FUEL_PER_BYTE: usize = 2;
 /// So slow a program is given up.
 const MAX_SLOW: u32 = 64;
 
@@ -25,6 +26,8 @@ pub struct Pattern {
     source: String,
     ignore_case: bool,
     compiled: OnceLock<Compiled>,
+    /// The program that reads the groups.
+    reader: OnceLock<Option<Program>>,
     regex: OnceLock<Regex>,
     names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
@@ -61,7 +64,7 @@ impl Pattern {
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
         let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
-        Self { source, ignore_case, compiled: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed, slow: AtomicU32::new(0) }
+        Self { source, ignore_case, compiled: OnceLock::new(), reader: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed, slow: AtomicU32::new(0) }
     }
 
     /// What the text is about, for status lines that claim each other: group `key`, or `name`.
@@ -112,11 +115,21 @@ impl Pattern {
 
     fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| {
-            let ascii = self.source.is_ascii();
-            let mut parser = ParserBuilder::new().utf8(false).unicode(!ascii).case_insensitive(self.ignore_case).build();
-            let Ok(hir) = parser.parse(&self.source) else { return Compiled::default() };
-            Compiled { program: Program::new(&hir).filter(|_| ascii), first: first_bytes(&hir) }
+            let Some(hir) = self.hir() else { return Compiled::default() };
+            Compiled { program: self.program(&hir, Wanted::Match), first: first_bytes(&hir) }
         })
+    }
+
+    fn hir(&self) -> Option<Hir> {
+        ParserBuilder::new().utf8(false).unicode(!self.source.is_ascii()).case_insensitive(self.ignore_case).build().parse(&self.source).ok()
+    }
+
+    fn program(&self, hir: &Hir, wanted: Wanted) -> Option<Program> {
+        if self.source.is_ascii() { Program::new(hir, wanted) } else { None }
+    }
+
+    fn reader(&self) -> Option<&Program> {
+        self.reader.get_or_init(|| self.program(&self.hir()?, Wanted::Groups)).as_ref()
     }
 
     /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
@@ -142,10 +155,9 @@ impl Pattern {
         if slow > MAX_SLOW {
             return None;
         }
-        let full = Program::fuel(text);
-        let mut fuel = full;
-        let found = program.run_for(&mut fuel, text, None).ok();
-        let is_slow = full - fuel > text.len() + REGEX_FUEL;
+        let mut spent = 0;
+        let found = program.run(text, None, &mut spent).ok();
+        let is_slow = spent > REGEX_FUEL_PER_BYTE * text.len() + REGEX_FUEL;
         if is_slow || slow > 0 {
             self.slow.store(if is_slow { slow + 2 } else { slow - 1 }, Relaxed);
         }
@@ -161,8 +173,8 @@ impl Pattern {
     /// The named groups of its first match.
     pub fn groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
         let mut slots = [UNSET; 2 * MAX_NAMED];
-        if let Some(program) = &self.compiled().program
-            && let Ok(found) = program.run(text, Some(&mut slots))
+        if let Some(program) = self.reader()
+            && let Ok(found) = program.run(text, Some(&mut slots), &mut 0)
         {
             return found.then_some(Groups { text, names: program.names(), slots });
         }
@@ -292,7 +304,7 @@ mod tests {
         let letters = b"abc ";
         for source in patterns {
             let pattern = Pattern::new(source, false);
-            assert!(pattern.compiled().program.is_some(), "{source}");
+            assert!(pattern.compiled().program.is_some() && pattern.reader().is_some(), "{source}");
             for length in 0..=5_u32 {
                 for number in 0..4_usize.pow(length) {
                     let text: Vec<u8> = (0..length).map(|at| letters[number / 4_usize.pow(at) % 4]).collect();
@@ -308,7 +320,7 @@ mod tests {
         let pattern = Pattern::new(r"^(?:(?:a|aa)+(?:a|aa)+)+$", false);
         let text = [b"a".repeat(5000), b"!".to_vec()].concat();
         let program = pattern.compiled().program.as_ref().unwrap();
-        assert!(program.run(&text, None).is_err());
+        assert!(program.run(&text, None, &mut 0).is_err());
         assert!(!pattern.is_match(&text));
     }
 
