@@ -188,7 +188,7 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_noise(&self) -> bool {
-        *self.is_noise.get_or_init(|| self.engine.noise.is_match(self.line.body()))
+        *self.is_noise.get_or_init(|| self.engine.is_noise(self.line.body()))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {

@@ -2,7 +2,7 @@
 
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
-use crate::rules::{Kind, Pattern, RuleSet};
+use crate::rules::{Kind, Pattern, RuleSet, first_visible};
 use crate::words::{Category, Severity};
 
 /// Bounds and switches of the core; `config` fills them.
@@ -80,8 +80,6 @@ pub struct Engine {
     pub limits: Limits,
     /// All cancels in one regex.
     pub cancels: Pattern,
-    /// All noise lines in one regex.
-    pub noise: Pattern,
     /// Secrets.
     pub redactor: &'static Redactor,
 }
@@ -92,11 +90,15 @@ impl Engine {
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
-        let noise = any_of(rules.noise.iter().filter_map(|&i| match &rules.entries[usize::from(i)].kind {
-            Kind::Noise { regex, .. } => Some(regex),
-            _ => None,
-        }));
-        Self { rules, prefilter, limits, cancels, noise, redactor: Redactor::builtin() }
+        Self { rules, prefilter, limits, cancels, redactor: Redactor::builtin() }
+    }
+
+    /// Whether the body of a line is noise.
+    #[must_use]
+    pub fn is_noise(&self, body: &[u8]) -> bool {
+        let lead = first_visible(body);
+        let matches = |kind: &Kind| matches!(kind, Kind::Noise { regex, .. } if regex.is_match_from(body, lead));
+        self.rules.noise.iter().any(|&entry| matches(&self.rules.entries[usize::from(entry)].kind))
     }
 
     /// The entries that the literals of `text` lead to, in the order in which they are asked.

@@ -5,6 +5,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
@@ -19,6 +20,12 @@ const REGEX_FUEL: usize = 150;
 const REGEX_FUEL_PER_BYTE: usize = 2;
 /// So slow a program is given up.
 const MAX_SLOW: u32 = 64;
+
+/// So few bytes with which a match can begin tell most lines that there is none.
+const MAX_SHARP: usize = 100;
+/// Most literals of which every match contains one, and the least of their bytes.
+const MAX_NEEDED: usize = 2;
+const MIN_NEEDED_BYTES: usize = 3;
 
 /// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
@@ -39,6 +46,17 @@ pub struct Pattern {
 struct Compiled {
     program: Option<Program>,
     first: Option<Box<[bool; 256]>>,
+    /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
+    needed: Vec<Finder<'static>>,
+}
+
+impl Compiled {
+    fn new(hir: &Hir, program: Option<Program>) -> Self {
+        let first = first_bytes(hir);
+        let is_sharp = first.as_ref().is_some_and(|first| first.iter().filter(|may| **may).count() <= MAX_SHARP);
+        let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
+        Self { program, first, needed: needed.iter().map(|literal| Finder::new(literal).into_owned()).collect() }
+    }
 }
 
 /// The named groups of a match.
@@ -116,7 +134,7 @@ impl Pattern {
     fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| {
             let Some(hir) = self.hir() else { return Compiled::default() };
-            Compiled { program: self.program(&hir, Wanted::Match), first: first_bytes(&hir) }
+            Compiled::new(&hir, self.program(&hir, Wanted::Match))
         })
     }
 
@@ -144,6 +162,9 @@ impl Pattern {
         if let Some(first) = &compiled.first
             && !lead.is_some_and(|byte| first[usize::from(byte)])
         {
+            return false;
+        }
+        if !compiled.needed.is_empty() && !compiled.needed.iter().any(|literal| literal.find(text).is_some()) {
             return false;
         }
         compiled.program.as_ref().and_then(|program| self.run(program, text)).unwrap_or_else(|| self.regex().is_match(text))
@@ -203,6 +224,21 @@ fn first_bytes(hir: &Hir) -> Option<Box<[bool; 256]>> {
     }
     let mut set = Box::new([false; 256]);
     (!may_stay_blank(hir, &mut set)).then_some(set)
+}
+
+/// Literals of which every match of `hir` contains one, the longest that are known.
+fn needed(hir: &Hir) -> Option<Vec<&[u8]>> {
+    match hir.kind() {
+        HirKind::Literal(literal) if literal.0.len() >= MIN_NEEDED_BYTES => Some(vec![&literal.0]),
+        HirKind::Capture(group) => needed(&group.sub),
+        HirKind::Repetition(repeat) if repeat.min > 0 => needed(&repeat.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(needed).max_by_key(|literals| literals.iter().map(|literal| literal.len()).min()),
+        HirKind::Alternation(branches) => {
+            let all = branches.iter().map(needed).collect::<Option<Vec<_>>>()?.concat();
+            (all.len() <= MAX_NEEDED).then_some(all)
+        }
+        _ => None,
+    }
 }
 
 fn nothing() -> Regex {
