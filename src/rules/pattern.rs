@@ -45,7 +45,9 @@ pub struct Pattern {
 #[derive(Debug, Default)]
 struct Compiled {
     program: Option<Program>,
-    first: Option<Box<[bool; 256]>>,
+    /// What the first visible byte of a matching text can be, and its last byte.
+    first: Option<Box<Ends>>,
+    last: Option<Box<Ends>>,
     /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
     needed: Vec<Finder<'static>>,
 }
@@ -55,7 +57,13 @@ impl Compiled {
         let first = first_bytes(hir);
         let is_sharp = first.as_ref().is_some_and(|first| first.iter().filter(|may| **may).count() <= MAX_SHARP);
         let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
-        Self { program, first, needed: needed.iter().map(|literal| Finder::new(literal).into_owned()).collect() }
+        Self { program, first, last: last_bytes(hir), needed: needed.iter().map(|literal| Finder::new(literal).into_owned()).collect() }
+    }
+
+    /// Whether the ends of a text allow a match: that settles most questions.
+    #[inline]
+    fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
+        self.first.as_ref().is_none_or(|first| first[place_of(lead)]) && self.last.as_ref().is_none_or(|last| last[place_of(text.last().copied())])
     }
 }
 
@@ -82,7 +90,16 @@ impl Pattern {
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
         let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
-        Self { source, ignore_case, compiled: OnceLock::new(), reader: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed, slow: AtomicU32::new(0) }
+        Self {
+            source,
+            ignore_case,
+            compiled: OnceLock::new(),
+            reader: OnceLock::new(),
+            regex: OnceLock::new(),
+            names: OnceLock::new(),
+            keyed,
+            slow: AtomicU32::new(0),
+        }
     }
 
     /// What the text is about, for status lines that claim each other: group `key`, or `name`.
@@ -143,7 +160,7 @@ impl Pattern {
     }
 
     fn program(&self, hir: &Hir, wanted: Wanted) -> Option<Program> {
-        if self.source.is_ascii() { Program::new(hir, wanted) } else { None }
+        Program::new(hir, wanted)
     }
 
     fn reader(&self) -> Option<&Program> {
@@ -157,13 +174,13 @@ impl Pattern {
     }
 
     /// [`is_match`](Self::is_match) of a text whose first visible byte is `lead`.
+    #[inline]
     pub fn is_match_from(&self, text: &[u8], lead: Option<u8>) -> bool {
         let compiled = self.compiled();
-        if let Some(first) = &compiled.first
-            && !lead.is_some_and(|byte| first[usize::from(byte)])
-        {
-            return false;
-        }
+        compiled.may_match(text, lead) && self.decide(compiled, text)
+    }
+
+    fn decide(&self, compiled: &Compiled, text: &[u8]) -> bool {
         if !compiled.needed.is_empty() && !compiled.needed.iter().any(|literal| literal.find(text).is_some()) {
             return false;
         }
@@ -216,14 +233,59 @@ impl Pattern {
     }
 }
 
+/// Bytes, and at the end the place for "there is none".
+type Ends = [bool; 257];
+const NONE: usize = 256;
+
+#[inline(always)]
+fn place_of(byte: Option<u8>) -> usize {
+    byte.map_or(NONE, usize::from)
+}
+
 /// For a pattern that is anchored at the start: the bytes with which the visible part of a match
 /// can begin. `None` when nothing can be said.
-fn first_bytes(hir: &Hir) -> Option<Box<[bool; 256]>> {
+fn first_bytes(hir: &Hir) -> Option<Box<Ends>> {
     if !hir.properties().look_set_prefix().contains(Look::Start) {
         return None;
     }
-    let mut set = Box::new([false; 256]);
+    let mut set = Box::new([false; 257]);
     (!may_stay_blank(hir, &mut set)).then_some(set)
+}
+
+/// For a pattern that is anchored at the end: the bytes with which a match can end.
+fn last_bytes(hir: &Hir) -> Option<Box<Ends>> {
+    if !hir.properties().look_set_suffix().contains(Look::End) {
+        return None;
+    }
+    let mut set = Box::new([false; 257]);
+    (!may_be_empty(hir, &mut set)).then_some(set)
+}
+
+/// Adds the bytes with which a match of `hir` can end; `true` when it can match without any.
+fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => {
+            literal.0.last().iter().for_each(|byte| set[usize::from(**byte)] = true);
+            literal.0.is_empty()
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.iter().for_each(|range| set[usize::from(range.start())..=usize::from(range.end())].fill(true));
+            false
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().for_each(|range| {
+                (u32::from(range.start())..=u32::from(range.end()).min(0x7f)).for_each(|byte| set[byte as usize] = true);
+                // The last byte of any other character.
+                set[0x80..=0xbf].iter_mut().for_each(|may| *may |= range.end() > '\x7f');
+            });
+            false
+        }
+        HirKind::Repetition(repeat) => may_be_empty(&repeat.sub, set) || repeat.min == 0,
+        HirKind::Capture(group) => may_be_empty(&group.sub, set),
+        HirKind::Concat(parts) => parts.iter().rev().all(|part| may_be_empty(part, set)),
+        HirKind::Alternation(branches) => branches.iter().fold(false, |empty, branch| may_be_empty(branch, set) || empty),
+    }
 }
 
 /// Literals of which every match of `hir` contains one, the longest that are known.
@@ -257,8 +319,12 @@ fn is_blank(byte: u8) -> bool {
 
 /// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match
 /// without any.
-fn may_stay_blank(hir: &Hir, set: &mut [bool; 256]) -> bool {
+fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
+        HirKind::Look(Look::End) => {
+            set[NONE] = true;
+            false
+        }
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => match literal.0.iter().find(|b| !is_blank(**b)) {
             Some(byte) => {
@@ -281,7 +347,7 @@ fn may_stay_blank(hir: &Hir, set: &mut [bool; 256]) -> bool {
     }
 }
 
-fn class_may_be_blank(class: &Class, set: &mut [bool; 256]) -> bool {
+fn class_may_be_blank(class: &Class, set: &mut Ends) -> bool {
     let mut blank = false;
     let mut add = |from: u8, to: u8| {
         for byte in from..=to {
@@ -377,8 +443,23 @@ mod tests {
 
     #[test]
     fn the_first_byte_never_hides_a_match() {
-        let patterns =
-            [r"^\s*at \S", r"^[ |]*  File ", r"^\s*$", r"^(?:a|  b|\tc)d?", r"^x?", r"^ *(?:é|✗) ", r"^[^a]b", r"^\s+\S", r"^(?:\S.*)?error", "error"];
+        let patterns = [
+            r"^\s*at \S",
+            r"^[ |]*  File ",
+            r"^\s*$",
+            r"^(?:a|  b|\tc)d?",
+            r"^x?",
+            r"^ *(?:é|✗) ",
+            r"^[^a]b",
+            r"^\s+\S",
+            r"^(?:\S.*)?error",
+            "error",
+            r"^ *\|?$",
+            r"^(?:[^b].*)?$",
+            r"[at]$",
+            r"^x*(?:é|✗)? ?$",
+            r"\w(?: |r)??$",
+        ];
         let texts =
             ["", " ", "\t", "  at x", "at x", "|  File ", "    File ", "ad", "  b", "\tc", "x", " é ", "✗ ", "bb", "\u{b}b", "  error", "an error", "error"];
         for source in patterns {

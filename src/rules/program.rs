@@ -36,25 +36,55 @@ pub type Slots = [u32; 2 * MAX_NAMED];
 /// A group that took no part in the match.
 pub const UNSET: u32 = u32::MAX;
 
+/// One step; what needs more room than a number stands in a list of its own.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Byte(u8),
-    Literal {
-        from: u16,
-        len: u16,
-    },
-    Set(Sets),
+    Literal(u16),
+    /// The number of the set.
+    Set(u8),
     Run(u16),
-    /// With the bytes with which each way can begin.
-    Split {
-        first: u16,
-        second: u16,
-        heads: (Sets, Sets),
-    },
+    Split(u16),
     Jump(u16),
     Save(u8),
     Look(Look),
     Match,
+}
+
+/// Bytes that stand there as they are.
+#[derive(Clone, Debug)]
+struct Literal {
+    /// The first bytes, for a comparison in one step, and which of its eight bytes count.
+    head: u64,
+    mask: u64,
+    bytes: Box<[u8]>,
+}
+
+impl Literal {
+    fn new(bytes: &[u8]) -> Self {
+        let (mut head, mut mask) = ([0; 8], [0; 8]);
+        for (at, byte) in bytes.iter().take(8).enumerate() {
+            (head[at], mask[at]) = (*byte, 0xff);
+        }
+        Self { head: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask), bytes: bytes.into() }
+    }
+
+    #[inline(always)]
+    fn begins(&self, text: &[u8]) -> bool {
+        match text.first_chunk() {
+            Some(word) if (u64::from_le_bytes(*word) ^ self.head) & self.mask != 0 => false,
+            Some(_) if self.bytes.len() <= 8 => true,
+            _ => text.starts_with(&self.bytes),
+        }
+    }
+}
+
+/// A choice, with the bytes with which each way can begin.
+#[derive(Clone, Copy, Debug)]
+struct Split {
+    first: u16,
+    second: u16,
+    heads: (Sets, Sets),
 }
 
 /// A set of bytes, repeated.
@@ -152,9 +182,10 @@ pub enum Wanted {
 pub struct Program {
     steps: Box<[Step]>,
     runs: Box<[Run]>,
+    splits: Box<[Split]>,
+    literals: Box<[Literal]>,
     /// The sets of each byte.
     sets: Box<[Sets; 256]>,
-    literals: Box<[u8]>,
     names: Box<[Box<str>]>,
     /// Matches at the start of the text only.
     anchored: bool,
@@ -167,12 +198,17 @@ impl Program {
     #[must_use]
     pub fn new(hir: &Hir, wanted: Wanted) -> Option<Self> {
         let mut builder = Builder::new(wanted);
-        if wanted == Wanted::Match { builder.tail(hir)? } else { builder.hir(hir)? }
+        if wanted == Wanted::Match {
+            builder.tail(hir)?
+        } else {
+            builder.hir(hir)?
+        }
         builder.push(Step::Match)?;
         let heads = builder.look_ahead();
         let anchored = hir.properties().look_set_prefix().contains(Look::Start);
-        let Builder { steps, runs, sets, literals, names, .. } = builder;
-        Some(Self { steps: steps.into(), runs: runs.into(), sets, literals: literals.into(), names: names.into(), anchored, heads })
+        let Builder { steps, runs, splits, sets, literals, names, .. } = builder;
+        let (steps, runs, splits, literals, names) = (steps.into(), runs.into(), splits.into(), literals.into(), names.into());
+        Some(Self { steps, runs, splits, literals, sets, names, anchored, heads })
     }
 
     /// Named groups, in the order of their slots; none, when only a match is wanted.
@@ -187,7 +223,8 @@ impl Program {
     /// # Errors
     /// The text needs more steps than its length allows.
     pub fn run(&self, text: &[u8], slots: Option<&mut Slots>, spent: &mut usize) -> Result<bool, OutOfFuel> {
-        let mut thread = Thread { program: self, text, stack: Stack::new(), spent: 0, fuel: MIN_FUEL + FUEL_PER_BYTE * text.len() };
+        let fuel = MIN_FUEL + FUEL_PER_BYTE * text.len();
+        let mut thread = Thread { program: self, sets: &self.sets, text, stack: Stack::new(), spent: 0, fuel };
         let found = thread.search(slots);
         *spent += thread.spent;
         found
@@ -197,6 +234,7 @@ impl Program {
 /// A search under way.
 struct Thread<'a> {
     program: &'a Program,
+    sets: &'a [Sets; 256],
     text: &'a [u8],
     stack: Stack,
     spent: usize,
@@ -218,7 +256,7 @@ impl Thread<'_> {
     /// The sets of what stands at `at`.
     #[inline(always)]
     fn sets(&self, at: usize) -> Sets {
-        self.text.get(at).map_or(NOTHING, |byte| self.program.sets[usize::from(*byte)])
+        self.text.get(at).map_or(NOTHING, |byte| self.sets[usize::from(*byte)])
     }
 
     /// Whether the bytes at `at` and behind it belong to these sets.
@@ -272,22 +310,22 @@ impl Thread<'_> {
     #[inline]
     fn follow(&mut self, mut step: u16, mut at: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         let program = self.program;
+        let begun = step;
         loop {
-            self.spent += STEP_FUEL;
             let fits = match program.steps[usize::from(step)] {
                 Step::Byte(byte) => {
                     at += 1;
                     self.text.get(at - 1) == Some(&byte)
                 }
-                Step::Literal { from, len } => {
-                    let literal = &program.literals[usize::from(from)..usize::from(from) + usize::from(len)];
-                    let fits = self.text.get(at..).is_some_and(|rest| rest.starts_with(literal));
-                    at += literal.len();
+                Step::Literal(number) => {
+                    let literal = &program.literals[usize::from(number)];
+                    let fits = self.text.get(at..).is_some_and(|rest| literal.begins(rest));
+                    at += literal.bytes.len();
                     fits
                 }
-                Step::Set(set) => {
+                Step::Set(number) => {
                     at += 1;
-                    self.sets(at - 1) & set != 0
+                    self.sets(at - 1) & (1 << number) != 0
                 }
                 Step::Run(run) => match self.begin_run(run, at)? {
                     Some(place) => {
@@ -296,12 +334,14 @@ impl Thread<'_> {
                     }
                     None => false,
                 },
-                Step::Split { first, second, heads } => {
+                Step::Split(number) => {
+                    let Split { first, second, heads } = program.splits[usize::from(number)];
                     let here = self.sets(at);
                     step = if here & heads.0 == 0 { second } else { first };
                     if here & heads.0 != 0 && here & heads.1 != 0 {
                         self.stack.push(Choice::Try { step: second, at: at as u32 })?;
                     }
+                    self.spent += STEP_FUEL;
                     continue;
                 }
                 Step::Jump(to) => {
@@ -319,6 +359,7 @@ impl Thread<'_> {
                 Step::Match => return Ok(true),
             };
             if !fits {
+                self.spent += STEP_FUEL * usize::from(1 + step.saturating_sub(begun));
                 return Ok(false);
             }
             step += 1;
@@ -327,7 +368,7 @@ impl Thread<'_> {
 
     /// Where a run that begins at `at` ends first; the other ends are left as a choice.
     fn begin_run(&mut self, number: u16, at: usize) -> Result<Option<usize>, OutOfFuel> {
-        let run = self.program.runs[usize::from(number)];
+        let run = &self.program.runs[usize::from(number)];
         let limit = self.text.len().min(at.saturating_add(run.max as usize));
         let low = at + run.min as usize;
         if low > limit {
@@ -335,15 +376,14 @@ impl Thread<'_> {
         }
         if run.lazy && !run.exact {
             self.spent += low - at;
-            let fits = self.text[at..low].iter().all(|byte| self.program.sets[usize::from(*byte)] & run.set != 0);
+            let fits = self.text[at..low].iter().all(|byte| self.sets[usize::from(*byte)] & run.set != 0);
             return if fits { self.longer(number, low, limit) } else { Ok(None) };
         }
-        let end = self.end_of(&run, at, limit);
+        let end = self.end_of(run, at, limit);
         self.spent += end - at;
         if end < low {
             return Ok(None);
         }
-        // A run that was stopped by its limit may end anywhere.
         if run.exact {
             return Ok((self.sets(end) & run.ahead.0 != 0).then_some(end));
         }
@@ -356,7 +396,7 @@ impl Thread<'_> {
         let text = &self.text[at..limit];
         let length = match run.stop {
             Some(stop) => memchr::memchr(stop, text),
-            None => text.iter().position(|byte| self.program.sets[usize::from(*byte)] & run.set == 0),
+            None => text.iter().position(|byte| self.sets[usize::from(*byte)] & run.set == 0),
         };
         length.map_or(limit, |length| at + length)
     }
@@ -409,10 +449,11 @@ struct Builder {
     wanted: Wanted,
     steps: Vec<Step>,
     runs: Vec<Run>,
+    splits: Vec<Split>,
+    literals: Vec<Literal>,
     sets: Box<[Sets; 256]>,
     /// The sets that have a bit, in the order of their bits.
     known: Vec<Bytes>,
-    literals: Vec<u8>,
     names: Vec<Box<str>>,
     seen: Seen,
 }
@@ -431,8 +472,8 @@ fn mark((round, marks): &mut (u32, Vec<u32>), step: usize) -> bool {
 
 impl Builder {
     fn new(wanted: Wanted) -> Self {
-        let (steps, runs, known, literals, names, seen) = Default::default();
-        Self { wanted, steps, runs, sets: Box::new([NOTHING; 256]), known, literals, names, seen }
+        let (steps, runs, splits, literals, known, names, seen) = Default::default();
+        Self { wanted, steps, runs, splits, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
     }
 
     fn push(&mut self, step: Step) -> Option<u16> {
@@ -446,10 +487,10 @@ impl Builder {
         self.steps.len() as u16
     }
 
-    /// The bit of a set; `None` when there is none left.
-    fn set(&mut self, bytes: &Bytes) -> Option<Sets> {
+    /// The number of a set, which is that of its bit; `None` when there is none left.
+    fn set(&mut self, bytes: &Bytes) -> Option<u8> {
         if let Some(bit) = self.known.iter().position(|known| known == bytes) {
-            return Some(1 << bit);
+            return Some(bit as u8);
         }
         let bit = self.known.len();
         if bit == MAX_SETS {
@@ -457,7 +498,7 @@ impl Builder {
         }
         self.known.push(*bytes);
         self.sets.iter_mut().zip(bytes).for_each(|(sets, has)| *sets |= Sets::from(*has) << bit);
-        Some(1 << bit)
+        Some(bit as u8)
     }
 
     /// The part of a pattern with which a match ends, when its length does not matter.
@@ -509,10 +550,9 @@ impl Builder {
             self.push(Step::Byte(*byte))?;
             return Some(());
         }
-        let from = u16::try_from(self.literals.len()).ok()?;
-        let len = u16::try_from(bytes.len()).ok()?;
-        self.literals.extend_from_slice(bytes);
-        self.push(Step::Literal { from, len }).map(drop)
+        let number = self.literals.len() as u16;
+        self.literals.push(Literal::new(bytes));
+        self.push(Step::Literal(number)).map(drop)
     }
 
     fn named(&mut self, name: &str, sub: &Hir) -> Option<()> {
@@ -581,10 +621,10 @@ impl Builder {
     }
 
     fn run(&mut self, bytes: &Bytes, repetition: &Repetition) -> Option<()> {
-        let set = self.set(bytes)?;
+        let set = 1 << self.set(bytes)?;
         let mut outside = (0..=u8::MAX).filter(|byte| !bytes[usize::from(*byte)]);
         let stop = outside.next().filter(|_| outside.next().is_none());
-        let number = u16::try_from(self.runs.len()).ok()?;
+        let number = self.runs.len() as u16;
         let at = self.push(Step::Run(number))?;
         let (min, max) = (repetition.min, repetition.max.unwrap_or(u32::MAX));
         self.runs.push(Run { after: at + 1, set, min, max, lazy: !repetition.greedy, ahead: (NOTHING, NOTHING), exact: false, stop });
@@ -594,7 +634,8 @@ impl Builder {
     /// Makes the step at `split` a choice between a body and what comes after it.
     fn split(&mut self, split: u16, (body, out): (u16, u16), greedy: bool) {
         let (first, second) = if greedy { (body, out) } else { (out, body) };
-        self.steps[usize::from(split)] = Step::Split { first, second, heads: (NOTHING, NOTHING) };
+        self.steps[usize::from(split)] = Step::Split(self.splits.len() as u16);
+        self.splits.push(Split { first, second, heads: (NOTHING, NOTHING) });
     }
 
     /// Tells each run and each choice with which bytes it can go on; returns those of the whole.
@@ -608,11 +649,9 @@ impl Builder {
             let run = &mut self.runs[number];
             (run.ahead, run.exact) = (ahead, exact);
         }
-        for at in 0..self.steps.len() {
-            if let Step::Split { first, second, .. } = self.steps[at] {
-                let heads = (self.first(first), self.first(second));
-                self.steps[at] = Step::Split { first, second, heads };
-            }
+        for number in 0..self.splits.len() {
+            let Split { first, second, .. } = self.splits[number];
+            self.splits[number].heads = (self.first(first), self.first(second));
         }
         (self.first(0), self.second(0))
     }
@@ -639,13 +678,16 @@ impl Builder {
         }
         match self.steps[step] {
             Step::Byte(byte) => self.byte(byte),
-            Step::Literal { from, .. } => self.byte(self.literals[usize::from(from)]),
-            Step::Set(set) => set,
+            Step::Literal(number) => self.byte(self.literals[usize::from(number)].bytes[0]),
+            Step::Set(number) => 1 << number,
             Step::Run(run) => {
                 let Run { set, min, .. } = self.runs[usize::from(run)];
                 set | if min > 0 { 0 } else { self.first_from(step + 1) }
             }
-            Step::Split { first, second, .. } => self.first_from(first.into()) | self.first_from(second.into()),
+            Step::Split(number) => {
+                let Split { first, second, .. } = self.splits[usize::from(number)];
+                self.first_from(first.into()) | self.first_from(second.into())
+            }
             Step::Jump(to) => self.first_from(to.into()),
             Step::Save(_) | Step::Look(_) => self.first_from(step + 1),
             Step::Match => NOTHING,
@@ -658,13 +700,16 @@ impl Builder {
         }
         match self.steps[step] {
             Step::Byte(_) | Step::Set(_) => self.first(step as u16 + 1),
-            Step::Literal { from, .. } => self.byte(self.literals[usize::from(from) + 1]),
+            Step::Literal(number) => self.byte(self.literals[usize::from(number)].bytes[1]),
             Step::Run(run) => {
                 let Run { set, min, .. } = self.runs[usize::from(run)];
                 let after = set | self.first(step as u16 + 1);
                 after | if min > 0 { 0 } else { self.second_from(step + 1) }
             }
-            Step::Split { first, second, .. } => self.second_from(first.into()) | self.second_from(second.into()),
+            Step::Split(number) => {
+                let Split { first, second, .. } = self.splits[usize::from(number)];
+                self.second_from(first.into()) | self.second_from(second.into())
+            }
             Step::Jump(to) => self.second_from(to.into()),
             Step::Save(_) | Step::Look(_) => self.second_from(step + 1),
             Step::Match => NOTHING,
@@ -675,7 +720,7 @@ impl Builder {
     fn byte(&mut self, byte: u8) -> Sets {
         let mut bytes = [false; 256];
         bytes[usize::from(byte)] = true;
-        self.set(&bytes).unwrap_or(NOTHING)
+        self.set(&bytes).map_or(NOTHING, |number| 1 << number)
     }
 }
 
