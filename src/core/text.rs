@@ -73,7 +73,11 @@ impl Lines {
 
     /// Appends lines.
     pub fn append(&mut self, more: &Self) {
-        more.iter().for_each(|line| self.push(line));
+        if !self.is_empty() && !more.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(&more.text);
+        self.count += more.count;
     }
 
     /// All of them, joined by `\n`.
@@ -84,7 +88,12 @@ impl Lines {
 
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
-        self.text.split('\n').take(self.count)
+        let mut rest = self.text.as_str();
+        (0..self.count).map(move |_| {
+            let line = &rest[..memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len())];
+            rest = rest.get(line.len() + 1..).unwrap_or_default();
+            line
+        })
     }
 
     /// How many there are.
@@ -146,6 +155,12 @@ impl Hex {
             *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
         }
         Self(hex)
+    }
+
+    /// The digits, as bytes.
+    #[must_use]
+    pub fn digits(&self) -> &[u8; 32] {
+        &self.0
     }
 
     /// The digits.
@@ -219,6 +234,12 @@ mod tests {
         }
         assert_eq!(Lines::of_bytes([&b"a\xffb"[..], b"c"].into_iter()).as_str(), "a\u{fffd}b\nc");
         assert_eq!(Lines::new("a\nb".to_owned()).len(), 2);
+        let mut all = Lines::default();
+        for more in [&[][..], &["a", ""], &[], &["", "é"]] {
+            all.append(&more.iter().collect());
+        }
+        assert_eq!(all, ["a", "", "", "é"]);
+        assert_eq!(all.len(), 4);
     }
 
     #[test]
