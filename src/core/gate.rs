@@ -25,6 +25,8 @@ const HASH_BITS: u32 = 16;
 const SLOT_BITS: u32 = 12;
 /// Folds each byte to six bits, a letter of either case to the same: equal words keep equal windows.
 const FOLD: u32 = 0x5F5F_5F5F;
+/// Those of a window among four.
+const THREE_BYTES: u32 = 0x00FF_FFFF;
 /// Knuth's multiplier, 2^32 / golden ratio, shifted: the fourth byte of a window falls out of the product.
 const SPREAD: u32 = 0x9E37_79B1 << 8;
 
@@ -94,29 +96,33 @@ impl Gate {
     pub fn scan(&self, hay: &[u8], mut seen: impl FnMut(usize, Range<usize>) -> bool) {
         let mut at = 0;
         while let Some(bytes) = hay.get(at..).and_then(<[u8]>::first_chunk::<READ>) {
-            let next = at + LANES * STRIDE;
-            if self.holds_any(bytes) && !self.confirm_all(hay, at..next, &mut seen) {
+            if self.holds_any(bytes) && !self.confirm_all(hay, at, bytes, &mut seen) {
                 return;
             }
-            at = next;
+            at += LANES * STRIDE;
         }
-        self.confirm_all(hay, at..(hay.len() + 1).saturating_sub(WINDOW), &mut seen);
+        let rest = &hay[at.min(hay.len())..];
+        if rest.len() >= WINDOW {
+            let mut bytes = [0; READ];
+            bytes[..rest.len()].copy_from_slice(rest);
+            self.confirm_all(hay, at, &bytes, &mut seen);
+        }
     }
 
-    /// Whether one of the first eight windows is in the table.
+    /// Whether one of the windows is in the table.
     #[inline(always)]
     fn holds_any(&self, bytes: &[u8; READ]) -> bool {
-        let held = |at: usize| self.table[hash(u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) & FOLD)];
-        let first = held(0) | held(STRIDE) | held(2 * STRIDE) | held(3 * STRIDE);
-        let second = held(4 * STRIDE) | held(5 * STRIDE) | held(6 * STRIDE) | held(7 * STRIDE);
-        first | second != 0
+        (0..LANES).fold(0, |any, lane| any | self.table[hash(window(bytes, lane))]) != 0
     }
 
+    /// `bytes` stand at `at` of `hay`; behind its end there are zeros.
     #[inline(never)]
-    fn confirm_all(&self, hay: &[u8], places: Range<usize>, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
-        for at in places.step_by(STRIDE) {
-            let window = fold(&hay[at..]);
-            if self.table[hash(window)] != 0 && !self.confirm(hay, at, window, seen) {
+    fn confirm_all(&self, hay: &[u8], at: usize, bytes: &[u8; READ], seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
+        let mut held = (0..LANES).fold(0, |held, lane| held | u32::from(self.table[hash(window(bytes, lane))]) << lane);
+        while held != 0 {
+            let lane = held.trailing_zeros() as usize;
+            held &= held - 1;
+            if !self.confirm(hay, at + lane * STRIDE, window(bytes, lane), seen) {
                 return false;
             }
         }
@@ -137,7 +143,7 @@ impl Gate {
     fn confirm(&self, hay: &[u8], at: usize, window: u32, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         let slot = slot(hash(window));
         let entries = usize::from(self.starts[slot])..usize::from(self.starts[slot + 1]);
-        for entry in self.entries[entries].iter().filter(|entry| entry.window == window) {
+        for entry in self.entries[entries].iter().filter(|entry| entry.window == window & THREE_BYTES) {
             let word = &self.words[entry.word as usize];
             let Some(start) = at.checked_add_signed(-entry.offset) else { continue };
             let end = start + word.len;
@@ -165,6 +171,7 @@ impl Word {
         }
     }
 
+    #[inline]
     fn stands(&self, hay: &[u8], start: usize, end: usize) -> bool {
         let same = |(at, (care, value)): (usize, &(u64, u64))| load(hay, start + 8 * at) & care == *value;
         end <= hay.len()
@@ -190,6 +197,13 @@ fn load(bytes: &[u8], at: usize) -> u64 {
 /// A byte that continues an ASCII name.
 pub(crate) const fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
+}
+
+/// Window `lane` of the bytes, folded; its fourth byte does not count.
+#[inline(always)]
+fn window(bytes: &[u8; READ], lane: usize) -> u32 {
+    let at = lane * STRIDE;
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) & FOLD
 }
 
 #[inline(always)]

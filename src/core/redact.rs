@@ -182,9 +182,11 @@ impl Redactor {
 
     fn replace_all<'a>(&self, text: &'a str, asked: u64, count: &mut u32) -> Cow<'a, str> {
         let mut out = Cow::Borrowed(text);
-        for (index, secret) in self.secrets.iter().enumerate() {
-            if asked & (1 << index) != 0
-                && secret.may_stand_in(&out)
+        let mut left = asked;
+        while left != 0 {
+            let secret = &self.secrets[left.trailing_zeros() as usize];
+            left &= left - 1;
+            if secret.may_stand_in(&out)
                 && let Some(changed) = self.replace(secret, &out, count)
             {
                 out = Cow::Owned(changed);
@@ -310,10 +312,15 @@ fn assigns(text: &str, keys: &[String]) -> bool {
         let head = without_last(&bytes[..at], |b| matches!(b, b' ' | b'\t'));
         let head = head.strip_suffix(b"\"").or_else(|| head.strip_suffix(b"'")).unwrap_or(head);
         let head = without_last(head, |b| b == b'\\');
-        keys.iter().any(|key| head.len() >= key.len() && head[head.len() - key.len()..].eq_ignore_ascii_case(key.as_bytes()))
+        let Some(last) = head.last().map(u8::to_ascii_lowercase) else { return false };
+        keys.iter().any(|key| key.as_bytes().last() == Some(&last) && ends_with(head, key.as_bytes()))
     };
     // The patterns know a few letters outside of ASCII that fold to letters of a key.
     keys.is_empty() || !text.is_ascii() || memchr::memchr2_iter(b'=', b':', bytes).any(follows_key)
+}
+
+fn ends_with(text: &[u8], end: &[u8]) -> bool {
+    text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end)
 }
 
 fn without_last(bytes: &[u8], is_gone: impl Fn(u8) -> bool) -> &[u8] {

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
+/// Room for the number of a line and what stands around it, in bytes.
+const NUMBER_ROOM: usize = 24;
+
 /// Lines of text in one string.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Lines {
@@ -55,6 +58,7 @@ impl Lines {
 
     /// Appends line `num` of a stream as `40: text`.
     pub fn push_numbered(&mut self, num: u64, line: &[u8]) {
+        self.text.reserve(line.len() + NUMBER_ROOM);
         if self.count > 0 {
             self.text.push('\n');
         }

@@ -82,11 +82,9 @@ fn frames_into(frames: &Frames, out: &mut String) {
 fn file_name(path: &str) -> &str {
     let has_scheme = memchr::memchr_iter(b':', path.as_bytes()).any(|at| path[at..].starts_with("://"));
     let path = path.split(['?', '#']).next().filter(|p| has_scheme && !p.is_empty()).unwrap_or(path);
-    let folder = path.trim_end_matches(['/', '\\']);
-    if folder.is_empty() {
-        return path;
-    }
-    &folder[memchr::memrchr2(b'/', b'\\', folder.as_bytes()).map_or(0, |slash| slash + 1)..]
+    let bytes = path.as_bytes();
+    let Some(last) = bytes.iter().rposition(|b| !matches!(b, b'/' | b'\\')) else { return path };
+    &path[memchr::memrchr2(b'/', b'\\', &bytes[..last]).map_or(0, |slash| slash + 1)..=last]
 }
 
 /// The name of a file, normalised; most names are their own normal form.

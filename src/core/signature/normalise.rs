@@ -181,7 +181,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     /// One token: finds its end and decides what it is.
     fn token(&mut self, at: usize) -> usize {
         let (mut end, mut flags) = (at, 0);
-        while let Some(&b) = self.bytes.get(end) {
+        for &b in &self.bytes[at..] {
             let class = CLASS[b as usize];
             // An odd byte belongs to the token when `odd` took it for a letter, or when it begins a micro sign.
             if class & WORD == 0 && (class & ODD == 0 || (end > at && self.bytes.get(end..end + 2) != Some("µ".as_bytes()))) {
