@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 
 /// Room for the number of a line and what stands around it, in bytes.
-const NUMBER_ROOM: usize = 24;
+const NUMBER_ROOM: usize = 12;
 
 /// Lines of text in one string.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -201,18 +201,24 @@ impl fmt::Debug for Hex {
 }
 
 /// Appends a number in decimal digits.
-pub fn push_number(text: &mut String, mut number: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
+pub fn push_number(text: &mut String, number: u64) {
+    let (digits, from) = digits(number);
+    text.push_str(std::str::from_utf8(&digits[from..]).unwrap_or_default());
+}
+
+/// The decimal digits of a number, and where they begin.
+#[must_use]
+pub fn digits(mut number: u64) -> ([u8; 20], usize) {
+    let mut digits = [0; 20];
+    let mut from = digits.len();
     loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
+        from -= 1;
+        digits[from] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            break;
+            return (digits, from);
         }
     }
-    text.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// The text of bytes; invalid UTF-8 is replaced. The check for valid text is many times faster.
@@ -244,6 +250,15 @@ mod tests {
         }
         assert_eq!(all, ["a", "", "", "é"]);
         assert_eq!(all.len(), 4);
+    }
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        for number in (0..25_000).chain([99_999, 100_000, 1_234_567, 10_000_000, u64::MAX - 1, u64::MAX]) {
+            let mut text = String::new();
+            push_number(&mut text, number);
+            assert_eq!(text, number.to_string());
+        }
     }
 
     #[test]

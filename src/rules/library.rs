@@ -38,15 +38,28 @@ impl Library {
     #[must_use]
     pub fn owns(&self, function: &str, file: &str) -> bool {
         let file = file.as_bytes();
-        self.begins(function.as_bytes()) || (0..file.len()).any(|at| self.begins(&file[at..]))
+        let within = |(at, pair): (usize, &[u8])| self.may_begin(pair[0], pair[1]) != 0 && self.begins(&file[at..]);
+        self.begins(function.as_bytes()) || file.windows(2).enumerate().any(within) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
+    }
+
+    /// The parts that may begin with these bytes.
+    #[inline]
+    fn may_begin(&self, first: u8, second: u8) -> u64 {
+        self.first[usize::from(first)] & self.second[usize::from(second)]
     }
 
     /// Whether one of the parts stands at the beginning.
-    #[inline]
     fn begins(&self, text: &[u8]) -> bool {
         let Some(&first) = text.first() else { return false };
-        let bits = self.first[usize::from(first)] & self.second[usize::from(text.get(1).copied().unwrap_or_default())];
-        bits != 0 && self.parts.iter().enumerate().any(|(index, part)| bits >> (index % 64) & 1 != 0 && text.starts_with(part.as_bytes()))
+        let mut bits = self.may_begin(first, text.get(1).copied().unwrap_or_default());
+        while bits != 0 {
+            let mut shared = self.parts.iter().skip(bits.trailing_zeros() as usize).step_by(64);
+            if shared.any(|part| text.starts_with(part.as_bytes())) {
+                return true;
+            }
+            bits &= bits - 1;
+        }
+        false
     }
 }
 

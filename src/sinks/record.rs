@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
+use crate::core::text::digits;
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
@@ -312,19 +313,10 @@ impl Writer<'_> {
         }
     }
 
-    fn number(&mut self, head: &[u8], mut value: u64) {
+    fn number(&mut self, head: &[u8], value: u64) {
         self.raw(head);
-        let mut digits = [0_u8; 20];
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
-            }
-        }
-        self.raw(&digits[at..]);
+        let (digits, from) = digits(value);
+        self.raw(&digits[from..]);
     }
 
     fn positive(&mut self, head: &[u8], value: u32) {
@@ -364,7 +356,11 @@ impl Writer<'_> {
             // What fills it up is plain, and taken away again.
             let mut last = [b' '; CHUNK];
             last[..rest.len()].copy_from_slice(rest);
-            if is_plain(&last) { self.raw(&last) } else { self.escaped(&last, newline) }
+            if is_plain(&last) {
+                self.raw(&last)
+            } else {
+                self.escaped(&last, newline)
+            }
             self.out.truncate(self.out.len() - (CHUNK - rest.len()));
         }
     }

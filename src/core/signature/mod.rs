@@ -81,7 +81,8 @@ fn frames_into(frames: &Frames, out: &mut String) {
 /// The last part of a path, without a URL's query.
 fn file_name(path: &str) -> &str {
     let has_scheme = memchr::memchr_iter(b':', path.as_bytes()).any(|at| path[at..].starts_with("://"));
-    let path = path.split(['?', '#']).next().filter(|p| has_scheme && !p.is_empty()).unwrap_or(path);
+    let query = if has_scheme { memchr::memchr2(b'?', b'#', path.as_bytes()).filter(|&at| at > 0) } else { None };
+    let path = &path[..query.unwrap_or(path.len())];
     let bytes = path.as_bytes();
     let Some(last) = bytes.iter().rposition(|b| !matches!(b, b'/' | b'\\')) else { return path };
     &path[memchr::memrchr2(b'/', b'\\', &bytes[..last]).map_or(0, |slash| slash + 1)..=last]
