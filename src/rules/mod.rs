@@ -3,6 +3,7 @@
 //! prefilter cannot miss a rule, `literal` prepares its part. Nothing here looks at a log.
 
 mod builtin;
+mod library;
 mod literal;
 mod load;
 mod pattern;
@@ -11,11 +12,10 @@ mod prove;
 pub mod spec;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
-
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, StartKind};
+use std::sync::Arc;
 
 pub use builtin::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
+pub use library::Library;
 pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse, parse_beside};
 pub use pattern::{Groups, Pattern, first_visible};
@@ -79,29 +79,6 @@ pub struct Family {
     pub covers: Vec<String>,
     /// File it came from.
     pub file: String,
-}
-
-/// Parts of a frame's file, and beginnings of its function, that mark it as a library's.
-#[derive(Clone, Debug, Default)]
-pub struct Library {
-    parts: Vec<String>,
-    finder: OnceLock<Option<AhoCorasick>>,
-}
-
-impl Library {
-    /// Keeps the parts; the searcher is built at the first question.
-    #[must_use]
-    pub fn new(parts: Vec<String>) -> Self {
-        Self { parts, finder: OnceLock::new() }
-    }
-
-    /// Whether a frame with this function and file belongs to a library.
-    #[must_use]
-    pub fn owns(&self, function: &str, file: &str) -> bool {
-        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).kind(Some(AhoCorasickKind::DFA)).build(&self.parts).ok());
-        let Some(finder) = finder.as_ref().filter(|_| !self.parts.is_empty()) else { return false };
-        finder.is_match(file) || finder.find(Input::new(function).anchored(Anchored::Yes)).is_some()
-    }
 }
 
 /// One row of the catalogue.
