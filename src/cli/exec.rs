@@ -36,7 +36,7 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     let events = opened("--events", args.events.as_deref(), Mode::Append)?;
     let order = order(&args, around)?;
     load(&args, ready.clone());
-    let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", path: None, argv: argv::shown(&args.command) };
+    let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", argv: argv::shown(&args.command), ..Envelope::default() };
     let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), events, hook.map(Hook::new));
     let code = exec::run(order, journal, &signals)?;
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))

@@ -40,7 +40,7 @@ impl Judge {
             }
             None => (Verdict::malformed(), Said::default()),
         };
-        let envelope = Envelope { host: self.host.clone(), name: "judge".into(), kind: "stdin", path: None, argv: Vec::new() };
+        let envelope = Envelope { host: self.host.clone(), name: "judge".into(), kind: "stdin", ..Envelope::default() };
         let mut errors = Vec::new();
         said.errors.iter().for_each(|event| record::write(&mut errors, &envelope, event, self.max_event_bytes));
         verdict::write(out, &verdict, &errors, &said.summary);
