@@ -1,0 +1,122 @@
+//! As if siftd were not there: bytes, ends, exit codes.
+
+use std::io::Read;
+
+use crate::{Folder, until};
+
+#[test]
+fn outputs_stay_apart_and_unchanged() {
+    let folder = Folder::new();
+    let script = r"printf 'a\0b\377\r\nno end'; printf '\033[31mred' >&2";
+    let done = folder.exec(&["--verdict", "v.json"], script).ended(0);
+    assert_eq!(done.0.stdout, b"a\0b\xff\r\nno end");
+    assert_eq!(done.0.stderr, b"\x1b[31mred");
+}
+
+#[test]
+fn stdin_is_the_commands() {
+    let done = Folder::new().piped(["exec", "--", "wc", "-c"], vec![b'x'; 300_000]).ended(0);
+    assert_eq!(done.out().trim(), "300000");
+}
+
+#[test]
+fn exit_codes_are_the_commands() {
+    let folder = Folder::new();
+    for code in [0, 1, 2, 42, 255] {
+        folder.exec(&[], &format!("exit {code}")).ended(code);
+    }
+    folder.exec(&[], "kill -TERM $$").ended(143);
+    folder.exec(&["--verdict", "v.json"], "kill -KILL $$").ended(137);
+    let verdict = &folder.records("v.json")[0];
+    assert_eq!((&verdict["signal"], &verdict["retry"]["reason"]), (&9.into(), &"container_oom".into()));
+    assert!(verdict.get("exit_code").is_none());
+}
+
+#[test]
+fn what_cannot_be_run_has_the_shells_codes() {
+    let folder = Folder::new();
+    folder.write("plain.txt", "x");
+    let missing = folder.siftd(["exec", "--verdict", "-", "--", "no-such-program"]).ended(127);
+    assert!(missing.err().contains("no-such-program: command not found"));
+    assert_eq!(missing.records()[0]["cause"], "environment_error");
+    let plain = folder.siftd(["exec", "--", "./plain.txt"]).ended(126);
+    assert!(plain.err().contains("cannot be run: Permission denied"), "{}", plain.err());
+    folder.siftd(["exec"]).ended(2);
+    folder.siftd(["exec", "--events", "no/such/folder", "--", "true"]).ended(2);
+    folder.siftd(["exec", "--verdict", "fd:77", "--", "true"]).ended(2);
+}
+
+#[test]
+fn flags_of_the_command_are_its_own() {
+    let folder = Folder::new();
+    assert_eq!(folder.siftd(["exec", "echo", "--help", "-n"]).ended(0).out(), "--help -n\n");
+    assert_eq!(folder.siftd(["exec", "--retries", "--", "echo", "3"]).ended(0).out(), "3\n");
+}
+
+/// Output comes through while the command still runs, and so do its errors.
+#[test]
+fn nothing_waits_for_the_end() {
+    let folder = Folder::new();
+    let script = "echo out; echo 'TypeError: x is not a function' >&2; read line; echo got $line";
+    let mut child = folder.command(["exec", "--events", "e.ndjson", "--", "sh", "-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 4];
+    child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"out\n");
+    folder.wait_for("e.ndjson", "TypeError");
+    drop(child.stdin.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_flood_on_both_outputs_comes_through_whole() {
+    let done = Folder::new().exec(&["--verdict", "v.json"], "yes out | head -c 3000000 & yes err | head -c 3000000 >&2; wait").ended(0);
+    assert_eq!((done.0.stdout.len(), done.0.stderr.len()), (3_000_000, 3_000_000));
+}
+
+#[test]
+fn outputs_may_be_closed_early() {
+    let folder = Folder::new();
+    folder.exec(&["--strict"], "exec >&- 2>&-; exit 7").ended(7);
+    folder.exec(&["--strict"], "exec >&-; echo still here >&2; exit 0").ended(0);
+    assert_eq!(folder.shell("$SIFTD exec --strict -- cat <&-; echo $?").out(), "0\n");
+}
+
+/// The reader has gone: the command learns it, as it would have without siftd.
+#[test]
+fn a_closed_pipe_ends_the_command() {
+    let folder = Folder::new();
+    folder.shell("{ $SIFTD exec --strict -- yes; echo $? > code; } | head -n 1");
+    folder.wait_for("code", "141");
+}
+
+/// The prompt comes back although a grandchild holds the outputs; what it writes at once is still passed on.
+#[test]
+fn who_is_left_behind_does_not_hold_it_up() {
+    let folder = Folder::new();
+    let started = std::time::Instant::now();
+    let done = folder.exec(&["--strict"], "(echo late; exec sleep 60) & echo $! > pid; echo early").ended(0);
+    assert!(started.elapsed().as_secs() < 15 && done.out().contains("early") && done.out().contains("late"));
+    let pid = folder.read("pid");
+    assert!(crate::runs(&pid), "without a limit nobody ends it");
+    folder.shell(&format!("kill {pid}"));
+    until("its end", || !crate::runs(&pid));
+}
+
+#[test]
+fn without_questions_nothing_is_looked_at_and_nothing_is_said() {
+    let folder = Folder::new();
+    folder.write("wrong.toml", "[retry]\nbase_delai = 1\n");
+    let done = folder.exec(&["--config", "wrong.toml"], "echo 'TypeError: x' >&2").ended(0);
+    assert_eq!(done.err(), "TypeError: x\n");
+}
+
+#[test]
+fn a_wrong_configuration_is_one_warning() {
+    let folder = Folder::new();
+    folder.write("wrong.toml", "[retry]\nbase_delai = 1\n");
+    let done = folder.exec(&["--config", "wrong.toml", "--verdict", "-"], "echo 'TypeError: x is not a function' >&2; exit 4").ended(4);
+    assert!(done.err().contains("wrong.toml:2:1") && done.err().contains("built-in configuration"), "{}", done.err());
+    assert_eq!(done.records()[0]["errors"][0]["category"], "type_error");
+    let strict = folder.exec(&["--config", "wrong.toml", "--verdict", "-", "--strict-config"], "touch ran").ended(2);
+    assert!(strict.err().contains("wrong.toml:2:1") && !folder.path("ran").exists());
+}

@@ -1,0 +1,123 @@
+//! What is written about a run: verdict, records, raw output, and who is called.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::{Folder, until};
+
+const BUG: &str = "echo 'TypeError: x is not a function' >&2";
+
+#[test]
+fn a_verdict_goes_where_it_is_wanted() {
+    let folder = Folder::new();
+    folder.write("v.json", "an older and much longer verdict");
+    folder.exec(&["--verdict", "v.json"], "exit 3").ended(3);
+    assert_eq!(folder.records("v.json")[0]["exit_code"], 3);
+    let done = folder.exec(&["--verdict", "-"], "echo out; exit 3").ended(3);
+    assert!(done.out().starts_with("out\n{\"success\":false,\"status\":\"failure\","), "{}", done.out());
+    folder.shell("$SIFTD exec --verdict fd:9 -- sh -c 'exit 3' 9> nine");
+    assert_eq!(folder.records("nine")[0]["exit_code"], 3);
+    folder.shell("echo before > nine; $SIFTD exec --verdict fd:9 -- true 9>> nine");
+    assert!(folder.read("nine").starts_with("before\n{"), "what the caller wrote before stays");
+    let piped = folder.shell("$SIFTD exec --verdict fd:9 -- echo out 9>&1 >/dev/null | cat");
+    assert_eq!(piped.records()[0]["success"], true);
+}
+
+#[test]
+fn a_verdict_has_the_errors_of_both_outputs() {
+    let folder = Folder::new();
+    folder.exec(&["--verdict", "v.json"], &format!("echo 'bash: foo: command not found'; {BUG}; exit 2")).ended(2);
+    let verdict = &folder.records("v.json")[0];
+    let shown: Vec<_> =
+        verdict["errors"].as_array().unwrap().iter().map(|error| (error["source"]["io"].as_str().unwrap(), error["category"].as_str().unwrap())).collect();
+    assert_eq!(shown, [("stderr", "type_error"), ("stdout", "dependency_error")]);
+    assert_eq!((&verdict["error_message"], &verdict["cause"]), (&"TypeError: x is not a function".into(), &"code_bug".into()));
+    assert_eq!((&verdict["summary"]["total"], &verdict["summary"]["blocking"]), (&2.into(), &1.into()));
+    assert!(verdict["duration_ms"].is_u64());
+}
+
+#[test]
+fn strict_and_fail_on_change_only_a_zero() {
+    let folder = Folder::new();
+    for (flags, script, code) in [
+        (&["--strict"][..], BUG.to_owned(), 65),
+        (&["--strict"], format!("{BUG}; exit 3"), 3),
+        (&["--strict"], "echo fine >&2".to_owned(), 0),
+        (&["--strict"], "echo '(node:1) [DEP0040] DeprecationWarning: The punycode module is deprecated.' >&2".to_owned(), 0),
+        (&["--fail-on", "high"], BUG.to_owned(), 1),
+        (&["--fail-on", "blocking"], BUG.to_owned(), 0),
+        (&["--fail-on", "high"], "echo 'TypeError: x is not a function'".to_owned(), 1),
+        (&["--fail-on", "high"], format!("{BUG}; exit 3"), 3),
+        (&["--strict", "--fail-on", "high"], BUG.to_owned(), 65),
+    ] {
+        folder.exec(flags, &script).ended(code);
+    }
+}
+
+#[test]
+fn secrets_are_in_nothing_that_is_written() {
+    let folder = Folder::new();
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let flags = ["--verdict", "v.json", "--events", "e.ndjson", "--digest", "d.txt", "--keep-output", "kept", "--task", secret];
+    let done = folder.exec(&flags, &format!("echo 'Error: token {secret} was refused' >&2; exit 1")).ended(1);
+    assert!(done.err().contains(secret), "what passes through is unchanged");
+    let mut written = folder.read("v.json") + &folder.read("e.ndjson") + &folder.read("d.txt");
+    for entry in std::fs::read_dir(folder.path("kept")).unwrap() {
+        written += &std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    }
+    assert!(!written.contains(secret) && written.matches("[redacted:").count() >= 4, "{written}");
+}
+
+#[test]
+fn the_output_of_a_run_that_failed_for_good_is_kept() {
+    let folder = Folder::new();
+    let kept = || -> Vec<(String, Vec<u8>)> {
+        let Ok(entries) = std::fs::read_dir(folder.path("kept")) else { return Vec::new() };
+        let mut files: Vec<_> = entries
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.extension().unwrap().to_str().unwrap().to_owned(), std::fs::read(path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    folder.exec(&["--keep-output", "kept"], "echo fine").ended(0);
+    assert!(kept().is_empty());
+    folder.exec(&["--keep-output", "kept", "--task", "../t 1"], r"printf 'raw\377\n'; echo oops >&2; exit 1").ended(1);
+    assert_eq!(kept(), [("stderr".to_owned(), b"oops\n".to_vec()), ("stdout".to_owned(), b"raw\xff\n".to_vec())]);
+    let name = std::fs::read_dir(folder.path("kept")).unwrap().next().unwrap().unwrap();
+    assert_eq!(name.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    std::fs::remove_dir_all(folder.path("kept")).unwrap();
+    folder.exec(&["--keep-output", "kept"], "echo first; yes | head -c 12000000; echo last; exit 1").ended(1);
+    let (_, bytes) = &kept()[0];
+    let text = String::from_utf8_lossy(bytes);
+    assert!(bytes.len() < (8 << 20) + 100 && text.starts_with("first\n") && text.ends_with("last\n") && text.contains("bytes are not kept"));
+}
+
+#[test]
+fn a_blocking_error_calls_the_users_command_once() {
+    let folder = Folder::new();
+    folder.write("hook.sh", "#!/bin/sh\ncat >> calls\necho \"$1\" >> args\necho from the hook\n");
+    std::fs::set_permissions(folder.path("hook.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let script =
+        "echo 'bash: $(touch pwned): command not found' >&2; echo 'bash: $(touch pwned): command not found' >&2; echo 'TypeError: x is not a function' >&2";
+    let done = folder.exec(&["--on-blocking", "./hook.sh 'two words'"], script).ended(0);
+    assert_eq!(folder.records("calls").len(), 1, "{}", folder.read("calls"));
+    assert_eq!((folder.records("calls")[0]["severity"].as_str(), folder.read("args").as_str()), (Some("blocking"), "two words\n"));
+    assert!(!folder.path("pwned").exists() && done.out().is_empty() && done.err().contains("from the hook"));
+    let missing = folder.exec(&["--on-blocking", "./no-such-hook"], "echo 'bash: foo: command not found' >&2").ended(0);
+    assert!(missing.err().contains("--on-blocking ./no-such-hook"), "{}", missing.err());
+    assert!(folder.exec(&["--on-blocking", "'open"], "true").ended(2).err().contains("quotes closed"));
+}
+
+/// It is called while the command still runs.
+#[test]
+fn the_call_does_not_wait_for_the_end() {
+    let folder = Folder::new();
+    let mut child = folder
+        .command(["exec", "--on-blocking", "tee called", "--", "sh", "-c", "echo 'bash: foo: command not found' >&2; read line"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("the call", || folder.read("called").contains("command not found"));
+    drop(child.stdin.take());
+    assert!(child.wait().unwrap().success() || !folder.read("called").is_empty());
+}

@@ -1,0 +1,117 @@
+//! Which failures are tried again, how often, and what is written about it.
+
+use serde_json::Value;
+
+use crate::Folder;
+
+const FLAKY: &str = "echo run >> runs; [ $(wc -l < runs) -ge 3 ] && exit 0; echo 'Error: connect ETIMEDOUT 10.1.2.3:443' >&2; exit 1";
+const DOWN: &str = "echo 'Error: connect ECONNREFUSED 10.1.2.3:443' >&2; exit 1";
+
+fn of_kind(records: &[Value], kind: &str) -> Vec<Value> {
+    records.iter().filter(|record| record["kind"] == kind).cloned().collect()
+}
+
+#[test]
+fn a_transient_failure_is_tried_again_until_it_passes() {
+    let folder = Folder::new();
+    let done = folder.exec(&["--retries", "--base-delay", "1ms", "--events", "e.ndjson", "--verdict", "v.json", "--task", "t7"], FLAKY).ended(0);
+    assert!(done.err().contains("run 1 failed (network_timeout); retry 1 of 3 in 1 ms"), "{}", done.err());
+    let verdict = &folder.records("v.json")[0];
+    assert_eq!((&verdict["success"], &verdict["attempts"], &verdict["failures"], &verdict["task"]), (&true.into(), &3.into(), &0.into(), &"t7".into()));
+    let records = folder.records("e.ndjson");
+    let retries = of_kind(&records, "retry");
+    assert_eq!(retries.len(), 2);
+    for (index, retry) in retries.iter().enumerate() {
+        assert_eq!((&retry["attempt"], &retry["max_attempts"]), (&(index + 1).into(), &3.into()));
+        assert_eq!((&retry["task"], &retry["reason"], &retry["delay_ms"]), (&"t7".into(), &"network_timeout".into(), &(1 << index).into()));
+        assert!(retry["id"].as_str().unwrap().len() == 32 && retry["schema"] == 1 && retry["source"]["type"] == "command");
+    }
+    let exit = &of_kind(&records, "exit")[0];
+    assert_eq!((&exit["code"], &exit["outcome"], &exit["attempts"], &exit["task"]), (&0.into(), &"success".into(), &3.into(), &"t7".into()));
+    let ids: std::collections::BTreeSet<&str> = records.iter().map(|record| record["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), records.len(), "each record has an id of its own");
+}
+
+#[test]
+fn when_no_retry_is_left_it_is_75() {
+    let folder = Folder::new();
+    let done = folder.exec(&["--retries", "2", "--base-delay", "1ms", "--events", "e.ndjson", "--verdict", "v.json", "--task", "t8"], DOWN).ended(75);
+    assert!(done.err().contains("gave up after 3 runs (network)"), "{}", done.err());
+    let verdict = &folder.records("v.json")[0];
+    assert_eq!(
+        (&verdict["status"], &verdict["attempts"], &verdict["failures"], &verdict["task"]),
+        (&"transient_exhausted".into(), &3.into(), &1.into(), &"t8".into())
+    );
+    assert_eq!((&verdict["retry"]["class"], &verdict["exit_code"]), (&"transient".into(), &1.into()));
+    let exit = &of_kind(&folder.records("e.ndjson"), "exit")[0];
+    assert_eq!((&exit["outcome"], &exit["failures"], &exit["verdict"]["status"]), (&"transient_exhausted".into(), &1.into(), &"transient_exhausted".into()));
+}
+
+#[test]
+fn without_the_flag_nothing_is_tried_again() {
+    let folder = Folder::new();
+    folder.exec(&["--verdict", "v.json"], DOWN).ended(1);
+    let verdict = &folder.records("v.json")[0];
+    assert_eq!((&verdict["status"], &verdict["attempts"], &verdict["failures"]), (&"failure".into(), &1.into(), &0.into()));
+}
+
+#[test]
+fn permanent_and_unmatched_failures_are_not_tried_again() {
+    let folder = Folder::new();
+    for text in [
+        "AssertionError: expected ETIMEDOUT",
+        "Error: something broke",
+        "SessionError: PIPELINE_SESSION_LOAD_FAILED: gone",
+        "Error: read ECONNRESET\\n\\nAssertionError: no",
+    ] {
+        folder.write("runs", "");
+        folder.exec(&["--retries", "3", "--base-delay", "1ms"], &format!("echo run >> runs; printf '{text}\\n' >&2; exit 1")).ended(1);
+        assert_eq!(folder.read("runs"), "run\n", "{text}");
+    }
+    folder.exec(&["--retries", "1", "--base-delay", "1ms", "--retry-on", "unmatched"], "echo 'Error: something broke' >&2; exit 1").ended(75);
+    assert!(folder.exec(&["--retry-on", "no_such"], "true").ended(2).err().contains("there are agent_llm_failed,"));
+}
+
+/// What ended well is not done twice, whatever it printed.
+#[test]
+fn success_is_not_tried_again() {
+    let folder = Folder::new();
+    folder.exec(&["--retries", "3", "--base-delay", "1ms"], "echo run >> runs; echo 'Error: read ECONNRESET' >&2").ended(0);
+    assert_eq!(folder.read("runs"), "run\n");
+    folder.exec(&["--retries", "2", "--base-delay", "1ms", "--strict"], "echo run >> strict; echo 'Error: read ECONNRESET' >&2").ended(75);
+    assert_eq!(folder.read("strict"), "run\n".repeat(3));
+}
+
+#[test]
+fn the_policy_is_the_configurations() {
+    let folder = Folder::new();
+    folder.write("c.toml", "[retry]\nbase_delay = \"1ms\"\nmax_delay = \"2ms\"\nmax_retries = 1\n[retry.api_rate_limit]\nmax_retries = 4\n");
+    folder.exec(&["--config", "c.toml", "--retries", "--events", "network.ndjson"], DOWN).ended(75);
+    assert_eq!(of_kind(&folder.records("network.ndjson"), "retry").len(), 1);
+    folder.exec(&["--config", "c.toml", "--retries", "--events", "rate.ndjson"], "echo 'API Error: 429 Too Many Requests' >&2; exit 1").ended(75);
+    let delays: Vec<u64> = of_kind(&folder.records("rate.ndjson"), "retry").iter().map(|retry| retry["delay_ms"].as_u64().unwrap()).collect();
+    assert_eq!(delays, [1, 2, 2, 2]);
+}
+
+#[test]
+fn a_time_that_the_failure_names_is_honoured_up_to_its_cap() {
+    let folder = Folder::new();
+    let script = "echo 'API Error: 429 Too Many Requests (retry after 2 hours)' >&2; exit 1";
+    folder.exec(&["--retries", "1", "--base-delay", "1ms", "--max-reset-wait", "30ms", "--events", "e.ndjson"], script).ended(75);
+    let records = folder.records("e.ndjson");
+    assert_eq!(of_kind(&records, "retry")[0]["delay_ms"], 30);
+    assert_eq!(of_kind(&records, "error")[0]["retry"]["reset_at"], "2 hours");
+}
+
+#[test]
+fn errors_on_stdout_lead_to_a_retry_when_stderr_has_none() {
+    let folder = Folder::new();
+    folder.exec(&["--retries", "1", "--base-delay", "1ms"], "echo 'Error: read ECONNRESET'; exit 1").ended(75);
+}
+
+#[test]
+fn out_of_memory_is_tried_again() {
+    let folder = Folder::new();
+    folder.exec(&["--retries", "1", "--base-delay", "1ms", "--events", "e.ndjson"], "exit 137").ended(75);
+    assert_eq!(of_kind(&folder.records("e.ndjson"), "retry")[0]["reason"], "container_oom");
+}

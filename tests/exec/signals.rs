@@ -1,0 +1,82 @@
+//! Signals, limits, and what is left of a command when it must end.
+
+use std::time::Instant;
+
+use crate::{Folder, runs, until};
+
+#[test]
+fn signals_are_handed_on() {
+    let folder = Folder::new();
+    for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15), ("USR1", 10), ("USR2", 12)] {
+        let script = format!("trap 'echo caught {name}; exit {number}' {name}; echo ready > ready.{name}; while :; do sleep 0.02; done");
+        let child = folder.command(["exec", "--", "sh", "-c", &script]).spawn().unwrap();
+        folder.wait_for(&format!("ready.{name}"), "ready");
+        folder.shell(&format!("kill -{name} {}", child.id()));
+        let done = crate::Done(child.wait_with_output().unwrap()).ended(number);
+        assert_eq!(done.out(), format!("caught {name}\n"));
+    }
+}
+
+#[test]
+fn a_signal_that_ends_the_command_shows_in_the_code() {
+    let folder = Folder::new();
+    let child = folder.command(["exec", "--verdict", "v.json", "--retries", "5", "--", "sh", "-c", "echo ready > ready; exec sleep 60"]).spawn().unwrap();
+    folder.wait_for("ready", "ready");
+    folder.shell(&format!("kill -TERM {}", child.id()));
+    crate::Done(child.wait_with_output().unwrap()).ended(143);
+    // Who was told to end tries nothing again.
+    assert_eq!(folder.records("v.json")[0]["attempts"], 1);
+}
+
+#[test]
+fn a_pause_between_runs_can_be_ended() {
+    let folder = Folder::new();
+    let child = folder
+        .command(["exec", "--retries", "3", "--base-delay", "10m", "--events", "e.ndjson", "--", "sh", "-c", "echo 'Error: read ECONNRESET' >&2; exit 1"])
+        .spawn()
+        .unwrap();
+    folder.wait_for("e.ndjson", "\"kind\":\"retry\"");
+    folder.shell(&format!("kill -INT {}", child.id()));
+    crate::Done(child.wait_with_output().unwrap()).ended(130);
+}
+
+/// `nohup` ignores SIGHUP; so does what it starts.
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let folder = Folder::new();
+    let script = "trap '' HUP; $SIFTD exec -- sh -c 'echo $$ > pid; read go < fifo; echo alive' > out & echo $! > siftd; mkfifo fifo; wait_pid() { until [ -s pid ]; do sleep 0.02; done; }; wait_pid; kill -HUP $(cat siftd); kill -HUP $(cat pid); echo > fifo; wait";
+    folder.shell(script);
+    assert_eq!(folder.read("out"), "alive\n");
+}
+
+#[test]
+fn a_limit_ends_the_command_and_all_that_it_started() {
+    let folder = Folder::new();
+    let script = "trap 'echo told to end' TERM; sleep 300 & echo $! > child; (sh -c 'echo $$ > orphan; exec sleep 300' &) ; until [ -s orphan ]; do sleep 0.01; done; echo started; while :; do sleep 0.02; done";
+    let started = Instant::now();
+    let done = folder.exec(&["--timeout", "1s", "--kill-after", "300ms", "--verdict", "v.json"], script).ended(124);
+    assert!(started.elapsed().as_secs() < 15, "{:?}", started.elapsed());
+    assert!(done.out().contains("started") && done.out().contains("told to end"), "{}", done.out());
+    for name in ["child", "orphan"] {
+        let pid = folder.read(name);
+        until(name, || !runs(&pid));
+    }
+    let verdict = &folder.records("v.json")[0];
+    assert_eq!((&verdict["status"], &verdict["cause"], &verdict["retry"]["reason"]), (&"timeout".into(), &"timeout".into(), &"timed_out".into()));
+    assert_eq!((&verdict["timed_out"], &verdict["failures"]), (&true.into(), &1.into()));
+}
+
+#[test]
+fn a_limit_that_is_kept_changes_nothing() {
+    Folder::new().exec(&["--timeout", "1m"], "sleep 0.05 & exit 3").ended(3);
+}
+
+#[test]
+fn a_run_that_was_timed_out_is_retried_only_when_asked_for() {
+    let folder = Folder::new();
+    let script = "echo run >> runs; sleep 60";
+    folder.exec(&["--timeout", "200ms", "--retries", "2", "--base-delay", "1ms"], script).ended(124);
+    assert_eq!(folder.read("runs"), "run\n");
+    folder.exec(&["--timeout", "200ms", "--retries", "2", "--base-delay", "1ms", "--retry-on", "timed_out"], script).ended(75);
+    assert_eq!(folder.read("runs"), "run\n".repeat(4));
+}

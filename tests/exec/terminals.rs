@@ -1,0 +1,162 @@
+//! On a terminal: it stays one, apart for both outputs, with keys, size, signals and its modes as they were.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::process::Child;
+use std::sync::{Arc, Mutex};
+
+use pty_process::Size;
+use pty_process::blocking::{Command, Pty, open};
+
+use crate::{Folder, siftd, until};
+
+/// A terminal with a program on it.
+struct Screen {
+    pty: Pty,
+    child: Child,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Screen {
+    /// Runs a script in which `$SIFTD` is siftd; the shell takes its place for a single command.
+    fn new(folder: &Folder, script: &str) -> Self {
+        let (pty, pts) = open().unwrap();
+        pty.resize(Size::new(31, 97)).unwrap();
+        let child = Command::new("sh").args(["-c", script]).env("SIFTD", siftd()).current_dir(folder.path("")).spawn(pts).unwrap();
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (mut screen, text) = (File::from(pty.as_fd().try_clone_to_owned().unwrap()), shown.clone());
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = screen.read(&mut bytes) {
+                text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Self { pty, child, shown }
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    #[track_caller]
+    fn wait_for(&self, text: &str) {
+        until(text, || self.shown().contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.pty.write_all(keys.as_bytes()).unwrap();
+    }
+
+    #[track_caller]
+    fn ended(mut self, code: i32) -> String {
+        let mut status = None;
+        until("its end", || {
+            status = self.child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!(status.unwrap().code(), Some(code), "{}", self.shown());
+        let mut last = String::new();
+        until("the last output", || {
+            let now = self.shown();
+            std::mem::replace(&mut last, now) == self.shown()
+        });
+        self.shown()
+    }
+}
+
+const TTYS: &str = "test -t 0 && echo in; test -t 1 && echo out; test -t 2 && echo err >&2; stty size; [ \"$(readlink /proc/self/fd/1)\" = \"$(readlink /proc/self/fd/2)\" ] || echo apart; exit 5";
+
+#[test]
+fn all_three_are_terminals_of_the_same_size_and_apart() {
+    let folder = Folder::new();
+    folder.write("t.sh", TTYS);
+    let shown = Screen::new(&folder, "exec $SIFTD exec --verdict v.json -- sh t.sh").ended(5);
+    for line in ["in\r\n", "out\r\n", "err\r\n", "31 97\r\n", "apart\r\n"] {
+        assert!(shown.contains(line), "{line:?} in {shown:?}");
+    }
+    assert_eq!(folder.records("v.json")[0]["exit_code"], 5);
+}
+
+#[test]
+fn errors_are_found_on_both() {
+    let folder = Folder::new();
+    Screen::new(&folder, "exec $SIFTD exec --events e.ndjson -- sh -c 'echo bash: foo: command not found; echo TypeError: x is not a function >&2'").ended(0);
+    let records = folder.records("e.ndjson");
+    for (io, text) in [("stdout", "bash: foo: command not found"), ("stderr", "TypeError: x is not a function")] {
+        assert!(records.iter().any(|record| record["source"]["io"] == io && record["text"] == text), "{records:?}");
+    }
+}
+
+#[test]
+fn keys_reach_the_command() {
+    let folder = Folder::new();
+    let mut screen = Screen::new(&folder, "exec $SIFTD exec -- sh -c 'echo ready; read line; echo got $line'");
+    screen.wait_for("ready");
+    screen.press("hello\r");
+    let shown = screen.ended(0);
+    assert_eq!(shown.matches("hello").count(), 2, "echoed once, printed once: {shown:?}");
+}
+
+#[test]
+fn the_interrupt_key_ends_the_command_and_nothing_is_tried_again() {
+    let folder = Folder::new();
+    for script in
+        ["$SIFTD exec --retries 3 -- sh -c 'echo ready; exec sleep 60'; echo code $?", "$SIFTD exec --retries 3 -- sh -c 'echo ready; exec sleep 60' | cat"]
+    {
+        let mut screen = Screen::new(&folder, &format!("trap : INT; {script}"));
+        screen.wait_for("ready");
+        screen.press("\u{3}");
+        let shown = screen.ended(0);
+        assert!(script.contains('|') || shown.contains("code 130"), "{shown:?}");
+        assert!(!shown.contains("retry 1"), "{shown:?}");
+    }
+}
+
+#[test]
+fn another_size_reaches_the_command() {
+    let folder = Folder::new();
+    let screen = Screen::new(&folder, "exec $SIFTD exec -- sh -c 'trap \"stty size; exit 0\" WINCH; echo ready; while :; do sleep 0.02; done'");
+    screen.wait_for("ready");
+    screen.pty.resize(Size::new(40, 111)).unwrap();
+    assert!(screen.ended(0).contains("40 111"));
+}
+
+#[test]
+fn its_modes_are_what_they_were() {
+    let folder = Folder::new();
+    let shown = Screen::new(
+        &folder,
+        "stty -a > before; $SIFTD exec -- sh -c 'stty raw -echo'; stty -a > after; $SIFTD exec --timeout 100ms -- sleep 60; stty -a > late; echo done",
+    )
+    .ended(0);
+    assert!(shown.contains("done"));
+    assert_eq!(folder.read("before"), folder.read("after"));
+    assert_eq!(folder.read("before"), folder.read("late"));
+}
+
+/// One end of a pipeline: the terminal is shared with the others, and only what was a terminal is one.
+#[test]
+fn in_a_pipeline_the_rest_stays_a_terminal() {
+    let folder = Folder::new();
+    folder.write("t.sh", TTYS);
+    let shown = Screen::new(&folder, "$SIFTD exec --strict -- sh t.sh | cat").ended(0);
+    assert!(shown.contains("in\r\n") && !shown.contains("out\r\n") && shown.contains("err\r\n"), "{shown:?}");
+    let shown = Screen::new(&folder, "echo typed | $SIFTD exec --strict -- sh -c 'test -t 1 && echo out; read line; echo got $line'").ended(0);
+    assert!(shown.contains("out\r\n") && shown.contains("got typed\r\n"), "{shown:?}");
+}
+
+#[test]
+fn a_program_that_draws_the_screen_works() {
+    let folder = Folder::new();
+    let script = "import curses\ns = curses.initscr()\ncurses.noecho()\ns.addstr(3, 4, 'HELLO')\ns.refresh()\nkey = s.getch()\ncurses.endwin()\nprint('key', key, curses.LINES, curses.COLS)\n";
+    folder.write("draw.py", script);
+    if std::process::Command::new("python3").args(["-c", "import curses"]).status().is_ok_and(|status| status.success()) {
+        let mut screen = Screen::new(&folder, "TERM=xterm exec $SIFTD exec -- python3 draw.py");
+        screen.wait_for("HELLO");
+        screen.press("q");
+        assert!(screen.ended(0).contains("key 113 31 97"));
+    } else {
+        println!("skipped: needs python3 with curses");
+    }
+}
