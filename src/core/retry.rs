@@ -272,6 +272,8 @@ pub(crate) fn reset_at(text: &str, lead_end: usize) -> Option<String> {
     let mut length = 0;
     for word in rest.split_inclusive(' ') {
         let bare = word.trim_end_matches(AROUND);
+        // "(retry after 2 hours)" ends before the bracket, "(Europe/Berlin)" does not.
+        let bare = if bare.contains('(') { bare } else { bare.trim_end_matches([')', ']', '.']) };
         let fits = if length == 0 { starts_time(bare) } else { continues_time(bare) };
         if !fits || length + bare.len() > MAX_RESET {
             break;
@@ -283,6 +285,7 @@ pub(crate) fn reset_at(text: &str, lead_end: usize) -> Option<String> {
         }
     }
     let kept = rest.get(..length)?.trim_end_matches(AROUND);
+    let kept = if kept.contains('(') { kept } else { kept.trim_end_matches([')', ']', '.']) };
     kept.bytes().any(|b| b.is_ascii_digit()).then(|| kept.to_owned())
 }
 

@@ -157,6 +157,8 @@ fn reset_times_as_the_text_says_them() {
         ("resets at noon or so", None),
         ("rate limit, retry after Fri, 02 Jan 2026 03:04:05 GMT", Some("Fri, 02 Jan 2026 03:04:05 GMT")),
         ("connection resets often", None),
+        ("429 Too Many Requests (retry after 2 hours)", Some("2 hours")),
+        ("API Error: 529 (try again in 30s).", Some("30s")),
         (r#"{"retry_after": 1.5}"#, Some("1.5")),
     ] {
         let mut hits = Hits::default();

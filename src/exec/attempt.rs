@@ -130,16 +130,17 @@ impl<'a> Watch<'a> {
     /// Until the command has ended and, after a limit, all that it started.
     fn until_ended(&mut self) -> io::Result<WaitStatus> {
         loop {
+            // Signals first: the one that tells of a child's end must not be taken after the look at the children.
+            while let Some(came) = self.signals.next()? {
+                self.hand_on(came);
+            }
             self.reap()?;
+            self.keep_limit();
             let is_alone = !self.timed_out || self.killed || self.family().members().is_empty();
             if let Some(status) = self.ended.filter(|_| is_alone) {
                 return Ok(status);
             }
             waiting::readable([self.signals.as_fd()], self.patience())?;
-            while let Some(came) = self.signals.next()? {
-                self.hand_on(came);
-            }
-            self.keep_limit();
         }
     }
 

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
+use super::signals;
 use crate::core::text::Hex;
 
 /// Records that wait.
@@ -78,7 +79,9 @@ fn run(argv: &[String], record: &[u8], pid: &AtomicI32) -> io::Result<()> {
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     // stdout belongs to the command that is watched.
     let output: Stdio = io::stderr().as_fd().try_clone_to_owned()?.into();
-    let mut child = Command::new(program).args(args).stdin(Stdio::piped()).stdout(output).spawn()?;
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(output);
+    let mut child = signals::as_before(|| command.spawn())?;
     pid.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Relaxed);
     if let Some(mut stdin) = child.stdin.take() {
         let record = record.to_vec();

@@ -1,16 +1,23 @@
-//! Signals as something to read: they are blocked, not handled, so that what was ignored stays ignored for the
-//! command too (`nohup`), and each says whether a terminal or a process sent it.
+//! Signals as something to read: they are blocked, so that each waits until it is read and says whether a terminal or a
+//! process sent it. What siftd starts must not inherit that: while it is started the mask is what it was before, and a
+//! signal in this moment is caught by a handler, unless it was ignored, for then it must stay so (`nohup`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use nix::sys::signal::SigSet;
 use nix::sys::signal::Signal as Name;
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::Signal;
 
 /// `si_code` of a signal that the kernel sent: for `exec`, a terminal.
 const SI_KERNEL: i32 = 0x80;
+/// Those that are handed on.
+const HANDED_ON: [Name; 6] = [Name::SIGHUP, Name::SIGINT, Name::SIGQUIT, Name::SIGTERM, Name::SIGUSR1, Name::SIGUSR2];
+/// The mask before any of this.
+static BEFORE: OnceLock<SigSet> = OnceLock::new();
 
 /// A signal that came.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +29,11 @@ pub struct Came {
 }
 
 /// The signals that siftd hands on.
-pub struct Signals(SignalFd);
+pub struct Signals {
+    waiting: SignalFd,
+    /// One that came while something was started; 0 is none.
+    caught: Arc<AtomicUsize>,
+}
 
 impl Signals {
     /// Blocks them for this thread and those that it starts later. With `stops`, also those that stop and continue.
@@ -30,14 +41,22 @@ impl Signals {
     /// # Errors
     /// What the system says.
     pub fn take(stops: bool) -> io::Result<Self> {
+        let caught = Arc::new(AtomicUsize::new(0));
+        let ignored = ignored();
         let mut set = SigSet::empty();
-        let always = [Name::SIGHUP, Name::SIGINT, Name::SIGQUIT, Name::SIGTERM, Name::SIGUSR1, Name::SIGUSR2, Name::SIGWINCH, Name::SIGCHLD];
-        always.into_iter().for_each(|signal| set.add(signal));
+        for signal in HANDED_ON {
+            set.add(signal);
+            if ignored & (1 << (signal as u32 - 1)) == 0 {
+                signal_hook::flag::register_usize(signal as i32, caught.clone(), signal as usize)?;
+            }
+        }
+        [Name::SIGWINCH, Name::SIGCHLD].into_iter().for_each(|signal| set.add(signal));
         if stops {
             [Name::SIGTSTP, Name::SIGCONT].into_iter().for_each(|signal| set.add(signal));
         }
-        set.thread_block()?;
-        Ok(Self(SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?))
+        let before = set.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        BEFORE.get_or_init(|| before);
+        Ok(Self { waiting: SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?, caught })
     }
 
     /// The next one that waits.
@@ -45,7 +64,11 @@ impl Signals {
     /// # Errors
     /// What the system says.
     pub fn next(&self) -> io::Result<Option<Came>> {
-        let Some(info) = self.0.read_signal()? else { return Ok(None) };
+        let caught = i32::try_from(self.caught.swap(0, Ordering::SeqCst)).unwrap_or_default();
+        if let Some(signal) = Signal::from_named_raw(caught) {
+            return Ok(Some(Came { signal, from_terminal: false }));
+        }
+        let Some(info) = self.waiting.read_signal()? else { return Ok(None) };
         let signal = i32::try_from(info.ssi_signo).ok().and_then(Signal::from_named_raw);
         Ok(signal.map(|signal| Came { signal, from_terminal: info.ssi_code == SI_KERNEL }))
     }
@@ -53,6 +76,26 @@ impl Signals {
 
 impl AsFd for Signals {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.waiting.as_fd()
     }
+}
+
+/// Starts a process with the signal mask that siftd itself was started with. No thread may begin in there: it would keep
+/// that mask, and take the signals that others wait for.
+///
+/// # Errors
+/// Those of `start`, and what the system says.
+pub fn as_before<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let Some(before) = BEFORE.get() else { return start() };
+    let ours = before.thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    let started = start();
+    ours.thread_set_mask()?;
+    started
+}
+
+/// The signals that siftd was started to ignore, a bit for each.
+fn ignored() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use pty_process::blocking::Pty;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::signals;
 use super::terminal::{self, Around, Raw, Wiring};
 
 /// A running command.
@@ -58,7 +59,7 @@ pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Resu
     if around.wiring == Wiring::Own {
         command.process_group(0);
     }
-    let child = command.spawn()?;
+    let child = signals::as_before(|| command.spawn())?;
     // The command's ends of pseudo-terminals must not stay open here.
     drop(command);
     let ptys = [stdout.pty, stderr.pty].into_iter().flatten().collect();
@@ -69,7 +70,7 @@ fn in_session(program: &OsString, args: &[OsString], around: Around, stderr: Out
     let (pty, pts) = around.open(io::stdin())?;
     let raw = Raw::enter()?;
     let command = pty_process::blocking::Command::new(program).args(args).stderr(stderr.theirs);
-    let child = command.spawn(pts).map_err(terminal::into_io)?;
+    let child = signals::as_before(|| command.spawn(pts).map_err(terminal::into_io))?;
     terminal::keyboard(&pty, stop.clone())?;
     let stdout = File::from(pty.as_fd().try_clone_to_owned()?);
     let ptys = [Some(pty), stderr.pty].into_iter().flatten().collect();

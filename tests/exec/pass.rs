@@ -57,12 +57,12 @@ fn flags_of_the_command_are_its_own() {
 #[test]
 fn nothing_waits_for_the_end() {
     let folder = Folder::new();
-    let script = "echo out; echo 'TypeError: x is not a function' >&2; read line; echo got $line";
+    let script = "echo out; echo 'bash: foo: command not found' >&2; read line; echo got $line; exit 0";
     let mut child = folder.command(["exec", "--events", "e.ndjson", "--", "sh", "-c", script]).stdin(std::process::Stdio::piped()).spawn().unwrap();
     let mut first = [0; 4];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b"out\n");
-    folder.wait_for("e.ndjson", "TypeError");
+    folder.wait_for("e.ndjson", "command not found");
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -97,8 +97,7 @@ fn a_blocking_error_calls_the_users_command_once() {
     let folder = Folder::new();
     folder.write("hook.sh", "#!/bin/sh\ncat >> calls\necho \"$1\" >> args\necho from the hook\n");
     std::fs::set_permissions(folder.path("hook.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    let script =
-        "echo 'bash: $(touch pwned): command not found' >&2; echo 'bash: $(touch pwned): command not found' >&2; echo 'TypeError: x is not a function' >&2";
+    let script = "echo 'bash: $(touch${IFS}pwned): command not found' >&2; echo 'bash: $(touch${IFS}pwned): command not found' >&2; echo 'TypeError: x is not a function' >&2";
     let done = folder.exec(&["--on-blocking", "./hook.sh 'two words'"], script).ended(0);
     assert_eq!(folder.records("calls").len(), 1, "{}", folder.read("calls"));
     assert_eq!((folder.records("calls")[0]["severity"].as_str(), folder.read("args").as_str()), (Some("blocking"), "two words\n"));

@@ -44,7 +44,7 @@ fn a_pause_between_runs_can_be_ended() {
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = Folder::new();
-    let script = "trap '' HUP; $SIFTD exec -- sh -c 'echo $$ > pid; read go < fifo; echo alive' > out & echo $! > siftd; mkfifo fifo; wait_pid() { until [ -s pid ]; do sleep 0.02; done; }; wait_pid; kill -HUP $(cat siftd); kill -HUP $(cat pid); echo > fifo; wait";
+    let script = "mkfifo fifo; trap '' HUP; $SIFTD exec -- sh -c 'echo $$ > pid; read go < fifo; echo alive' > out & echo $! > siftd; wait_pid() { until [ -s pid ]; do sleep 0.02; done; }; wait_pid; kill -HUP $(cat siftd); kill -HUP $(cat pid); echo > fifo; wait";
     folder.shell(script);
     assert_eq!(folder.read("out"), "alive\n");
 }
