@@ -29,10 +29,12 @@ const NEAR_CHOICES: usize = 8;
 /// Sets of bytes, one bit each. A byte's value says to which sets of the program it belongs; two
 /// sets together are one value.
 type Sets = u64;
-/// The set of every byte, to which the end of the text belongs too: nothing need be there.
-const NOTHING: Sets = 1 << MAX_SETS;
 /// Most sets of a program.
-const MAX_SETS: usize = 63;
+const MAX_SETS: usize = 62;
+/// The set of every byte and of the end of the text: nothing need be there.
+const NOTHING: Sets = 1 << MAX_SETS;
+/// The set of the end of the text alone.
+const END: Sets = 2 << MAX_SETS;
 /// Where each named group begins and ends; [`UNSET`] when it took no part.
 pub type Slots = [u32; 2 * MAX_NAMED];
 /// A group that took no part in the match.
@@ -258,7 +260,7 @@ impl Thread<'_> {
     /// The sets of what stands at `at`.
     #[inline(always)]
     fn sets(&self, at: usize) -> Sets {
-        self.text.get(at).map_or(NOTHING, |byte| self.sets[usize::from(*byte)])
+        self.text.get(at).map_or(NOTHING | END, |byte| self.sets[usize::from(*byte)])
     }
 
     /// Whether the bytes at `at` and behind it belong to these sets.
@@ -704,6 +706,7 @@ impl Builder {
                 self.first_from(first.into()) | self.first_from(second.into())
             }
             Step::Jump(to) => self.first_from(to.into()),
+            Step::Look(Look::End) => END,
             Step::Save(_) | Step::Look(_) => self.first_from(step + 1),
             Step::Match => NOTHING,
         }
@@ -726,8 +729,8 @@ impl Builder {
                 self.second_from(first.into()) | self.second_from(second.into())
             }
             Step::Jump(to) => self.second_from(to.into()),
+            Step::Match | Step::Look(Look::End) => NOTHING,
             Step::Save(_) | Step::Look(_) => self.second_from(step + 1),
-            Step::Match => NOTHING,
         }
     }
 
