@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use regex_syntax::Error as SyntaxError;
+use regex_syntax::{Error as SyntaxError, ParserBuilder};
 use toml::Spanned;
 
 use super::literal::MIN_LITERAL_BYTES;
@@ -161,7 +161,7 @@ impl Reader {
     fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = Pattern::new(regex.get_ref().clone(), spec.ignore_case);
         if self.check {
-            if let Err(error) = regex_syntax::parse(regex.get_ref()) {
+            if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get_ref()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
             } else if let Err(error) = pattern.check() {
                 self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most");
