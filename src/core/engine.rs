@@ -1,5 +1,6 @@
 //! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
 
+use super::line::Line;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
 use crate::rules::{Kind, Pattern, RuleSet, first_visible};
@@ -93,12 +94,14 @@ impl Engine {
         Self { rules, prefilter, limits, cancels, redactor: Redactor::builtin() }
     }
 
-    /// Whether the body of a line is noise.
+    /// Whether the line is noise.
     #[must_use]
-    pub fn is_noise(&self, body: &[u8]) -> bool {
-        let lead = first_visible(body);
-        let matches = |kind: &Kind| matches!(kind, Kind::Noise { regex, .. } if regex.is_match_from(body, lead));
-        self.rules.noise.iter().any(|&entry| matches(&self.rules.entries[usize::from(entry)].kind))
+    pub fn is_noise(&self, line: &Line) -> bool {
+        let (body, lead) = (line.body(), first_visible(line.body()));
+        self.rules.noise.iter().map(|&entry| &self.rules.entries[usize::from(entry)]).any(|entry| {
+            let Kind::Noise { regex, .. } = &entry.kind else { return false };
+            regex.is_match_from(body, lead) || (entry.whole && regex.is_match(line.text))
+        })
     }
 
     /// The entries that the literals of `text` lead to, in the order in which they are asked.

@@ -140,7 +140,13 @@ fn event(texts: &[String]) -> Event {
 }
 
 fn written(event: &Event) {
-    let envelope = Envelope { host: event.text.clone(), name: event.text.clone(), kind: "file", path: Some(event.text.clone()) };
+    let envelope = Envelope {
+        host: event.text.clone(),
+        name: event.text.clone(),
+        kind: "file",
+        path: Some(event.text.clone()),
+        labels: vec![(event.text.clone(), event.text.clone())],
+    };
     let mut record = Vec::new();
     write(&mut record, &envelope, event, MAX_EVENT_BYTES);
     assert!(record.len() <= MAX_EVENT_BYTES, "{} bytes", record.len());
