@@ -402,6 +402,7 @@ mod tests {
             r"^(?P<a>[^c]*)c(?P<b>.*)$",
             r"(?:a|b|c){2}(?P<a>a??)",
             r"^$|^(?P<a>a)",
+            r"(?-u)^a*(?:é|✗|b)(?P<a>a|✔)?",
         ];
         let letters = b"abc ";
         for source in patterns {
