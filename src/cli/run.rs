@@ -54,7 +54,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let stdin = plan.stdin.map(|name| {
         read_stdin(sender.clone());
         Piped {
-            envelope: Envelope { host: identity::host(), name, kind: "stdin", path: None },
+            envelope: Envelope { host: identity::host(), labels: output.labels_of(&name), name, kind: "stdin", path: None },
             stream: Stream::new(setup.engine.clone(), Origin { uid: identity::nonce(), generation: 0 }),
         }
     });

@@ -1,5 +1,6 @@
 //! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
 
+use super::line::Line;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
 use crate::rules::{Kind, Pattern, RuleSet};
@@ -82,6 +83,8 @@ pub struct Engine {
     pub cancels: Pattern,
     /// All noise lines in one regex.
     pub noise: Pattern,
+    /// Those that see the whole line.
+    pub whole_noise: Option<Pattern>,
     /// Secrets.
     pub redactor: &'static Redactor,
 }
@@ -92,11 +95,21 @@ impl Engine {
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
-        let noise = any_of(rules.noise.iter().filter_map(|&i| match &rules.entries[usize::from(i)].kind {
-            Kind::Noise { regex, .. } => Some(regex),
-            _ => None,
-        }));
-        Self { rules, prefilter, limits, cancels, noise, redactor: Redactor::builtin() }
+        let lines = |whole: bool| {
+            rules.noise.iter().map(|&i| &rules.entries[usize::from(i)]).filter_map(move |entry| match &entry.kind {
+                Kind::Noise { regex, .. } if entry.whole || !whole => Some(regex),
+                _ => None,
+            })
+        };
+        let noise = any_of(lines(false));
+        let whole_noise = lines(true).next().is_some().then(|| any_of(lines(true)));
+        Self { rules, prefilter, limits, cancels, noise, whole_noise, redactor: Redactor::builtin() }
+    }
+
+    /// Whether the line is noise.
+    #[must_use]
+    pub fn is_noise(&self, line: &Line) -> bool {
+        self.noise.is_match(line.body()) || self.whole_noise.as_ref().is_some_and(|noise| noise.is_match(line.text))
     }
 
     /// The entries that the literals of `text` lead to, in the order in which they are asked.

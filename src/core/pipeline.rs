@@ -145,6 +145,12 @@ impl Stream {
         self.counts.events += (out.len() - events) as u64;
     }
 
+    /// The entries of the regions that are open, outermost first, and of the traces.
+    #[must_use]
+    pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
+        self.assembler.opened()
+    }
+
     /// What was seen so far.
     #[must_use]
     pub fn counts(&self) -> Counts {

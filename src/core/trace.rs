@@ -407,6 +407,11 @@ impl OpenTrace {
         best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
+    /// The machines that compete for it.
+    pub fn rivals(&self) -> impl Iterator<Item = u16> {
+        self.rivals.iter().map(|rival| rival.entry)
+    }
+
     /// For each line of the event, the row that took it.
     #[must_use]
     pub fn rows(&self, entry: u16) -> &[u16] {

@@ -14,10 +14,10 @@ pub mod spec;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use builtin::FILES as BUILTIN_FILES;
+pub use builtin::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;
 pub use literal::MIN_LITERAL_BYTES;
-pub use load::{Problem, RulesFile, parse};
+pub use load::{Problem, RulesFile, parse, parse_beside};
 pub use pattern::{Groups, Pattern, first_visible};
 pub use prove::longest_required_literal;
 pub use spec::{ExampleSpec, FactKind, Take};
@@ -98,6 +98,8 @@ pub struct Entry {
     pub generic: bool,
     /// Holds on lines that read as source code, too.
     pub code: bool,
+    /// Sees the line as it stands, time stamp and writer included; a user's pattern may name them.
+    pub whole: bool,
     /// The prefilter's part.
     pub gate: Gate,
     /// Region in which a weak trace is tried.
@@ -153,6 +155,14 @@ pub struct Fault {
     pub hint: Option<String>,
     /// Language, where it differs from the family's.
     pub language: Option<String>,
+}
+
+impl Entry {
+    /// Whether its events settle notes: what is hardly an error explains no failure.
+    #[must_use]
+    pub fn claims(&self) -> bool {
+        !matches!(self.kind, Kind::Note(_)) && self.fault.severity != Some(Severity::Low)
+    }
 }
 
 /// What an entry does with a line, in the order in which a line is offered.

@@ -25,6 +25,8 @@ pub struct Envelope {
     pub kind: &'static str,
     /// Path of a file.
     pub path: Option<String>,
+    /// `labels` of the source in the configuration, without secrets.
+    pub labels: Vec<(String, String)>,
 }
 
 /// Appends `event` as one line to `out`.
@@ -38,6 +40,7 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
     for step in 0..MAX_STEPS {
         shrink(&mut smaller, step, out.len() - start, max_bytes);
         if step + 1 == MAX_STEPS {
+            envelope.labels.clear();
             [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
@@ -177,6 +180,13 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     }
     if event.redactions > 0 {
         w.number(b",\"redactions\":", u64::from(event.redactions));
+    }
+    if !envelope.labels.is_empty() {
+        for (at, (name, value)) in envelope.labels.iter().enumerate() {
+            w.string(if at == 0 { b",\"labels\":{\"" } else { b",\"" }, name);
+            w.string(b":\"", value);
+        }
+        w.raw(b"}");
     }
     w.raw(b"}\n");
 }

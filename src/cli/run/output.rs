@@ -1,12 +1,14 @@
 //! Where `run` writes: stdout or files opened for appending, each record whole and at once.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
 use super::{Failure, RunArgs, identity, out};
-use crate::config::{Config, Schema, SinkConfig, SinkKind};
+use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
 use crate::core::event::{Event, Severity};
+use crate::core::redact::Redactor;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::follow::Label;
 use crate::sources::input::Identity;
@@ -15,6 +17,8 @@ use crate::sources::input::Identity;
 pub struct Output {
     sinks: Vec<Sink>,
     host: String,
+    /// Labels of the sources, by name.
+    labels: BTreeMap<String, Vec<(String, String)>>,
     max_event_bytes: usize,
     buffer: Vec<u8>,
 }
@@ -44,7 +48,8 @@ impl Output {
         if sinks.is_empty() {
             sinks.push(Sink { file: out::stdout()?, min_severity: least });
         }
-        Ok(Self { sinks, host: identity::host(), max_event_bytes: config.limits.max_event_bytes as usize, buffer: Vec::new() })
+        let labels = config.sources.iter().map(|source| (source.name.clone(), labels(source))).collect();
+        Ok(Self { sinks, labels, host: identity::host(), max_event_bytes: config.limits.max_event_bytes as usize, buffer: Vec::new() })
     }
 
     /// The files that are written, so that nobody reads them.
@@ -55,8 +60,14 @@ impl Output {
 
     /// Writes the events of a file that is followed.
     pub fn followed(&mut self, label: &Label, events: &mut Vec<Event>) -> io::Result<()> {
-        let envelope = Envelope { host: self.host.clone(), name: label.source.clone(), kind: "file", path: Some(label.path.clone()) };
+        let labels = self.labels_of(&label.source);
+        let envelope = Envelope { host: self.host.clone(), name: label.source.clone(), kind: "file", path: Some(label.path.clone()), labels };
         self.write(&envelope, events)
+    }
+
+    /// The labels of a source.
+    pub fn labels_of(&self, source: &str) -> Vec<(String, String)> {
+        self.labels.get(source).cloned().unwrap_or_default()
     }
 
     /// Writes the events to every sink that wants them, and empties the list.
@@ -71,6 +82,11 @@ impl Output {
         events.clear();
         Ok(())
     }
+}
+
+fn labels(source: &SourceConfig) -> Vec<(String, String)> {
+    let clean = |text: &String| Redactor::builtin().redact(text, &mut 0).into_owned();
+    source.labels.iter().map(|(name, value)| (clean(name), clean(value))).collect()
 }
 
 fn append_to(path: &Path) -> Result<File, Failure> {

@@ -61,7 +61,7 @@ fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble>
     let read = job.progress.read.clone();
     let (path, named) = match input {
         Input::Stdin => {
-            let envelope = Envelope { host: job.host.clone(), name: "stdin".into(), kind: "stdin", path: None };
+            let envelope = Envelope { host: job.host.clone(), name: "stdin".into(), kind: "stdin", ..Envelope::default() };
             let opened = input::stdin(read).map_err(|error| Trouble::new(Path::new("stdin"), error))?;
             return Ok(Some((opened, envelope)));
         }
@@ -72,7 +72,7 @@ fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble>
         return if named { Err(Trouble::new(path, "is the output of this very scan")) } else { Ok(None) };
     }
     let opened = input::file(path, read).map_err(|error| Trouble::new(path, error))?;
-    let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()) };
+    let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()), labels: Vec::new() };
     Ok(Some((opened, envelope)))
 }
 
