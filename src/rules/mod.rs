@@ -253,6 +253,8 @@ pub struct Region {
 pub struct Machine {
     /// Rows.
     pub rows: Vec<Row>,
+    /// For each state, the rows that are tried in it.
+    pub rows_of: Vec<Vec<u16>>,
     /// Names of the states; `start` is the first.
     pub states: Vec<String>,
     /// Look-back, nearest line first.
@@ -401,18 +403,24 @@ impl RuleSet {
     }
 
     fn collect_literals(&mut self) {
-        let mut targets: HashMap<LiteralForm, Vec<u16>> = HashMap::new();
+        let mut forms: Vec<(LiteralForm, u16)> = Vec::new();
         self.noise.clear();
         for (index, entry) in self.entries.iter().enumerate() {
             if let Kind::Noise { .. } = entry.kind {
                 self.noise.push(index as u16);
             }
-            for form in literal::forms(&entry.gate, matches!(entry.kind, Kind::Fact(_))) {
-                targets.entry(form).or_default().push(index as u16);
+            forms.extend(literal::forms(&entry.gate, matches!(entry.kind, Kind::Fact(_))).into_iter().map(|form| (form, index as u16)));
+        }
+        forms.sort_unstable();
+        (self.literals, self.targets) = (Vec::new(), Vec::new());
+        for (form, entry) in forms {
+            match self.targets.last_mut().filter(|_| self.literals.last() == Some(&form)) {
+                Some(targets) => targets.push(entry),
+                None => {
+                    self.literals.push(form);
+                    self.targets.push(vec![entry]);
+                }
             }
         }
-        let mut ordered: Vec<_> = targets.into_iter().collect();
-        ordered.sort();
-        (self.literals, self.targets) = ordered.into_iter().unzip();
     }
 }
