@@ -294,16 +294,16 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
 
 /// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
 /// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u32]) -> isize {
+fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u16]) -> isize {
     let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
     let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
     let cost = |at: isize, enough: u64| match whole_window(literal, at) {
-        Some(window) => 4 * u64::from(weights[bucket(hash(window))]) + 1,
+        Some(window) => 4 * u64::from(weights[hash(window) as usize]) + 1,
         // One that reaches beyond costs an entry for each byte: mostly it need not be counted.
         None if enough <= FEW_VALUES => u64::MAX,
         None => {
             let values = window_values(literal, at);
-            values.iter().map(|window| 4 * u64::from(weights[bucket(hash(*window))]) + 1).sum()
+            values.iter().map(|window| 4 * u64::from(weights[hash(*window) as usize]) + 1).sum()
         }
     };
     let inside = offsets.clone().filter(|at| whole_window(literal, *at).is_some());
@@ -333,10 +333,12 @@ fn window_values(literal: &LiteralForm, at: isize) -> Vec<u64> {
     }
 }
 
-fn sample_weights() -> Vec<u32> {
-    let mut weights = vec![0_u32; 1 << BUCKET_BITS];
+/// How often the windows of each hash stand in the sample: what the bitmap would let through.
+fn sample_weights() -> Vec<u16> {
+    let mut weights = vec![0_u16; 1 << HASH_BITS];
     for window in SAMPLE.as_bytes().windows(WINDOW) {
-        weights[bucket(hash(window_at(window, 0)))] += 1;
+        let weight = &mut weights[hash(window_at(window, 0)) as usize];
+        *weight = weight.saturating_add(1);
     }
     weights
 }

@@ -59,8 +59,8 @@ fn decoded(line: &[u8]) {
     assert!(pairs.message.iter().chain(&pairs.error).all(|(from, to)| line.get(*from..*to).is_some()));
     let _ = (json(line, NOW), cri(line, NOW), loose_level(line), level_word(line), parse_any_time(line, NOW));
     let _ = (shown::reads_as_code(line), shown::stands_alone(line));
-    let text = String::from_utf8_lossy(line);
     for shape in [Shape::Python, Shape::Call, Shape::Place] {
+        let text = String::from_utf8_lossy(line);
         assert!(frames::read(shape, &text).function.len() <= text.len());
     }
 }
