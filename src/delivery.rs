@@ -73,6 +73,27 @@ pub struct Mark {
     pub tail: Print,
     /// Its size when it was last looked at.
     pub size: u64,
+    /// What was read of the generation before: its copy is known by that.
+    pub previous: Option<Content>,
+}
+
+/// What was read of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Bytes that were read.
+    pub read: u64,
+    /// The first bytes, at most 4096.
+    pub head: Print,
+    /// The last bytes before `read`, at most 64.
+    pub tail: Print,
+}
+
+impl Mark {
+    /// What was read of this generation.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        Content { read: self.read, head: self.head, tail: self.tail }
+    }
 }
 
 /// One record of a batch.

@@ -39,8 +39,8 @@ fn rows(folder: &std::path::Path) -> Result<Vec<StreamRow>, Failure> {
 
 /// Bytes that are not read yet; `None`: the file is not where it was.
 fn lag(row: &StreamRow) -> Option<u64> {
-    let (node, size) = look(&row.mark.path)?;
-    (node.ino == row.mark.node.ino).then(|| size.saturating_sub(row.mark.read))
+    let seen = look(&row.mark.path)?;
+    (seen.node.ino == row.mark.node.ino).then(|| seen.size.saturating_sub(row.mark.read))
 }
 
 fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {

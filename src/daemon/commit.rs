@@ -81,7 +81,9 @@ impl Commits {
                 if batch.records.is_empty() && batch.notices.is_empty() {
                     marks.insert(batch.uid, batch);
                 } else {
-                    marks.remove(&batch.uid);
+                    if batch.mark.is_some() {
+                        marks.remove(&batch.uid);
+                    }
                     batches.push(batch);
                 }
             }

@@ -38,7 +38,8 @@ mod deliver;
 mod work;
 
 use commit::Commits;
-use work::{Pool, Writer};
+use work::Pool;
+pub use work::Writer;
 
 /// Bytes of events between readers and committer.
 const MAX_QUEUE_BYTES: usize = 4 << 20;

@@ -63,7 +63,7 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
                 let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
                 let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
                 (said.more, said.deadline, said.bytes, said.lost) = (turn.more, turn.deadline, turn.bytes, turn.lost);
-                (said.previous, said.copy, said.trouble, said.unlinked) = (turn.previous.take(), turn.copy, turn.trouble.take(), turn.unlinked);
+                (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
                 // Before another thread can have the reader: batches of a stream are in order.
                 let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
                 drop(reader);

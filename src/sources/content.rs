@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-use crate::delivery::{Mark, Print};
+use crate::delivery::{Content, Print};
 
 /// Bytes at the beginning.
 pub const HEAD_BYTES: usize = 4096;
@@ -44,12 +44,12 @@ pub fn bytes_at(file: &File, offset: u64, count: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether the file holds what was read under `mark`.
+/// Whether the file holds what was read.
 ///
 /// # Errors
 /// What the file system says.
-pub fn is_same(file: &File, mark: &Mark) -> io::Result<bool> {
-    Ok(has(file, &mark.head, 0)? && has(file, &mark.tail, mark.read - u64::from(mark.tail.len))?)
+pub fn is_same(file: &File, known: Content) -> io::Result<bool> {
+    Ok(has(file, &known.head, 0)? && has(file, &known.tail, known.read.saturating_sub(u64::from(known.tail.len)))?)
 }
 
 fn has(file: &File, print: &Print, offset: u64) -> io::Result<bool> {

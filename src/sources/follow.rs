@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::content;
 use super::discover::{Spec, Start, is_packed};
-use super::open::{self, look};
+use super::open::{self, Seen, look};
 use super::reader::{self, Reader, Turn, find_inode, is_related};
 use crate::core::engine::Engine;
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Mark, Node, Notice, Uid, Why, derived_id};
+use crate::delivery::{Content, Label, Mark, Node, Notice, Uid, Why, derived_id};
 
 /// A file that was written in the last minute is looked at in every sweep.
 const RECENT_US: i64 = 60_000_000;
@@ -70,9 +70,8 @@ pub struct Follower {
     by_path: HashMap<PathBuf, FileId>,
     by_node: HashMap<(u64, u64), FileId>,
     known: HashMap<Uid, Known>,
-    copies: HashSet<(u64, u64)>,
-    /// New files that could be the beginning of a copy.
-    held: HashMap<PathBuf, FileId>,
+    /// New files that could be the beginning of a copy: of which file, in which generation.
+    held: HashMap<PathBuf, (FileId, u32)>,
     ready: VecDeque<FileId>,
     timers: BTreeSet<(Timestamp, FileId)>,
     active: BTreeSet<FileId>,
@@ -92,9 +91,9 @@ struct Followed {
     node: Node,
     reader: Arc<Mutex<Reader>>,
     mark: Mark,
-    /// What was known of it before it was rewritten.
-    previous: Option<Mark>,
     changed_at: Timestamp,
+    /// When the file system says that it was written, as of the last look.
+    written: i128,
     /// Since when no name of its source leads to it.
     retired: Option<Timestamp>,
     state: State,
@@ -129,7 +128,6 @@ impl Follower {
             next_id: 0,
             by_path: HashMap::new(),
             by_node: HashMap::new(),
-            copies: HashSet::new(),
             held: HashMap::new(),
             ready: VecDeque::new(),
             timers: BTreeSet::new(),
@@ -249,17 +247,13 @@ impl Follower {
         let Some(file) = self.files.get_mut(&id) else { return };
         let again = file.state == State::Again || turn.more;
         file.state = State::Idle;
-        if turn.bytes > 0 || turn.previous.is_some() {
+        if turn.bytes > 0 || turn.rewritten {
             file.changed_at = now;
             self.active.insert(id);
         }
         if let Some(mark) = &turn.mark {
             file.mark.clone_from(mark);
         }
-        if let Some(previous) = &turn.previous {
-            file.previous = Some(previous.clone());
-        }
-        self.copies.extend(turn.copy.map(|node| (node.dev, node.ino)));
         if !file.is_open && !turn.lost {
             file.is_open = true;
             self.open += 1;
@@ -279,9 +273,12 @@ impl Follower {
             return;
         }
         let Some(file) = self.files.get_mut(&id) else { return };
-        if file.is_last && !turn.more {
+        if turn.finished {
             self.drop_file(id);
             return;
+        }
+        if file.is_last {
+            return self.queue(id);
         }
         let timer = match (again, rest_until) {
             (true, None) => return self.queue(id),
@@ -422,16 +419,24 @@ impl Follower {
         if let Some(&id) = self.by_node.get(&key) {
             return self.met_again(id, index, path);
         }
-        if self.copies.contains(&key) || self.is_copy(index, path, &opened) {
-            return;
+        match self.is_copy(index, path, &opened) {
+            Copy::No => {}
+            Copy::Perhaps => return,
+            Copy::Yes => {
+                let start = opened.2;
+                return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now);
+            }
         }
         let source = &self.specs[index].name;
         let same_inode = |known: &&Known| known.label.source == *source && known.mark.node.ino == opened.1.ino;
         // The newest of those that had this inode is the one that had it last.
         let row = self.known.values().filter(same_inode).max_by_key(|known| (known.mark.node.born == opened.1.born, known.mark.generation)).cloned();
         if let Some(row) = row {
-            let is_same = opened.2 >= row.mark.read && content::is_same(&opened.0, &row.mark).unwrap_or_default();
-            let was_rewritten = row.mark.node.dev == opened.1.dev && row.mark.node.born == opened.1.born;
+            let (old, new) = (row.mark.node, opened.1);
+            // Another birth is another file in the same inode, whatever it holds.
+            let may_be_same = old.born == new.born || old.born == 0 || new.born == 0;
+            let is_same = may_be_same && opened.2 >= row.mark.read && content::is_same(&opened.0, row.mark.content()).unwrap_or_default();
+            let was_rewritten = old.dev == new.dev && old.born == new.born;
             if is_same || was_rewritten {
                 return self.resume(index, path, row, opened.1, now);
             }
@@ -446,7 +451,7 @@ impl Follower {
     /// The same file under a new name goes on; under a second name it is one stream.
     fn met_again(&mut self, id: FileId, index: usize, path: &Path) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        let has_name = file.retired.is_none() && look(&file.path).is_some_and(|(node, _)| node == file.node);
+        let has_name = file.retired.is_none() && look(&file.path).is_some_and(|seen| seen.node == file.node);
         if has_name || file.spec != index || file.is_last {
             return;
         }
@@ -464,33 +469,34 @@ impl Follower {
 
     /// Whether a new file is a copy of one that is followed, or becomes one: as long as it is equal to the
     /// beginning of that one, nothing in it is new.
-    fn is_copy(&mut self, index: usize, path: &Path, (file, node, size): &(File, Node, u64)) -> bool {
+    fn is_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64)) -> Copy {
         let mut beside = Vec::new();
         for (id, live) in &self.files {
-            if live.retired.is_none() && live.spec == index && live.path != path && is_related(&live.path, path) && live.mark.read > 0 {
+            if live.retired.is_none() && live.spec == index && live.path != path && is_related(&live.path, path) && (live.mark.read > 0 || live.mark.previous.is_some()) {
                 beside.push(*id);
             }
         }
         for id in beside {
             let Some(live) = self.files.get(&id) else { continue };
-            let of_previous = |mark: &Mark| *size >= mark.read && mark.read > 0 && content::is_same(file, mark).unwrap_or_default();
-            let is_old_content = live.previous.as_ref().is_some_and(of_previous);
+            let holds = |known: Content| *size >= known.read && known.read > 0 && content::is_same(file, known).unwrap_or_default();
+            let held = self.held.get(path).filter(|held| held.0 == id).map(|held| held.1);
             // It was held as a copy under way, and what it was copied from has been cut since.
-            let was_held = self.held.get(path) == Some(&id) && live.previous.is_some();
-            if is_old_content || was_held {
-                self.copies.insert((node.dev, node.ino));
+            if held.is_some_and(|generation| generation < live.mark.generation) || live.mark.previous.is_some_and(holds) {
                 self.held.remove(path);
-                return true;
+                return Copy::Yes;
             }
-            let Ok((other, ..)) = open::open(&live.path, &self.specs[index].trust(&live.path)) else { continue };
-            let length = other.metadata().map_or(0, |meta| meta.len());
-            if *size > 0 && *size <= length && content::is_prefix(file, &other, *size).unwrap_or_default() {
-                self.held.insert(path.to_owned(), id);
-                return true;
+            let Ok((other, _, length)) = open::open(&live.path, &self.specs[index].trust(&live.path)) else { continue };
+            let is_cut = length < live.mark.read || !content::is_same(&other, live.mark.content()).unwrap_or_default();
+            let is_prefix = || *size > 0 && *size <= length && content::is_prefix(file, &other, *size).unwrap_or_default();
+            // Cut, and not read since: what is left of it comes first.
+            if if is_cut { held.is_some() || holds(live.mark.content()) } else { is_prefix() } {
+                let generation = live.mark.generation;
+                self.held.insert(path.to_owned(), (id, generation));
+                return Copy::Perhaps;
             }
         }
         self.held.remove(path);
-        false
+        Copy::No
     }
 
     fn resume(&mut self, index: usize, path: &Path, row: Known, node: Node, now: Timestamp) {
@@ -518,7 +524,7 @@ impl Follower {
             node: mark.node,
             reader: Arc::new(Mutex::new(reader)),
             mark,
-            previous: None,
+            written: 0,
             changed_at: now,
             retired: None,
             state: State::Idle,
@@ -540,7 +546,7 @@ impl Follower {
             let (file, _, size) = &stranger.opened;
             for row in self.known.values().filter(|row| row.label.source == *source && row.mark.read >= MIN_MOVED_BYTES && row.mark.read <= *size) {
                 let is_gone = find_inode(row.mark.path.parent().unwrap_or(Path::new("/")), row.mark.node).is_none();
-                if is_gone && content::is_same(file, &row.mark).unwrap_or_default() {
+                if is_gone && content::is_same(file, row.mark.content()).unwrap_or_default() {
                     matches.push((number, row.uid));
                 }
             }
@@ -548,18 +554,26 @@ impl Follower {
         for (number, stranger) in strangers.into_iter().enumerate() {
             let mut own = matches.iter().filter(|(other, _)| *other == number);
             let row = own.next().filter(|(_, uid)| own.next().is_none() && matches.iter().filter(|(_, other)| other == uid).count() == 1);
+            if let Some(&id) = self.by_node.get(&(stranger.opened.1.dev, stranger.opened.1.ino)) {
+                self.met_again(id, stranger.spec, &stranger.path);
+                continue;
+            }
             match row.and_then(|(_, uid)| self.known.get(uid).cloned()) {
                 Some(row) => self.resume(stranger.spec, &stranger.path, row, stranger.opened.1, now),
-                None => self.begin(stranger, now),
+                None => {
+                    let at_end = !self.begun && self.first[stranger.spec] && self.specs[stranger.spec].start == Start::End;
+                    let start = if at_end { stranger.opened.2 } else { 0 };
+                    self.begin(stranger, start, now);
+                }
             }
         }
     }
 
-    fn begin(&mut self, stranger: Stranger, now: Timestamp) {
+    /// A file that was never read; reading begins at `start`.
+    fn begin(&mut self, stranger: Stranger, start: u64, now: Timestamp) {
         let Stranger { spec: index, path, opened } = stranger;
         let spec = &self.specs[index];
-        let at_end = !self.begun && self.first[index] && spec.start == Start::End;
-        let (node, start) = (opened.1, if at_end { opened.2 } else { 0 });
+        let node = opened.1;
         let mut uid = (self.id_of)(&spec.name, node);
         // Without a birth time an inode that was used before has the same identity.
         while self.known.contains_key(&uid) || self.files.values().any(|file| file.uid == uid) {
@@ -578,12 +592,15 @@ impl Follower {
         for row in self.known.values().cloned().collect::<Vec<_>>() {
             let Some(index) = self.specs.iter().position(|spec| spec.name == row.label.source) else { continue };
             let Some(path) = find_inode(row.mark.path.parent().unwrap_or(Path::new("/")), row.mark.node) else { continue };
-            let Some((node, size)) = look(&path) else { continue };
+            let Some(Seen { node, size, .. }) = look(&path) else { continue };
+            if node.born != row.mark.node.born && node.born != 0 && row.mark.node.born != 0 {
+                continue;
+            }
             if self.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {
                 continue;
             }
             let trust = open::Trust::Matched { link: false, within: path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect() };
-            let is_same = open::open(&path, &trust).is_ok_and(|(file, ..)| content::is_same(&file, &row.mark).unwrap_or_default());
+            let is_same = open::open(&path, &trust).is_ok_and(|(file, ..)| content::is_same(&file, row.mark.content()).unwrap_or_default());
             if !is_same {
                 continue;
             }
@@ -600,13 +617,15 @@ impl Follower {
     }
 
     fn look_at(&mut self, id: FileId, now: Timestamp) {
-        let Some(file) = self.files.get(&id) else { return };
+        let Some(file) = self.files.get_mut(&id) else { return };
         if file.retired.is_some() {
             return self.queue(id);
         }
         match look(&file.path) {
-            Some((node, size)) if node == file.node => {
-                if size != file.mark.read {
+            Some(seen) if seen.node == file.node => {
+                // Rewritten with as many bytes: only its time says so.
+                let is_written = std::mem::replace(&mut file.written, seen.written) != seen.written;
+                if is_written || seen.size != file.mark.read {
                     self.queue(id);
                 } else if now.0 - file.changed_at.0 > RECENT_US {
                     self.active.remove(&id);
@@ -618,7 +637,7 @@ impl Follower {
 
     fn check_name(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get(&id) else { return };
-        if file.retired.is_none() && look(&file.path).is_none_or(|(node, _)| node != file.node) {
+        if file.retired.is_none() && look(&file.path).is_none_or(|seen| seen.node != file.node) {
             self.retire(id, now);
         }
     }
@@ -644,7 +663,7 @@ impl Follower {
         for (id, file) in &self.files {
             let Some(since) = file.retired.filter(|_| !file.is_last) else { continue };
             let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
-            let is_quiet = now.0 - file.changed_at.0 >= wait && file.state == State::Idle;
+            let is_quiet = now.0 - file.changed_at.0 >= wait;
             if is_quiet || now.0 - since.0 >= wait.saturating_mul(MAX_WAITS) {
                 over.push(*id);
             }
@@ -715,6 +734,15 @@ impl Follower {
             self.troubles.insert(path.to_owned(), why.to_owned());
         }
     }
+}
+
+/// Whether a new file is a copy of one that is followed.
+enum Copy {
+    No,
+    /// So far it holds nothing else; to be asked again.
+    Perhaps,
+    /// What it holds was read.
+    Yes,
 }
 
 /// A file that is not known by its inode.

@@ -54,11 +54,23 @@ pub fn node(meta: &Metadata) -> Node {
     Node { dev: meta.dev(), ino: meta.ino(), born: born.map_or(0, |since| since.as_micros() as i64) }
 }
 
-/// What a path leads to: which file, and its size.
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Which file.
+    pub node: Node,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub written: i128,
+}
+
+/// What a path leads to, if to anything.
 #[must_use]
-pub fn look(path: &Path) -> Option<(Node, u64)> {
+pub fn look(path: &Path) -> Option<Seen> {
     let meta = std::fs::metadata(path).ok()?;
-    Some((node(&meta), meta.len()))
+    let written = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+    Some(Seen { node: node(&meta), size: meta.len(), written })
 }
 
 /// Where an open file lies; a switched folder on the way is seen here. Unknown without /proc.

@@ -15,7 +15,7 @@ use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract::Origin;
 use crate::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
-use crate::delivery::{Label, Mark, Node, Notice, Print, Uid, Why, derived_id};
+use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid, Why, derived_id};
 
 /// A file is with its reader for so many bytes, then the next one has its turn.
 const TURN_BYTES: u64 = 1 << 20;
@@ -55,14 +55,14 @@ pub struct Turn {
     pub bytes: u64,
     /// The file could not be found again.
     pub lost: bool,
-    /// The file was rewritten: what was known of its earlier content.
-    pub previous: Option<Mark>,
-    /// A copy that the rest of it was read from.
-    pub copy: Option<Node>,
+    /// The file was rewritten.
+    pub rewritten: bool,
     /// What went wrong.
     pub trouble: Option<String>,
     /// No name leads to the file any more.
     pub unlinked: bool,
+    /// It was the last turn: everything is read and finished.
+    pub finished: bool,
 }
 
 /// A file under way.
@@ -83,6 +83,8 @@ pub struct Reader {
     facts: Facts,
     head: Head,
     tail: Vec<u8>,
+    /// What was read of the generation before.
+    previous: Option<Content>,
     /// The mark that is known outside.
     sent: Option<Mark>,
 }
@@ -98,9 +100,9 @@ impl Reader {
     /// A file that was never read, just opened; reading begins at `start`.
     #[must_use]
     pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
-        let (stream, counting, head, tail, sent) = Default::default();
+        let (stream, counting, head, tail, sent, previous) = Default::default();
         let facts = Facts::plain(0);
-        Self { engine, uid, path, trust, file: Some(file), stream, counting, node, generation: 0, start, offset: 0, size, safe: 0, facts, head, tail, sent }
+        Self { engine, uid, path, trust, file: Some(file), stream, counting, node, generation: 0, start, offset: 0, size, safe: 0, facts, head, tail, previous, sent }
     }
 
     /// A file that was read before, up to `mark`.
@@ -108,8 +110,8 @@ impl Reader {
     pub fn resume(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, mark: Mark) -> Self {
         let facts = serde_json::from_str(&mark.facts).ok().filter(Facts::is_known).unwrap_or_else(|| Facts::plain(0));
         let (file, stream, counting, head, tail) = Default::default();
-        let Mark { node, generation, start, read, safe, size, .. } = mark;
-        Self { engine, uid, path, trust, file, stream, counting, node, generation, start, offset: read, size, safe, facts, head, tail, sent: Some(mark) }
+        let Mark { node, generation, start, read, safe, size, previous, .. } = mark;
+        Self { engine, uid, path, trust, file, stream, counting, node, generation, start, offset: read, size, safe, facts, head, tail, previous, sent: Some(mark) }
     }
 
     /// Its name has changed.
@@ -138,7 +140,8 @@ impl Reader {
         self.end(now, &mut turn);
         if !turn.more {
             self.finish_stream(now, &mut turn);
-            turn.deadline = None;
+            self.put_mark(&mut turn);
+            (turn.deadline, turn.finished) = (None, true);
         }
         turn
     }
@@ -151,6 +154,7 @@ impl Reader {
             stream.pause(&mut events);
             self.keep(events, &mut turn);
         }
+        self.put_mark(&mut turn);
         turn
     }
 
@@ -182,11 +186,12 @@ impl Reader {
             let (file, size) = self.open_again()?;
             self.size = size;
             let known = self.sent.clone().unwrap_or_default();
-            if size < known.read || !content::is_same(&file, &known)? {
+            if size < known.read || !content::is_same(&file, known.content())? {
                 self.file = Some(file);
-                return self.rewritten(space, now, turn);
+                self.rewritten(space, now, turn)?;
+            } else {
+                self.file = Some(file);
             }
-            self.file = Some(file);
         }
         if self.stream.is_none() && self.counting.is_none() {
             if self.safe == 0 && self.start > 0 {
@@ -357,13 +362,12 @@ impl Reader {
         let is_counting = self.counting.take().is_some();
         if !is_counting {
             match self.find_copy(&old) {
-                Some((copy, node)) => {
-                    turn.copy = Some(node);
-                    self.read_copy(&copy, space, now, turn)?;
-                }
-                None if old.read > 0 => {
+                Some(copy) => self.read_copy(&copy, space, now, turn)?,
+                None if old.read > 0 || old.size > 0 => {
+                    // At least what was there when it was last looked at.
+                    let bytes = old.size.checked_sub(old.read).filter(|unread| *unread > 0);
                     let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &old.read.to_be_bytes()]);
-                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes: None, events: None, from: now, to: now });
+                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes, events: None, from: now, to: now });
                 }
                 None => {}
             }
@@ -373,7 +377,8 @@ impl Reader {
             stream.detach(&mut space.stream);
         }
         self.finish_stream(now, turn);
-        turn.previous = Some(old);
+        turn.rewritten = true;
+        self.previous = Some(old.content());
         self.generation += 1;
         self.start = 0;
         self.begin();
@@ -398,27 +403,27 @@ impl Reader {
     }
 
     /// A file beside this one that holds what was read, and perhaps more.
-    fn find_copy(&self, mark: &Mark) -> Option<(File, Node)> {
+    fn find_copy(&self, mark: &Mark) -> Option<File> {
         if mark.read == 0 {
             return None;
         }
         let folder = self.path.parent()?;
-        let mut found: Option<(File, Node, i64)> = None;
+        let mut found: Option<(File, i64)> = None;
         for entry in std::fs::read_dir(folder).ok()?.flatten() {
             if !is_related(&self.path, &entry.path()) {
                 continue;
             }
             let Ok(meta) = entry.metadata() else { continue };
-            if !meta.is_file() || meta.ino() == self.node.ino || meta.len() < mark.read || found.as_ref().is_some_and(|(.., newest)| *newest > meta.mtime()) {
+            if !meta.is_file() || meta.ino() == self.node.ino || meta.len() < mark.read || found.as_ref().is_some_and(|(_, newest)| *newest > meta.mtime()) {
                 continue;
             }
             let within = folder.canonicalize().into_iter().collect();
-            let Ok((file, node, _)) = open::open(&entry.path(), &Trust::Matched { link: false, within }) else { continue };
-            if content::is_same(&file, mark).is_ok_and(|same| same) {
-                found = Some((file, node, meta.mtime()));
+            let Ok((file, ..)) = open::open(&entry.path(), &Trust::Matched { link: false, within }) else { continue };
+            if content::is_same(&file, mark.content()).is_ok_and(|same| same) {
+                found = Some((file, meta.mtime()));
             }
         }
-        found.map(|(file, node, _)| (file, node))
+        found.map(|(file, _)| file)
     }
 
     fn finish_stream(&mut self, now: Timestamp, turn: &mut Turn) {
@@ -449,8 +454,13 @@ impl Reader {
         if turn.lost || self.file.is_none() {
             return;
         }
+        self.put_mark(turn);
+    }
+
+    /// Events never go without a mark: it says which of them could be found again.
+    fn put_mark(&mut self, turn: &mut Turn) {
         let mark = self.mark();
-        if self.sent.as_ref() != Some(&mark) {
+        if self.sent.as_ref() != Some(&mark) || !turn.events.is_empty() {
             self.sent = Some(mark.clone());
             turn.mark = Some(mark);
         }
@@ -475,6 +485,7 @@ impl Reader {
             head: self.head.print(),
             tail: Print::of(&self.tail),
             size: self.size,
+            previous: self.previous,
         }
     }
 }
@@ -491,7 +502,9 @@ pub fn is_related(live: &Path, other: &Path) -> bool {
 pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
     use std::os::unix::fs::DirEntryExt;
     let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let mut same = entries.filter(|entry| entry.ino() == node.ino && entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let born = |entry: &std::fs::DirEntry| entry.metadata().map_or(0, |meta| open::node(&meta).born);
+    let is_same = |entry: &std::fs::DirEntry| entry.ino() == node.ino && [0, born(entry)].contains(&node.born);
+    let mut same = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && is_same(entry));
     same.next().map(|entry| entry.path())
 }
 

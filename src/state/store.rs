@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction,
 use super::wire;
 use super::withhold::{Held, Key};
 use crate::core::event::Timestamp;
-use crate::delivery::{Chunk, Label, Mark, Node, Print, SinkMark, Uid};
+use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
@@ -26,7 +26,8 @@ const TABLES: &str = "
 CREATE TABLE source (name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE stream (uid BLOB PRIMARY KEY, source TEXT NOT NULL, shown TEXT NOT NULL, path BLOB NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL,
     born INTEGER NOT NULL, generation INTEGER NOT NULL, start INTEGER NOT NULL, read INTEGER NOT NULL, safe INTEGER NOT NULL, size INTEGER NOT NULL,
-    facts TEXT NOT NULL, head_len INTEGER NOT NULL, head BLOB NOT NULL, tail_len INTEGER NOT NULL, tail BLOB NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
+    facts TEXT NOT NULL, head_len INTEGER NOT NULL, head BLOB NOT NULL, tail_len INTEGER NOT NULL, tail BLOB NOT NULL, seen INTEGER NOT NULL,
+    old_read INTEGER, old_head_len INTEGER, old_head BLOB, old_tail_len INTEGER, old_tail BLOB) WITHOUT ROWID;
 CREATE TABLE emitted (uid BLOB, generation INTEGER, offset INTEGER, inner INTEGER, PRIMARY KEY (uid, generation, offset, inner)) WITHOUT ROWID;
 CREATE TABLE outbox (seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, heads BLOB NOT NULL, body BLOB NOT NULL);
 CREATE TABLE sink (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL, born INTEGER NOT NULL, len INTEGER NOT NULL,
@@ -168,12 +169,21 @@ impl Store {
     /// SQLite's.
     pub fn streams(&self) -> Result<Vec<StreamRow>, StoreError> {
         let mut all = self.db.prepare(
-            "SELECT uid, source, shown, path, dev, ino, born, generation, start, read, safe, size, facts, head_len, head, tail_len, tail, seen FROM stream ORDER BY source, shown",
+            "SELECT uid, source, shown, path, dev, ino, born, generation, start, read, safe, size, facts, head_len, head, tail_len, tail, seen, old_read, old_head_len, old_head, old_tail_len, old_tail FROM stream ORDER BY source, shown",
         )?;
         let rows = all.query_map([], |row| {
             let path: Vec<u8> = row.get(3)?;
             let node = Node { dev: unsigned(row.get(4)?), ino: unsigned(row.get(5)?), born: row.get(6)? };
+            let previous = match row.get::<_, Option<i64>>(18)? {
+                Some(read) => Some(Content {
+                    read: unsigned(read),
+                    head: Print { len: row.get(19)?, hash: row.get(20)? },
+                    tail: Print { len: row.get(21)?, hash: row.get(22)? },
+                }),
+                None => None,
+            };
             let mark = Mark {
+                previous,
                 node,
                 path: path_of(path),
                 generation: row.get(7)?,
@@ -293,7 +303,7 @@ impl Tx<'_> {
 
     pub(super) fn mark(&self, uid: &Uid, label: &Label, mark: &Mark, seen: Timestamp) -> Result<(), StoreError> {
         let mut put =
-            self.0.prepare_cached("INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)")?;
+            self.0.prepare_cached("INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)")?;
         put.execute(params![
             uid,
             label.source,
@@ -313,6 +323,11 @@ impl Tx<'_> {
             mark.tail.len,
             mark.tail.hash,
             seen.0,
+            mark.previous.map(|old| signed(old.read)),
+            mark.previous.map(|old| old.head.len),
+            mark.previous.map(|old| old.head.hash),
+            mark.previous.map(|old| old.tail.len),
+            mark.previous.map(|old| old.tail.hash),
         ])?;
         Ok(())
     }

@@ -219,7 +219,7 @@ fn sources_and_sinks_of_a_configuration() {
     folder.write(
         "siftd.toml",
         format!(
-            "[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{path}/logs/*.log\"]\nexclude = [\"{path}/logs/not.log\"]\n\
+            "state_dir = \"{path}/state\"\n[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{path}/logs/*.log\"]\nexclude = [\"{path}/logs/not.log\"]\n\
              [[sink]]\nname = \"all\"\ntype = \"file\"\npath = \"{path}/all.ndjson\"\n\
              [[sink]]\nname = \"bad\"\ntype = \"file\"\npath = \"{path}/bad.ndjson\"\nmin_severity = \"blocking\"\n"
         ),

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
+mod identity;
+mod model;
 mod restart;
+mod rig;
 #[path = "../invariants/support.rs"]
 #[allow(dead_code, reason = "the invariants use all of it")]
 mod support;
