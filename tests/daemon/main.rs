@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
 mod identity;
+mod kill;
 mod model;
 mod restart;
 mod rig;
