@@ -470,9 +470,18 @@ impl Follower {
     /// Whether a new file is a copy of one that is followed, or becomes one: as long as it is equal to the
     /// beginning of that one, nothing in it is new.
     fn is_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64)) -> Copy {
+        let of_gone = |known: &Known| {
+            let old = known.mark.previous.filter(|old| old.read > 0 && *size >= old.read && is_related(&known.mark.path, path));
+            old.is_some_and(|old| content::is_same(file, old).unwrap_or_default())
+        };
+        let source = &self.specs[index].name;
+        if self.known.values().any(|known| known.label.source == *source && of_gone(known)) {
+            self.held.remove(path);
+            return Copy::Yes;
+        }
         let mut beside = Vec::new();
         for (id, live) in &self.files {
-            if live.retired.is_none() && live.spec == index && live.path != path && is_related(&live.path, path) && (live.mark.read > 0 || live.mark.previous.is_some()) {
+            if live.spec == index && live.path != path && is_related(&live.path, path) && (live.mark.read > 0 || live.mark.previous.is_some()) {
                 beside.push(*id);
             }
         }
@@ -484,6 +493,9 @@ impl Follower {
             if held.is_some_and(|generation| generation < live.mark.generation) || live.mark.previous.is_some_and(holds) {
                 self.held.remove(path);
                 return Copy::Yes;
+            }
+            if live.retired.is_some() {
+                continue;
             }
             let Ok((other, _, length)) = open::open(&live.path, &self.specs[index].trust(&live.path)) else { continue };
             let is_cut = length < live.mark.read || !content::is_same(&other, live.mark.content()).unwrap_or_default();
