@@ -33,6 +33,14 @@ pub struct Node {
     pub born: i64,
 }
 
+impl Node {
+    /// Whether both are the same file, as far as the file system says: an inode is handed out again.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino) && (self.born == other.born || self.born == 0 || other.born == 0)
+    }
+}
+
 /// The hash of a run of bytes; what a log says is not kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Print {

@@ -417,14 +417,13 @@ impl Follower {
             return;
         }
         if let Some(&id) = self.by_node.get(&key) {
-            return self.met_again(id, index, path);
-        }
-        match self.is_copy(index, path, &opened) {
-            Copy::No => {}
-            Copy::Perhaps => return,
-            Copy::Yes => {
-                let start = opened.2;
-                return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now);
+            if self.files.get(&id).is_some_and(|file| file.node.is(&opened.1)) {
+                return self.met_again(id, index, path);
+            }
+            // What was put to rest is gone, and its inode has been handed out again.
+            self.lose(id, now);
+            if self.by_node.contains_key(&key) {
+                return;
             }
         }
         let source = &self.specs[index].name;
@@ -434,11 +433,19 @@ impl Follower {
         if let Some(row) = row {
             let (old, new) = (row.mark.node, opened.1);
             // Another birth is another file in the same inode, whatever it holds.
-            let may_be_same = old.born == new.born || old.born == 0 || new.born == 0;
+            let may_be_same = Node { dev: new.dev, ..old }.is(&new);
             let is_same = may_be_same && opened.2 >= row.mark.read && content::is_same(&opened.0, row.mark.content()).unwrap_or_default();
             let was_rewritten = old.dev == new.dev && old.born == new.born;
             if is_same || was_rewritten {
                 return self.resume(index, path, row, opened.1, now);
+            }
+        }
+        match self.is_copy(index, path, &opened) {
+            Copy::No => {}
+            Copy::Perhaps => return,
+            Copy::Yes => {
+                let start = opened.2;
+                return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now);
             }
         }
         let stranger = Stranger { spec: index, path: path.to_owned(), opened };
@@ -605,7 +612,7 @@ impl Follower {
             let Some(index) = self.specs.iter().position(|spec| spec.name == row.label.source) else { continue };
             let Some(path) = find_inode(row.mark.path.parent().unwrap_or(Path::new("/")), row.mark.node) else { continue };
             let Some(Seen { node, size, .. }) = look(&path) else { continue };
-            if node.born != row.mark.node.born && node.born != 0 && row.mark.node.born != 0 {
+            if !(Node { dev: node.dev, ..row.mark.node }).is(&node) {
                 continue;
             }
             if self.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {

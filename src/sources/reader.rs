@@ -206,13 +206,13 @@ impl Reader {
 
     fn open_again(&self) -> io::Result<(File, u64)> {
         if let Ok((file, node, size)) = open::open(&self.path, &self.trust)
-            && (node.dev, node.ino) == (self.node.dev, self.node.ino)
+            && node.is(&self.node)
         {
             return Ok((file, size));
         }
         let moved = find_inode(self.path.parent().unwrap_or(Path::new("/")), self.node).ok_or(io::ErrorKind::NotFound)?;
         let (file, node, size) = open::open(&moved, &Trust::Matched { link: false, within: moved.parent().map(Path::to_owned).into_iter().collect() })?;
-        if node.ino == self.node.ino { Ok((file, size)) } else { Err(io::ErrorKind::NotFound.into()) }
+        if node.is(&self.node) { Ok((file, size)) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     /// Everything at offset 0 of this generation.
@@ -494,7 +494,8 @@ impl Reader {
 #[must_use]
 pub fn is_related(live: &Path, other: &Path) -> bool {
     let (Some(stem), Some(name)) = (live.file_stem(), other.file_name()) else { return false };
-    live.parent() == other.parent() && name.as_encoded_bytes().starts_with(stem.as_encoded_bytes())
+    let is_longer = name.len() > live.file_name().map_or(0, std::ffi::OsStr::len);
+    is_longer && live.parent() == other.parent() && name.as_encoded_bytes().starts_with(stem.as_encoded_bytes())
 }
 
 /// Where a file that had a name in `folder` is now, if it is still there.
