@@ -108,7 +108,7 @@ impl Store {
         if !is_new && (version != VERSION || owner != APPLICATION_ID) {
             return Err(StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}")));
         }
-        db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=2000; PRAGMA journal_size_limit=33554432;")?;
+        db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=33554432;")?;
         let mut store = Self { db };
         if is_new {
             let tx = store.db.transaction()?;
