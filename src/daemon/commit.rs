@@ -37,7 +37,7 @@ pub(super) struct Commits {
 /// Commits what sinks say until all of them have begun, or have failed to.
 pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready) {
     while !ready.is_all() {
-        let arrived = queue.take(false, Duration::from_millis(50), Duration::ZERO, MAX_BYTES);
+        let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
         if !arrived.words.is_empty()
             && let Err(error) = committer.commit(&[], &arrived.words, now())
         {
@@ -74,7 +74,7 @@ impl Commits {
                     tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
                 }
             }
-            let arrived = self.queue.take(!is_full, self.timeout(&marks, marked), PACE.saturating_sub(committed.elapsed()), MAX_BYTES);
+            let arrived = self.queue.take(!is_full, self.timeout(&marks, marked), Some(committed + PACE), MAX_BYTES);
             words.extend(arrived.words);
             let mut batches = Vec::new();
             for batch in arrived.batches {
@@ -134,7 +134,7 @@ impl Commits {
                     if self.stop.hurry.load(Ordering::Relaxed) {
                         return Err(StoreError::Later(why));
                     }
-                    words.extend(self.queue.take(false, AGAIN, Duration::ZERO, MAX_BYTES).words);
+                    words.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).words);
                 }
                 Err(error) => return Err(error),
             }

@@ -393,14 +393,14 @@ impl Daemon {
             if is_new || is_blind {
                 self.follower.discover(at);
             }
-            let watch = &self.watch;
-            self.follower.sweep(false, |path| watch.sees(path), at);
-        } else if clock.sweep.is_due(SWEEP) {
-            self.follower.sweep(false, |_| true, at);
+            let unwatched = |path: &std::path::Path| !self.watch.sees(path);
+            self.follower.sweep(is_blind.then_some(&unwatched as &dyn Fn(&_) -> bool), at);
+        } else if clock.sweep.is_due(SWEEP.mul_f64(1.0 + self.follower.active() as f64 / 1000.0)) {
+            self.follower.sweep(None, at);
         }
         if clock.full.is_due(FULL_SWEEP) || changes.lost {
             self.follower.discover(at);
-            self.follower.sweep(true, |_| true, at);
+            self.follower.sweep(Some(&|_| true), at);
         } else if has_folders || is_soon {
             self.follower.discover(at);
         }

@@ -81,6 +81,7 @@ pub struct Follower {
     begun: bool,
     max_open: usize,
     open: usize,
+    rested_at: Timestamp,
 }
 
 struct Followed {
@@ -100,6 +101,8 @@ struct Followed {
     timer: Option<Timestamp>,
     is_open: bool,
     is_last: bool,
+    /// It was not read to its end since it was met.
+    is_new: bool,
 }
 
 /// Where a file stands between its turns.
@@ -138,6 +141,7 @@ impl Follower {
             begun: false,
             max_open: 256,
             open: 0,
+            rested_at: Timestamp(0),
         }
     }
 
@@ -199,12 +203,12 @@ impl Follower {
         }
     }
 
-    /// Looks at files that may have changed: all, or those that are active or that nobody watches.
-    pub fn sweep(&mut self, all: bool, watched: impl Fn(&Path) -> bool, now: Timestamp) {
-        let ids: Vec<FileId> = match all {
-            true => self.files.keys().copied().collect(),
-            false => self.files.iter().filter(|(id, file)| self.active.contains(id) || !watched(&file.path)).map(|(id, _)| *id).collect(),
-        };
+    /// Looks at files that may have changed: those that were active lately, and those that `unwatched` names.
+    pub fn sweep(&mut self, unwatched: Option<&dyn Fn(&Path) -> bool>, now: Timestamp) {
+        let mut ids: Vec<FileId> = self.active.iter().copied().collect();
+        if let Some(unwatched) = unwatched {
+            ids.extend(self.files.iter().filter(|(id, file)| !self.active.contains(id) && unwatched(&file.path)).map(|(id, _)| *id));
+        }
         for id in ids {
             self.look_at(id, now);
         }
@@ -214,7 +218,10 @@ impl Follower {
             }
         }
         self.end_retired(now);
-        self.put_to_rest(now);
+        if now.0 - self.rested_at.0 >= REST_US / 10 || self.open > self.max_open {
+            self.rested_at = now;
+            self.put_to_rest(now);
+        }
     }
 
     /// Files whose deadline has come get a turn.
@@ -249,8 +256,12 @@ impl Follower {
         file.state = State::Idle;
         if turn.bytes > 0 || turn.rewritten {
             file.changed_at = now;
-            self.active.insert(id);
+            // What was there when it was met is no activity.
+            if !file.is_new {
+                self.active.insert(id);
+            }
         }
+        file.is_new &= turn.more;
         if let Some(mark) = &turn.mark {
             file.mark.clone_from(mark);
         }
@@ -550,9 +561,9 @@ impl Follower {
             timer: None,
             is_open,
             is_last: false,
+            is_new: true,
         };
         self.files.insert(id, file);
-        self.active.insert(id);
         self.queue(id);
         id
     }
@@ -629,6 +640,7 @@ impl Follower {
             let id = self.add(index, &path, (Arc::new(row.label), row.uid, mark), reader, now);
             // Its name is not one of the source's.
             self.by_path.remove(&path);
+            self.active.insert(id);
             if let Some(file) = self.files.get_mut(&id) {
                 file.retired = Some(now);
             }
@@ -679,7 +691,8 @@ impl Follower {
 
     fn end_retired(&mut self, now: Timestamp) {
         let mut over = Vec::new();
-        for (id, file) in &self.files {
+        // One that is retired stays active.
+        for (id, file) in self.active.iter().filter_map(|id| Some((id, self.files.get(id)?))) {
             let Some(since) = file.retired.filter(|_| !file.is_last) else { continue };
             let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
             let is_quiet = now.0 - file.changed_at.0 >= wait;

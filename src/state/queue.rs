@@ -99,9 +99,9 @@ impl Queue {
         self.went.notify_all();
     }
 
-    /// Waits for something up to `timeout`, then a moment of `gather` for more, up to `max_bytes`. Without
-    /// `batches` only words are taken.
-    pub fn take(&self, batches: bool, timeout: Duration, gather: Duration, max_bytes: usize) -> Arrived {
+    /// Waits for something up to `timeout`, then until `gather` for more, up to `max_bytes`. Without `batches`
+    /// only words are taken.
+    pub fn take(&self, batches: bool, timeout: Duration, gather: Option<Instant>, max_bytes: usize) -> Arrived {
         let until = Instant::now() + timeout;
         let mut inside = self.lock();
         let has = |inside: &Inside| !inside.words.is_empty() || (batches && !inside.batches.is_empty());
@@ -112,9 +112,8 @@ impl Queue {
             }
             inside = self.came.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let full = Instant::now() + gather;
         while batches && !inside.batches.is_empty() && inside.bytes < max_bytes && !inside.closed {
-            let left = full.saturating_duration_since(Instant::now());
+            let left = gather.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 break;
             }

@@ -191,7 +191,7 @@ impl Rig {
     /// Looks at names and sizes.
     pub fn look(&mut self, world: &World) {
         self.follower.discover(world.now);
-        self.follower.sweep(true, |_| true, world.now);
+        self.follower.sweep(Some(&|_| true), world.now);
         self.follower.due(world.now);
         for (uid, label, notice) in self.follower.take_lost() {
             self.pending.push_back(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: world.now });
