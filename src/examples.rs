@@ -43,7 +43,7 @@ fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: Option<boo
         let events = events_of(engine, text);
         // The text of a trace that is tried only in a region begins with what opens the region.
         let whole = |event: &Event| own == Some(true) || (event.line_num == 1 && event.line_end == text.trim_end().lines().count() as u64);
-        let right = events.len() == 1 && whole(&events[0]) && (own.is_none() || events[0].rule == id);
+        let right = events.len() == 1 && whole(&events[0]) && (own.is_none() || *events[0].rule == *id);
         if !right {
             failures.push(failure(text, &events));
         }

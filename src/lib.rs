@@ -28,6 +28,7 @@ pub mod core {
     pub mod frame;
     pub mod frames;
     mod gate;
+    pub mod keywords;
     pub mod line;
     pub mod lookback;
     pub mod notes;
@@ -39,6 +40,7 @@ pub mod core {
     pub mod shown;
     pub mod signature;
     mod table;
+    pub mod text;
     pub mod trace;
     pub mod visible;
 }

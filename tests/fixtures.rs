@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use siftd::core::engine::{Engine, Limits};
-use siftd::core::event::{Event, Timestamp};
+use siftd::core::event::{Event, Lines, Timestamp};
 use siftd::core::extract::Origin;
 use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
@@ -103,9 +103,9 @@ fn compact(event: &Event) -> String {
     let mut put = |key: &str, value: Value| fields.push(format!("{key:?}:{value}"));
     put("line_num", event.line_num.into());
     put("line_end", event.line_end.into());
-    put("rule", event.rule.clone().into());
+    put("rule", (&*event.rule).into());
     if let Some(language) = &event.language {
-        put("language", language.clone().into());
+        put("language", (&**language).into());
     }
     put("category", event.category.as_str().into());
     put("severity", event.severity.as_str().into());
@@ -124,7 +124,7 @@ fn compact(event: &Event) -> String {
 fn exact(events: &[Event]) -> String {
     let mut all = String::new();
     for event in events {
-        let bare = Event { context: Vec::new(), ..event.clone() };
+        let bare = Event { context: Lines::default(), ..event.clone() };
         let _ = writeln!(all, "{bare:?}");
     }
     all

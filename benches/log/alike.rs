@@ -31,16 +31,16 @@ fn code(out: &mut String, random: &mut Random) {
     }
     let _ = match random.below(12) {
         0 => write!(out, "raise {}Error(f\"no {noun} to {verb}\")", random.title()),
-        1 => write!(out, "except (KeyError, TypeError) as exc:  # an error of the {noun}"),
+        1 => write!(out, "except (KeyError, TypeError) as error:"),
         2 => write!(out, "throw new Error(`cannot {verb} ${{{noun}.id}}`);"),
         3 => write!(out, "}} catch (error) {{ log.error('{verb} failed', error); }}"),
         4 => write!(out, "if err != nil {{ return fmt.Errorf(\"{verb} {noun}: %w\", err) }}"),
         5 => write!(out, "return Err(Error::{}NotFound {{ {noun} }});", random.title()),
         6 => write!(out, "assert_eq!({noun}.{verb}().unwrap_err().kind(), ErrorKind::TimedOut);"),
         7 => write!(out, "// an error here means that the {noun} was closed"),
-        8 => write!(out, "#[error(\"{verb} of {noun} failed\")]"),
+        8 => write!(out, "#[error(\"{verb} of {noun} failed: {{0}}\")]"),
         9 => write!(out, "console.error(\"Error: {verb} failed\", {noun});"),
-        10 => write!(out, "const handleError = useCallback((error) => on{}({noun}, error), []);", random.title()),
+        10 => write!(out, "const handleError = useCallback((error: Error) => on{}({noun}, error), []);", random.title()),
         _ => write!(out, "self.assertRaises(ValueError, {verb}, {noun}=None)"),
     };
 }

@@ -16,7 +16,7 @@ use crate::sources::clock::now;
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-pub fn filter(args: &FilterArgs) -> Result<Exit, Failure> {
+pub(super) fn filter(args: &FilterArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, None)?;
     let mut noise = Noise::new(&setup.engine);
     let out = BufWriter::with_capacity(BUFFER_BYTES, out::stdout()?);
@@ -58,7 +58,7 @@ fn pass_line(input: &mut impl BufRead, out: &mut impl Write) -> io::Result<()> {
 }
 
 /// Which lines are noise.
-struct Noise<'a> {
+pub struct Noise<'a> {
     engine: &'a Engine,
     /// The block under way, and how many more lines it may take.
     block: Option<(u16, u32)>,
@@ -68,12 +68,14 @@ struct Noise<'a> {
 }
 
 impl<'a> Noise<'a> {
-    fn new(engine: &'a Engine) -> Self {
+    /// Before the first line.
+    #[must_use]
+    pub fn new(engine: &'a Engine) -> Self {
         Self { engine, block: None, scratch: Scratch::default(), hits: Vec::new(), candidates: Vec::new() }
     }
 
     /// Whether a line, without its newline, is noise.
-    fn is(&mut self, raw: &[u8]) -> bool {
+    pub fn is(&mut self, raw: &[u8]) -> bool {
         let text = visible(raw, None);
         if self.goes_on(&text) {
             return true;

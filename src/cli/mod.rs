@@ -4,7 +4,7 @@
 mod args;
 mod check;
 mod explain;
-mod filter;
+pub mod filter;
 mod generate;
 mod identity;
 mod order;

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 
 use super::args::SignatureArgs;
 use super::{Exit, Failure, out};
+use crate::core::event::Frames;
 use crate::core::signature::{Replacement, normalise_explained, signature as sign};
 use crate::sinks::human::sanitise;
 
@@ -22,7 +23,7 @@ fn lines(why: bool) -> io::Result<()> {
     while next_line(&mut input, &mut line)? {
         let text = String::from_utf8_lossy(&line);
         let (normalised, replacements) = normalise_explained(&text);
-        let (strict, _) = sign(None, "", &[], &text, &[]);
+        let (strict, _) = sign(None, "", &[], &text, &Frames::default());
         writeln!(out, "{strict}\t{normalised}")?;
         if why {
             explain(&mut out, &replacements)?;

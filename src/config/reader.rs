@@ -30,6 +30,9 @@ struct Unknown<'s> {
     siblings: Vec<&'static str>,
 }
 
+/// Most mistakes of each kind that are told; each keeps the line that it stands on.
+pub(super) const MAX_MISTAKES: usize = 100;
+
 /// What outlives the single table: mistakes and places.
 pub(super) struct Context<'s> {
     pub literals: &'s LiteralCheck,
@@ -51,7 +54,7 @@ impl<'s> Context<'s> {
         let mut root = Table { cx: self, source, nodes: tree, path: String::new(), title, asked: Vec::new() };
         read(&mut root);
         root.finish();
-        for unknown in std::mem::take(&mut self.unknown) {
+        for unknown in std::mem::take(&mut self.unknown).into_iter().take(MAX_MISTAKES) {
             self.errors.push(self.explain(&unknown));
         }
         self.errors.sort_by_key(|e| (e.line, e.column));
@@ -212,6 +215,9 @@ impl<'c, 's> Table<'c, 's> {
 
     /// Reports what does not fit a key's value at `span`.
     pub fn fault(&mut self, key: &str, span: Range<usize>, fault: Fault) {
+        if self.cx.errors.len() >= MAX_MISTAKES {
+            return;
+        }
         let written = self.source.text.get(span.clone()).unwrap_or_default();
         let mut problem = format!("`{key}` {} {}", self.title, fault.problem);
         if fault.quotes_value {

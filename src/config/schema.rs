@@ -10,7 +10,7 @@ use globset::GlobBuilder;
 use toml::de::{DeTable, DeValue};
 
 use super::pattern::{LiteralCheck, Role};
-use super::reader::{Context, Table};
+use super::reader::{Context, MAX_MISTAKES, Table};
 use super::value::{self, Fault};
 use super::{Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
 use crate::core::event::{Category, Severity};
@@ -38,7 +38,7 @@ pub(super) fn read<'s>(config: &mut Config, layers: &'s [Source], literals: &'s 
         if errors.is_empty() {
             cx.walk(source, tree.get_ref(), |root| top(root, config));
         }
-        cx.errors.extend(errors.iter().map(|e| syntax(source, e)));
+        cx.errors.extend(errors.iter().take(MAX_MISTAKES).map(|e| syntax(source, e)));
     }
     agree(config, &mut cx);
     cx

@@ -143,3 +143,15 @@ fn where_state_goes() {
         assert_eq!(user.state_dir(), Path::new(dir), "{user:?}");
     }
 }
+
+/// Each mistake keeps its line: a long line full of them would fill the memory.
+#[test]
+fn so_many_mistakes_are_told_and_no_more() {
+    let broken = "= ".repeat(20_000);
+    let unknown: String = (0..2000).map(|n| format!("k{n} = 1\n")).collect();
+    let wrong = format!("error_detection.noise_patterns = [{}]", "1, ".repeat(2000));
+    for text in [broken, unknown, wrong] {
+        let told = Config::parse("c.toml", &text).expect_err("mistakes").0.len();
+        assert!((1..=2 * reader::MAX_MISTAKES).contains(&told), "{told}");
+    }
+}

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Timestamp};
+use super::event::{Event, Lines, Timestamp};
 use super::extract::{self, Origin};
 use super::line::{Line, Place};
 use super::lookback::LookBack;
@@ -15,12 +15,12 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::shown;
-use super::trace::{OpenTrace, Outcome, View, starts};
+use super::trace::{Block, MAX_SEEN_LINES, OpenTrace, Outcome, View, starts};
 use crate::rules::{Kind, Region};
 
 mod quiet;
-pub use quiet::{Facts, Snapshot};
 use quiet::Cut;
+pub use quiet::{Facts, Snapshot};
 
 /// Most traces that are open at once in a stream; the least recently continued one ends.
 const MAX_OPEN_TRACES: usize = 16;
@@ -37,11 +37,12 @@ pub struct Assembler {
     open: Vec<OpenTrace>,
     regions: Vec<OpenRegion>,
     notes: Notes,
-    /// Entry of the noise block under way, and how many more lines it may take.
-    noise: Option<(u16, u32)>,
+    noise: Option<OpenNoise>,
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, bool)>,
     reread: u64,
+    /// The lines that were given back last, and the context before them.
+    given: Lines,
     /// Last line that belongs to an event.
     claimed_to: u64,
     /// A place where the stream could be taken up again, if nothing goes on across it.
@@ -66,6 +67,16 @@ struct OpenRegion {
     left: u32,
 }
 
+/// A noise block under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OpenNoise {
+    entry: u16,
+    /// How many more lines it may take.
+    left: u32,
+    /// Number of the last line that it is known to have taken.
+    last_num: u64,
+}
+
 /// What a line is processed with.
 pub struct Context<'a> {
     /// Rules and limits.
@@ -82,7 +93,7 @@ impl Assembler {
     /// Whether every line must be shown: something is open.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        !self.open.is_empty() || !self.regions.is_empty() || self.noise.is_some()
+        !self.open.is_empty() || !self.regions.is_empty()
     }
 
     /// Processes one line with the candidates that its literals lead to.
@@ -157,10 +168,10 @@ impl Assembler {
         let same_writer = line.key() == trace.key.as_deref() || is_bare(line);
         trace.is_single()
             && trace.stamped
-            && !trace.is_on_trial()
+            && !trace.is_on_trial_beyond_blanks()
             && !line.settled
             && line.place.num == trace.last_num + 1
-            && line.place.io == trace.lines[0].place.io
+            && line.place.io == trace.lines.get(0).place.io
             && !line.is_stamped()
             && same_writer
     }
@@ -182,7 +193,7 @@ impl Assembler {
             self.border(cx, out);
         }
         if let Some((entry, lines)) = confirm.noise_block() {
-            self.noise = Some((entry, lines));
+            self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num });
             return;
         }
         if let Some((entry, region)) = confirm.region() {
@@ -215,7 +226,7 @@ impl Assembler {
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).max_by_key(Vec::len).unwrap_or_default();
+        let lead = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).max_by_key(Block::len).unwrap_or_default();
         let adopted = self.adopt(line);
         let lead = adopted.as_ref().map_or(lead, |single| single.lines.clone());
         let mut trace = OpenTrace::new(entries, &rivals, lead, line, view);
@@ -228,7 +239,7 @@ impl Assembler {
                 (trace.paused, trace.published) = (single.paused, single.published);
                 trace.adopted = Some(Box::new(single));
             }
-            None => trace.context = back.context(cx.engine.limits.context_a_side(), trace.lines[0].place.num, line),
+            None => trace.context = self.context(cx, trace.lines.get(0).place.num, line),
         }
         trace.depth = self.regions.len();
         trace.claims_before = self.notes.claims();
@@ -276,7 +287,7 @@ impl Assembler {
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
-        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        trace.context = self.context(cx, line.place.num, line);
         if line.is_stamped() && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {
                 self.close(cx, 0, out);
@@ -285,6 +296,16 @@ impl Assembler {
         } else {
             self.publish(cx, &trace, out);
         }
+    }
+
+    /// The lines before line `first`, which may have been given back when the look-back had gone on.
+    fn context(&self, cx: &Context, first: u64, line: &Line) -> Lines {
+        let wanted = cx.engine.limits.context_a_side();
+        let found = cx.back.context(wanted, first, line);
+        if found.len() >= wanted || self.given.is_empty() {
+            return found;
+        }
+        self.given.before(first, wanted).unwrap_or(found)
     }
 
     fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
@@ -299,7 +320,7 @@ impl Assembler {
             return;
         }
         let mut trace = OpenTrace::single(found.entry, line, found.view);
-        trace.context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
+        trace.context = self.context(cx, line.place.num, line);
         if note.waits {
             for unclaimed in self.notes.wait(note.claimed_by.clone(), key, trace) {
                 self.publish(cx, &unclaimed, out);
@@ -354,17 +375,18 @@ impl Assembler {
         }
     }
 
+    /// Whether the line is a further one of the noise block under way. The lines between, which had no
+    /// hit, are judged only now.
     fn in_noise_block(&mut self, cx: &Context, line: &Line) -> bool {
-        let Some((entry, left)) = self.noise else { return false };
-        if let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(entry)].kind
-            && left > 0
-            && (regex.is_match(line.text) || regex.is_match(line.body()))
-        {
-            self.noise = Some((entry, left - 1));
-            return true;
+        let Some(open) = self.noise.take() else { return false };
+        let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
+        let lines = line.place.num.saturating_sub(open.last_num);
+        let continues = |line: &Line| regex.is_match(line.text) || regex.is_match(line.body());
+        if lines > u64::from(open.left) || !continues(line) || !cx.back.all_between(open.last_num, line, continues) {
+            return false;
         }
-        self.noise = None;
-        false
+        self.noise = Some(OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
+        true
     }
 
     /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
@@ -383,20 +405,29 @@ impl Assembler {
             // It had adopted a one-line error, which stands by itself again.
             self.open.push(*single);
         }
-        for (index, taken) in trace.lines[first..].iter().enumerate() {
-            self.again.push_back((taken.place.clone(), taken.text.clone(), used == 0 && index == 0));
+        if first < trace.lines.len() {
+            self.given = std::mem::take(&mut trace.context);
+            let before = first.saturating_sub(cx.engine.limits.context_a_side());
+            trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
+        }
+        for (index, taken) in trace.lines.from(first).enumerate() {
+            self.again.push_back((taken.place.clone(), taken.text.to_vec(), used == 0 && index == 0));
         }
     }
 
     /// The trace has ended: an event, if it is none yet; what it claims.
     fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
         let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
-        let last_num = outcome.last_num.max(trace.lines[0].place.num);
+        let last_num = outcome.last_num.max(trace.lines.get(0).place.num);
         self.claimed_to = self.claimed_to.max(last_num);
         if let Some(cut) = self.cut_after(trace.anchor()) {
             cut.claimed(last_num);
         }
         if self.is_repeat(cx, trace, outcome) {
+            // The one-line error that it had adopted is no repeat.
+            if let Some(single) = &trace.adopted {
+                self.publish(cx, single, out);
+            }
             return;
         }
         if !trace.published {
@@ -424,7 +455,7 @@ impl Assembler {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
         once && extract::key(cx.engine, trace, outcome)
-            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines[0].place.num))
+            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
     }
 
     /// The next moment at which something open is published.
@@ -504,7 +535,7 @@ enum Offer {
 }
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
-    if line.place.io != trace.lines[0].place.io {
+    if line.place.io != trace.lines.get(0).place.io {
         return Offer::Elsewhere;
     }
     if shown::stands_alone(line.text) {
@@ -536,9 +567,14 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
-    if adjacent && indented && !line.is_stamped() && trace.stamped {
+    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    // Its causes may stand behind a blank line, in a trace that adopts it.
+    if adjacent && line.text.is_empty() && trace.stamped && !trace.is_on_trial() {
+        trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended

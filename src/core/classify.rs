@@ -4,11 +4,12 @@
 
 use super::event::{Category, Cause, Retry, Severity};
 use super::gate::is_word;
+use super::keywords::Seen;
 use super::retry;
 use super::table::{Asked, CategoryRow, Hits, Table};
 
 /// What is asked about.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The line that names the error.
     pub text: &'a str,
@@ -30,6 +31,8 @@ pub struct Subject<'a> {
     pub status: Option<u16>,
     /// The run was ended for taking too long.
     pub timed_out: bool,
+    /// What [`Keywords::seek`](super::keywords::Keywords::seek) saw in `text` and `whole`, when they were read already.
+    pub seen: Option<&'a Seen>,
 }
 
 /// The answer.
@@ -58,7 +61,10 @@ pub fn classify(subject: &Subject) -> Verdict {
 fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
     let table = Table::builtin();
     let mut hits = Hits::default();
-    table.hits(subject.text, &mut hits);
+    match subject.seen {
+        Some(seen) => hits = seen.line,
+        None => table.hits(subject.text, &mut hits),
+    }
     let mut texts = [subject.text, "", ""];
     for (slot, part) in texts[1..].iter_mut().zip([subject.kind, subject.message]) {
         let part = part.unwrap_or_default();
@@ -161,7 +167,10 @@ fn cause_of(subject: &Subject, asked: &Asked, category: Category) -> Cause {
 fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
     let (mut hits, mut texts) = (asked.hits, asked.texts);
     if subject.whole.len() > subject.text.len() {
-        Table::builtin().hits(subject.whole, &mut hits);
+        match subject.seen {
+            Some(seen) => hits.merge(seen.whole),
+            None => Table::builtin().hits(subject.whole, &mut hits),
+        }
         texts[0] = subject.whole;
     }
     Asked { texts, hits, status: None, exit_code: None, alone: false }
@@ -187,7 +196,7 @@ fn retry_of(subject: &Subject, asked: &Asked, cause: Cause) -> Retry {
         None => retry::retry(asked, implementation),
     };
     let reset_at = asked.hits.reset.and_then(|end| retry::reset_at(subject.text, end));
-    Retry { class, reason: reason.to_owned(), remedy: retry::remedy(class, cause), reset_at }
+    Retry { class, reason: reason.into(), remedy: retry::remedy(class, cause), reset_at }
 }
 
 /// The structured row of a line that carries a `PIPELINE_*` code.

@@ -149,7 +149,7 @@ impl<'a> Confirm<'a> {
     pub fn verdict(&self, index: u16) -> Result<View, Rejected> {
         let entry = self.entry(index);
         self.check_level(entry)?;
-        if !entry.code && matches!(entry.kind, Kind::Rule(_) | Kind::Trace(_) | Kind::Fact(_)) && self.is_code() {
+        if !entry.code && self.may_be_shown(entry) && self.is_code() {
             return Err(Rejected::Code);
         }
         let view = self.matching_view(index, entry)?;
@@ -171,6 +171,15 @@ impl<'a> Confirm<'a> {
             Some(level @ (Level::Trace | Level::Debug)) => Err(Rejected::Level(level)),
             Some(level @ (Level::Info | Level::Warn)) if entry.generic => Err(Rejected::Level(level)),
             _ => Ok(()),
+        }
+    }
+
+    /// Source code has no time stamp: a level behind one is the line's own, whatever code it quotes.
+    fn may_be_shown(&self, entry: &Entry) -> bool {
+        match entry.kind {
+            Kind::Rule(_) | Kind::Trace(_) => true,
+            Kind::Fact(_) => self.line.prefix().time.is_none(),
+            _ => false,
         }
     }
 

@@ -1,6 +1,10 @@
 //! What the core says: the event and the closed sets of words in it.
 //! The core fills these types; `sinks::record` turns them into bytes. Nothing here knows JSON.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+pub use super::text::{Hex, Lines};
 pub use crate::words::{Category, Cause, Io, Level, Remedy, RetryClass, Severity};
 
 /// Microseconds since 1970-01-01T00:00:00Z. Time enters the core only as a value of this type.
@@ -13,26 +17,121 @@ pub struct Retry {
     /// The class.
     pub class: RetryClass,
     /// The row of the retry table that decided, such as `network_timeout`.
-    pub reason: String,
+    pub reason: Cow<'static, str>,
     /// Who can mend it.
     pub remedy: Remedy,
     /// When the text says that the limit is lifted, as it says it.
     pub reset_at: Option<String>,
 }
 
-/// One frame of a stack, crash first.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frame {
+/// One frame of a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame<'a> {
     /// Function or method; empty when the frame names none.
-    pub function: String,
+    pub function: &'a str,
     /// File as printed; empty when the frame names none.
-    pub file: String,
+    pub file: &'a str,
     /// 1-based line, 0 when unknown.
     pub line: u32,
     /// 1-based column, 0 when unknown.
     pub column: u32,
     /// The frame belongs to the program rather than to a library or the runtime.
     pub in_app: bool,
+}
+
+/// The frames of a stack, crash first, with their names in one string.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    text: String,
+    spans: Vec<FrameSpan>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FrameSpan {
+    from: u32,
+    function: u32,
+    file: u32,
+    line: u32,
+    column: u32,
+    in_app: bool,
+}
+
+impl Frames {
+    /// Appends a frame.
+    pub fn push(&mut self, frame: Frame) {
+        let span = FrameSpan {
+            from: self.text.len() as u32,
+            function: frame.function.len() as u32,
+            file: frame.file.len() as u32,
+            line: frame.line,
+            column: frame.column,
+            in_app: frame.in_app,
+        };
+        self.text.push_str(frame.function);
+        self.text.push_str(frame.file);
+        self.spans.push(span);
+    }
+
+    /// From the crash on.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = Frame<'_>> + Clone {
+        self.spans.iter().map(|span| self.frame(span))
+    }
+
+    /// The one pushed last.
+    #[must_use]
+    pub fn last(&self) -> Option<Frame<'_>> {
+        self.spans.last().map(|span| self.frame(span))
+    }
+
+    fn frame(&self, span: &FrameSpan) -> Frame<'_> {
+        let (from, middle) = (span.from as usize, (span.from + span.function) as usize);
+        let end = middle + span.file as usize;
+        Frame { function: &self.text[from..middle], file: &self.text[middle..end], line: span.line, column: span.column, in_app: span.in_app }
+    }
+
+    /// Gives the frame pushed last, which has named a function, its place.
+    pub fn complete(&mut self, place: Frame) {
+        if let Some(span) = self.spans.last_mut() {
+            self.text.truncate((span.from + span.function) as usize);
+            self.text.push_str(place.file);
+            *span = FrameSpan { file: place.file.len() as u32, line: place.line, column: place.column, in_app: place.in_app, ..*span };
+        }
+    }
+
+    /// Keeps none.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Keeps the first `count`.
+    pub fn truncate(&mut self, count: usize) {
+        self.spans.truncate(count);
+    }
+
+    /// Turns their order round.
+    pub fn reverse(&mut self) {
+        self.spans.reverse();
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+}
+
+impl<'a> FromIterator<Frame<'a>> for Frames {
+    fn from_iter<I: IntoIterator<Item = Frame<'a>>>(frames: I) -> Self {
+        let mut all = Self::default();
+        frames.into_iter().for_each(|frame| all.push(frame));
+        all
+    }
 }
 
 /// One exception of a chain.
@@ -54,7 +153,7 @@ pub struct Exception {
     /// The whole chain, outermost first; empty when there is only one.
     pub chain: Vec<Link>,
     /// Frames, crash first, at most `max_stack_depth`.
-    pub frames: Vec<Frame>,
+    pub frames: Frames,
 }
 
 /// Where an editor should jump to.
@@ -81,7 +180,7 @@ pub struct RecordPlace {
 #[derive(Clone, Debug)]
 pub struct Event {
     /// 32 hex digits, the same after any restart.
-    pub id: String,
+    pub id: Hex,
     /// The time that the line states, if it is credible, else `observed_at`.
     pub timestamp: Timestamp,
     /// When the first line was read.
@@ -109,27 +208,27 @@ pub struct Event {
     /// Cause.
     pub cause: Cause,
     /// 32 hex digits.
-    pub signature: String,
+    pub signature: Hex,
     /// 32 hex digits, over type and message only.
-    pub signature_loose: String,
+    pub signature_loose: Hex,
     /// Id of the rule that confirmed it.
-    pub rule: String,
+    pub rule: Arc<str>,
     /// Language or tool.
-    pub language: Option<String>,
+    pub language: Option<Arc<str>>,
     /// Exception, when there is one.
     pub exception: Option<Exception>,
     /// Location, when there is one.
     pub location: Option<Location>,
     /// Numbered lines around the error.
-    pub context: Vec<String>,
+    pub context: Lines,
     /// Every line of the error.
-    pub multiline: Vec<String>,
+    pub multiline: Lines,
     /// Retry advice.
     pub retry: Retry,
     /// A pause, not the text, ended the error.
     pub closed_idle: bool,
     /// What usually fixes it.
-    pub hint: Option<String>,
+    pub hint: Option<Arc<str>>,
     /// Lines or bytes were cut.
     pub truncated: bool,
     /// Secrets replaced.

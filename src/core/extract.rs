@@ -1,21 +1,27 @@
 //! From a finished trace to the fields of an event: what the rows read, then redaction, category,
 //! retry and signature, in this order. It decides nothing about which lines belong together.
 
+use std::ops::Range;
+
 use md5::{Digest, Md5};
-use regex::bytes::Captures;
 
 use super::assemble::Context;
 use super::classify::{self, Subject};
 use super::engine::Engine;
-use super::event::{Event, Exception, Frame, Link, Location, Retry, Timestamp};
+use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Timestamp};
 use super::frames;
+use super::keywords::Keywords;
 use super::line::{Line, Place};
 use super::signature;
-use super::trace::{OpenTrace, Outcome, Taken};
-use crate::rules::{Entry, Family, Kind, Machine, Pattern, Row, Take};
+use super::text::printable;
+use super::trace::{OpenTrace, Outcome};
+use crate::rules::{Entry, Family, Groups, Kind, Machine, Pattern, Row, Take};
 
 /// A stated time that is further away than this from the time of reading is not believed.
 const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
+
+/// Room for the context after most errors, in bytes.
+const CONTEXT_ROOM: usize = 400;
 
 /// The stream that an event was found in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,35 +35,25 @@ pub struct Origin {
 impl Origin {
     /// The id of an event (PROTOCOLS, B).
     #[must_use]
-    pub fn id(&self, offset: u64, inner: u32) -> String {
+    pub fn id(&self, offset: u64, inner: u32) -> Hex {
         let mut hash = Md5::new();
         hash.update(b"siftd-id-1");
         hash.update(self.uid);
         hash.update(self.generation.to_be_bytes());
         hash.update(offset.to_be_bytes());
         hash.update(inner.to_be_bytes());
-        hex(&hash.finalize())
+        Hex::new(hash.finalize().into())
     }
-}
-
-/// Lower-case hex digits.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            out.push(char::from(b"0123456789abcdef"[usize::from(nibble)]));
-        }
-    }
-    out
 }
 
 /// What the rows of a trace read.
 #[derive(Default)]
 struct Said {
     text: String,
+    /// Which of the event's lines `text` is.
+    named: usize,
     links: Vec<Link>,
-    frames: Vec<Frame>,
+    frames: Frames,
     location: Option<Location>,
 }
 
@@ -66,27 +62,29 @@ struct Said {
 pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outcome, idle: bool) -> Event {
     let entry = &engine.rules.entries[usize::from(outcome.entry)];
     let family = &engine.rules.families[usize::from(entry.family)];
-    let lines = &trace.lines[..outcome.lines.min(trace.lines.len())];
+    let count = outcome.lines.min(trace.lines.len());
+    let head = trace.lines.get(0);
     let said = match &entry.kind {
-        Kind::Trace(machine) => read_trace(engine, family, machine, lines, trace.rows(outcome.entry)),
-        Kind::Rule(regex) => read_line(regex, lines),
-        Kind::Note(note) => read_line(&note.regex, lines),
-        _ => Said { text: printable(lines[0].part()), ..Said::default() },
+        Kind::Trace(machine) => read_trace(engine, family, machine, trace, outcome),
+        Kind::Rule(regex) => read_line(regex, head.part),
+        Kind::Note(note) => read_line(&note.regex, head.part),
+        _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
-    let mut event = build(engine, entry, family, said, lines.iter().map(|taken| printable(taken.part())).collect());
+    let mut event = build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)));
     event.observed_at = trace.opened_at;
     event.timestamp = credible(trace.time, trace.opened_at);
     event.key = trace.key.as_ref().map(|key| secretless(engine, &printable(key), &mut event.redactions));
-    event.io = lines[0].place.io;
-    event.line_num = lines[0].place.num;
+    event.io = head.place.io;
+    event.line_num = head.place.num;
     event.line_end = outcome.last_num.max(event.line_num);
-    event.offset = lines[0].place.offset;
-    event.inner = lines[0].place.inner;
+    event.offset = head.place.offset;
+    event.inner = head.place.inner;
     event.id = origin.id(event.offset, event.inner);
     event.closed_idle = idle;
-    event.truncated = trace.dropped > 0 || lines.iter().any(|taken| taken.place.truncated);
-    let head = (event.line_num, printable(&lines[0].text));
-    event.context = numbered(engine, trace.context.iter().cloned().chain([head]).collect());
+    event.truncated = trace.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
+    event.context = trace.context.with_room(head.text.len() + CONTEXT_ROOM);
+    event.context.push_numbered(event.line_num, head.text);
+    engine.redactor.redact_context(&mut event.context);
     event
 }
 
@@ -95,7 +93,7 @@ pub struct Plain<'a> {
     /// Entry that confirmed it.
     pub entry: u16,
     /// Its lines, the first of which names the error.
-    pub lines: Vec<String>,
+    pub lines: Lines,
     /// Where it stands.
     pub place: &'a Place,
     /// The time that it states.
@@ -109,7 +107,7 @@ pub struct Plain<'a> {
 pub fn plain(engine: &Engine, origin: &Origin, plain: &Plain) -> Event {
     let entry = &engine.rules.entries[usize::from(plain.entry)];
     let family = &engine.rules.families[usize::from(entry.family)];
-    let text = plain.lines.first().cloned().unwrap_or_default();
+    let text = plain.lines.iter().next().unwrap_or_default().to_owned();
     let mut event = build(engine, entry, family, Said { text, ..Said::default() }, plain.lines.clone());
     event.observed_at = plain.now;
     restart(engine, origin, &mut event, plain.place, plain.time);
@@ -143,31 +141,22 @@ pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
 pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u8>> {
     let entry = &engine.rules.entries[usize::from(outcome.entry)];
     match &entry.kind {
-        Kind::Rule(regex) => regex.key(trace.lines[0].part()),
-        Kind::Trace(machine) => trace
-            .lines
-            .iter()
-            .zip(trace.rows(outcome.entry))
-            .take(outcome.lines)
-            .find_map(|(taken, row)| machine.rows.get(usize::from(*row)).and_then(|row| row.regex.key(taken.part()))),
+        Kind::Rule(regex) => regex.key(trace.lines.get(0).part),
+        Kind::Trace(machine) => {
+            let rows = trace.lines.first(outcome.lines).zip(trace.rows(outcome.entry));
+            rows.filter_map(|(taken, row)| Some((taken, machine.rows.get(usize::from(*row))?))).find_map(|(taken, row)| row.regex.key(taken.part))
+        }
         _ => None,
     }
 }
 
-/// The lines around a record, as context.
+/// The lines before a record and itself, as context.
 #[must_use]
-pub fn context_lines(cx: &Context, line: &Line) -> Vec<String> {
+pub fn context_lines(cx: &Context, line: &Line) -> Lines {
     let mut context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
-    context.push((line.place.num, printable(line.text)));
-    numbered(cx.engine, context)
-}
-
-/// Lines that follow each other as `40: text`, without secrets.
-#[must_use]
-pub fn numbered(engine: &Engine, lines: Vec<(u64, String)>) -> Vec<String> {
-    let (nums, texts): (Vec<u64>, Vec<String>) = lines.into_iter().unzip();
-    let texts = clean(engine, texts, &mut 0);
-    nums.iter().zip(texts).map(|(num, text)| format!("{num}: {text}")).collect()
+    context.push_numbered(line.place.num, line.text);
+    cx.engine.redactor.redact_context(&mut context);
+    context
 }
 
 /// A text without secrets.
@@ -178,55 +167,44 @@ pub fn secretless(engine: &Engine, text: &str, count: &mut u32) -> String {
 
 /// Lines without secrets.
 #[must_use]
-pub fn clean(engine: &Engine, mut lines: Vec<String>, count: &mut u32) -> Vec<String> {
-    engine.redactor.redact_lines(&mut lines, count);
-    lines
+pub fn clean(engine: &Engine, lines: Lines, count: &mut u32) -> Lines {
+    let seen = Keywords::builtin().seek(lines.as_str(), &(0..0));
+    engine.redactor.redact_touched(&lines, &seen.touched, count).unwrap_or(lines)
 }
 
-/// The text of a line; invalid UTF-8 is replaced. The check for valid text is many times faster.
-#[must_use]
-pub fn printable(bytes: &[u8]) -> String {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
-        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
-    }
-}
-
-fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines: Vec<String>) -> Event {
+fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut lines: Lines) -> Event {
     let mut redactions = 0;
-    let whole = lines.join("\n");
-    // The usual error holds no secret: one pass over all of it says so.
-    let (multiline, whole) = if engine.redactor.touches(whole.as_bytes()) {
-        let multiline = clean(engine, lines, &mut redactions);
+    let named = said.place_in(&lines);
+    let seen = Keywords::builtin().seek(lines.as_str(), &named);
+    let mut is_current = !named.is_empty();
+    if let Some(clean) = engine.redactor.redact_touched(&lines, &seen.touched, &mut redactions) {
+        (lines, is_current) = (clean, false);
         said.redact(engine);
-        let whole = multiline.join("\n");
-        (multiline, whole)
-    } else {
-        (lines, whole)
-    };
-    let outermost = said.links.first().cloned().unwrap_or_default();
-    let language = entry.fault.language.clone().or_else(|| family.language.clone());
+    }
+    let outermost = said.links.first().unwrap_or(const { &Link { kind: String::new(), message: String::new() } });
+    let language = entry.labels.language.clone();
     let verdict = classify::classify(&Subject {
         text: &said.text,
         kind: Some(outermost.kind.as_str()).filter(|kind| !kind.is_empty()),
         message: Some(outermost.message.as_str()).filter(|message| !message.is_empty()),
-        whole: &whole,
+        whole: lines.as_str(),
         language: language.as_deref(),
         rule_category: entry.fault.category,
         is_test_rule: family.test,
         exit_code: None,
         status: None,
         timed_out: false,
+        seen: Some(&seen).filter(|_| is_current),
     });
     let message = if outermost.kind.is_empty() { said.text.as_str() } else { outermost.message.as_str() };
     let (strict, loose) = signature::signature(language.as_deref(), &outermost.kind, &said.links, message, &said.frames);
     let severity = engine.limits.severity_override(&entry.id, verdict.category).or(entry.fault.severity).unwrap_or(verdict.severity);
     let mut retry = verdict.retry;
     if let Some(class) = entry.fault.retry {
-        retry = Retry { class, reason: "rule".to_owned(), remedy: crate::core::retry::remedy(class, verdict.cause), reset_at: retry.reset_at };
+        retry = Retry { class, reason: "rule".into(), remedy: crate::core::retry::remedy(class, verdict.cause), reset_at: retry.reset_at };
     }
     Event {
-        id: String::new(),
+        id: Hex::default(),
         timestamp: Timestamp::default(),
         observed_at: Timestamp::default(),
         key: None,
@@ -241,49 +219,64 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, lines:
         cause: entry.fault.cause.unwrap_or(verdict.cause),
         signature: strict,
         signature_loose: loose,
-        rule: entry.id.clone(),
+        rule: entry.labels.rule.clone(),
         language,
         location: said.place(),
         exception: said.take_exception(engine.limits.max_stack_depth),
         text: said.text,
-        context: Vec::new(),
-        multiline,
+        context: Lines::default(),
+        multiline: lines,
         retry,
         closed_idle: false,
-        hint: entry.fault.hint.clone(),
+        hint: entry.labels.hint.clone(),
         truncated: false,
         redactions,
     }
 }
 
 impl Said {
-    fn push_frame(&mut self, family: &Family, mut frame: Frame) {
+    fn push_frame(&mut self, family: &Family, frame: Frame) {
         // Go and Rust put function and place on lines of their own.
-        if frame.function.is_empty() && self.frames.last().is_some_and(|last| last.file.is_empty()) {
-            frame.function = self.frames.pop().map(|last| last.function).unwrap_or_default();
+        match self.frames.last().filter(|last| frame.function.is_empty() && last.file.is_empty()) {
+            Some(last) => {
+                let in_app = !family.library.owns(last.function, frame.file);
+                self.frames.complete(Frame { in_app, ..frame });
+            }
+            None => self.frames.push(Frame { in_app: !family.library.owns(frame.function, frame.file), ..frame }),
         }
-        frame.in_app = !family.library.owns(&frame.function, &frame.file);
-        self.frames.push(frame);
+    }
+
+    /// Where `text` stands among the event's lines; empty when it is none of them.
+    fn place_in(&self, lines: &Lines) -> Range<usize> {
+        let all = lines.as_str();
+        let Some(line) = lines.iter().nth(self.named) else { return 0..0 };
+        let at = line.as_ptr() as usize - all.as_ptr() as usize;
+        let start = at + (line.len() - line.trim_start().len());
+        let range = start..start + self.text.len();
+        if all.get(range.clone()) == Some(self.text.as_str()) { range } else { 0..0 }
     }
 
     fn redact(&mut self, engine: &Engine) {
-        let mut strings: Vec<&mut String> = vec![&mut self.text];
-        strings.extend(self.links.iter_mut().flat_map(|link| [&mut link.kind, &mut link.message]));
-        strings.extend(self.frames.iter_mut().flat_map(|frame| [&mut frame.function, &mut frame.file]));
-        strings.extend(self.location.iter_mut().map(|place| &mut place.file));
-        for string in strings {
-            if let std::borrow::Cow::Owned(clean) = engine.redactor.redact(string, &mut 0) {
-                *string = clean;
-            }
+        let clean = |text: &str| engine.redactor.redact(text, &mut 0).into_owned();
+        self.text = clean(&self.text);
+        for link in &mut self.links {
+            (link.kind, link.message) = (clean(&link.kind), clean(&link.message));
         }
+        if let Some(place) = &mut self.location {
+            place.file = clean(&place.file);
+        }
+        let mut frames = Frames::default();
+        self.frames.iter().for_each(|frame| frames.push(Frame { function: &clean(frame.function), file: &clean(frame.file), ..frame }));
+        self.frames = frames;
     }
 
     fn take_exception(&mut self, max_frames: usize) -> Option<Exception> {
-        let outermost = self.links.first()?.clone();
+        let outermost = self.links.first()?;
         if outermost.kind.is_empty() && self.frames.is_empty() {
             return None;
         }
-        let chain = if self.links.len() > 1 { std::mem::take(&mut self.links) } else { Vec::new() };
+        let (outermost, chain) =
+            if self.links.len() > 1 { (outermost.clone(), std::mem::take(&mut self.links)) } else { (self.links.swap_remove(0), Vec::new()) };
         let mut frames = std::mem::take(&mut self.frames);
         frames.truncate(max_frames);
         Some(Exception { kind: outermost.kind, message: outermost.message, chain, frames })
@@ -291,48 +284,49 @@ impl Said {
 
     /// Where an editor should jump to: what the trace says, else the first frame of the program.
     fn place(&self) -> Option<Location> {
-        let named = |frame: &&Frame| !frame.file.is_empty() && frame.line > 0;
+        let named = |frame: &Frame| !frame.file.is_empty() && frame.line > 0;
         self.location.clone().or_else(|| {
             let frame = self.frames.iter().filter(named).find(|frame| frame.in_app).or_else(|| self.frames.iter().find(named))?;
-            Some(Location { file: frame.file.clone(), line: frame.line, column: frame.column })
+            Some(Location { file: frame.file.to_owned(), line: frame.line, column: frame.column })
         })
     }
 }
 
-fn read_line(regex: &Pattern, lines: &[Taken]) -> Said {
-    let part = lines[0].part();
+fn read_line(regex: &Pattern, part: &[u8]) -> Said {
     let mut said = Said { text: printable(part).trim().to_owned(), ..Said::default() };
-    if regex.regex().captures_len() > 1
-        && let Some(captures) = regex.captures(part)
+    if regex.has_groups()
+        && let Some(groups) = regex.groups(part)
     {
-        said.location = location(&captures);
-        if captures.name("type").is_some() {
-            said.links.push(link(&captures));
+        said.location = location(&groups);
+        if groups.name("type").is_some() {
+            said.links.push(link(&groups));
         }
     }
     said
 }
 
-fn read_trace(engine: &Engine, family: &Family, machine: &Machine, lines: &[Taken], rows: &[u16]) -> Said {
+fn read_trace(engine: &Engine, family: &Family, machine: &Machine, trace: &OpenTrace, outcome: Outcome) -> Said {
     let mut said = Said::default();
     let mut named: Option<usize> = None;
-    for (index, (taken, row)) in lines.iter().zip(rows).enumerate() {
+    let rows = trace.rows(outcome.entry);
+    for (index, (taken, row)) in trace.lines.first(outcome.lines).zip(rows).enumerate() {
         let Some(row) = machine.rows.get(usize::from(*row)) else { continue };
         if row.take == Take::Text || (row.take == Take::Exception && (machine.crash_last || said.links.is_empty())) {
             named = if row.take == Take::Text || machine.crash_last { Some(index) } else { named.or(Some(index)) };
         }
-        read_row(engine, family, machine, row, taken, &mut said);
+        read_row(engine, family, machine, row, taken.part, &mut said);
     }
     if machine.crash_last {
         said.links.reverse();
         said.frames.reverse();
     }
     let head = rows.iter().position(|row| usize::from(*row) < machine.rows.len()).unwrap_or(0);
-    said.text = printable(lines[named.unwrap_or(head).min(lines.len() - 1)].part()).trim().to_owned();
+    said.named = named.unwrap_or(head).min(outcome.lines.min(trace.lines.len()) - 1);
+    said.text = printable(trace.lines.get(said.named).part).trim().to_owned();
     said
 }
 
-fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, taken: &Taken, said: &mut Said) {
+fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part: &[u8], said: &mut Said) {
     match row.take {
         Take::Nothing | Take::Text => {}
         Take::Message => {
@@ -340,54 +334,55 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, take
                 if !link.message.is_empty() {
                     link.message.push('\n');
                 }
-                link.message.push_str(printable(taken.part()).trim());
+                link.message.push_str(printable(part).trim());
             }
         }
         // Of a long stack only the frames at the crash are wanted.
         Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
         Take::Frame if row.shape.is_some() => {
-            let frame = row.shape.map(|shape| frames::read(shape, taken.part())).unwrap_or_default();
-            said.push_frame(family, frame);
+            if let Some(shape) = row.shape {
+                frames::read(shape, part, |frame| said.push_frame(family, frame));
+            }
         }
         Take::Frame | Take::Location | Take::Exception => {
-            if let Some(captures) = row.regex.captures(taken.part()) {
-                read_groups(family, row.take, &captures, said);
+            if let Some(groups) = row.regex.groups(part) {
+                read_groups(family, row.take, &groups, said);
             }
         }
     }
 }
 
-fn read_groups(family: &Family, take: Take, captures: &Captures, said: &mut Said) {
+fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
     match take {
         Take::Frame => {
-            let mut frame = Frame { function: text(captures, "function"), file: text(captures, "file"), ..Frame::default() };
-            frame.line = number(captures, "line");
-            frame.column = number(captures, "column");
-            said.push_frame(family, frame);
+            let name = |group| groups.name(group).map(printable).unwrap_or_default();
+            let (line, column) = (number(groups, "line"), number(groups, "column"));
+            said.push_frame(family, Frame { function: &name("function"), file: &name("file"), line, column, in_app: false });
         }
-        Take::Location => said.location = said.location.take().or_else(|| location(captures)),
+        Take::Location => said.location = said.location.take().or_else(|| location(groups)),
         _ => {
-            said.links.push(link(captures));
+            said.links.push(link(groups));
             if said.location.is_none() {
-                said.location = location(captures);
+                said.location = location(groups);
             }
         }
     }
 }
 
-fn link(captures: &Captures) -> Link {
-    Link { kind: text(captures, "type"), message: text(captures, "message").trim().to_owned() }
+fn link(groups: &Groups) -> Link {
+    let message = groups.name("message").map(printable).unwrap_or_default();
+    Link { kind: text(groups, "type"), message: message.trim().to_owned() }
 }
 
-fn location(captures: &Captures) -> Option<Location> {
-    captures.name("file")?;
-    Some(Location { file: text(captures, "file"), line: number(captures, "line"), column: number(captures, "column") })
+fn location(groups: &Groups) -> Option<Location> {
+    groups.name("file")?;
+    Some(Location { file: text(groups, "file"), line: number(groups, "line"), column: number(groups, "column") })
 }
 
-fn text(captures: &Captures, name: &str) -> String {
-    captures.name(name).map(|m| printable(m.as_bytes())).unwrap_or_default()
+fn text(groups: &Groups, name: &str) -> String {
+    groups.name(name).map(printable).unwrap_or_default().into_owned()
 }
 
-fn number(captures: &Captures, name: &str) -> u32 {
-    captures.name(name).and_then(|m| std::str::from_utf8(m.as_bytes()).ok()?.parse().ok()).unwrap_or_default()
+fn number(groups: &Groups, name: &str) -> u32 {
+    groups.name(name).and_then(|m| std::str::from_utf8(m).ok()?.parse().ok()).unwrap_or_default()
 }

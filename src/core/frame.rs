@@ -243,6 +243,12 @@ impl Buffer {
         self.cut = 0;
     }
 
+    /// Behind the last byte that was read; what the buffer holds beyond it says nothing.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
     /// Whether the stream is UTF-16: its offsets are not those of the bytes kept here.
     #[must_use]
     pub fn is_wide(&self) -> bool {

@@ -2,20 +2,28 @@
 //! It stands before the regexes of `redact` and `classify`, so that the usual event runs none of them.
 //! It never allocates while scanning, never reports a word that is not there, and never misses one.
 //!
-//! Every word is found by one window of four bytes, its rarest, looked up in an 8 KiB table by a
+//! Every word is found by one window of four bytes, its rarest, looked up in a 32 KiB bitmap by a
 //! multiplicative hash; only a window that is in the table costs a comparison. The windows of a text do
-//! not depend on each other, as the states of an automaton do: it costs a third of a DFA (MEASURED, window hash).
+//! not depend on each other, as the states of an automaton do, and eight are looked up without a branch.
+
+use std::ops::Range;
+
+use super::prefilter::SAMPLE;
 
 /// Bytes of a window.
 const WINDOW: usize = 4;
-/// Slots of the table: 2^13 bytes stay in the first-level cache beside the text.
-const BITS: u32 = 13;
+/// Windows that are looked up together.
+const STEP: usize = 8;
+/// Bits of a hash: a bitmap of 32 KiB fits into a first-level cache.
+const HASH_BITS: u32 = 18;
+/// Bits of a slot.
+const SLOT_BITS: u32 = 13;
 /// Folds ASCII letters to lower case, and other bytes to something: equal words keep equal windows.
 const FOLD: u32 = 0x2020_2020;
+/// The same for eight bytes.
+const FOLD_TWO: u64 = 0x2020_2020_2020_2020;
 /// Knuth's multiplier, 2^32 / golden ratio.
 const SPREAD: u32 = 0x9E37_79B1;
-/// A slot that two windows share: any fingerprint passes.
-const ANY: u8 = 0xFF;
 
 /// One keyword.
 #[derive(Debug)]
@@ -39,11 +47,11 @@ struct Entry {
 /// A set of keywords; made once, shared by all threads.
 #[derive(Debug)]
 pub struct Gate {
-    /// By slot: a fingerprint of the windows there, 0 for none.
-    table: Box<[u8]>,
-    /// By slot: its first entry.
+    /// A bit for each hash: whether a window has it.
+    bitmap: Box<[u32; 1 << (HASH_BITS - 5)]>,
+    /// By slot, the beginning of a hash: its first entry, and behind the last slot the end.
     starts: Box<[u16]>,
-    /// In the order of their slots.
+    /// In the order of their hashes.
     entries: Vec<Entry>,
     words: Vec<Word>,
 }
@@ -61,31 +69,53 @@ impl Gate {
         for (id, word) in words.iter().enumerate() {
             enter(word, u32::try_from(id).unwrap_or(u32::MAX), &familiar, &mut entries);
         }
-        entries.sort_unstable_by_key(|entry| place(entry.window).0);
-        let mut table = vec![0u8; 1 << BITS].into_boxed_slice();
-        let mut starts = vec![0u16; 1 << BITS].into_boxed_slice();
-        for (index, entry) in entries.iter().enumerate() {
-            let (slot, print) = place(entry.window);
-            if table[slot] == 0 {
-                starts[slot] = u16::try_from(index).unwrap_or(u16::MAX);
-            }
-            table[slot] = if table[slot] == 0 || table[slot] == print { print } else { ANY };
+        entries.sort_unstable_by_key(|entry| hash(entry.window));
+        let mut bitmap = Box::new([0; 1 << (HASH_BITS - 5)]);
+        let mut starts = vec![0_u16; (1 << SLOT_BITS) + 1].into_boxed_slice();
+        for entry in &entries {
+            let hash = hash(entry.window);
+            bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
+            starts[slot(hash) + 1] += 1;
         }
-        Self { table, starts, entries, words }
+        for at in 1..starts.len() {
+            starts[at] += starts[at - 1];
+        }
+        Self { bitmap, starts, entries, words }
     }
 
-    /// Calls `seen(id, end)` for every occurrence of every word, in text order of their windows; `end` is
-    /// the offset after the word. Stops when `seen` answers false.
+    /// Calls `seen(id, word)` for every occurrence of every word, in text order of their windows; `word` is
+    /// its range. Stops when `seen` answers false.
     #[inline]
-    pub fn scan(&self, hay: &[u8], mut seen: impl FnMut(usize, usize) -> bool) {
-        for (at, four) in hay.windows(WINDOW).enumerate() {
-            let window = u32::from_le_bytes([four[0], four[1], four[2], four[3]]) | FOLD;
-            let (slot, print) = place(window);
-            let held = self.table[slot];
-            if (held == print || held == ANY) && !self.confirm(hay, at, window, slot, &mut seen) {
+    pub fn scan(&self, hay: &[u8], mut seen: impl FnMut(usize, Range<usize>) -> bool) {
+        let mut at = 0;
+        while let Some(bytes) = hay.get(at..).and_then(<[u8]>::first_chunk::<{ 2 * STEP }>) {
+            if self.holds_any(bytes) && !self.confirm_all(hay, at..at + STEP, &mut seen) {
                 return;
             }
+            at += STEP;
         }
+        self.confirm_all(hay, at..(hay.len() + 1).saturating_sub(WINDOW), &mut seen);
+    }
+
+    /// Whether one of the first eight windows is in the table.
+    #[inline(always)]
+    fn holds_any(&self, bytes: &[u8; 2 * STEP]) -> bool {
+        let low = u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 8])) | FOLD_TWO;
+        let high = u64::from_le_bytes(*bytes.last_chunk().unwrap_or(&[0; 8])) | FOLD_TWO;
+        let held = |window: u64| known(&self.bitmap, hash(window as u32));
+        let first = held(low) | held(low >> 8) | held(low >> 16) | held(low >> 24);
+        let second = held(low >> 32) | held(low >> 40 | high << 24) | held(low >> 48 | high << 16) | held(low >> 56 | high << 8);
+        (first | second) & 1 != 0
+    }
+
+    fn confirm_all(&self, hay: &[u8], places: Range<usize>, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
+        for at in places {
+            let window = fold(&hay[at..]);
+            if known(&self.bitmap, hash(window)) & 1 != 0 && !self.confirm(hay, at, window, seen) {
+                return false;
+            }
+        }
+        true
     }
 
     /// Whether any word stands in `hay`.
@@ -100,13 +130,14 @@ impl Gate {
     }
 
     #[inline(never)]
-    fn confirm(&self, hay: &[u8], at: usize, window: u32, slot: usize, seen: &mut impl FnMut(usize, usize) -> bool) -> bool {
-        let first = usize::from(self.starts[slot]);
-        for entry in self.entries[first..].iter().take_while(|e| place(e.window).0 == slot).filter(|e| e.window == window) {
+    fn confirm(&self, hay: &[u8], at: usize, window: u32, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
+        let slot = slot(hash(window));
+        let entries = usize::from(self.starts[slot])..usize::from(self.starts[slot + 1]);
+        for entry in self.entries[entries].iter().filter(|entry| entry.window == window) {
             let word = &self.words[entry.word as usize];
             let Some(start) = at.checked_sub(entry.offset as usize) else { continue };
             let end = start + word.text.len();
-            if word.stands(hay, start, end) && !seen(entry.word as usize, end) {
+            if word.stands(hay, start, end) && !seen(entry.word as usize, start..end) {
                 return false;
             }
         }
@@ -138,18 +169,28 @@ pub(crate) const fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
+#[inline(always)]
+fn hash(window: u32) -> u32 {
+    window.wrapping_mul(SPREAD) >> (32 - HASH_BITS)
+}
+
 #[inline]
-fn place(window: u32) -> (usize, u8) {
-    let hash = window.wrapping_mul(SPREAD);
-    let print = (hash >> 8) as u8;
-    ((hash >> (32 - BITS)) as usize, if print == 0 { 1 } else { print })
+fn slot(hash: u32) -> usize {
+    (hash >> (HASH_BITS - SLOT_BITS)) as usize
+}
+
+/// The lowest bit of the result says whether the bitmap knows `hash`.
+#[inline(always)]
+fn known(bitmap: &[u32; 1 << (HASH_BITS - 5)], hash: u32) -> u32 {
+    // The shift counts modulo 32.
+    bitmap[(hash >> 5) as usize & ((1 << (HASH_BITS - 5)) - 1)].wrapping_shr(hash)
 }
 
 fn fold(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) | FOLD
 }
 
-fn enter(word: &Word, id: u32, familiar: &[bool], entries: &mut Vec<Entry>) {
+fn enter(word: &Word, id: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
     let text = &word.text;
     let mut push = |window, offset| entries.push(Entry { window, word: id, offset });
     match text.len() {
@@ -172,17 +213,23 @@ const FAMILIAR: &str = "traceback (most recent call last): file \"/usr/lib/pytho
     /home/app/dist/main.go goroutine running runtime. panic core::ops std:: server client request response http://localhost https:// connection network worker package test assert validation load import \
     failed to info warn error: message: status code: data/user/name/type string null undefined expected found handler service context config create require include module process thread the for with not and ";
 
-fn familiar() -> Vec<bool> {
-    let mut marks = vec![false; 1 << BITS];
-    FAMILIAR.as_bytes().windows(WINDOW).for_each(|window| marks[place(fold(window)).0] = true);
-    marks
+/// How often the sample and error texts show each window.
+fn familiar() -> Vec<u16> {
+    let mut counts = vec![0_u16; 1 << HASH_BITS];
+    for (text, weight) in [(FAMILIAR, 50), (SAMPLE, 1)] {
+        for window in text.as_bytes().windows(WINDOW) {
+            let count = &mut counts[hash(fold(window)) as usize];
+            *count = count.saturating_add(weight);
+        }
+    }
+    counts
 }
 
-/// How common a window is in error lines: the sum of its letters' ranks, rough is enough, and much more when it is familiar.
-fn cost(window: &[u8], familiar: &[bool]) -> usize {
+/// How common a window is: what it was seen, and the sum of its letters' ranks, rough is enough.
+fn cost(window: &[u8], familiar: &[u16]) -> usize {
     const COMMON: &[u8] = b"zqjxkvbwygphmfudclsnaitr oe";
     let rank = |b: &u8| COMMON.iter().position(|c| *c == b.to_ascii_lowercase()).unwrap_or(4);
-    window.iter().map(rank).sum::<usize>() + if familiar[place(fold(window)).0] { 200 } else { 0 }
+    window.iter().map(rank).sum::<usize>() + 20 * usize::from(familiar[hash(fold(window)) as usize])
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! The lines before the current one, read backwards from the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
-use super::extract;
+use super::event::Lines;
 use super::frame::utf16_bytes;
 use super::line::{Line, Place};
-use super::trace::{Taken, View};
+use super::trace::{Block, View};
 use super::visible::visible;
-use crate::rules::{Entry, Kind};
+use crate::rules::{Entry, Kind, Pattern};
 
 /// How far it looks.
 pub const MAX_LINES: usize = 32;
+/// Room for `40: `.
+const NUMBER_BYTES: usize = 12;
 /// How far it looks, in bytes.
 pub const MAX_BYTES: usize = 16 << 10;
 
@@ -47,42 +49,59 @@ impl<'a> LookBack<'a> {
         .take(MAX_LINES)
     }
 
+    /// Whether `wanted` holds for every line after line `num` and before `line`; not when they are not
+    /// all within reach.
+    #[must_use]
+    pub fn all_between(self, num: u64, line: &Line, wanted: impl Fn(&Line) -> bool) -> bool {
+        let mut next = line.place.num.saturating_sub(1);
+        for (at, offset, raw) in self.lines().skip_while(|(at, ..)| *at >= line.place.num).take_while(|(at, ..)| *at > num) {
+            let place = Place { num: at, offset, ..Place::default() };
+            if at != next || !wanted(&Line::new(place, &visible(raw, None), line.now())) {
+                return false;
+            }
+            next -= 1;
+        }
+        next <= num
+    }
+
     /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
     #[must_use]
-    pub fn context(self, count: usize, first: u64, line: &Line) -> Vec<(u64, String)> {
-        let mut found: Vec<(u64, String)> = Vec::new();
+    pub fn context(self, count: usize, first: u64, line: &Line) -> Lines {
         if count == 0 {
-            return found;
+            return Lines::default();
         }
         let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, raw));
-        found.extend(lines.take(count).map(|(num, _, raw)| (num, extract::printable(&visible(raw, None)))));
-        found.reverse();
-        found
+        let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
+        found.extend(lines.take(count));
+        let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
+        found.iter().rev().for_each(|(num, _, raw)| context.push_numbered(*num, &visible(raw, None)));
+        context
     }
 
     /// The look-back lines with which the trace `entry` begins before `line` (which may be one that was
     /// given back, so not the newest), oldest first: empty
     /// unless all that it requires stand there, and none of them belongs to an earlier event.
     #[must_use]
-    pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, claimed_to: u64) -> Vec<Taken> {
-        let Kind::Trace(machine) = &entries[usize::from(entry)].kind else { return Vec::new() };
+    pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, claimed_to: u64) -> Block {
+        let Kind::Trace(machine) = &entries[usize::from(entry)].kind else { return Block::default() };
         if machine.before.is_empty() {
-            return Vec::new();
+            return Block::default();
         }
         let before = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to);
         let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, raw)).peekable();
-        let mut lead = Vec::new();
+        let mut lead = Block::default();
         for before in &machine.before {
             let mut count = 0;
             while count < before.max {
                 let Some((num, offset, raw)) = lines.peek().copied() else { break };
-                let Some(taken) = look(raw, num, offset, line, |part| before.regex.is_match(part)) else { break };
-                lead.push(taken);
+                if !look(raw, num, offset, line, &before.regex, &mut lead) {
+                    break;
+                }
                 lines.next();
                 count += 1;
             }
             if count == 0 && !before.optional {
-                return Vec::new();
+                return Block::default();
             }
         }
         lead.reverse();
@@ -96,11 +115,16 @@ fn is_by_writer_of(line: &Line, raw: &[u8]) -> bool {
     key.is_none() || line.place.key.is_some() || Line::new(Place::default(), &visible(raw, None), line.now()).key() == key
 }
 
-fn look(raw: &[u8], num: u64, offset: u64, head: &Line, wanted: impl Fn(&[u8]) -> bool) -> Option<Taken> {
+/// Takes a look-back line if it is the one that is wanted.
+fn look(raw: &[u8], num: u64, offset: u64, head: &Line, wanted: &Pattern, lead: &mut Block) -> bool {
     let text = visible(raw, None);
     let place = Place { num, offset, inner: 0, truncated: false, ..head.place.clone() };
     let line = Line::new(place, &text, head.now());
     let view = if head.prefix().shaped { View::Body } else { View::Text };
     let part = view.of(&line);
-    wanted(part).then(|| Taken::new(&line, part))
+    let fits = wanted.is_match(part);
+    if fits {
+        lead.push(&line, part);
+    }
+    fits
 }

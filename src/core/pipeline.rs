@@ -4,14 +4,16 @@
 
 use std::sync::Arc;
 
+use memchr::memmem;
+
 use super::assemble::{Assembler, Context, Snapshot};
 use super::decode::{self, Json};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Io, Timestamp};
-use super::extract::{self, Origin};
+use super::event::{Event, Io, Lines, Timestamp};
+use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
-use super::lookback::LookBack;
+use super::lookback::{self, LookBack};
 use super::prefilter::{Hit, Scratch};
 use super::visible::visible;
 
@@ -22,6 +24,9 @@ pub use resume::{BEFORE_BYTES, Workspace};
 const DRESSED: u16 = u16::MAX;
 /// Most bytes of a record that a container runtime has split.
 const MAX_PIECES_BYTES: usize = 1 << 20;
+
+/// Docker splits lines into pieces of 16 KiB; characters that it could not read may have grown.
+const DOCKER_PIECE_BYTES: usize = 16 << 10;
 
 /// What a stream has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +65,9 @@ struct Work {
     candidates: Vec<Candidate>,
     line_scratch: Scratch,
     line_hits: Vec<Hit>,
+    /// The dressed lines of a block, bare, and for each where it begins here and an escape of it there.
+    clean: Vec<u8>,
+    clean_starts: Vec<(u32, u32)>,
 }
 
 /// The first pieces of a split record.
@@ -115,6 +123,9 @@ impl Stream {
         }
         let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
         self.assembler.finish(&cx, now, out);
+        let end = self.buffer.end();
+        let behind = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
+        self.add_context(&behind, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;
     }
 
@@ -165,7 +176,7 @@ impl Stream {
             while hits.get(next).is_some_and(|hit| (hit.pos as usize) < end) {
                 next += 1;
             }
-            let raw = Raw { bytes: &bytes, from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
+            let raw = Raw { bytes: &bytes[..self.buffer.end()], from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
             let events = out.len();
             self.line(&raw, framed, &hits[first..next], now, out);
             self.add_context(&raw, &mut out[events..]);
@@ -185,19 +196,30 @@ impl Stream {
     /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
     fn mark_dressed(&mut self, block: &[u8], hits: &mut Vec<Hit>) {
         let known = hits.len();
+        let (clean, starts) = (&mut self.work.clean, &mut self.work.clean_starts);
+        clean.clear();
+        starts.clear();
         let mut at = 0;
         while let Some(escape) = memchr::memchr(0x1b, &block[at..]) {
             let escape = at + escape;
             let from = memchr::memrchr(b'\n', &block[..escape]).map_or(0, |newline| newline + 1);
             let to = memchr::memchr(b'\n', &block[escape..]).map_or(block.len(), |length| escape + length);
-            let mut clean = Vec::new();
-            decode::strip(&block[from..to], &mut clean);
-            self.work.line_hits.clear();
-            self.engine.prefilter.scan(&clean, &mut self.work.line_scratch, &mut self.work.line_hits);
-            if !self.work.line_hits.is_empty() {
-                hits.push(Hit { pos: escape as u32, literal: DRESSED });
-            }
+            starts.push((clean.len() as u32, escape as u32));
+            decode::strip(&block[from..to], clean);
+            clean.push(b'\n');
             at = (to + 1).min(block.len());
+        }
+        if starts.is_empty() {
+            return;
+        }
+        self.work.line_hits.clear();
+        self.engine.prefilter.scan(clean, &mut self.work.line_scratch, &mut self.work.line_hits);
+        let mut marked = None;
+        for hit in &self.work.line_hits {
+            let line = starts.partition_point(|(start, _)| *start <= hit.pos) - 1;
+            if marked.replace(line) != Some(line) {
+                hits.push(Hit { pos: starts[line].1, literal: DRESSED });
+            }
         }
         if hits.len() > known {
             hits.sort_unstable();
@@ -255,12 +277,19 @@ impl Stream {
         self.work.candidates = candidates;
     }
 
-    /// The lines after an event that have arrived already.
+    /// The lines after an event that have arrived already, but for those of other writers.
     fn add_context(&self, raw: &Raw, events: &mut [Event]) {
         let wanted = self.engine.limits.context_a_side();
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
-            let lines = raw.after(event.line_end).take(wanted).map(|(num, text)| (num, extract::printable(&visible(text, None))));
-            event.context.extend(extract::numbered(&self.engine, lines.collect()));
+            let is_other = |text: &[u8]| {
+                event.key.is_some()
+                    && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
+            };
+            let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
+            let mut after = Lines::default();
+            lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
+            self.engine.redactor.redact_context(&mut after);
+            event.context.append(&after);
         }
     }
 }
@@ -325,7 +354,17 @@ fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, boo
     place.time = envelope.time;
     place.key = envelope.key;
     let text = envelope.text.strip_suffix(b"\n").unwrap_or(&envelope.text).to_vec();
-    Some((text, envelope.partial))
+    let partial = envelope.partial && is_piece(raw, &text);
+    Some((text, partial))
+}
+
+/// Whether a record without a line end is a piece: of docker only a full one is, because shippers
+/// take line ends off. `levels.toml` leads to these forms.
+fn is_piece(raw: &[u8], text: &[u8]) -> bool {
+    match memmem::find(raw, b"\",\"stream\":\"std") {
+        Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),
+        None => memmem::find(raw, b"\"Output\":\"").is_some(),
+    }
 }
 
 /// Streams that a supervised command writes.

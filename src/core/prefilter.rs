@@ -25,7 +25,7 @@ const HASH_BITS: u32 = 19;
 const BUCKET_BITS: u32 = 16;
 /// How far into a literal its window may lie.
 const MAX_WINDOW_OFFSET: usize = 100;
-const SAMPLE: &str = include_str!("../../config/prefilter.txt");
+pub(super) const SAMPLE: &str = include_str!("../../config/prefilter.txt");
 
 /// One occurrence of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

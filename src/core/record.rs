@@ -4,7 +4,7 @@
 use super::assemble::{Assembler, Context};
 use super::decode::{self, Json, Record, Text};
 use super::engine::Candidate;
-use super::event::{Event, RecordPlace};
+use super::event::{Event, Lines, RecordPlace};
 use super::extract::{self, Plain};
 use super::line::{Line, Place};
 use super::lookback::LookBack;
@@ -57,9 +57,10 @@ pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Stru
         Structured::Logfmt(level, message) if level >= Level::Error => {
             let (from, to) = message.unwrap_or((0, line.text.len()));
             let text = String::from_utf8_lossy(&line.text[from..to]).into_owned();
-            let plain = Plain { entry: fact(cx, candidates, FactKind::Level), lines: vec![text], place: &line.place, time: line.place.time, now: line.now() };
+            let plain =
+                Plain { entry: fact(cx, candidates, FactKind::Level), lines: Lines::new(text), place: &line.place, time: line.place.time, now: line.now() };
             let mut event = extract::plain(cx.engine, cx.origin, &plain);
-            event.multiline = extract::clean(cx.engine, vec![String::from_utf8_lossy(line.text).into_owned()], &mut event.redactions);
+            event.multiline = extract::clean(cx.engine, Lines::of_bytes(std::iter::once(line.text)), &mut event.redactions);
             push(outer, cx, line, event, out);
         }
         Structured::Logfmt(..) => {}
@@ -87,9 +88,9 @@ fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
 /// A record that says itself that it is an error: one event, whose details come from its stack.
 fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, entry: u16, out: &mut Vec<Event>) {
     let said = record.message.as_ref().or(record.stack.as_ref()).or(record.strings.first());
-    let mut lines: Vec<String> = said.map(|said| split(&said.text)).unwrap_or_default();
+    let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
     if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
-        lines.extend(split(&stack.text));
+        lines.append(&split(&stack.text));
     }
     let mut inner = Vec::new();
     if let Some(text) = record.stack.as_ref().or(said) {
@@ -108,14 +109,11 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
 }
 
 /// The message with the type that a field of the record names.
-fn headed(record: &Record, lines: &[String]) -> Vec<String> {
-    let mut lines = lines.to_vec();
-    if let (Some(kind), Some(first)) = (&record.kind, lines.first_mut())
-        && !first.contains(kind.as_str())
-    {
-        *first = format!("{kind}: {first}");
+fn headed(record: &Record, lines: &Lines) -> Lines {
+    match (&record.kind, lines.iter().next()) {
+        (Some(kind), Some(first)) if !first.contains(kind.as_str()) => Lines::new(format!("{kind}: {}", lines.as_str())),
+        _ => lines.clone(),
     }
-    lines
 }
 
 /// A record without a level: a string counts when a rule hits inside it.
@@ -131,10 +129,10 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
         }
         base += text.text.lines().count() as u32;
     }
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen = Vec::new();
     for event in found {
         if seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {
-            seen.push(event.signature.clone());
+            seen.push(event.signature);
             push(outer, cx, line, event, out);
         }
     }
@@ -149,7 +147,7 @@ fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out:
             place.pointer = clean;
         }
     }
-    if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == event.rule) {
+    if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == *event.rule) {
         outer.claim(entry.family, line.place.num);
     }
     out.push(event);
@@ -173,6 +171,6 @@ fn nested(cx: &Context, line: &Line, text: &Text, base: u32, out: &mut Vec<Event
     inner.finish(&inner_cx, line.now(), out);
 }
 
-fn split(text: &str) -> Vec<String> {
-    text.lines().take(MAX_INNER_LINES).map(str::to_owned).collect()
+fn split(text: &str) -> Lines {
+    text.lines().take(MAX_INNER_LINES).collect()
 }

@@ -3,6 +3,7 @@
 //! that no line of it needs a second look. It never changes a text without counting it, and never keeps what it took out.
 
 use super::gate::Gate;
+use super::text::Lines;
 use regex::{Captures, Regex};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -16,10 +17,20 @@ const PRIVATE_KEY: &str = "private-key";
 /// The patterns, ready to ask.
 pub struct Redactor {
     gate: Gate,
+    words: Vec<(String, bool)>,
     /// The secret (index, bit) that a gate word belongs to.
     owners: Vec<u64>,
+    /// That of private keys.
+    private_key: u64,
     secrets: Vec<Secret>,
     placeholders: Vec<String>,
+}
+
+/// A word at `at` that opens the gate for the secrets of `owners`, a bit for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    at: usize,
+    owners: u64,
 }
 
 struct Secret {
@@ -79,13 +90,25 @@ impl Redactor {
         let (mut words, mut owners) = (Vec::new(), Vec::new());
         for (index, entry) in file.secret.iter().enumerate() {
             for word in &entry.words {
-                words.push(word.strip_prefix('=').map_or((word.as_str(), false), |exact| (exact, true)));
+                words.push(word.strip_prefix('=').map_or((word.clone(), false), |exact| (exact.to_owned(), true)));
                 owners.push(1u64 << index);
             }
         }
-        let gate = Gate::new(words);
+        let gate = Gate::new(words.iter().map(|(word, exact)| (word.as_str(), *exact)));
+        let private_key = file.secret.iter().position(|entry| entry.kind == PRIVATE_KEY).map_or(0, |index| 1 << index);
         let secrets = file.secret.into_iter().map(Secret::new).collect();
-        Ok(Self { gate, owners, secrets, placeholders: file.placeholder.into_iter().flat_map(|p| p.words).collect() })
+        Ok(Self { gate, words, owners, private_key, secrets, placeholders: file.placeholder.into_iter().flat_map(|p| p.words).collect() })
+    }
+
+    /// The gate's words, and whether their case counts.
+    pub fn words(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.words.iter().map(|(word, exact)| (word.as_str(), *exact))
+    }
+
+    /// What word `id` at `at` opens.
+    #[must_use]
+    pub fn touch(&self, id: usize, at: usize) -> Touch {
+        Touch { at, owners: self.owners[id] }
     }
 
     /// Whether a secret may stand in these bytes: false means that [`Redactor::redact`] would change nothing in them.
@@ -101,6 +124,55 @@ impl Redactor {
             asked |= self.owners[id];
             true
         });
+        self.replace_all(text, asked, count)
+    }
+
+    /// `lines` without the secrets that `touched` lead to; `None` when there is none.
+    #[must_use]
+    pub fn redact_touched(&self, lines: &Lines, touched: &[Touch], count: &mut u32) -> Option<Lines> {
+        self.without(lines, touched, count, |_| 0)
+    }
+
+    /// Takes the secrets out of lines that are numbered, as context is.
+    pub fn redact_context(&self, lines: &mut Lines) {
+        let mut touched = Vec::new();
+        self.gate.scan(lines.as_str().as_bytes(), |id, word| {
+            touched.push(self.touch(id, word.start));
+            true
+        });
+        if let Some(clean) = self.without(lines, &touched, &mut 0, |line| line.find(": ").map_or(0, |at| at + 2)) {
+            *lines = clean;
+        }
+    }
+
+    /// The lines without secrets; what stands before `text_at` of a line is no text of it.
+    fn without(&self, lines: &Lines, touched: &[Touch], count: &mut u32, text_at: impl Fn(&str) -> usize) -> Option<Lines> {
+        if touched.is_empty() {
+            return None;
+        }
+        let mut out = Lines::default();
+        if touched.iter().any(|touch| touch.owners & self.private_key != 0) {
+            let mut texts: Vec<String> = lines.iter().map(|line| line[text_at(line)..].to_owned()).collect();
+            self.redact_lines(&mut texts, count);
+            lines.iter().zip(texts).for_each(|(line, text)| out.push(&(line[..text_at(line)].to_owned() + &text)));
+            return Some(out);
+        }
+        let before = *count;
+        let mut from = 0;
+        for line in lines.iter() {
+            let place = from..from + line.len();
+            from = place.end + 1;
+            let asked = touched.iter().filter(|touch| place.contains(&touch.at)).fold(0, |asked, touch| asked | touch.owners);
+            let (head, text) = line.split_at(text_at(line));
+            match if asked == 0 { Cow::Borrowed(text) } else { self.replace_all(text, asked, count) } {
+                Cow::Borrowed(_) => out.push(line),
+                Cow::Owned(clean) => out.push(&(head.to_owned() + &clean)),
+            }
+        }
+        (*count > before).then_some(out)
+    }
+
+    fn replace_all<'a>(&self, text: &'a str, asked: u64, count: &mut u32) -> Cow<'a, str> {
         let mut out = Cow::Borrowed(text);
         for (index, secret) in self.secrets.iter().enumerate() {
             if asked & (1 << index) != 0

@@ -199,3 +199,12 @@ fn every_pattern_compiles() {
     }
     assert!(Redactor::builtin().secrets.len() >= 30);
 }
+
+/// The text after each of many heads was searched to its end once.
+#[test]
+fn many_heads_of_keys_take_time_linear_in_the_text() {
+    let text = "-----BEGIN RSA PRIVATE KEY-----abc ".repeat(20_000);
+    let mut count = 0;
+    assert_eq!(Redactor::builtin().redact(&text, &mut count), "[redacted:private-key]".repeat(20_000));
+    assert_eq!(count, 20_000);
+}

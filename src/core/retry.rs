@@ -113,12 +113,13 @@ pub fn classify_structured(error: &StructuredError, continue_on_error: bool) -> 
         exit_code: numeric_exit(error),
         status: error.status,
         timed_out: error.timed_out,
+        seen: None,
     });
     let (mut class, reason, retryable, mut fatal) = decide(error, text);
     if continue_on_error && (fatal || is_fatal(class)) {
         (class, fatal) = (RetryClass::Permanent, false);
     }
-    let retry = Retry { class, reason: reason.to_owned(), remedy: remedy(class, seen.cause), reset_at: seen.retry.reset_at };
+    let retry = Retry { class, reason: reason.into(), remedy: remedy(class, seen.cause), reset_at: seen.retry.reset_at };
     StructuredVerdict { category: seen.category, severity: seen.severity, cause: seen.cause, fatal, retryable, retry }
 }
 

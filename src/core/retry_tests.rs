@@ -116,7 +116,7 @@ fn continue_on_error_makes_fatal_permanent() {
 #[test]
 fn a_run_timed_out_by_its_caller_has_its_own_reason() {
     let verdict = classify_structured(&StructuredError { timed_out: true, ..StructuredError::default() }, false);
-    assert_eq!((verdict.retry.reason.as_str(), verdict.cause, verdict.retryable), ("timed_out", Cause::Timeout, false));
+    assert_eq!((&*verdict.retry.reason, verdict.cause, verdict.retryable), ("timed_out", Cause::Timeout, false));
 }
 
 #[test]

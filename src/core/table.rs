@@ -23,6 +23,7 @@ pub(crate) struct Table {
     pub(crate) r_looks: Row,
     patterns: Vec<Pattern>,
     gate: Gate,
+    words: Vec<String>,
     targets: Vec<Target>,
 }
 
@@ -82,6 +83,17 @@ pub(crate) struct Hits {
     pub(crate) pipeline: Option<usize>,
 }
 
+impl Hits {
+    /// Both.
+    pub(crate) fn merge(&mut self, more: Self) {
+        self.rows |= more.rows;
+        self.asks |= more.asks;
+        self.beside |= more.beside;
+        self.reset = self.reset.or(more.reset);
+        self.pipeline = self.pipeline.or(more.pipeline);
+    }
+}
+
 /// All that a row may look at.
 pub(crate) struct Asked<'a> {
     pub(crate) texts: [&'a str; 3],
@@ -125,8 +137,7 @@ impl Table {
         let r_looks = builder.row(When { words: file.r.looks, ..When::default() });
         file.reset.leads.iter().for_each(|word| builder.target(word).reset = true);
         builder.target("=PIPELINE_*").pipeline = true;
-        let words = builder.words.iter().map(|word| word.strip_prefix('=').map_or((word.as_str(), false), |exact| (exact, true)));
-        let gate = Gate::new(words);
+        let gate = Gate::new(builder.words.iter().map(|word| exactness(word)));
         Ok(Self {
             categories,
             causes,
@@ -136,25 +147,36 @@ impl Table {
             r_looks,
             patterns: builder.patterns,
             gate,
+            words: builder.words,
             targets: builder.targets,
         })
     }
 
     /// One pass over a text.
     pub(crate) fn hits(&self, text: &str, into: &mut Hits) {
-        self.gate.scan(text.as_bytes(), |id, end| {
-            let target = &self.targets[id];
-            into.rows |= target.rows;
-            into.asks |= target.asks;
-            into.beside |= target.beside;
-            if target.reset {
-                into.reset.get_or_insert(end);
-            }
-            if target.pipeline {
-                into.pipeline.get_or_insert(end);
-            }
+        self.gate.scan(text.as_bytes(), |id, word| {
+            self.add(id, word.end, into);
             true
         });
+    }
+
+    /// The gate's words, and whether their case counts.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.words.iter().map(|word| exactness(word))
+    }
+
+    /// Word `id` ends at `end`.
+    pub(crate) fn add(&self, id: usize, end: usize, into: &mut Hits) {
+        let target = &self.targets[id];
+        into.rows |= target.rows;
+        into.asks |= target.asks;
+        into.beside |= target.beside;
+        if target.reset {
+            into.reset.get_or_insert(end);
+        }
+        if target.pipeline {
+            into.pipeline.get_or_insert(end);
+        }
     }
 
     /// Whether a row matches.
@@ -219,6 +241,11 @@ impl Builder {
         self.patterns.push(Pattern { regex: entry.regex.map(Lazy::new), unless: entry.unless.map(Lazy::new), beside: !entry.beside.is_empty() });
         index
     }
+}
+
+/// `=word` stands for a word whose case counts.
+fn exactness(word: &str) -> (&str, bool) {
+    word.strip_prefix('=').map_or((word, false), |exact| (exact, true))
 }
 
 /// `"429"` or `"500-599"`.

@@ -2,20 +2,23 @@
 //! It walks the rows of its machines and knows no language. It never looks at time, keys or other
 //! traces; `assemble` decides which lines are offered to it.
 
-use super::event::Timestamp;
+use super::event::{Lines, Timestamp};
 use super::frame::CUT;
 use super::line::{Line, Place};
-use crate::rules::{Entry, Kind, Machine, Take};
+use crate::rules::{Entry, Kind, Machine, Take, first_visible};
 
 /// Most lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
 /// A machine gives up after so many lines, even if its rows would take any line: a block whose end
 /// never comes must not hide what follows it for ever.
-const MAX_SEEN_LINES: usize = 20_000;
+pub const MAX_SEEN_LINES: usize = 20_000;
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
 /// Most bytes that are kept of one line.
 const MAX_TAKEN_BYTES: usize = 64 << 10;
+/// Lines and bytes of a usual trace.
+const TYPICAL_LINES: usize = 12;
+const TYPICAL_BYTES: usize = 1024;
 /// Row number of a line that no row of the machine took: look-back, or the line that a log record
 /// put before the trace.
 const NO_ROW: u16 = u16::MAX;
@@ -52,40 +55,121 @@ impl View {
 }
 
 /// A line that a trace has taken.
-#[derive(Clone, Debug)]
-pub struct Taken {
+#[derive(Clone, Copy, Debug)]
+pub struct Taken<'a> {
     /// Where it stands in the stream.
-    pub place: Place,
+    pub place: &'a Place,
     /// Its visible text.
-    pub text: Vec<u8>,
+    pub text: &'a [u8],
     /// The part that the machines saw.
-    pub seen: (u32, u32),
+    pub part: &'a [u8],
 }
 
-impl Taken {
-    /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
+/// Lines in one piece of memory.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    bytes: Vec<u8>,
+    lines: Vec<Kept>,
+    /// Bytes of lines that are gone.
+    waste: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    place: Place,
+    from: usize,
+    to: usize,
+    part: (usize, usize),
+}
+
+impl Block {
+    /// Room for `lines` lines and `bytes` bytes.
     #[must_use]
-    pub fn new(line: &Line, part: &[u8]) -> Self {
-        let from = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
-        let to = (from + part.len()).min(line.text.len());
-        let mut taken = Self { place: line.place.clone(), text: Vec::new(), seen: (from as u32, to as u32) };
-        if line.text.len() <= MAX_TAKEN_BYTES {
-            taken.text = line.text.to_vec();
-            return taken;
-        }
-        let half = MAX_TAKEN_BYTES / 2;
-        taken.text = [&line.text[..half], CUT, &line.text[line.text.len() - half..]].concat();
-        taken.place.truncated = true;
-        let gone = line.text.len() - taken.text.len();
-        let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) } as u32;
-        taken.seen = (within(from), within(to));
-        taken
+    pub fn with_room(lines: usize, bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines), waste: 0 }
     }
 
-    /// The part that the machines saw.
+    /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
+    pub fn push(&mut self, line: &Line, part: &[u8]) {
+        let offset = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
+        let mut seen = (offset, (offset + part.len()).min(line.text.len()));
+        let mut place = line.place.clone();
+        let from = self.bytes.len();
+        if line.text.len() <= MAX_TAKEN_BYTES {
+            self.bytes.extend_from_slice(line.text);
+        } else {
+            let half = MAX_TAKEN_BYTES / 2;
+            self.bytes.extend_from_slice(&line.text[..half]);
+            self.bytes.extend_from_slice(CUT);
+            self.bytes.extend_from_slice(&line.text[line.text.len() - half..]);
+            place.truncated = true;
+            let gone = line.text.len() - (self.bytes.len() - from);
+            let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) };
+            seen = (within(seen.0), within(seen.1));
+        }
+        self.lines.push(Kept { place, from, to: self.bytes.len(), part: (from + seen.0, from + seen.1) });
+    }
+
+    /// Line `at`.
     #[must_use]
-    pub fn part(&self) -> &[u8] {
-        &self.text[self.seen.0 as usize..self.seen.1 as usize]
+    pub fn get(&self, at: usize) -> Taken<'_> {
+        self.taken(&self.lines[at])
+    }
+
+    /// The first `count` lines.
+    pub fn first(&self, count: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
+        self.lines.iter().take(count).map(|kept| self.taken(kept))
+    }
+
+    /// The lines from `from` on.
+    pub fn from(&self, from: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
+        self.lines.iter().skip(from).map(|kept| self.taken(kept))
+    }
+
+    fn taken<'a>(&'a self, kept: &'a Kept) -> Taken<'a> {
+        Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1] }
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Turns the order of the lines round.
+    pub fn reverse(&mut self) {
+        self.lines.reverse();
+    }
+
+    /// Bytes of the lines.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes.len() - self.waste
+    }
+
+    fn remove(&mut self, at: usize) {
+        let gone = self.lines.remove(at);
+        self.waste += gone.to - gone.from;
+        if self.waste > MAX_TAKEN_BYTES && self.waste > self.bytes.len() / 2 {
+            self.compact();
+        }
+    }
+
+    fn compact(&mut self) {
+        let mut bytes = Vec::with_capacity(self.bytes());
+        for kept in &mut self.lines {
+            let (from, old) = (bytes.len(), kept.from);
+            bytes.extend_from_slice(&self.bytes[kept.from..kept.to]);
+            let moved = |at: usize| at - old + from;
+            (kept.from, kept.to, kept.part) = (from, bytes.len(), (moved(kept.part.0), moved(kept.part.1)));
+        }
+        (self.bytes, self.waste) = (bytes, 0);
     }
 }
 
@@ -110,7 +194,7 @@ struct Rival {
 #[derive(Clone, Debug)]
 pub struct OpenTrace {
     /// Lines taken, in order.
-    pub lines: Vec<Taken>,
+    pub lines: Block,
     /// Lines taken beyond the limit, which are counted but not kept: they stood before line `gap` of
     /// those that are.
     pub dropped: usize,
@@ -136,7 +220,7 @@ pub struct OpenTrace {
     /// Number of the last line of the stream that it took.
     pub last_num: u64,
     /// Context lines before the head.
-    pub context: Vec<(u64, String)>,
+    pub context: Lines,
     /// A pause has asked for it.
     pub paused: bool,
     /// And published it.
@@ -145,7 +229,6 @@ pub struct OpenTrace {
     pub claims_before: u64,
     /// Lines at the front that no row took.
     pub lead: usize,
-    bytes: usize,
     rivals: Vec<Rival>,
 }
 
@@ -169,7 +252,8 @@ fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
 
 /// The first row of `machine` that takes `text` in `state`.
 fn step(machine: &Machine, state: u8, text: &[u8]) -> Option<usize> {
-    machine.rows.iter().position(|row| row.from & (1 << state) != 0 && row.regex.is_match(text))
+    let lead = first_visible(text);
+    machine.rows.iter().position(|row| row.from & (1 << state) != 0 && row.regex.is_match_from(text, lead))
 }
 
 /// Whether `machine` can begin with `text`.
@@ -182,8 +266,8 @@ impl OpenTrace {
     /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
     /// look-back lines `lead`.
     #[must_use]
-    pub fn new(entries: &[Entry], rivals: &[u16], lead: Vec<Taken>, line: &Line, view: View) -> Self {
-        let bytes = lead.iter().map(|taken| taken.text.len()).sum();
+    pub fn new(entries: &[Entry], rivals: &[u16], lead: Block, line: &Line, view: View) -> Self {
+        let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };
         let mut trace = Self {
             dropped: 0,
             gap: 0,
@@ -197,12 +281,11 @@ impl OpenTrace {
             opened_at: line.now(),
             touched_at: line.now(),
             last_num: line.place.num,
-            context: Vec::new(),
+            context: Lines::default(),
             paused: false,
             published: false,
             claims_before: 0,
             lead: lead.len(),
-            bytes,
             rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
         };
@@ -214,7 +297,7 @@ impl OpenTrace {
     /// A one-line error that may still be followed by lines of its own: no machine competes yet.
     #[must_use]
     pub fn single(entry: u16, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], Vec::new(), line, view);
+        let mut trace = Self::new(&[], &[], Block::with_room(1, line.text.len()), line, view);
         let mut rival = Rival::new(entry, 1);
         rival.alive = false;
         rival.accept(line.place.num);
@@ -239,6 +322,12 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.seen > rival.accepted)
     }
 
+    /// Whether its last line may be given back, and says something.
+    #[must_use]
+    pub fn is_on_trial_beyond_blanks(&self) -> bool {
+        self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.text.is_empty())
+    }
+
     /// Whether no machine competes: a one-line error.
     #[must_use]
     pub fn is_single(&self) -> bool {
@@ -260,17 +349,15 @@ impl OpenTrace {
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
         self.last_num = line.place.num;
-        let taken = Taken::new(line, part);
-        self.bytes += taken.text.len();
-        self.lines.push(taken);
-        while self.lines.len() > max_lines.max(self.lead + 2) || self.bytes > max_bytes {
+        self.lines.push(line, part);
+        while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {
             if self.dropped == 0 {
                 self.gap = (self.lines.len() - MAX_TAIL_LINES.min(self.lines.len() / 2)).max(self.lead + 1);
             }
             if self.gap + 1 >= self.lines.len() {
                 break;
             }
-            self.bytes -= self.lines.remove(self.gap).text.len();
+            self.lines.remove(self.gap);
             self.dropped += 1;
             for rival in self.rivals.iter_mut().filter(|rival| rival.rows.len() > self.gap) {
                 rival.rows.remove(self.gap);
@@ -288,14 +375,20 @@ impl OpenTrace {
     pub fn anchor(&self) -> u64 {
         match &self.adopted {
             Some(single) => single.anchor(),
-            None => self.lines[self.lead.min(self.lines.len() - 1)].place.offset,
+            None => self.lines.get(self.lead.min(self.lines.len() - 1)).place.offset,
         }
+    }
+
+    /// Lines taken, kept or not.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.lines.len() + self.dropped
     }
 
     /// Bytes of the lines that are kept.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
-        self.bytes
+        self.lines.bytes()
     }
 
     /// The machine that took most lines, if any of them makes an event.
@@ -327,9 +420,16 @@ impl OpenTrace {
     }
 }
 
+/// Room for the rows of a usual trace, of which `lead` lines are none's.
+fn rows(lead: usize) -> Vec<u16> {
+    let mut rows = Vec::with_capacity(lead + TYPICAL_LINES);
+    rows.resize(lead, NO_ROW);
+    rows
+}
+
 impl Rival {
     fn new(entry: u16, lead: usize) -> Self {
-        Self { entry, state: 0, alive: true, rows: vec![NO_ROW; lead], seen: lead, accepted: 0, accepted_num: 0, has_frame: false }
+        Self { entry, state: 0, alive: true, rows: rows(lead), seen: lead, accepted: 0, accepted_num: 0, has_frame: false }
     }
 
     fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {

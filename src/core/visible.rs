@@ -1,15 +1,17 @@
-//! From the raw bytes of a line to the text that a person would see: carriage returns resolved,
-//! escape sequences removed. It never looks at what the text means.
+//! From the raw bytes of a line to the text that a person would see: the hole before it skipped,
+//! carriage returns resolved, escape sequences removed. It never looks at what the text means.
 
 use std::borrow::Cow;
 
-use super::decode;
+use super::{decode, frame};
 
 /// The visible text of `raw`; when pieces of it overwrite each other, the one that holds byte `at`,
 /// or the last one.
 #[must_use]
 pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
-    let raw = raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw);
+    let whole = raw.len();
+    let raw = behind_hole(raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw));
+    let at = at.map(|at| at.saturating_sub(whole - raw.len()));
     let piece = match memchr::memchr(b'\r', raw) {
         None => raw,
         Some(_) => {
@@ -23,4 +25,37 @@ pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
     let mut clean = Vec::with_capacity(piece.len());
     decode::strip(piece, &mut clean);
     Cow::Owned(clean)
+}
+
+/// Behind the zeros of a hole: a writer without `O_APPEND` leaves one before its first line when its file was truncated
+/// under it. It may have made the line so long that it was cut.
+fn behind_hole(raw: &[u8]) -> &[u8] {
+    let zeros = |text: &[u8]| text.iter().take_while(|byte| **byte == 0).count();
+    match raw.split_at(zeros(raw)) {
+        ([], _) => raw,
+        (_, rest) => match rest.strip_prefix(frame::CUT) {
+            Some(tail) => &tail[zeros(tail)..],
+            None => rest,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_before_a_line_is_skipped() {
+        let cut = [&b"\0\0"[..], frame::CUT, b"\0error: x"].concat();
+        for (raw, at, text) in [
+            (&b"\0\0error: x"[..], Some(3), "error: x"),
+            (b"\xef\xbb\xbf\0a", None, "a"),
+            (&cut, None, "error: x"),
+            (b"\0\0a\rb", Some(2), "a"),
+            (b"\0\0", None, ""),
+            (b"a\0b", None, "a\0b"),
+        ] {
+            assert_eq!(visible(raw, at), text.as_bytes(), "{raw:?}");
+        }
+    }
 }

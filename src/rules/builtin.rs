@@ -43,6 +43,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),
+    ("loggers.toml", include_str!("../../config/rules/loggers.toml")),
     ("generic.toml", include_str!("../../config/rules/generic.toml")),
 ];
 /// Parses them all. The tests check them in full; here they only become tables.

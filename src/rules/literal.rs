@@ -10,6 +10,8 @@ pub const MIN_LITERAL_BYTES: usize = 3;
 const MIN_RUN_BYTES: usize = 8;
 /// The line's end, which may always follow a literal: nothing else may.
 const LINE_END: &str = "\r";
+/// Most literals that one with classes is written out into.
+const MAX_WRITTEN_OUT: usize = 2000;
 /// Longest part of a literal that is compared.
 const MAX_BYTES: usize = 64;
 
@@ -20,7 +22,8 @@ pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let at_end = gate.at_end.iter().map(|literal| (literal, LINE_END));
     let mut forms: Vec<LiteralForm> = anywhere
         .chain(at_end)
-        .flat_map(|(literal, after)| cases(literal, gate.ignore_case).into_iter().map(move |case| (case, after)))
+        .flat_map(|(literal, after)| written_out(literal).into_iter().map(move |one| (one, after)))
+        .flat_map(|(literal, after)| cases(&literal, gate.ignore_case).into_iter().map(move |case| (case, after)))
         .flat_map(|(literal, after)| encodings(&literal, fact).into_iter().map(move |form| (form, after)))
         .map(|((mut bytes, whole), after)| {
             bytes.truncate(MAX_BYTES);
@@ -38,6 +41,43 @@ pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     forms.sort();
     forms.dedup();
     forms
+}
+
+/// A fact's literal may hold classes of ASCII characters in `‹›`, as `‹EF›0‹1-9›‹0-3›‹0-9› `: each of
+/// their members is a literal. More than the limit stand as they are written, and are found nowhere.
+fn written_out(literal: &str) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut rest = literal;
+    while let Some((before, (class, after))) = rest.split_once('‹').and_then(|(before, tail)| Some((before, tail.split_once('›')?))) {
+        let members = members(class);
+        if all.len() * members.len() > MAX_WRITTEN_OUT {
+            return vec![literal.to_owned()];
+        }
+        all = all.iter().flat_map(|head| members.iter().map(move |member| format!("{head}{before}{member}"))).collect();
+        rest = after;
+    }
+    all.iter_mut().for_each(|one| one.push_str(rest));
+    all
+}
+
+/// `A-Za-z3` → its characters.
+fn members(class: &str) -> Vec<char> {
+    let chars: Vec<char> = class.chars().collect();
+    let mut members = Vec::new();
+    let mut at = 0;
+    while let Some(&first) = chars.get(at) {
+        match (chars.get(at + 1), chars.get(at + 2)) {
+            (Some('-'), Some(&last)) => {
+                members.extend(first..=last);
+                at += 3;
+            }
+            _ => {
+                members.push(first);
+                at += 1;
+            }
+        }
+    }
+    members
 }
 
 fn cases(literal: &str, ignore_case: bool) -> Vec<String> {
@@ -101,6 +141,13 @@ fn escaped(literal: &str, all: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn classes_are_written_out() {
+        assert_eq!(written_out("<‹0-2›>‹JF›"), ["<0>J", "<0>F", "<1>J", "<1>F", "<2>J", "<2>F"]);
+        assert_eq!(written_out("plain - ‹"), ["plain - ‹"]);
+        assert_eq!(written_out(&"‹0-9›".repeat(5)).len(), 1);
+    }
 
     fn of(literal: &str, ignore_case: bool) -> Vec<String> {
         let gate = Gate { literals: vec![literal.into()], ignore_case, ..Gate::default() };

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::literal::MIN_LITERAL_BYTES;
 use super::prove::every_match_has_literal;
 use super::spec::{EntrySpec, ExampleSpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Library, Machine, Note, Pattern, Region, Row};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, Machine, Note, Pattern, Region, Row};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -255,6 +255,7 @@ impl Reader {
         Entry {
             id: spec.id.get_ref().clone(),
             family: 0,
+            labels: Labels::default(),
             kind,
             fault: Fault { category: spec.category, severity: spec.severity, cause: spec.cause, retry: spec.retry, hint: spec.hint, language: spec.language },
             generic: spec.generic,

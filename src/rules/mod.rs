@@ -6,18 +6,19 @@ mod builtin;
 mod literal;
 mod load;
 mod pattern;
+mod program;
 mod prove;
 pub mod spec;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use aho_corasick::{AhoCorasick, Anchored, Input, StartKind};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, StartKind};
 
 pub use builtin::FILES as BUILTIN_FILES;
 pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse};
-pub use pattern::Pattern;
+pub use pattern::{Groups, Pattern, first_visible};
 pub use prove::longest_required_literal;
 pub use spec::{ExampleSpec, FactKind, Take};
 
@@ -97,7 +98,7 @@ impl Library {
     /// Whether a frame with this function and file belongs to a library.
     #[must_use]
     pub fn owns(&self, function: &str, file: &str) -> bool {
-        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).build(&self.parts).ok());
+        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).kind(Some(AhoCorasickKind::DFA)).build(&self.parts).ok());
         let Some(finder) = finder.as_ref().filter(|_| !self.parts.is_empty()) else { return false };
         finder.is_match(file) || finder.find(Input::new(function).anchored(Anchored::Yes)).is_some()
     }
@@ -110,6 +111,8 @@ pub struct Entry {
     pub id: String,
     /// Index into `families`.
     pub family: u16,
+    /// What its events share.
+    pub labels: Labels,
     /// What it does.
     pub kind: Kind,
     /// What it says about the fault.
@@ -145,6 +148,17 @@ pub struct Gate {
     pub not_before: String,
     /// Text that may not precede.
     pub not_behind: String,
+}
+
+/// The names that every event of an entry carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Id of the entry.
+    pub rule: Arc<str>,
+    /// Language or tool.
+    pub language: Option<Arc<str>>,
+    /// What usually mends it.
+    pub hint: Option<Arc<str>>,
 }
 
 /// What a rule says about the fault; the tables decide the rest.
@@ -202,6 +216,20 @@ impl Kind {
             Self::Note(_) => "note",
             Self::Rule(_) => "rule",
             Self::Fact(_) => "fact",
+        }
+    }
+
+    fn patterns(&self) -> Vec<&Pattern> {
+        match self {
+            Self::Border(regex) | Self::Rule(regex) => vec![regex],
+            Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
+            Self::Region(region) => vec![&region.open, &region.close],
+            Self::Note(note) => vec![&note.regex],
+            Self::Trace(machine) => {
+                let rows = machine.rows.iter().map(|row| &row.regex);
+                rows.chain(machine.before.iter().map(|before| &before.regex)).chain(&machine.stop).collect()
+            }
+            Self::Fact(_) => Vec::new(),
         }
     }
 
@@ -326,6 +354,11 @@ impl RuleSet {
         set
     }
 
+    /// Every pattern of every entry and cancel.
+    pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
+    }
+
     fn add(&mut self, file: RulesFile) {
         let family = match self.families.iter().position(|f| f.id == file.family.id) {
             Some(known) => known,
@@ -369,6 +402,8 @@ impl RuleSet {
         }
         let family = |name: &String| self.families.iter().position(|f| f.id == *name).map(|i| i as u16);
         for entry in &mut self.entries {
+            let language = entry.fault.language.as_deref().or(self.families[usize::from(entry.family)].language.as_deref());
+            entry.labels = Labels { rule: entry.id.as_str().into(), language: language.map(Arc::from), hint: entry.fault.hint.as_deref().map(Arc::from) };
             match &mut entry.kind {
                 Kind::Region(region) => region.weak = weak.remove(&entry.id).unwrap_or_default(),
                 Kind::Note(note) if entry.claimed_by.is_empty() => note.claimed_by = vec![entry.family],

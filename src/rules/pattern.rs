@@ -1,28 +1,58 @@
-//! Regexes of rules: compiled at their first use, linear in time, limited in size, over bytes.
-//! Patterns that are pure ASCII run without Unicode tables, which halves their cost.
+//! The patterns of rules, over bytes: compiled at their first use, linear in time, limited in size.
+//! Most run as a [`Program`]; `regex` does what that cannot. Patterns that are pure ASCII run without
+//! Unicode tables.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use regex::bytes::{Captures, Regex, RegexBuilder};
+use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
+
+use super::program::{MAX_NAMED, Program, Slots, UNSET};
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
-/// A regex that is compiled when it is first asked.
+/// What one call of `regex` costs more than its text has bytes, in the fuel of a program.
+const REGEX_FUEL: usize = 100;
+/// So slow a program is given up.
+const MAX_SLOW: u32 = 64;
+
+/// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
 pub struct Pattern {
     source: String,
     ignore_case: bool,
     compiled: OnceLock<Compiled>,
+    regex: OnceLock<Regex>,
+    names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
+    /// How often its program was slow lately.
+    slow: AtomicU32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Compiled {
-    regex: Regex,
+    program: Option<Program>,
     first: Option<Box<[bool; 256]>>,
+}
+
+/// The named groups of a match.
+pub struct Groups<'p, 't> {
+    text: &'t [u8],
+    names: &'p [Box<str>],
+    slots: Slots,
+}
+
+impl<'t> Groups<'_, 't> {
+    /// What group `name` matched; `None` when it took no part.
+    #[must_use]
+    pub fn name(&self, name: &str) -> Option<&'t [u8]> {
+        let at = 2 * self.names.iter().position(|known| **known == *name)?;
+        let (from, to) = (self.slots[at], self.slots[at + 1]);
+        if from == UNSET || to == UNSET { None } else { self.text.get(from as usize..to as usize) }
+    }
 }
 
 impl Pattern {
@@ -31,7 +61,7 @@ impl Pattern {
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
         let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
-        Self { source, ignore_case, compiled: OnceLock::new(), keyed }
+        Self { source, ignore_case, compiled: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed, slow: AtomicU32::new(0) }
     }
 
     /// What the text is about, for status lines that claim each other: group `key`, or `name`.
@@ -40,9 +70,8 @@ impl Pattern {
         if !self.keyed {
             return None;
         }
-        let captures = self.captures(text)?;
-        let group = captures.name("key").or_else(|| captures.name("name"))?;
-        Some(group.as_bytes().to_vec())
+        let groups = self.groups(text)?;
+        groups.name("key").or_else(|| groups.name("name")).map(<[u8]>::to_vec)
     }
 
     /// The source, as written.
@@ -78,46 +107,100 @@ impl Pattern {
 
     /// The regex. A pattern that `check` would reject matches nothing; the loader never lets one in.
     pub fn regex(&self) -> &Regex {
-        &self.compiled().regex
+        self.regex.get_or_init(|| self.build().unwrap_or_else(|_| nothing()))
     }
 
     fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| Compiled { regex: self.build().unwrap_or_else(|_| nothing()), first: self.first_bytes() })
+        self.compiled.get_or_init(|| {
+            let ascii = self.source.is_ascii();
+            let mut parser = ParserBuilder::new().utf8(false).unicode(!ascii).case_insensitive(self.ignore_case).build();
+            let Ok(hir) = parser.parse(&self.source) else { return Compiled::default() };
+            Compiled { program: Program::new(&hir).filter(|_| ascii), first: first_bytes(&hir) }
+        })
     }
 
     /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
     /// of a line, which a table tells for a tenth of the price.
     pub fn is_match(&self, text: &[u8]) -> bool {
-        let compiled = self.compiled();
-        if let Some(first) = &compiled.first {
-            match text.iter().find(|b| !is_blank(**b)) {
-                Some(byte) if first[usize::from(*byte)] => {}
-                _ => return false,
-            }
-        }
-        compiled.regex.is_match(text)
+        self.is_match_from(text, first_visible(text))
     }
 
-    /// For a pattern that is anchored at the start: the bytes with which the visible part of a match
-    /// can begin. `None` when nothing can be said.
-    fn first_bytes(&self) -> Option<Box<[bool; 256]>> {
-        let mut parser = ParserBuilder::new().utf8(false).unicode(!self.source.is_ascii()).case_insensitive(self.ignore_case).build();
-        let hir = parser.parse(&self.source).ok()?;
-        if !hir.properties().look_set_prefix().contains(Look::Start) {
+    /// [`is_match`](Self::is_match) of a text whose first visible byte is `lead`.
+    pub fn is_match_from(&self, text: &[u8], lead: Option<u8>) -> bool {
+        let compiled = self.compiled();
+        if let Some(first) = &compiled.first
+            && !lead.is_some_and(|byte| first[usize::from(byte)])
+        {
+            return false;
+        }
+        compiled.program.as_ref().and_then(|program| self.run(program, text)).unwrap_or_else(|| self.regex().is_match(text))
+    }
+
+    /// Runs the program, unless it has mostly been slower than `regex` would have been.
+    fn run(&self, program: &Program, text: &[u8]) -> Option<bool> {
+        let slow = self.slow.load(Relaxed);
+        if slow > MAX_SLOW {
             return None;
         }
-        let mut set = Box::new([false; 256]);
-        (!may_stay_blank(&hir, &mut set)).then_some(set)
+        let full = Program::fuel(text);
+        let mut fuel = full;
+        let found = program.run_for(&mut fuel, text, None).ok();
+        let is_slow = full - fuel > text.len() + REGEX_FUEL;
+        if is_slow || slow > 0 {
+            self.slow.store(if is_slow { slow + 2 } else { slow - 1 }, Relaxed);
+        }
+        found
     }
 
-    /// The groups of its first match.
-    pub fn captures<'t>(&self, text: &'t [u8]) -> Option<Captures<'t>> {
-        self.regex().captures(text)
+    /// Whether it has named groups.
+    #[must_use]
+    pub fn has_groups(&self) -> bool {
+        self.source.contains("(?P<")
     }
+
+    /// The named groups of its first match.
+    pub fn groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
+        let mut slots = [UNSET; 2 * MAX_NAMED];
+        if let Some(program) = &self.compiled().program
+            && let Ok(found) = program.run(text, Some(&mut slots))
+        {
+            return found.then_some(Groups { text, names: program.names(), slots });
+        }
+        self.regex_groups(text)
+    }
+
+    fn regex_groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
+        let regex = self.regex();
+        let captures = regex.captures(text)?;
+        let names = self.names.get_or_init(|| regex.capture_names().flatten().take(MAX_NAMED).map(Box::from).collect());
+        let mut slots = [UNSET; 2 * MAX_NAMED];
+        for (index, name) in names.iter().enumerate() {
+            if let Some(found) = captures.name(name) {
+                (slots[2 * index], slots[2 * index + 1]) = (found.start() as u32, found.end() as u32);
+            }
+        }
+        Some(Groups { text, names, slots })
+    }
+}
+
+/// For a pattern that is anchored at the start: the bytes with which the visible part of a match
+/// can begin. `None` when nothing can be said.
+fn first_bytes(hir: &Hir) -> Option<Box<[bool; 256]>> {
+    if !hir.properties().look_set_prefix().contains(Look::Start) {
+        return None;
+    }
+    let mut set = Box::new([false; 256]);
+    (!may_stay_blank(hir, &mut set)).then_some(set)
 }
 
 fn nothing() -> Regex {
     Regex::new(r"[^\s\S]").expect("an empty class is a valid regex")
+}
+
+/// The first byte of a text that is no blank.
+#[must_use]
+pub fn first_visible(text: &[u8]) -> Option<u8> {
+    text.iter().copied().find(|byte| !is_blank(*byte))
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -174,6 +257,75 @@ fn class_may_be_blank(class: &Class, set: &mut [bool; 256]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleSet;
+
+    /// Asserts that the program says what `regex` says, of the match and of each group.
+    fn agrees(pattern: &Pattern, text: &[u8]) {
+        let shown = || format!("{} on {:?}", pattern.source(), String::from_utf8_lossy(text));
+        assert_eq!(pattern.is_match(text), pattern.regex().is_match(text), "{}", shown());
+        let (mine, theirs) = (pattern.groups(text), pattern.regex().captures(text));
+        assert_eq!(mine.is_some(), theirs.is_some(), "{}", shown());
+        if let (Some(mine), Some(theirs)) = (mine, theirs) {
+            for name in pattern.regex().capture_names().flatten() {
+                assert_eq!(mine.name(name), theirs.name(name).map(|group| group.as_bytes()), "{name} of {}", shown());
+            }
+        }
+    }
+
+    /// Short texts over the letters that a pattern uses, in every order up to four bytes.
+    #[test]
+    fn a_program_finds_what_regex_finds() {
+        let patterns = [
+            r"^(?P<a>a*?)(?P<b>b*)c?$",
+            r"(?P<a>a|ab)(?P<b>c|bcd)?(?P<d>d*)",
+            r"^(?:(?P<a>[ab]+)c)+",
+            r"^(?:.*[bc])?(?P<a>a+?)b{1,2}",
+            r"(?:^|[bc])(?P<a>a.?)(?:c|$)",
+            r"^(?P<a>(?:ab|a)*)(?P<b>b?c)?",
+            r"^(?P<a>.{2,3}?)(?P<b>c|$)",
+            r"\b(?P<a>a+)\b|(?P<b>\Bc)",
+            r"^(?:(?P<a>a)|(?P<b>b))*c",
+            r"^(?P<a>[^c]*)c(?P<b>.*)$",
+            r"(?:a|b|c){2}(?P<a>a??)",
+            r"^$|^(?P<a>a)",
+        ];
+        let letters = b"abc ";
+        for source in patterns {
+            let pattern = Pattern::new(source, false);
+            assert!(pattern.compiled().program.is_some(), "{source}");
+            for length in 0..=5_u32 {
+                for number in 0..4_usize.pow(length) {
+                    let text: Vec<u8> = (0..length).map(|at| letters[number / 4_usize.pow(at) % 4]).collect();
+                    agrees(&pattern, &text);
+                }
+            }
+        }
+    }
+
+    /// What a backtracker could take exponential time for goes to `regex`.
+    #[test]
+    fn a_hostile_text_runs_out_of_fuel() {
+        let pattern = Pattern::new(r"^(?:(?:a|aa)+(?:a|aa)+)+$", false);
+        let text = [b"a".repeat(5000), b"!".to_vec()].concat();
+        let program = pattern.compiled().program.as_ref().unwrap();
+        assert!(program.run(&text, None).is_err());
+        assert!(!pattern.is_match(&text));
+    }
+
+    #[test]
+    fn every_built_in_pattern_agrees_with_regex() {
+        let rules = RuleSet::builtin();
+        let examples = rules.entries.iter().map(|entry| &entry.examples).chain(rules.cancels.iter().map(|cancel| &cancel.examples));
+        let texts: Vec<&str> = examples.flat_map(|example| example.matching.iter().chain(&example.no_match)).flat_map(|text| text.lines()).collect();
+        let (mut programs, mut count) = (0, 0);
+        for (index, pattern) in rules.patterns().enumerate() {
+            count += 1;
+            programs += usize::from(pattern.compiled().program.is_some());
+            // Every pattern meets another tenth of the lines.
+            texts.iter().skip(index % 23).step_by(23).for_each(|text| agrees(pattern, text.as_bytes()));
+        }
+        assert!(programs * 10 >= count * 9, "{programs} of {count} patterns run as a program");
+    }
 
     #[test]
     fn the_first_byte_never_hides_a_match() {

@@ -69,7 +69,7 @@ pub struct FamilySpec {
 pub struct EntrySpec {
     /// `family.slug`
     pub id: Spanned<String>,
-    /// Every match contains one of these.
+    /// Every match contains one of these. In a fact's, `‹0-9›` stands for each of its characters.
     #[serde(default)]
     pub literals: Vec<Spanned<String>>,
     /// Literals that count only at the end of the line: a word that is rare there and common elsewhere.

@@ -5,9 +5,9 @@
 //! A record is at most `max_event_bytes`: first the middle of `multiline`, then frames, then
 //! context, then the middle of `text` and `message` go, and `truncated` says so.
 
-use std::fmt::Write as _;
+use std::cell::RefCell;
 
-use crate::core::event::{Event, Exception, Timestamp};
+use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
@@ -36,7 +36,7 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
     for step in 0..MAX_STEPS {
         shrink(&mut smaller, step, out.len() - start, max_bytes);
         if step + 1 == MAX_STEPS {
-            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 24));
+            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
         write_whole(out, &envelope, &smaller);
@@ -47,13 +47,15 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
 }
 
 const MAX_STEPS: usize = 12;
+/// Room for most records.
+const TYPICAL_BYTES: usize = 4096;
 
 /// Takes away what is needed least, more at each step.
 fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
     event.truncated = true;
     let over = size.saturating_sub(max_bytes) + 256;
     match step {
-        0..=2 => cut_middle(&mut event.multiline, over),
+        0..=2 => event.multiline = cut_middle(&event.multiline, over),
         3 => {
             if let Some(exception) = &mut event.exception {
                 exception.frames.truncate(5);
@@ -61,10 +63,10 @@ fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
             }
         }
         4 => event.context.clear(),
-        5 => event.multiline.truncate(2),
+        5 => event.multiline = event.multiline.iter().take(2).collect(),
         _ => {
             let keep = max_bytes / (8 << (step - 6));
-            strings(event).into_iter().for_each(|text| cut_text(text, keep));
+            cut_texts(event, keep);
             if step + 2 >= MAX_STEPS {
                 event.multiline.clear();
                 event.exception.iter_mut().for_each(|said| (said.frames.clear(), said.chain.clear()).1);
@@ -73,23 +75,32 @@ fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
     }
 }
 
-/// What the log wrote, apart from context.
-fn strings(event: &mut Event) -> Vec<&mut String> {
+/// Cuts what the log wrote, apart from context.
+fn cut_texts(event: &mut Event, keep: usize) {
+    let short = |text: &str| {
+        let mut text = text.to_owned();
+        cut_text(&mut text, keep);
+        text
+    };
     let mut all: Vec<&mut String> = vec![&mut event.text];
-    all.extend(&mut event.multiline);
     if let Some(said) = &mut event.exception {
         all.extend([&mut said.kind, &mut said.message]);
         all.extend(said.chain.iter_mut().flat_map(|link| [&mut link.kind, &mut link.message]));
-        all.extend(said.frames.iter_mut().flat_map(|frame| [&mut frame.function, &mut frame.file]));
+        let mut frames = Frames::default();
+        said.frames.iter().for_each(|frame| frames.push(Frame { function: &short(frame.function), file: &short(frame.file), ..frame }));
+        said.frames = frames;
     }
     all.extend(event.location.iter_mut().map(|place| &mut place.file));
     all.extend(event.record.iter_mut().map(|place| &mut place.pointer));
-    all.extend(event.key.iter_mut().chain(&mut event.retry.reset_at).chain(&mut event.hint));
-    all
+    all.extend(event.key.iter_mut().chain(&mut event.retry.reset_at));
+    all.into_iter().for_each(|text| cut_text(text, keep));
+    event.multiline = event.multiline.iter().map(short).collect();
+    event.hint = event.hint.as_deref().map(|hint| short(hint).into());
 }
 
 /// Drops lines from the middle until about `over` bytes are gone.
-fn cut_middle(lines: &mut Vec<String>, over: usize) {
+fn cut_middle(lines: &Lines, over: usize) -> Lines {
+    let lines: Vec<&str> = lines.iter().collect();
     let mut gone = 0;
     let (mut from, mut to) = (lines.len() / 2, lines.len() / 2);
     while gone < over && (from > 2 || to + 2 < lines.len()) {
@@ -101,9 +112,12 @@ fn cut_middle(lines: &mut Vec<String>, over: usize) {
             to += 1;
         }
     }
+    let mut kept: Lines = lines[..from].iter().collect();
     if to > from {
-        lines.splice(from..to, [format!("… {} lines …", to - from)]);
+        kept.push(&format!("… {} lines …", to - from));
     }
+    lines[to..].iter().for_each(|line| kept.push(line));
+    kept
 }
 
 fn cut_text(text: &mut String, keep: usize) {
@@ -117,90 +131,76 @@ fn cut_text(text: &mut String, keep: usize) {
 
 fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     let mut w = Writer { out };
-    w.raw(b"{\"schema\":1,\"kind\":\"error\"");
-    w.string("id", &event.id);
-    let observed = rfc3339(event.observed_at);
-    let stated = if event.timestamp == event.observed_at { observed.clone() } else { rfc3339(event.timestamp) };
-    w.string("timestamp", &stated);
-    w.string("observed_at", &observed);
-    w.string("host", &envelope.host);
+    w.out.reserve(TYPICAL_BYTES);
+    w.word(b"{\"schema\":1,\"kind\":\"error\",\"id\":\"", &event.id);
+    w.time(b",\"timestamp\":\"", event.timestamp);
+    w.time(b",\"observed_at\":\"", event.observed_at);
+    w.string(b",\"host\":\"", &envelope.host);
     source(&mut w, envelope, event);
-    w.number("line_num", event.line_num);
-    w.number("line_end", event.line_end);
+    w.number(b",\"line_num\":", event.line_num);
+    w.number(b",\"line_end\":", event.line_end);
     if let Some(place) = &event.record {
-        w.raw(b",\"record\":{");
-        w.first_string("pointer", &place.pointer);
-        w.number("line", u64::from(place.line));
+        w.string(b",\"record\":{\"pointer\":\"", &place.pointer);
+        w.number(b",\"line\":", u64::from(place.line));
         w.raw(b"}");
     }
-    w.number("offset", event.offset);
-    w.string("text", &event.text);
-    w.string("category", event.category.as_str());
-    w.string("severity", event.severity.as_str());
-    w.string("cause", event.cause.as_str());
-    w.string("signature", &event.signature);
-    w.number("sig_version", u64::from(crate::core::signature::SIG_VERSION));
-    w.string("signature_loose", &event.signature_loose);
-    w.string("rule", &event.rule);
-    w.optional("language", event.language.as_deref());
+    w.number(b",\"offset\":", event.offset);
+    w.string(b",\"text\":\"", &event.text);
+    w.word(b",\"category\":\"", event.category.as_str());
+    w.word(b",\"severity\":\"", event.severity.as_str());
+    w.word(b",\"cause\":\"", event.cause.as_str());
+    w.word(b",\"signature\":\"", &event.signature);
+    w.number(b",\"sig_version\":", u64::from(crate::core::signature::SIG_VERSION));
+    w.word(b",\"signature_loose\":\"", &event.signature_loose);
+    w.string(b",\"rule\":\"", &event.rule);
+    w.optional(b",\"language\":\"", event.language.as_deref());
     if let Some(said) = &event.exception {
         exception(&mut w, said);
     }
     if let Some(place) = &event.location {
-        w.raw(b",\"location\":{");
-        w.first_string("file", &place.file);
-        w.positive("line", place.line);
-        w.positive("column", place.column);
+        w.string(b",\"location\":{\"file\":\"", &place.file);
+        w.positive(b",\"line\":", place.line);
+        w.positive(b",\"column\":", place.column);
         w.raw(b"}");
     }
-    w.strings("context", &event.context);
-    w.strings("multiline", &event.multiline);
+    w.lines(b",\"context\":[\"", &event.context);
+    w.lines(b",\"multiline\":[\"", &event.multiline);
     retry(&mut w, event);
     if event.closed_idle {
-        w.string("closed", "idle");
+        w.raw(b",\"closed\":\"idle\"");
     }
-    w.optional("hint", event.hint.as_deref());
+    w.optional(b",\"hint\":\"", event.hint.as_deref());
     if event.truncated {
         w.raw(b",\"truncated\":true");
     }
     if event.redactions > 0 {
-        w.number("redactions", u64::from(event.redactions));
+        w.number(b",\"redactions\":", u64::from(event.redactions));
     }
     w.raw(b"}\n");
 }
 
 fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
-    w.raw(b",\"source\":{");
-    w.first_string("name", &envelope.name);
-    w.string("type", envelope.kind);
-    w.optional("path", envelope.path.as_deref());
-    w.optional("io", event.io.map(crate::words::Io::as_str));
-    w.optional("key", event.key.as_deref());
+    w.string(b",\"source\":{\"name\":\"", &envelope.name);
+    w.word(b",\"type\":\"", envelope.kind);
+    w.optional(b",\"path\":\"", envelope.path.as_deref());
+    w.optional(b",\"io\":\"", event.io.map(crate::words::Io::as_str));
+    w.optional(b",\"key\":\"", event.key.as_deref());
     w.raw(b"}");
 }
 
 fn exception(w: &mut Writer, said: &Exception) {
-    w.raw(b",\"exception\":{");
-    w.first_string("type", &said.kind);
-    if !said.message.is_empty() {
-        w.string("message", &said.message);
-    }
-    w.list("chain", &said.chain, |w, link| {
-        w.raw(b"{");
-        w.first_string("type", &link.kind);
-        if !link.message.is_empty() {
-            w.string("message", &link.message);
-        }
+    w.string(b",\"exception\":{\"type\":\"", &said.kind);
+    w.optional(b",\"message\":\"", Some(said.message.as_str()).filter(|text| !text.is_empty()));
+    w.list(b",\"chain\":[", said.chain.iter(), |w, link| {
+        w.string(b"{\"type\":\"", &link.kind);
+        w.optional(b",\"message\":\"", Some(link.message.as_str()).filter(|text| !text.is_empty()));
         w.raw(b"}");
     });
-    w.list("frames", &said.frames, |w, frame| {
-        w.raw(b"{");
-        w.first_string("function", &frame.function);
-        if !frame.file.is_empty() {
-            w.string("file", &frame.file);
-        }
-        w.positive("line", frame.line);
-        w.positive("column", frame.column);
+    w.list(b",\"frames\":[", said.frames.iter(), |w, frame| {
+        w.string(b"{\"function\":\"", frame.function);
+        w.optional(b",\"file\":\"", Some(frame.file).filter(|file| !file.is_empty()));
+        w.positive(b",\"line\":", frame.line);
+        w.positive(b",\"column\":", frame.column);
         w.raw(if frame.in_app { b",\"in_app\":true}" } else { b",\"in_app\":false}" });
     });
     w.raw(b"}");
@@ -208,12 +208,11 @@ fn exception(w: &mut Writer, said: &Exception) {
 
 fn retry(w: &mut Writer, event: &Event) {
     use crate::words::RetryClass;
-    w.raw(b",\"retry\":{");
-    w.first_string("class", event.retry.class.as_str());
-    w.string("reason", &event.retry.reason);
+    w.word(b",\"retry\":{\"class\":\"", event.retry.class.as_str());
+    w.string(b",\"reason\":\"", &event.retry.reason);
     w.raw(if event.retry.class == RetryClass::Transient { b",\"retryable\":true" } else { b",\"retryable\":false" });
-    w.string("remedy", event.retry.remedy.as_str());
-    w.optional("reset_at", event.retry.reset_at.as_deref());
+    w.word(b",\"remedy\":\"", event.retry.remedy.as_str());
+    w.optional(b",\"reset_at\":\"", event.retry.reset_at.as_deref());
     w.raw(b"}");
 }
 
@@ -226,28 +225,46 @@ pub fn rfc3339(time: Timestamp) -> String {
     }
 }
 
-/// The first byte that a JSON string must escape, eight bytes at a time.
-fn first_escaped(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 255;
-    const HIGH: u64 = ONES << 7;
-    let mut at = 0;
-    while let Some(chunk) = bytes.get(at..at + 8) {
-        let word = u64::from_le_bytes(chunk.try_into().unwrap_or_default());
-        let zero = |x: u64| x.wrapping_sub(ONES) & !x & HIGH;
-        let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
-        if control | zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | zero(word ^ (ONES * 0x7f)) != 0 {
-            break;
+/// [`rfc3339`], remembering the one that was asked last: many events are read at the same moment.
+fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
+    thread_local!(static LAST: RefCell<(Timestamp, String)> = RefCell::new((Timestamp(0), rfc3339(Timestamp(0)))));
+    LAST.with_borrow_mut(|(last, text)| {
+        if *last != time {
+            (*last, *text) = (time, rfc3339(time));
         }
-        at += 8;
+        show(text);
+    });
+}
+
+/// What stands for a byte in a JSON string (RFC 8259, section 7): `0` itself, `u` a `\u00xx`, else that
+/// letter behind a backslash.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = b'u';
+        byte += 1;
     }
-    bytes[at..].iter().position(|&b| is_escaped(b)).map(|found| at + found)
+    table[0x7f] = b'u';
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'\n' as usize] = b'n';
+    table[b'\t' as usize] = b't';
+    table[b'\r' as usize] = b'r';
+    table
+};
+
+/// Whether none of eight bytes needs an escape. (Per byte: is it below 0x20, or equal to one of three?)
+fn is_plain(chunk: [u8; 8]) -> bool {
+    const ONES: u64 = u64::MAX / 255;
+    let word = u64::from_le_bytes(chunk);
+    let zero = |x: u64| x.wrapping_sub(ONES) & !x;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (control | zero(word ^ (ONES * 0x22)) | zero(word ^ (ONES * 0x5c)) | zero(word ^ (ONES * 0x7f))) & (ONES << 7) == 0
 }
 
-fn is_escaped(byte: u8) -> bool {
-    byte < 0x20 || byte == b'"' || byte == b'\\' || byte == 0x7f
-}
-
-/// Appends JSON members to a buffer. Every member but the first of an object begins with a comma.
+/// Appends JSON members to a buffer. A member is given with its name and all that stands before its
+/// value: a string's opening quote, too.
 struct Writer<'a> {
     out: &'a mut Vec<u8>,
 }
@@ -257,87 +274,90 @@ impl Writer<'_> {
         self.out.extend_from_slice(bytes);
     }
 
-    fn name(&mut self, name: &str) {
+    /// A string in which nothing needs an escape.
+    fn word(&mut self, head: &[u8], value: &str) {
+        self.raw(head);
+        self.raw(value.as_bytes());
         self.out.push(b'"');
-        self.raw(name.as_bytes());
-        self.raw(b"\":");
     }
 
-    fn first_string(&mut self, name: &str, value: &str) {
-        self.name(name);
-        self.quoted(value);
+    fn time(&mut self, head: &[u8], time: Timestamp) {
+        with_rfc3339(time, |text| self.word(head, text));
     }
 
-    fn string(&mut self, name: &str, value: &str) {
-        self.out.push(b',');
-        self.first_string(name, value);
+    fn string(&mut self, head: &[u8], value: &str) {
+        self.raw(head);
+        self.text(value.as_bytes(), b"\\n");
+        self.out.push(b'"');
     }
 
-    fn optional(&mut self, name: &str, value: Option<&str>) {
+    fn optional(&mut self, head: &[u8], value: Option<&str>) {
         if let Some(value) = value {
-            self.string(name, value);
+            self.string(head, value);
         }
     }
 
-    fn number(&mut self, name: &str, value: u64) {
-        self.out.push(b',');
-        self.name(name);
-        let mut digits = String::with_capacity(20);
-        let _ = write!(digits, "{value}");
-        self.raw(digits.as_bytes());
-    }
-
-    fn positive(&mut self, name: &str, value: u32) {
-        if value > 0 {
-            self.number(name, u64::from(value));
-        }
-    }
-
-    fn strings(&mut self, name: &str, values: &[String]) {
-        self.list(name, values, |w, value| w.quoted(value));
-    }
-
-    fn list<T>(&mut self, name: &str, values: &[T], mut each: impl FnMut(&mut Self, &T)) {
-        if values.is_empty() {
-            return;
-        }
-        self.out.push(b',');
-        self.name(name);
-        self.out.push(b'[');
-        for (index, value) in values.iter().enumerate() {
-            if index > 0 {
-                self.out.push(b',');
+    fn number(&mut self, head: &[u8], mut value: u64) {
+        self.raw(head);
+        let mut digits = [0_u8; 20];
+        let mut at = digits.len();
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (value % 10) as u8;
+            value /= 10;
+            if value == 0 {
+                break;
             }
+        }
+        self.raw(&digits[at..]);
+    }
+
+    fn positive(&mut self, head: &[u8], value: u32) {
+        if value > 0 {
+            self.number(head, u64::from(value));
+        }
+    }
+
+    /// A list of strings, one for each line.
+    fn lines(&mut self, head: &[u8], lines: &Lines) {
+        if !lines.is_empty() {
+            self.raw(head);
+            self.text(lines.as_str().as_bytes(), b"\",\"");
+            self.raw(b"\"]");
+        }
+    }
+
+    fn list<T>(&mut self, head: &[u8], values: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
+        let mut any = false;
+        for value in values {
+            self.raw(if any { b"," } else { head });
             each(self, value);
+            any = true;
         }
-        self.out.push(b']');
+        if any {
+            self.out.push(b']');
+        }
     }
 
-    /// A JSON string (RFC 8259, section 7): quotes, backslashes and control characters are escaped.
-    fn quoted(&mut self, value: &str) {
-        self.out.push(b'"');
-        let mut rest = value.as_bytes();
-        while let Some(at) = first_escaped(rest) {
-            self.raw(&rest[..at]);
-            self.escape(rest[at]);
-            rest = &rest[at + 1..];
+    /// The inside of a JSON string; `newline` stands for `\n`.
+    fn text(&mut self, bytes: &[u8], newline: &[u8]) {
+        let (chunks, rest) = bytes.as_chunks::<8>();
+        for chunk in chunks {
+            if is_plain(*chunk) { self.raw(chunk) } else { self.escaped(chunk, newline) }
         }
-        self.raw(rest);
-        self.out.push(b'"');
+        self.escaped(rest, newline);
     }
 
-    fn escape(&mut self, byte: u8) {
-        match byte {
-            b'"' => self.raw(b"\\\""),
-            b'\\' => self.raw(b"\\\\"),
-            b'\n' => self.raw(b"\\n"),
-            b'\t' => self.raw(b"\\t"),
-            b'\r' => self.raw(b"\\r"),
-            _ => {
-                let hex = b"0123456789abcdef";
-                let digits = [hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]];
-                self.raw(b"\\u00");
-                self.raw(&digits);
+    fn escaped(&mut self, bytes: &[u8], newline: &[u8]) {
+        for &byte in bytes {
+            match ESCAPES[usize::from(byte)] {
+                0 => self.out.push(byte),
+                b'n' => self.raw(newline),
+                b'u' => {
+                    let hex = b"0123456789abcdef";
+                    self.raw(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
+                }
+                letter => self.raw(&[b'\\', letter]),
             }
         }
     }

@@ -1,7 +1,8 @@
-//! The fuzz target's body over the fixtures and seeded mutations of them, so that plain `cargo test`
-//! has it. `SIFTD_ROUNDS=100` runs a hundred times as many.
+//! The fuzz targets' bodies over the fixtures, seeded mutations of them and hostile text, so that plain `cargo test`
+//! has them. `SIFTD_ROUNDS=100` runs a hundred times as many.
 
 mod body;
+mod texts;
 
 use std::path::Path;
 
@@ -62,6 +63,194 @@ fn mutated(rng: &mut Rng, logs: &[Vec<u8>]) -> Vec<u8> {
     log
 }
 
+/// What tokens are made of and what stands next to them, each next to any other.
+const PARTS: &[&[u8]] = &[
+    b"\"",
+    b"'",
+    b"`",
+    b"\\",
+    b"/",
+    b"(",
+    b")",
+    b"[",
+    b"]",
+    b"{",
+    b"}",
+    b"<",
+    b">",
+    b":",
+    b"::",
+    b"=",
+    b",",
+    b".",
+    b"..",
+    b"-",
+    b"+",
+    b"_",
+    b"@",
+    b"#",
+    b"%",
+    b"~",
+    b"|",
+    b" | ",
+    b" ",
+    b"  ",
+    b"\t",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b"\0",
+    b"\x08",
+    b"\x7f",
+    b"\x1b[31m",
+    b"\x1b]0;",
+    b"\x1b\\",
+    b"\\u001b[",
+    b"\\n",
+    b"\xff",
+    b"\xc2",
+    b"\xe2\x80",
+    b"\xed\xa0\x80",
+    b"\xf0\x9f\x92\xa5",
+    b"\xc2\xb5s",
+    b"\xc2\x85",
+    b"\xc3\xa9",
+    b"\xe2\x80\x98",
+    b"\xe2\x80\xae",
+    b"\xe2\xb1\xa0",
+    b"\xcc\x81",
+    b"\xef\xbb\xbf",
+    b"\xef\xbc\x95",
+    b"\xf3\xa0\x81\x81",
+    b"0",
+    b"7",
+    b"12",
+    b"404",
+    b"99999999999",
+    b"18446744073709551616",
+    b"-9223372036854775808",
+    b"1e999",
+    b"0x",
+    b"0xdeadbeef",
+    b"1.2.3",
+    b"10.0.0.1",
+    b"fe80::1",
+    b"1:2:3:4:5:6:7:8",
+    b"3KiB",
+    b"12 MB",
+    b"1,234",
+    b"50%",
+    b"550e8400-e29b-41d4-a716-446655440000",
+    b"9f86d081884c7d65",
+    b"-7d9f8b6c5-x2x4z",
+    b"aB3dE5fG7hI9jK1lM3nO5pQ7",
+    b"2026-01-02",
+    b"T03:04:05",
+    b"03:04:05.123456",
+    b"Z",
+    b"+05:30",
+    b" UTC",
+    b"Jan  2 ",
+    b"Sun",
+    b"Thu, ",
+    b"06/Nov/1994:08:49:37 ",
+    b"1695668091.895450 ",
+    b"@400000004a3e2ad42a3b1c2d",
+    b"@4000000",
+    b"0517 15:04:22.6",
+    b"[   12.345678]",
+    b"<134>",
+    b"<134>1 ",
+    b"00O ",
+    b"E/Tag( 1):",
+    b"[1,0]<stderr>: ",
+    b"stderr F ",
+    b"host prog[1]: ",
+    b"web_1  | ",
+    b"worker 3",
+    b"https://u:p@a.b/c?d",
+    b"file:///",
+    b"C:\\a\\b.txt",
+    b"/tmp/tmpab12cd9x",
+    b"./a/b.rs:3:5",
+    b"a.b@example.com",
+    b"ERROR",
+    b"error",
+    b"Error:",
+    b"error[E0308]: ",
+    b"panic",
+    b"level=error ",
+    b"msg=\"",
+    b"{\"level\":\"error\",\"msg\":\"",
+    b"\"}",
+    b"{\"severitynumber\":",
+    b"\"time\":",
+    b"null",
+    b"exit code ",
+    b"status ",
+    b"HTTP/1.1 ",
+    b"resets at ",
+    b"errno",
+    b"password=",
+    b"token: ",
+    b"Bearer ",
+    b"AKIAIOSFODNN7EXAMPLE",
+    b"ghp_",
+    b"eyJhbGciOi.eyJ.x",
+    b"-----BEGIN RSA PRIVATE KEY-----",
+    b"-----END RSA PRIVATE KEY-----",
+    b"Traceback (most recent call last):",
+    b"  File \"a.py\", line 3, in f",
+    b"    at f (a.js:3:5)",
+    b"Caused by: ",
+    b"::stop-commands::",
+    b"##vso[",
+    b"::error ",
+    b"lambda$3",
+    b".func1",
+    b"::h0123456789abcdef",
+    b"PIPELINE_",
+    b"ENOENT",
+    b"tmp.",
+    b"user=",
+    b"[[rule]]\n",
+    b"[family]\n",
+    b"id = \"",
+    b"regex = '",
+    b"literals = [",
+    b"- pattern: ",
+    b"&a ",
+    b"[limits]\n",
+    b"max_line_bytes = ",
+    b"\"4 KiB\"",
+];
+
+/// Up to 24 parts, or bytes, in any order.
+fn hostile(rng: &mut Rng) -> Vec<u8> {
+    let mut text = Vec::new();
+    for _ in 0..1 + rng.below(24) {
+        match rng.below(8) {
+            0 => text.push(rng.below(256) as u8),
+            1 => text.extend(char::from_u32(rng.below(0x11_0000) as u32).unwrap_or('\u{fffd}').to_string().bytes()),
+            _ => text.extend_from_slice(PARTS[rng.below(PARTS.len())]),
+        }
+    }
+    text
+}
+
+fn rounds() -> u64 {
+    std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
+/// Runs `check` over what `make` makes of each seed; a failure names its seed.
+fn each_seed(count: u64, make: impl Fn(&mut Rng) -> Vec<u8>, check: fn(&[u8])) {
+    for seed in 0..count * rounds() {
+        let input = make(&mut Rng(seed));
+        let held = std::panic::catch_unwind(|| check(&input));
+        assert!(held.is_ok(), "seed {seed}: {:?}", String::from_utf8_lossy(&input));
+    }
+}
+
 #[test]
 fn fixtures_hold_whole() {
     for (n, log) in fixtures().iter().enumerate() {
@@ -73,10 +262,15 @@ fn fixtures_hold_whole() {
 #[test]
 fn mutations_hold() {
     let logs = fixtures();
-    let rounds: u64 = std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
-    for seed in 0..120 * rounds {
-        let input = mutated(&mut Rng(seed), &logs);
-        let held = std::panic::catch_unwind(|| body::check(&input));
-        assert!(held.is_ok(), "seed {seed}: {:?}", String::from_utf8_lossy(&input));
-    }
+    each_seed(120, |rng| mutated(rng, &logs), body::check);
+}
+
+#[test]
+fn hostile_texts_hold() {
+    each_seed(2000, hostile, texts::check);
+}
+
+#[test]
+fn hostile_streams_hold() {
+    each_seed(200, |rng| (0..3).flat_map(|_| hostile(rng)).collect(), body::check);
 }

@@ -1,7 +1,7 @@
 //! Invariant 7: everything is bounded, and reaching a bound shows.
 
 use siftd::core::engine::Limits;
-use siftd::core::event::{Event, Exception, Frame, Link, Location, RecordPlace, Timestamp};
+use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Timestamp};
 use siftd::sinks::record::{Envelope, write};
 
 use crate::support::{NOW, Rng, engine, events, parts, scan, stream, usual};
@@ -25,7 +25,7 @@ fn invariant_7_an_endless_line_keeps_its_head_and_its_tail() {
     stream.finish(NOW, &mut out);
     assert!(largest <= 1 << 20, "{largest}");
     assert_eq!((out.len(), stream.counts().truncated, stream.counts().lines), (1, 1, 2));
-    let text = &out[0].multiline[0];
+    let text = out[0].multiline.iter().next().unwrap();
     assert!(out[0].truncated && text.starts_with("TypeError: head x") && text.ends_with("x tail") && text.contains(" […] "), "{}", text.len());
     assert!(text.len() <= 1 << 20);
 }
@@ -47,12 +47,23 @@ fn traceback(frames: usize) -> String {
 #[test]
 fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
     for limits in [Limits { max_trace_lines: 20, ..Limits::default() }, Limits { max_trace_bytes: 700, ..Limits::default() }] {
-        let event = one(traceback(3000), limits);
+        let event = one(traceback(45), limits);
         assert!(event.truncated);
         assert!(event.multiline.len() <= 40, "{}", event.multiline.len());
-        assert_eq!((event.line_num, event.line_end), (1, 6002));
+        assert_eq!((event.line_num, event.line_end), (1, 92));
         assert_eq!(event.text, "ValueError: no");
         assert_eq!(event.exception.unwrap().kind, "ValueError");
+    }
+}
+
+/// Rows that take whatever comes: the trace ends all the same.
+#[test]
+fn invariant_7_a_trace_ends() {
+    let stamped = format!("2026-09-21T10:00:00Z ERROR no\n{}", "  of\n".repeat(120_001));
+    for long in [traceback(60_000), stamped] {
+        let found = scan(format!("{long}TypeError: boom\n    at f (a.js:1:1)\n"));
+        assert!(found[0].truncated && found[0].line_num == 1 && found[0].line_end <= 20_001, "{}", found[0].line_end);
+        assert!(found.iter().any(|event| event.line_num == 120_003), "{}", found.len());
     }
 }
 
@@ -259,28 +270,27 @@ fn huge(rng: &mut Rng) -> Event {
         let piece = *rng.pick(&["x", "\u{1}", "\"\\", "é", "\u{1f600}", "\n"]);
         piece.repeat(rng.below(most))
     };
-    event.text = text(90_000);
-    event.key = Some(text(90_000));
-    event.hint = Some(text(900));
-    event.retry.reset_at = Some(text(90_000));
-    event.record = Some(RecordPlace { pointer: text(90_000), line: 1 });
-    event.location = Some(Location { file: text(90_000), line: 3, column: 1 });
-    event.multiline = (0..300).map(|_| text(3000)).collect();
-    event.context = (0..9).map(|_| text(30_000)).collect();
-    let link = |text: &mut dyn FnMut(usize) -> String| Link { kind: text(30_000), message: text(30_000) };
-    event.exception = Some(Exception {
-        kind: text(90_000),
-        message: text(90_000),
-        chain: (0..50).map(|_| link(&mut text)).collect(),
-        frames: (0..20).map(|_| Frame { function: text(9000), file: text(9000), line: 1, column: 1, in_app: true }).collect(),
-    });
+    event.text = text(9000);
+    event.key = Some(text(9000));
+    event.hint = Some(text(900).into());
+    event.retry.reset_at = Some(text(9000));
+    event.record = Some(RecordPlace { pointer: text(9000), line: 1 });
+    event.location = Some(Location { file: text(9000), line: 3, column: 1 });
+    event.multiline = (0..60).map(|_| text(900)).collect();
+    event.context = (0..9).map(|_| text(3000)).collect();
+    let link = |text: &mut dyn FnMut(usize) -> String| Link { kind: text(3000), message: text(3000) };
+    event.exception = Some(Exception { kind: text(9000), message: text(9000), chain: (0..12).map(|_| link(&mut text)).collect(), frames: Frames::default() });
+    for _ in 0..20 {
+        let (function, file) = (text(900), text(900));
+        event.exception.iter_mut().for_each(|said| said.frames.push(Frame { function: &function, file: &file, line: 1, column: 1, in_app: true }));
+    }
     event
 }
 
 #[test]
 fn invariant_7_a_record_is_at_most_max_event_bytes() {
     let envelope = Envelope { host: "h".into(), name: "logs".into(), kind: "file", path: Some("/var/log/".repeat(30)) };
-    for seed in 0..150 {
+    for seed in 0..60 {
         let event = huge(&mut Rng(seed));
         for max in [2048, 30 << 10] {
             let mut out = b"before\n".to_vec();
@@ -301,7 +311,7 @@ fn invariant_7_pieces_of_split_lines_are_bounded() {
     assert_eq!(scan(text).len(), 1);
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
     for n in 0..500 {
-        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(5000));
+        let line = format!("{{\"log\":\"{}\",\"stream\":\"stdout\",\"container_name\":\"c{n}\",\"time\":\"2026-09-21T10:00:00Z\"}}\n", "x".repeat(16 << 10));
         stream.push(line.as_bytes(), Timestamp(n), &mut out);
     }
     stream.finish(NOW, &mut out);

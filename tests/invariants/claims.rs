@@ -166,3 +166,13 @@ fn invariant_11_a_private_key_leaves_no_trace_in_a_record() {
         }
     }
 }
+
+/// A file that was truncated under its writer begins with zeros, up to where the writer was.
+#[test]
+fn invariant_11_zeros_hide_no_error() {
+    for zeros in [1, 3, 70_000, 1 << 20, 3 << 20] {
+        let found = scan([vec![0; zeros].as_slice(), b"TypeError: boom\n    at f (a.js:1:1)\n"].concat());
+        assert_eq!(found.len(), 1, "{zeros}");
+        assert_eq!((found[0].text.as_str(), found[0].line_num, found[0].line_end, found[0].offset), ("TypeError: boom", 1, 2, 0));
+    }
+}

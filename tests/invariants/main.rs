@@ -7,6 +7,7 @@ mod claims;
 mod layers;
 mod prefilter;
 mod quiet;
+mod records;
 mod support;
 mod time;
 mod writers;

@@ -54,7 +54,7 @@ fn invariant_4_an_open_trace_sees_every_line() {
     let events = scan(&text);
     assert_eq!(events.len(), 1);
     let expected: Vec<&str> = text.lines().skip(1).take(1402).collect();
-    assert_eq!(events[0].multiline, expected);
+    assert_eq!(events[0].multiline, expected[..]);
     assert_eq!((events[0].line_num, events[0].line_end, events[0].text.as_str()), (2, 1403, "ValueError: no"));
 }
 

@@ -61,7 +61,7 @@ pub fn essences(events: &[Event]) -> Vec<String> {
 
 /// Ids with their lines, sorted.
 pub fn ids(events: &[Event]) -> Vec<(u64, String)> {
-    let mut ids: Vec<_> = events.iter().map(|event| (event.line_num, event.id.clone())).collect();
+    let mut ids: Vec<_> = events.iter().map(|event| (event.line_num, event.id.to_string())).collect();
     ids.sort();
     ids
 }
@@ -215,11 +215,13 @@ fn dress(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
         8 => format!("{time} {io} P {head}\n{time} {io} F {tail}"),
         9 => format!("{time} stdout P {head}\n{time} stderr F between\n{time} stdout F {tail}"),
         10 => format!("{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}", json(&format!("{line}\n"))),
-        11 => format!(
-            "{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}\n{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}",
-            json(head),
-            json(&format!("{tail}\n"))
-        ),
+        11 => {
+            let piece = json(&format!("{}{head}", "z".repeat(16 << 10)));
+            format!(
+                "{{\"log\":{piece},\"stream\":\"{io}\",\"time\":\"{time}\"}}\n{{\"log\":{},\"stream\":\"{io}\",\"time\":\"{time}\"}}",
+                json(&format!("{tail}\n"))
+            )
+        }
         12 => format!("{{\"Time\":\"{time}\",\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"T\",\"Output\":{}}}", json(&format!("{line}\n"))),
         13 => format!("10%\r20%\r{line}\r"),
         14 => format!("{line}\r100%"),

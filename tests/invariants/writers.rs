@@ -31,7 +31,7 @@ fn assert_whole(prefixes: [&str; 3]) {
         let events = scan(&text);
         assert_eq!(events.len(), 3, "seed {seed}\n{text}\n{events:#?}");
         for (prefix, lines) in writers {
-            let event = events.iter().find(|event| event.multiline == lines).unwrap_or_else(|| panic!("seed {seed}: {lines:?}\n{text}\n{events:#?}"));
+            let event = events.iter().find(|event| event.multiline == *lines).unwrap_or_else(|| panic!("seed {seed}: {lines:?}\n{text}\n{events:#?}"));
             let first = text.lines().position(|line| line == format!("{prefix}{}", lines[0])).unwrap();
             assert_eq!(event.line_num, first as u64 + 1, "seed {seed}");
         }
@@ -56,7 +56,7 @@ fn invariant_6_outputs_of_a_container() {
         let events = scan(&text);
         assert_eq!(events.len(), 2, "seed {seed}\n{text}\n{events:#?}");
         for lines in [PYTHON, NODE] {
-            assert!(events.iter().any(|event| event.multiline == lines), "seed {seed}\n{text}\n{events:#?}");
+            assert!(events.iter().any(|event| event.multiline == *lines), "seed {seed}\n{text}\n{events:#?}");
         }
         assert_ne!(events[0].io, events[1].io);
     }
@@ -72,6 +72,17 @@ fn invariant_6_pieces_of_split_lines() {
     assert_eq!((events[0].line_num, events[0].line_end), (1, 4));
 }
 
+/// Docker's pieces are full; a shipper that takes line ends off does not make one line of all.
+#[test]
+fn invariant_6_docker_lines_without_line_ends() {
+    let line = |text: &str| format!("{{\"log\":\"{text}\",\"stream\":\"stdout\",\"time\":\"2026-09-21T10:00:00Z\"}}\n");
+    let found = scan(format!("{}{}{}", line("ready"), line("make: *** [Makefile:3: all] Error 2"), line("ready")));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((found[0].line_num, found[0].text.as_str()), (2, "make: *** [Makefile:3: all] Error 2"));
+    let long = scan(format!("{}{}", line(&"z".repeat(16 << 10)), line(": TypeError: boom\\n")));
+    assert_eq!((long.len(), long[0].line_num), (1, 1), "{long:#?}");
+}
+
 /// What stands before an error belongs to it only when the same writer wrote it.
 #[test]
 fn invariant_6_look_back_keeps_to_the_writer() {
@@ -81,7 +92,7 @@ fn invariant_6_look_back_keeps_to_the_writer() {
         let text = mixed(&mut Rng(seed), &[("web_1  | ", &node), ("db_1   | ", &other)]);
         let events = scan(&text);
         assert_eq!(events.len(), 1, "seed {seed}\n{text}\n{events:#?}");
-        assert!(events[0].multiline.iter().all(|line| node.contains(&line.as_str())), "seed {seed}\n{text}\n{:#?}", events[0].multiline);
+        assert!(events[0].multiline.iter().all(|line| node.contains(&line)), "seed {seed}\n{text}\n{:#?}", events[0].multiline);
         assert!(events[0].context.iter().all(|line| !line.contains("db_1")), "seed {seed}\n{text}\n{:#?}", events[0].context);
     }
 }

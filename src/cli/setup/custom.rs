@@ -6,7 +6,7 @@ use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
 use regex_syntax::hir::{Hir, HirKind};
 
 use crate::config::{ErrorDetection, Pattern as Custom, PatternKind};
-use crate::rules::{Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, Library, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
+use crate::rules::{Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, Labels, Library, MIN_LITERAL_BYTES, Pattern, RulesFile, longest_required_literal};
 use crate::words::Depth;
 
 const FAMILY: &str = "custom";
@@ -73,6 +73,7 @@ fn entry(id: String, kind: Kind) -> Entry {
     Entry {
         id,
         family: 0,
+        labels: Labels::default(),
         kind,
         fault: Fault::default(),
         generic: false,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Assembler, MAX_REGIONS, OpenRegion};
+use super::{Assembler, MAX_REGIONS, OpenNoise, OpenRegion};
 use crate::core::engine::Engine;
 use crate::core::notes::{Claim, Claims};
 
@@ -28,7 +28,7 @@ pub struct Snapshot {
     pub wide: Option<bool>,
     claimed_to: u64,
     regions: Vec<OpenRegion>,
-    noise: Option<(u16, u32)>,
+    noise: Option<OpenNoise>,
     claims: Arc<Claims>,
 }
 
@@ -44,7 +44,7 @@ pub struct Facts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     regions: Vec<(String, u32)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    noise: Option<(String, u32)>,
+    noise: Option<(String, u32, u64)>,
     #[serde(default)]
     claims: u64,
     /// Family, line, number.
@@ -158,7 +158,7 @@ impl Snapshot {
             wide: self.wide,
             claimed_to: self.claimed_to,
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
-            noise: self.noise.map(|(entry, left)| (id(entry), left)),
+            noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
             claims: self.claims.count,
             families: self.claims.families.iter().map(|claim| (family(claim), claim.num, claim.number)).collect(),
             keys,
@@ -183,7 +183,7 @@ impl Snapshot {
             wide: facts.wide,
             claimed_to: facts.claimed_to,
             regions: regions.take(MAX_REGIONS).collect(),
-            noise: facts.noise.as_ref().and_then(|(id, left)| Some((entry(id)?, *left))),
+            noise: facts.noise.as_ref().and_then(|(id, left, last_num)| Some(OpenNoise { entry: entry(id)?, left: *left, last_num: *last_num })),
             claims: Arc::new(Claims { families, keys, count: facts.claims }),
         }
     }

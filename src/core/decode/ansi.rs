@@ -21,19 +21,35 @@ pub fn is_dressed(line: &[u8]) -> bool {
 
 /// Appends `line` to `out` without escape sequences (raw or spelled), backspaces and other C0 controls; tabs stay.
 pub fn strip(line: &[u8], out: &mut Vec<u8>) {
-    let mut at = 0;
-    while let Some(&byte) = line.get(at) {
-        let dress = match byte {
-            ESC => raw_sequence(&line[at..]),
-            b'\\' => spelled_sequence(&line[at..]).unwrap_or(0),
-            _ => usize::from(byte != b'\t' && byte.is_ascii_control()),
+    let mut rest = line;
+    while let Some(plain) = rest.iter().position(|byte| MAY_BE_DRESS[usize::from(*byte)]) {
+        out.extend_from_slice(&rest[..plain]);
+        rest = &rest[plain..];
+        let dress = match rest[0] {
+            ESC => raw_sequence(rest),
+            b'\\' => spelled_sequence(rest).unwrap_or(0),
+            _ => 1,
         };
         if dress == 0 {
-            out.push(byte);
+            out.push(rest[0]);
         }
-        at += dress.max(1);
+        rest = &rest[dress.max(1)..];
     }
+    out.extend_from_slice(rest);
 }
+
+/// Control characters but for the tab, and the backslash of a spelled escape.
+const MAY_BE_DRESS: [bool; 256] = {
+    let mut set = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        set[byte] = byte != b'\t' as usize;
+        byte += 1;
+    }
+    set[0x7f] = true;
+    set[b'\\' as usize] = true;
+    set
+};
 
 /// The range of the piece between carriage returns that holds byte `at`; a trailing `\r` belongs to the line end.
 #[must_use]

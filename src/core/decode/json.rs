@@ -11,6 +11,8 @@ use std::fmt;
 
 /// Leaves kept of one object; those beyond are parsed and dropped.
 const MAX_LEAVES: usize = 1024;
+/// Bytes of their pointers together: a key as long as the line stands above each leaf that it holds.
+const MAX_POINTER_BYTES: usize = 1 << 20;
 
 /// What one JSON object is.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,7 +170,7 @@ fn unwrapped(text: &str, leaves: &[Leaf<'_>], now: Timestamp) -> Envelope {
 }
 
 fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
-    let mut walk = Walk { pointer: String::new(), leaves: Vec::new() };
+    let mut walk = Walk { pointer: String::new(), leaves: Vec::new(), pointer_bytes: 0 };
     let mut parser = serde_json::Deserializer::from_str(text);
     Node(&mut walk).deserialize(&mut parser).ok()?;
     parser.end().ok()?;
@@ -178,11 +180,14 @@ fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
 struct Walk<'de> {
     pointer: String,
     leaves: Vec<Leaf<'de>>,
+    /// Of all leaves.
+    pointer_bytes: usize,
 }
 
 impl<'de> Walk<'de> {
     fn push(&mut self, value: Scalar<'de>) {
-        if self.leaves.len() < MAX_LEAVES {
+        if self.leaves.len() < MAX_LEAVES && self.pointer_bytes + self.pointer.len() <= MAX_POINTER_BYTES {
+            self.pointer_bytes += self.pointer.len();
             self.leaves.push(Leaf { pointer: self.pointer.clone(), value });
         }
     }
@@ -338,5 +343,12 @@ mod tests {
         }
         assert!(json(b" {} ", Timestamp(0)).is_some());
         assert!(json(b"{\"msg\":\"bad \xff utf\"}", Timestamp(0)).is_some());
+    }
+
+    #[test]
+    fn a_long_key_stands_above_few_leaves() {
+        let line = format!("{{\"{}\":[{}\"z\"]}}", "k".repeat(200_000), "\"s\",".repeat(500));
+        let bytes: usize = leaves(&line).expect("an object").iter().map(|leaf| leaf.pointer.len()).sum();
+        assert!((200_000..=MAX_POINTER_BYTES).contains(&bytes), "{bytes}");
     }
 }

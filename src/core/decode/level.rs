@@ -17,12 +17,14 @@ pub fn level_word(word: &[u8]) -> Option<Level> {
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
     Some(match &*lower {
-        b"trace" | b"trc" | b"trce" | b"finest" | b"finer" => Level::Trace,
-        b"debug" | b"dbg" | b"dbug" | b"verbose" | b"vrb" | b"fine" => Level::Debug,
+        b"trace" | b"trc" | b"trce" | b"trac" | b"finest" | b"finer" => Level::Trace,
+        b"debug" | b"debu" | b"dbg" | b"dbug" | b"verbose" | b"vrb" | b"fine" => Level::Debug,
         b"info" | b"inf" | b"information" | b"informational" | b"notice" | b"note" => Level::Info,
         b"warn" | b"warning" | b"wrn" => Level::Warn,
-        b"error" | b"err" | b"eror" | b"severe" => Level::Error,
-        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"fatal" | b"ftl" | b"panic" | b"dpanic" => Level::Fatal,
+        b"error" | b"err" | b"erro" | b"eror" | b"severe" => Level::Error,
+        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"emer" | b"fatal" | b"fata" | b"fatl" | b"ftl" | b"panic" | b"pani" | b"dpanic" => {
+            Level::Fatal
+        }
         _ => return None,
     })
 }

@@ -2,6 +2,7 @@
 //! Stands between the guard and confirm. Every function is pure, total on any bytes, linear in the line and bounded in
 //! look-ahead; none decides whether a line is an error, and none keeps state from line to line.
 
+mod android;
 mod ansi;
 mod calendar;
 mod container;

@@ -2,9 +2,10 @@
 //! Called on every candidate line, so it reads bytes, looks ahead a bounded way and allocates nothing. It never reads the
 //! message, and takes nothing for a prefix that it does not know by shape.
 
+use super::android;
 use super::fields::message;
 use super::level::{letter, level_word};
-use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run};
+use super::scan::{blanks, byte, digits, group, is_blank, is_gap, rest, run};
 use super::tag::{self, Ground};
 use super::time::{Moment, Style, clock_end, glog, moment};
 use super::writer::{self, Writer, past_blank};
@@ -14,8 +15,6 @@ use crate::core::event::{Io, Level, Timestamp};
 const MAX_HEADS: usize = 8;
 /// Levels with a further time behind them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
-/// Longest Android tag.
-const TAG_BYTES: usize = 64;
 
 /// What a line says before its text. Ranges and offsets are in bytes of the line; `body <= message <= line.len()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +39,7 @@ pub struct Prefix {
 #[must_use]
 pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     let mut scan = Scan::new(line, now);
+    scan.indentation();
     for _ in 0..MAX_ROUNDS {
         while scan.heads < MAX_HEADS && !scan.tagged && scan.head() {
             scan.heads += 1;
@@ -79,6 +79,15 @@ impl<'a> Scan<'a> {
     fn new(line: &'a [u8], now: Timestamp) -> Self {
         let out = Prefix::default();
         Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, out }
+    }
+
+    /// Two blanks before a full date (tracing's pretty format); anything else that is indented is no head.
+    fn indentation(&mut self) {
+        if let [b' ', b' ', b'1' | b'2', _, _, _, b'-', ..] = self.line
+            && moment(self.line, 2, self.now).is_some()
+        {
+            self.at = 2;
+        }
     }
 
     /// Takes one time or writer at the current place.
@@ -234,24 +243,13 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// `123  456 E Tag: ` behind Android's time. The tag stands on every line of a trace, so the body begins behind it.
     fn logcat(&mut self) -> bool {
-        let pid = blanks(self.line, self.at);
-        let pid_end = digits(self.line, pid);
-        let tid = blanks(self.line, pid_end);
-        let tid_end = digits(self.line, tid);
-        let mark = blanks(self.line, tid_end);
-        let Some(level) = letter(byte(self.line, mark)) else {
-            return false;
-        };
-        if pid == pid_end || tid == tid_end || mark == tid_end || byte(self.line, mark + 1) != b' ' {
-            return false;
-        }
-        let tag = &rest(self.line, mark + 2)[..rest(self.line, mark + 2).len().min(TAG_BYTES)];
-        let Some(colon) = tag.iter().position(|b| *b == b':') else {
-            return false;
-        };
-        self.take_letter(level, (pid, tid_end), mark + 3 + colon);
+        self.android(android::stamped(self.line, self.at))
+    }
+
+    fn android(&mut self, found: Option<android::Entry>) -> bool {
+        let Some(entry) = found else { return false };
+        self.take_letter(entry.level, entry.key, entry.end);
         true
     }
 
@@ -270,40 +268,28 @@ impl<'a> Scan<'a> {
         };
         match byte(self.line, self.at + 1) {
             b'0'..=b'9' => self.glog(level),
-            b'/' => self.logcat_brief(level),
+            b'/' | b'(' => self.android(android::brief(self.line, self.at)),
             b',' => self.marked_time(level, self.at + 3),
             b' ' => self.marked_time(level, self.at + 2),
             _ => false,
         }
     }
 
-    /// `E0517 15:04:22.619632 1234 file.cc:253] `
+    /// `E0517 15:04:22.619632 1234 file.cc:253] `, `E261110 15:04:22.619632 1234 kv/store.go:12 ` (CockroachDB)
     fn glog(&mut self, level: Level) -> bool {
         let Some(moment) = glog(self.line, self.at + 1, self.now) else {
             return false;
         };
         let place = blanks(self.line, digits(self.line, blanks(self.line, moment.end)));
         let end = run(self.line, place, |b| b != b']' && !is_blank(b));
-        if byte(self.line, end) != b']' {
+        let bare = byte(self.line, end) == b' ' && self.line[place..end].contains(&b':') && self.line[end - 1].is_ascii_digit();
+        if byte(self.line, end) != b']' && !bare {
             return false;
         }
         self.out.time = Some(moment.time);
         self.out.level = Some(level);
         self.tagged = true;
         self.at = past_blank(self.line, end + 1);
-        true
-    }
-
-    /// `E/Tag( 123): `
-    fn logcat_brief(&mut self, level: Level) -> bool {
-        let tag = self.at + 2;
-        let open = run(self.line, tag, |b| is_name(b) || b == b':');
-        let pid = blanks(self.line, open + 1);
-        let close = digits(self.line, pid);
-        if open == tag || byte(self.line, open) != b'(' || close == pid || !rest(self.line, close).starts_with(b"):") {
-            return false;
-        }
-        self.take_letter(level, (tag, close + 1), close + 2);
         true
     }
 
@@ -366,13 +352,15 @@ impl<'a> Scan<'a> {
         if self.tagged {
             return false;
         }
-        let Some(tag) = tag::find(self.line, self.at, self.ground) else {
+        // Behind a first level and a second time a lower-case word begins the message.
+        let ground = if self.out.level.is_some() && self.ground == Ground::Logger { Ground::Fields } else { self.ground };
+        let Some(tag) = tag::find(self.line, self.at, ground) else {
             return false;
         };
         self.out.level = Some(tag.level);
         self.out.shaped = true;
         self.out.body = tag.start;
-        self.out.message = message(self.line, tag.end, self.ground);
+        self.out.message = message(self.line, tag.end, ground);
         true
     }
 

@@ -215,7 +215,7 @@ fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &[Leaf<'_>]) -> Option<Lev
 
 /// OpenTelemetry gives each level four numbers, from 1 trace to 24 fatal.
 fn otel_level(number: i64) -> Option<Level> {
-    let index = usize::try_from(number - 1).ok()? / 4;
+    let index = usize::try_from(number).ok()?.checked_sub(1)? / 4;
     Level::ALL.get(index).copied()
 }
 
@@ -350,6 +350,9 @@ mod tests {
             (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x"}"#, Some(Level::Info)),
             (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x","@l":"Fatal"}"#, Some(Level::Fatal)),
             (r#"{"level":null,"severity":"error"}"#, Some(Level::Error)),
+            (r#"{"severitynumber":17}"#, Some(Level::Error)),
+            (r#"{"severitynumber":-9223372036854775808}"#, None),
+            (r#"{"levelno":9223372036854775807}"#, None),
             (r#"{"context":{"deep":{"level":"error"}}}"#, None),
         ];
         for (line, want) in table {

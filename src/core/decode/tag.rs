@@ -62,6 +62,8 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         let end = word(line, start).min(close);
         let text = line.get(start..end)?;
         let bare = text.strip_suffix(b":").unwrap_or(text);
+        // Celery: `ERROR/ForkPoolWorker-2`.
+        let bare = memchr::memchr(b'/', bare).filter(|at| is_common(&bare[..*at])).map_or(bare, |at| &bare[..at]);
         if let Some(level) = level_word(bare) {
             return Some(Tag { level, start: blanks(line, close + 1), end: close + 1 });
         }
@@ -88,7 +90,7 @@ fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     }
 }
 
-/// `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `(ERROR)`, `<error> `
+/// `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
 fn bracketed(line: &[u8], open: usize) -> Option<Tag> {
     let close = group(line, open).filter(|close| close - open < BRACKET_BYTES)?;
     let next = byte(line, close + 1);
@@ -98,7 +100,7 @@ fn bracketed(line: &[u8], open: usize) -> Option<Tag> {
         return None;
     }
     let inner = line[open + 1..close].trim_ascii();
-    let level = level_word(inner).or_else(|| if square { halves(inner) } else { None })?;
+    let level = level_word(inner).or_else(|| if square { halves(inner).or_else(|| last_part(inner)) } else { None })?;
     Some(Tag { level, start: open, end: close + 1 })
 }
 
@@ -112,7 +114,15 @@ fn halves(inner: &[u8]) -> Option<Level> {
     level_word(second).or_else(|| level_word(first).filter(|_| upper))
 }
 
-/// `ERROR:`, `ERROR `, `ERROR|`, `level=error`, and behind a logger's time `error `, `Error [`
+/// `Server thread/ERROR` (Minecraft), `shop.store#error` (Twisted)
+fn last_part(inner: &[u8]) -> Option<Level> {
+    let at = memchr::memrchr2(b'/', b'#', inner).filter(|at| *at > 0)?;
+    let part = &inner[at + 1..];
+    let fits = if inner[at] == b'/' { is_common(part) } else { !inner.contains(&b' ') };
+    level_word(part).filter(|_| fits)
+}
+
+/// `ERROR:`, `ERROR `, `ERROR|`, `ERRO[0012]`, `ERROR>`, `level=error`, and behind a logger's time `error `, `Error [`
 fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     let end = run(line, at, is_name);
     let text = &line[at..end];
@@ -126,7 +136,8 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     let fits = match byte(line, end) {
         b':' => before_colon(line, end, upper, ground),
         b'|' => upper,
-        b'[' => upper && ground != Ground::Bare,
+        b'[' => upper && (ground != Ground::Bare || (text.len() == 4 && byte(line, end + 1).is_ascii_digit())),
+        b'>' => upper && ground != Ground::Bare && is_gap(byte(line, end + 1)),
         b if is_gap(b) => before_gap(line, at, end, ground),
         _ => false,
     };
@@ -201,19 +212,32 @@ fn is_field(text: &[u8]) -> bool {
     text.iter().any(named) && !matches!(text.last(), Some(b'.' | b',' | b'!' | b'?'))
 }
 
-/// The tag that ends the field: `cpu22:44012977)ALERT:`, `@:[12760]:LOG:`
+/// The tag that ends the field: `cpu22:44012977)ALERT:`, `@:[12760]:LOG:`, `production.ERROR:` (Monolog), `util.py[ERROR]:`
 fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
+    if let Some(tag) = bracket_suffix(line, at, end) {
+        return Some(tag);
+    }
     let colon = end - 1;
     if line[colon] != b':' || colon == at {
         return None;
     }
     let letters = line[at..colon].iter().rev().take_while(|b| b.is_ascii_uppercase()).count();
     let start = colon - letters;
-    if start == at || !matches!(line[start - 1], b':' | b')' | b']') {
+    if start == at || !matches!(line[start - 1], b':' | b')' | b']' | b'.') {
         return None;
     }
     let tag = level_word(&line[start..colon]).map(|level| Tag { level, start, end: colon });
     tag.or_else(|| postgres(line, start, colon))
+}
+
+/// `util.py[ERROR]:`, `09[ERR]`
+fn bracket_suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
+    let text = &line[at..end];
+    let inner = text.strip_suffix(b":").unwrap_or(text).strip_suffix(b"]")?;
+    let open = memchr::memrchr(b'[', inner).filter(|open| *open > 0)?;
+    let word = &inner[open + 1..];
+    let level = level_word(word).filter(|_| word.iter().all(u8::is_ascii_uppercase))?;
+    Some(Tag { level, start: at, end })
 }
 
 fn separators(line: &[u8], at: usize) -> usize {

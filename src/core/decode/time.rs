@@ -61,11 +61,13 @@ pub fn moment(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     }
 }
 
-/// The stamp of glog and klog at `at`: `0517 15:04:22.619632`, or with the year in front.
+/// The stamp of glog and klog at `at`: `0517 15:04:22.619632`, or with the year of two or four digits in front.
 pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     let mut reader = Reader { bytes, at, now };
-    let yearless = digits(bytes, at) - at == 4;
-    let date = if yearless { reader.number(4, 4)? } else { reader.number(8, 8)? };
+    let run = digits(bytes, at) - at;
+    let yearless = run == 4;
+    let century = if run == 6 { 20_000_000 } else { 0 };
+    let date = century + reader.number(4, 8).filter(|_| matches!(run, 4 | 6 | 8))?;
     if !reader.eat(b' ') {
         return None;
     }
@@ -119,8 +121,10 @@ impl Reader<'_> {
     fn numeric(self) -> Option<Moment> {
         let run = digits(self.bytes, self.at) - self.at;
         match (run, byte(self.bytes, self.at + run)) {
-            (4, sep @ (b'-' | b'/')) => self.year_first(sep),
+            (4, sep @ (b'-' | b'/' | b'.')) => self.year_first(sep),
             (8, b' ' | b'T') => self.compact(),
+            (2, b'-') if byte(self.bytes, self.at + 3).is_ascii_alphabetic() => self.day_month_year(),
+            (2, b'A'..=b'Z') => self.day_month_year(),
             (2, b'-') => self.month_day(),
             (1 | 2, b'/') => self.slashed(),
             (2, b'.') => self.dotted(),
@@ -130,7 +134,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`
+    /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`, `2026.11.20 10:00:00`
     fn year_first(mut self, sep: u8) -> Option<Moment> {
         let year = self.number(4, 4)?;
         self.at += 1;
@@ -150,6 +154,22 @@ impl Reader<'_> {
         let date = self.number(8, 8)?;
         self.at += 1;
         self.finish(Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 })
+    }
+
+    /// `10-Nov-2026 10:00:00.123` (BIND, Tomcat, PHP), `10Nov2026 10:00:00.123` (Forge)
+    fn day_month_year(mut self) -> Option<Moment> {
+        let day = self.number(2, 2)?;
+        let dash = self.eat(b'-');
+        let month = month(rest(self.bytes, self.at))?;
+        self.at += 3;
+        if self.eat(b'-') != dash {
+            return None;
+        }
+        let year = self.number(4, 4)?;
+        if !self.eat(b' ') {
+            return None;
+        }
+        self.finish(Date { year: Some(year), month, day })
     }
 
     /// `04-23 09:17:27.871` (Android)
@@ -378,16 +398,20 @@ impl Reader<'_> {
     /// `@400000005f5e1000…`: TAI64N, eight bytes of seconds since 1970 TAI plus 2^62, four of nanoseconds, in hex.
     fn tai64n(self) -> Option<Moment> {
         let from = self.at + 1;
-        let hex = std::str::from_utf8(self.bytes.get(from..from + TAI64N_HEX)?).ok()?;
-        let seconds = i64::from_str_radix(&hex[..16], 16).ok()?.checked_sub(1 << 62)? - 10;
-        let nanos = i64::from_str_radix(&hex[16..], 16).ok()?;
-        let time = Timestamp(seconds.checked_mul(1_000_000)? + nanos / 1000);
+        let (high, low) = self.bytes.get(from..from + TAI64N_HEX)?.split_at(16);
+        let seconds = hexadecimal(high)?.checked_sub((1 << 62) + 10)?;
+        let time = Timestamp(seconds.checked_mul(1_000_000)?.checked_add(hexadecimal(low)? / 1000)?);
         (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX))).then_some(Moment {
             time,
             end: from + TAI64N_HEX,
             style: Style::Transport,
         })
     }
+}
+
+/// Value of at most 16 hex digits; `None` for other bytes, a sign included, and beyond `i64`.
+fn hexadecimal(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0i64, |n, b| n.checked_mul(16)?.checked_add(i64::from(char::from(*b).to_digit(16)?)))
 }
 
 #[cfg(test)]
@@ -478,6 +502,16 @@ mod tests {
             "99999999999999999999",
         ] {
             assert_eq!(parse_time_at(text.as_bytes(), 0, now), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn no_hex_is_no_stamp() {
+        let half = ["@aaaaaaaaaaaaaaaé0123456", "@ferm\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}"];
+        for text in
+            half.iter().copied().chain(["@+00000005f5e100000000000", "@-00000005f5e100000000000", "@ffffffffffffffffffffffff", "@7fffffffffffffffffffffff"])
+        {
+            assert_eq!(parse_time_at(text.as_bytes(), 0, Timestamp(0)), None, "{text}");
         }
     }
 

@@ -105,13 +105,17 @@ fn task(line: &[u8], at: usize) -> Option<Writer> {
     (ends && TASKS.contains(&task)).then(|| Writer::new((at, end), past_blank(line, end + 1)))
 }
 
-/// The program behind a syslog time: `host prog[123]: `, `host daemon.err prog: `. Behind any other time (`hosted` false)
+/// The program behind a syslog time: `host prog[123]: `, `host daemon.err prog: `, `daemon.err prog[123]: ` (OpenWrt),
+/// `Er(3) prog[123]: ` (ESX). Behind any other time (`hosted` false)
 /// only with the process number. The key is the program with its number.
 pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if let Some(writer) = program_tag(line, at, false) {
         return Some(writer);
     }
     let host = word(line, at);
+    if let Some(level) = facility_level(&line[at..host]).or_else(|| esx_level(&line[at..host])) {
+        return program_tag(line, blanks(line, host), true).map(|writer| Writer { level: Some(level), ..writer });
+    }
     if host == at || line[host - 1] == b':' || level_word(&line[at..host]).is_some() {
         return None;
     }
@@ -135,7 +139,7 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
             b'[' => {
                 let close = group(line, end)?;
                 // rustc's `error[E0308]: ` is no program.
-                let level = level_word(&line[start..end]).is_some();
+                let level = level_word(&line[start..end]).is_some() || level_word(&line[end + 1..close]).is_some();
                 let end = close + 1;
                 let text = !level && byte(line, end) == b':' && is_gap(byte(line, end + 1));
                 return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
@@ -148,6 +152,25 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
         }
     }
     None
+}
+
+/// VMware ESX: `Er(3)`, `In(182)`.
+fn esx_level(text: &[u8]) -> Option<Level> {
+    let number = text.strip_suffix(b")")?.get(3..)?;
+    if text[2] != b'(' || number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(severity(match &text[..2] {
+        b"Em" => 0,
+        b"Al" => 1,
+        b"Cr" => 2,
+        b"Er" => 3,
+        b"Wa" => 4,
+        b"No" => 5,
+        b"In" => 6,
+        b"Db" => 7,
+        _ => return None,
+    }))
 }
 
 /// The severity in `daemon.err`.

@@ -24,7 +24,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use super::event::{Frame, Link};
+use super::event::{Frame, Frames, Hex, Link};
 use md5::{Digest, Md5};
 
 pub use normalise::{Replacement, normalise, normalise_explained};
@@ -37,7 +37,7 @@ const MAX_FRAMES: usize = 20;
 /// Strict and loose signature, 32 hex digits each. `kind` and `message` are those of the outermost exception; `chain` is outermost
 /// first and may be empty; a plain line is given as `message` with an empty `kind`.
 #[must_use]
-pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &[Frame]) -> (String, String) {
+pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &Frames) -> (Hex, Hex) {
     let mut text = String::with_capacity(256);
     fault(kind, message, &mut text);
     let mut hash = Md5::new();
@@ -52,7 +52,7 @@ pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &s
     }
     frames_into(frames, &mut text);
     hash.update(text.as_bytes());
-    (hex(&hash.finalize()), hex(&loose.finalize()))
+    (Hex::new(hash.finalize().into()), Hex::new(loose.finalize().into()))
 }
 
 fn fault(kind: &str, message: &str, out: &mut String) {
@@ -61,16 +61,16 @@ fn fault(kind: &str, message: &str, out: &mut String) {
     normalise(message, out);
 }
 
-fn frames_into(frames: &[Frame], out: &mut String) {
+fn frames_into(frames: &Frames, out: &mut String) {
     let ours = frames.iter().filter(|frame| frame.in_app);
     let theirs = frames.iter().filter(|frame| !frame.in_app);
-    let mut previous: Option<&Frame> = None;
+    let mut previous: Option<Frame> = None;
     for frame in ours.chain(theirs).take(MAX_FRAMES) {
         if previous.is_none_or(|p| p.function != frame.function || p.file != frame.file) {
             out.push('\0');
-            function_into(&frame.function, out);
+            function_into(frame.function, out);
             out.push('\0');
-            normalise(file_name(&frame.file), out);
+            normalise(file_name(frame.file), out);
         }
         previous = Some(frame);
     }
@@ -86,10 +86,11 @@ fn file_name(path: &str) -> &str {
 fn function_into(name: &str, out: &mut String) {
     let name = without_arguments(without_hash(name));
     let bytes = name.as_bytes();
+    let closure = name.find(".func").map_or(usize::MAX, |at| at + ".func".len());
     let mut at = 0;
     while at < bytes.len() {
         let digits = bytes[at..].iter().take_while(|b| b.is_ascii_digit()).count();
-        if digits > 0 && is_generated(&name[..at], digits) {
+        if digits > 0 && (is_generated(&name[..at], digits) || (at >= closure && bytes[at - 1] == b'.')) {
             out.push('N');
             at += digits;
         } else {
@@ -117,10 +118,5 @@ fn without_arguments(name: &str) -> &str {
 fn is_generated(head: &str, digits: usize) -> bool {
     const HEADS: &[&str] =
         &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];
-    digits >= 5 || HEADS.iter().any(|h| head.ends_with(h)) || (head.ends_with('.') && head.contains(".func"))
-}
-
-fn hex(digest: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    digest.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|nibble| DIGITS[nibble as usize] as char).collect()
+    digits >= 5 || HEADS.iter().any(|h| head.ends_with(h))
 }

@@ -5,6 +5,9 @@
 use super::normalise::{Listener, Machine, Span};
 use super::shape::{self, Unit};
 
+/// Most groups of a dotted number: each is read again from the next one when a letter follows them all.
+const MAX_GROUPS: usize = 32;
+
 impl<L: Listener> Machine<'_, '_, L> {
     /// The parts of a name: words stay, numbers, ids and versions do not.
     pub(super) fn names(&mut self, (from, end): Span) {
@@ -83,7 +86,7 @@ impl<L: Listener> Machine<'_, '_, L> {
     /// A number and what belongs to it: groups of a version or address, a fraction, a unit.
     fn number(&mut self, at: usize, stop: usize, end: usize) -> Option<usize> {
         let (mut to, mut groups) = (at + shape::digits(self.bytes, at), 1);
-        while to < end && self.bytes[to] == b'.' && shape::digits(self.bytes, to + 1) > 0 {
+        while groups < MAX_GROUPS && to < end && self.bytes[to] == b'.' && shape::digits(self.bytes, to + 1) > 0 {
             to += 1 + shape::digits(self.bytes, to + 1);
             groups += 1;
         }

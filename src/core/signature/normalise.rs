@@ -194,6 +194,10 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         while end > at + 1 && self.bytes[end - 1] == b'.' {
             end -= 1;
         }
+        // Dots alone are one word; byte by byte, each would be looked for the end of them all.
+        if end == at + 1 && self.bytes[at] == b'.' {
+            return self.pass((at, full));
+        }
         if self.bytes.get(full) == Some(&b':')
             && let Some(next) = self.beyond_colon(at, full)
         {

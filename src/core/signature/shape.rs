@@ -124,12 +124,15 @@ pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
     ends_token(bytes, end).then_some(end)
 }
 
+/// Most colons of an address (`1:2:3:4:5:6:7::`); without a bound, each number of `1:2:3:…` would be read to the end of the text.
+const MAX_COLONS: usize = 8;
+
 /// An IPv6 or MAC address: hex groups and colons, with `::`, eight groups, or six groups of two digits.
 pub(super) fn colon_address(bytes: &[u8], at: usize) -> Option<usize> {
     let (mut end, mut colons, mut double, mut pairs, mut numeric) = (at, 0, false, true, false);
     loop {
         let group = hex_digits(bytes, end);
-        if group > 4 {
+        if group > 4 || colons > MAX_COLONS {
             return None;
         }
         numeric |= bytes[end..end + group].iter().any(u8::is_ascii_digit);

@@ -253,8 +253,24 @@ fn any_order_of_odd_parts_is_survived() {
     }
 }
 
-fn frame(function: &str, file: &str, line: u32, in_app: bool) -> Frame {
-    Frame { function: function.into(), file: file.into(), line, column: 1, in_app }
+/// Each of these took time with the square of its length once: a text of this size would take minutes.
+#[test]
+fn the_time_is_linear_in_the_text() {
+    for part in [".", "1.", "1:", "a:", "a.1", "1,234", "Sun ", "12 ", "::", "aaaaaaaa-", "0x", "é.", "(", "/"] {
+        for end in ["", "É", "X", "..."] {
+            let text = part.repeat((100 << 10) / part.len()) + end;
+            assert!(norm(&text).len() <= text.len() * 4);
+            assert_eq!(sign(None, &text, &[], "", &[]).0.as_str().len(), 32);
+        }
+    }
+}
+
+fn frame<'a>(function: &'a str, file: &'a str, line: u32, in_app: bool) -> Frame<'a> {
+    Frame { function, file, line, column: 1, in_app }
+}
+
+fn sign(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &[Frame]) -> (Hex, Hex) {
+    signature(language, kind, chain, message, &frames.iter().copied().collect())
 }
 
 fn link(kind: &str, message: &str) -> Link {
@@ -263,8 +279,8 @@ fn link(kind: &str, message: &str) -> Link {
 
 #[test]
 fn traces_meet_on_another_host_path_and_line() {
-    let a = signature(Some("python"), "ValueError", &[], "bad 3", &[frame("f", "/a/x.py", 1, true), frame("g", "/usr/lib/y.py", 2, false)]);
-    let b = signature(Some("python"), "ValueError", &[], "bad 77", &[frame("g", "/opt/lib/y.py", 9, false), frame("f", "C:\\b\\x.py", 5, true)]);
+    let a = sign(Some("python"), "ValueError", &[], "bad 3", &[frame("f", "/a/x.py", 1, true), frame("g", "/usr/lib/y.py", 2, false)]);
+    let b = sign(Some("python"), "ValueError", &[], "bad 77", &[frame("g", "/opt/lib/y.py", 9, false), frame("f", "C:\\b\\x.py", 5, true)]);
     assert_eq!(a, b);
     assert_eq!((a.0.len(), a.1.len()), (32, 32));
 }
@@ -272,15 +288,15 @@ fn traces_meet_on_another_host_path_and_line() {
 #[test]
 fn traces_differ_by_language_type_word_root_and_function() {
     let frames = [frame("f", "x.py", 1, true)];
-    let base = signature(Some("python"), "ValueError", &[], "bad", &frames);
+    let base = sign(Some("python"), "ValueError", &[], "bad", &frames);
     let chain = [link("ValueError", "bad"), link("OSError", "root")];
     for (other, same_loose) in [
-        (signature(Some("ruby"), "ValueError", &[], "bad", &frames), true),
-        (signature(Some("python"), "KeyError", &[], "bad", &frames), false),
-        (signature(Some("python"), "ValueError", &[], "worse", &frames), false),
-        (signature(Some("python"), "ValueError", &chain, "bad", &frames), true),
-        (signature(Some("python"), "ValueError", &[], "bad", &[frame("g", "x.py", 1, true)]), true),
-        (signature(Some("python"), "ValueError", &[], "bad", &[frame("f", "y.py", 1, true)]), true),
+        (sign(Some("ruby"), "ValueError", &[], "bad", &frames), true),
+        (sign(Some("python"), "KeyError", &[], "bad", &frames), false),
+        (sign(Some("python"), "ValueError", &[], "worse", &frames), false),
+        (sign(Some("python"), "ValueError", &chain, "bad", &frames), true),
+        (sign(Some("python"), "ValueError", &[], "bad", &[frame("g", "x.py", 1, true)]), true),
+        (sign(Some("python"), "ValueError", &[], "bad", &[frame("f", "y.py", 1, true)]), true),
     ] {
         assert_ne!(base.0, other.0);
         assert_eq!(base.1 == other.1, same_loose);
@@ -296,14 +312,14 @@ fn generated_names_and_recursion_do_not_count() {
         ("main.(*T).f(0xc000012345, 0x1)", "main.(*T).f(0xc000099999, 0x2)"),
         ("main.main.func1", "main.main.func2"),
     ] {
-        let of = |name| signature(None, "E", &[], "m", &[frame(name, "x", 1, true)]).0;
+        let of = |name| sign(None, "E", &[], "m", &[frame(name, "x", 1, true)]).0;
         assert_eq!(of(a), of(b), "{a}");
     }
-    let deep = |depth| signature(None, "E", &[], "m", &vec![frame("f", "x", 1, true); depth]).0;
+    let deep = |depth| sign(None, "E", &[], "m", &vec![frame("f", "x", 1, true); depth]).0;
     assert_eq!(deep(3), deep(17));
 }
 
 #[test]
 fn a_plain_line_is_a_message_without_a_type() {
-    assert_eq!(signature(None, "", &[], "boom 1", &[]), signature(None, "", &[], "boom 2", &[]));
+    assert_eq!(sign(None, "", &[], "boom 1", &[]), sign(None, "", &[], "boom 2", &[]));
 }

@@ -98,7 +98,7 @@ struct Row<'a> {
 
 /// Context before, the error, context after. The error's lines have numbers where they stand together.
 fn rows(event: &Event) -> Vec<Row<'_>> {
-    let context: Vec<Row> = event.context.iter().filter_map(|line| numbered(line)).collect();
+    let context: Vec<Row> = event.context.iter().filter_map(numbered).collect();
     let whole = event.line_end - event.line_num.min(event.line_end) + 1 == event.multiline.len() as u64;
     let error = event.multiline.iter().enumerate();
     let error = error.map(|(index, text)| Row { num: (whole || index == 0).then(|| event.line_num + index as u64), text, error: true });

@@ -6,58 +6,57 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+mod call;
+mod field;
+mod listing;
+mod said;
+
+pub use listing::stands_alone;
+
 /// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
 #[must_use]
 pub fn reads_as_code(line: &[u8]) -> bool {
-    if is_listing(line) {
+    if listing::is_numbered(line) || listing::is_quoted(line) {
         return true;
     }
-    let text = line.trim_ascii();
-    let text = diff_line(text).unwrap_or(text);
-    is_comment(text) || is_commit(text) || is_field(text) || begins_as_code(text) || has_code_inside(text)
+    let listing::Shown { text, marked, indented } = listing::unmarked(line);
+    is_comment(text) || is_block_comment(line) || is_commit(text) || begins_as_code(text) || is_statement(text, marked, indented) || has_code_inside(text)
 }
 
-/// Whether an indented line is the next thing that a tool prints, and no continuation of an error
-/// before it: a line of a numbered listing, a step of cargo, a mark of a test runner.
-#[must_use]
-pub fn stands_alone(line: &[u8]) -> bool {
-    let text = line.trim_ascii_start();
-    let Some(first) = text.first().filter(|_| text.len() < line.len()) else { return false };
-    match first {
-        b'0'..=b'9' => {
-            let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-            digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
-        }
-        b'A'..=b'Z' => CARGO_STEPS.iter().any(|step| text.starts_with(step)),
-        _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
-    }
+/// Shapes that a language's words are not needed for.
+fn is_statement(text: &[u8], marked: bool, indented: bool) -> bool {
+    field::is_field(text, marked || indented)
+        || ((marked || indented) && field::is_assigned(text))
+        || field::is_element(text)
+        || field::is_text(text, marked, indented)
+        || (indented && is_documented(text))
+        || said::is_markup(text)
+        || said::has_comment(text)
+        || said::is_said(text)
+        || call::is_call(text)
 }
 
-const CARGO_STEPS: &[&[u8]] =
-    &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
-
-/// `   12\tcode`, `12: code`, `12→code`, `>  12 | code`: a numbered listing.
-fn is_listing(line: &[u8]) -> bool {
-    let text = line.trim_ascii_start();
-    let text = text.strip_prefix(b">").unwrap_or(text).trim_ascii_start();
-    let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
-    if digits == 0 || digits > 6 {
-        return false;
-    }
-    let rest = &text[digits..];
-    rest.starts_with(b"\t") || rest.starts_with("\u{2192}".as_bytes()) || rest.starts_with(b" | ") || rest.starts_with(b" |\t") || rest.starts_with(b"| ")
+/// ` * text` within `/* … */`: its star stands under the first one's, so one blank more than the code's
+/// indentation; nested bullets of Markdown have an even number of them.
+fn is_block_comment(line: &[u8]) -> bool {
+    let blanks = line.iter().take_while(|b| **b == b' ' || **b == b'\t').count();
+    let spaces = line[..blanks].iter().rev().take_while(|b| **b == b' ').count();
+    spaces % 2 == 1 && line[blanks..].starts_with(b"* ")
 }
 
-/// `+ code`, `- code` of a diff.
-fn diff_line(text: &[u8]) -> Option<&[u8]> {
-    let rest = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-"))?;
-    (!rest.starts_with(b"-") && !rest.starts_with(b"+")).then(|| rest.trim_ascii_start())
+/// `ValueError: If the size is negative.` in a list of what a function raises.
+fn is_documented(text: &[u8]) -> bool {
+    let name = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')).count();
+    let Some(said) = text[name..].strip_prefix(b": ") else { return false };
+    let known = text[..name].ends_with(b"Error") || text[..name].ends_with(b"Exception");
+    known && [&b"If "[..], b"if ", b"When ", b"when ", b"Raised ", b"Thrown ", b"On ", b"Whenever "].iter().any(|word| said.starts_with(word))
 }
 
 fn is_comment(text: &[u8]) -> bool {
     match text {
+        [b':', rest @ ..] => [&b"param "[..], b"raises ", b"return", b"type ", b"rtype"].iter().any(|field| rest.starts_with(field)),
         [b'/', b'/' | b'*', ..] | [b'<', b'!', b'-', b'-', ..] | [b'-', b'-', b' ', ..] => true,
-        [b'*', b' ', b'@', ..] => true,
+        [b'*', b' ', b'@', ..] | [b'"', b'"', b'"', ..] => true,
         [b'*', b' ', next, ..] => next.is_ascii_lowercase(),
         // R and knitr print results behind `##` or `#>`; a shell, Python or Ruby comment has one `#`.
         [b'#', b' ', ..] => true,
@@ -72,13 +71,6 @@ fn is_commit(text: &[u8]) -> bool {
     (7..=40).contains(&hex) && text.get(hex) == Some(&b' ') && id.iter().any(u8::is_ascii_digit) && id.iter().any(u8::is_ascii_lowercase)
 }
 
-/// `error: ColorValueSchema,`: a field of an object or a call.
-fn is_field(text: &[u8]) -> bool {
-    let Some(rest) = text.strip_suffix(b",") else { return false };
-    let name = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    name > 0 && rest[name..].starts_with(b": ") && !rest[name + 2..].contains(&b' ') && rest.len() > name + 2
-}
-
 const OPENERS: &[&[u8]] = &[
     b"function ",
     b"async function ",
@@ -86,6 +78,11 @@ const OPENERS: &[&[u8]] = &[
     b"let ",
     b"var ",
     b"class ",
+    b"lambda ",
+    b"declare ",
+    b"fun ",
+    b"guard ",
+    b"val ",
     b"interface ",
     b"export ",
     b"import ",
@@ -115,6 +112,7 @@ const OPENERS: &[&[u8]] = &[
     b"raise ",
     b"raise(",
     b"except ",
+    b"except* ",
     b"except:",
     b"rescue ",
     b"catch (",
@@ -130,6 +128,7 @@ const OPENERS: &[&[u8]] = &[
     b"for (",
     b"switch (",
     b"case ",
+    b"with ",
     b"try {",
     b"try:",
     b"finally",
@@ -178,11 +177,29 @@ const OPENERS: &[&[u8]] = &[
     b"&& ",
 ];
 
+/// The opener with which the line begins; its first byte tells most lines that there is none.
+fn opener(text: &[u8]) -> Option<&'static [u8]> {
+    static FIRST: LazyLock<[bool; 256]> = LazyLock::new(|| {
+        let mut first = [false; 256];
+        OPENERS.iter().for_each(|opener| first[usize::from(opener[0])] = true);
+        first
+    });
+    let head = *text.first()?;
+    let starts = |opener: &&&[u8]| opener[0] == head && text.starts_with(opener);
+    FIRST[usize::from(head)].then(|| OPENERS.iter().find(starts).copied())?
+}
+
 /// Whether the first word belongs to a programming language and the rest agrees.
 fn begins_as_code(text: &[u8]) -> bool {
-    let Some(opener) = OPENERS.iter().find(|opener| text.starts_with(opener)) else { return false };
+    let Some(opener) = opener(text) else { return false };
     let calls = opener.ends_with(b"(") || opener.ends_with(b".") || opener.ends_with(b"!(");
-    calls || ends_as_code(text) || has_code_punctuation(text)
+    calls || (opener == b"except " && text.contains(&b':')) || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
+}
+
+/// `except KeyError as error:`, `for error in errors:`: a head of a block in Python.
+fn is_block(opener: &[u8], text: &[u8]) -> bool {
+    const BLOCKS: [&[u8]; 9] = [b"except ", b"except* ", b"class ", b"with ", b"elif ", b"else if", b"case ", b"def ", b"async def "];
+    text.ends_with(b":") && BLOCKS.contains(&opener)
 }
 
 /// `{`, `;`, `,`, `):`, `=>` and the like at the end of the line.
@@ -190,7 +207,8 @@ fn ends_as_code(text: &[u8]) -> bool {
     matches!(text, [.., b'{' | b';' | b'}' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
 
-const PUNCTUATION: &[&[u8]] = &[b" = ", b"()", b");", b" => ", b" {", b" == ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +"];
+const PUNCTUATION: &[&[u8]] =
+    &[b" = ", b"()", b");", b" => ", b" {", b" == ", b" === ", b" !== ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +", b"\" in ", b"' in "];
 
 /// One search for all marks; `None` only if they were too large to compile, which a test rules out.
 fn searcher(marks: &[&[u8]]) -> Option<AhoCorasick> {
@@ -258,17 +276,7 @@ fn has_code_inside(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{reads_as_code, stands_alone};
-
-    #[test]
-    fn tells_the_next_line_from_a_continuation() {
-        for line in ["   785\tconst total = 1;", "   Compiling serde v1.0.2 (/srv/app)", "    Finished `release` profile in 2s", "  \u{2713} should retry"] {
-            assert!(stands_alone(line.as_bytes()), "{line}");
-        }
-        for line in ["Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
-            assert!(!stands_alone(line.as_bytes()), "{line}");
-        }
-    }
+    use super::reads_as_code;
 
     #[test]
     fn tells_code_from_messages() {

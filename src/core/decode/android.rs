@@ -1,0 +1,118 @@
+//! The layouts of Android's logcat and of Android Studio's window. Serves `prefix`, which reads the time
+//! before them. The tag stands on every line of a trace, so the text begins behind it.
+
+use super::level::letter;
+use super::scan::{blanks, byte, digits, is_blank, is_gap, is_name, rest, run, word};
+use crate::core::event::Level;
+
+/// Longest tag.
+const TAG_BYTES: usize = 64;
+
+/// What stands before the text: level, range of the writer's name, end.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    pub level: Level,
+    pub key: (usize, usize),
+    pub end: usize,
+}
+
+/// The entry behind a time: `123  456 E Tag: `, `10123  123  456 E Tag: `, `E/Tag( 123): `,
+/// `123-456/com.acme E/Tag: `, `123-456  Tag  com.acme  E  `.
+pub fn stamped(line: &[u8], at: usize) -> Option<Entry> {
+    let at = blanks(line, at);
+    if !byte(line, at).is_ascii_digit() {
+        return brief(line, at);
+    }
+    let first = digits(line, at);
+    if byte(line, first) == b'-' { studio(line, at) } else { threadtime(line, at) }
+}
+
+/// The entry that begins a line: `E/Tag( 123): `, `E( 123) `, `E( 123: 124) `.
+pub fn brief(line: &[u8], at: usize) -> Option<Entry> {
+    let level = letter(byte(line, at))?;
+    match byte(line, at + 1) {
+        b'/' => {
+            let tag = at + 2;
+            let name = run(line, tag, |b| is_name(b) || b == b':');
+            let open = blanks(line, name);
+            let close = number(line, open + 1)?;
+            let known = name > tag && byte(line, open) == b'(' && rest(line, close).starts_with(b"):");
+            known.then_some(Entry { level, key: (tag, close + 1), end: close + 2 })
+        }
+        b'(' => {
+            let process = number(line, at + 2)?;
+            let close = if byte(line, process) == b':' { number(line, process + 1)? } else { process };
+            let known = byte(line, close) == b')' && is_blank(byte(line, close + 1));
+            known.then_some(Entry { level, key: (at + 2, close), end: close + 1 })
+        }
+        _ => None,
+    }
+}
+
+/// End of the blanks and digits at `at`, if there is a digit.
+fn number(line: &[u8], at: usize) -> Option<usize> {
+    let start = blanks(line, at);
+    let end = digits(line, start);
+    (end > start).then_some(end)
+}
+
+fn threadtime(line: &[u8], at: usize) -> Option<Entry> {
+    let mut start = at;
+    let mut process = digits(line, at);
+    let mut thread = number(line, process)?;
+    if let Some(third) = number(line, thread) {
+        (start, process, thread) = (blanks(line, process), thread, third);
+    }
+    let mark = blanks(line, thread);
+    let level = letter(byte(line, mark))?;
+    if mark == thread || process == thread || byte(line, mark + 1) != b' ' {
+        return None;
+    }
+    let tag = rest(line, mark + 2);
+    let colon = tag[..tag.len().min(TAG_BYTES)].iter().position(|b| *b == b':')?;
+    Some(Entry { level, key: (start, thread), end: mark + 3 + colon })
+}
+
+fn studio(line: &[u8], at: usize) -> Option<Entry> {
+    let thread = digits(line, digits(line, at) + 1);
+    if byte(line, thread) == b'/' {
+        let mark = blanks(line, word(line, thread));
+        let level = letter(byte(line, mark)).filter(|_| byte(line, mark + 1) == b'/')?;
+        let tag = word(line, mark);
+        return line[..tag].ends_with(b":").then_some(Entry { level, key: (at, thread), end: tag });
+    }
+    let tag = blanks(line, thread);
+    let package = blanks(line, run(line, tag, |b| !is_blank(b)));
+    let package_end = word(line, package);
+    let mark = blanks(line, package_end);
+    let level = letter(byte(line, mark))?;
+    let columns = tag > thread && mark > package_end && is_gap(byte(line, mark + 1)) && is_blank(byte(line, mark + 2));
+    columns.then_some(Entry { level, key: (at, thread), end: mark + 2 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layouts() {
+        let stamped_rows = [
+            ("123  456 E Tag: x", "x"),
+            ("10123  123  456 E Tag   : x", "x"),
+            ("E/Tag( 123): x", "x"),
+            ("E/Tag   ( 123): x", "x"),
+            ("123-456/com.acme E/Tag: x", "x"),
+            ("123-456  Tag     com.acme      E  x", "x"),
+        ];
+        for (line, text) in stamped_rows {
+            let entry = stamped(line.as_bytes(), 0).expect(line);
+            assert_eq!((entry.level, line[entry.end..].trim_start()), (Level::Error, text), "{line}");
+        }
+        for line in ["E( 123) x", "E( 123: 124) x", "E/Tag( 123): x"] {
+            assert_eq!(brief(line.as_bytes(), 0).map(|entry| entry.level), Some(Level::Error), "{line}");
+        }
+        for line in ["123 E Tag", "1-2 x", "123-456  a b", "E/Tag: x", "I/O error: x", "E(x) y"] {
+            assert!(stamped(line.as_bytes(), 0).is_none(), "{line}");
+        }
+    }
+}

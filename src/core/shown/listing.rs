@@ -1,0 +1,146 @@
+//! What displays a line: a numbered listing, a diff, a search. Strips the mark and says how sure it is;
+//! never looks at what the line says.
+
+/// A line without the mark of what displays it.
+pub struct Shown<'a> {
+    /// The text, white space at both ends removed.
+    pub text: &'a [u8],
+    /// A diff or a search displays it, for sure: its own indentation follows the mark.
+    pub marked: bool,
+    /// It is indented.
+    pub indented: bool,
+}
+
+/// Longest path before the line number of a search's result, in bytes.
+const PATH_BYTES: usize = 256;
+
+const CARGO_STEPS: &[&[u8]] =
+    &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
+
+/// Whether an indented line is the next thing that a tool prints, and no continuation of an error
+/// before it: a line of a numbered listing, a step of cargo, a mark of a test runner.
+#[must_use]
+pub fn stands_alone(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let Some(first) = text.first().filter(|_| text.len() < line.len()) else { return false };
+    match first {
+        b'0'..=b'9' => {
+            let digits = digits(text);
+            digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
+        }
+        b'A'..=b'Z' => CARGO_STEPS.iter().any(|step| text.starts_with(step)),
+        _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
+    }
+}
+
+/// `   12\tcode`, `12→code`, `>  12 | code`: a numbered listing.
+pub fn is_numbered(line: &[u8]) -> bool {
+    let text = line.trim_ascii_start();
+    let text = text.strip_prefix(b">").unwrap_or(text).trim_ascii_start();
+    let digits = digits(text);
+    if digits == 0 || digits > 6 {
+        return false;
+    }
+    let rest = &text[digits..];
+    rest.starts_with(b"\t") || rest.starts_with("\u{2192}".as_bytes()) || rest.starts_with(b" | ") || rest.starts_with(b" |\t") || rest.starts_with(b"| ")
+}
+
+/// `> Traceback (most recent call last):`, `> TypeError: x`: a quotation of Markdown or of an old diff.
+/// Other tools begin their own messages so: only what heads an error is quoted.
+pub fn is_quoted(line: &[u8]) -> bool {
+    let Some(text) = line.strip_prefix(b"> ").map(<[u8]>::trim_ascii_start) else { return false };
+    let word = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_')).count();
+    let head = text[word..].starts_with(b":") && [&b"Error"[..], b"Exception", b"error"].iter().any(|end| text[..word].ends_with(end));
+    head || text.starts_with(b"Traceback (most recent") || text.starts_with(b"Exception in thread ")
+}
+
+/// Takes `+ code` of a diff, `src/a.rs:12:code` and `12-code` of a search apart.
+pub fn unmarked(line: &[u8]) -> Shown<'_> {
+    let trimmed = line.trim_ascii();
+    let indented = matches!(line.first(), Some(b' ' | b'\t'));
+    let text = diff_line(trimmed).or_else(|| found_line(trimmed).filter(|_| !indented));
+    let Some(text) = text else { return Shown { text: trimmed, marked: false, indented } };
+    Shown { text: text.trim_ascii_start(), marked: !is_one_blank(text), indented: true }
+}
+
+/// `+ code`, `- code` of a diff: what follows the sign.
+fn diff_line(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-"))?;
+    (!rest.starts_with(b"-") && !rest.starts_with(b"+")).then_some(rest)
+}
+
+/// `src/a.rs:12:code`, `src/a.rs-12-code`, `12:code`: what follows the number, and a column after it.
+fn found_line(text: &[u8]) -> Option<&[u8]> {
+    let number = if text.first()?.is_ascii_digit() { 0 } else { path_end(text)? + 1 };
+    let end = number + digits(&text[number..]);
+    let sign = *text.get(end).filter(|sign| end > number && end - number <= 6 && matches!(sign, b':' | b'-'))?;
+    if number > 0 && text[number - 1] != sign {
+        return None;
+    }
+    let rest = &text[end + 1..];
+    let column = digits(rest);
+    Some(if sign == b':' && column > 0 && rest.get(column) == Some(&b':') { &rest[column + 1..] } else { rest })
+}
+
+/// End of a path with a folder or an extension that `:12` or `-12` follows.
+fn path_end(text: &[u8]) -> Option<usize> {
+    let path = &text[..text.len().min(PATH_BYTES)];
+    let path = &path[..path.iter().position(|b| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'(' | b'<' | b'=')).unwrap_or(path.len())];
+    let ends = |at: usize| path.get(at + 1).is_some_and(u8::is_ascii_digit) && path[..at].iter().any(|b| matches!(b, b'/' | b'.'));
+    memchr::memchr2_iter(b':', b'-', path).find(|&at| ends(at) && matches!(path[at + 1 + digits(&path[at + 1..])..].first(), Some(sign) if *sign == path[at]))
+}
+
+/// Exactly one blank first: what a tool puts before a message, rather than the indentation of code.
+fn is_one_blank(text: &[u8]) -> bool {
+    matches!(text, [b' ', next, ..] if !matches!(next, b' ' | b'\t'))
+}
+
+fn digits(text: &[u8]) -> usize {
+    text.iter().take_while(|b| b.is_ascii_digit()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_quoted, stands_alone, unmarked};
+
+    #[test]
+    fn tells_the_next_line_from_a_continuation() {
+        for line in ["   785\tconst total = 1;", "   Compiling serde v1.0.2 (/srv/app)", "    Finished `release` profile in 2s", "  \u{2713} should retry"] {
+            assert!(stands_alone(line.as_bytes()), "{line}");
+        }
+        for line in ["Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
+            assert!(!stands_alone(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn quotes_are_heads_of_errors() {
+        for line in ["> Traceback (most recent call last):", "> ValueError: 'price'", ">   error: x"] {
+            assert!(is_quoted(line.as_bytes()), "{line}");
+        }
+        for line in ["> Task :run FAILED", "> Could not resolve com.acme:x:1.0.", ">error: x", "> See the error: x", "> app@1.0 build"] {
+            assert!(!is_quoted(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn strips_what_displays_a_line() {
+        let rows = [
+            ("+    code", "code", true),
+            ("- item", "item", false),
+            ("src/a.rs:5:code", "code", true),
+            ("src/a.rs-5-\tcode", "code", true),
+            ("a-1.rs-5-  code", "code", true),
+            ("./a.py:5:7:  code", "code", true),
+            ("12:    code", "code", true),
+            ("a.c:5:7: error: x", "error: x", false),
+            ("a.c:5: error: x", "error: x", false),
+            ("host:5: code", "host:5: code", false),
+            ("--- a/x.rs", "--- a/x.rs", false),
+        ];
+        for (line, text, marked) in rows {
+            let shown = unmarked(line.as_bytes());
+            assert_eq!((String::from_utf8_lossy(shown.text).as_ref(), shown.marked), (text, marked), "{line}");
+        }
+    }
+}

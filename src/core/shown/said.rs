@@ -1,0 +1,126 @@
+//! A verb with a quoted text, a line of a page, a statement with a comment behind it.
+//! One line (mark removed, trimmed).
+
+use super::call::{has_colon, quote_end};
+
+/// Verbs that take a text without brackets, in shells, Ruby, Perl, PHP, OCaml, SQL.
+const VERBS: &[&[u8]] = &[
+    b"echo",
+    b"printf",
+    b"print",
+    b"puts",
+    b"warn",
+    b"abort",
+    b"die",
+    b"fail",
+    b"raise",
+    b"croak",
+    b"confess",
+    b"carp",
+    b"failwith",
+    b"throw",
+    b"say",
+    b"panic",
+    b"message",
+    b"return",
+    b"yield",
+    b"write-host",
+    b"write-error",
+    b"write-output",
+    b"write-warning",
+    b"$stderr.puts",
+    b"stderr.puts",
+    b"log_error",
+    b"log_info",
+    b"log_warn",
+    b"throwerror",
+    b"fatal",
+    b"err",
+    b"info",
+    b"ok",
+    b"throwio",
+    b"super",
+];
+
+/// Whether a verb with nothing but a quoted text behind it makes the line: `echo "error: …" >&2`,
+/// `raise ArgumentError, "…"`, `[ -f x ] || echo "…"`.
+pub fn is_said(text: &[u8]) -> bool {
+    let before = [&b"|| "[..], b"&& ", b"; "]
+        .iter()
+        .filter_map(|mark| memchr::memmem::rfind(text, mark).map(|at| at + mark.len()))
+        .max()
+        .filter(|at| !has_colon(&text[..*at]));
+    let to_stderr = text.ends_with(b">&2") && (text.starts_with(b"echo ") || text.starts_with(b"printf "));
+    to_stderr || says(text) || before.is_some_and(|at| says(&text[at..]))
+}
+
+fn says(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b">&2 ").unwrap_or(text);
+    let text = text.strip_prefix(b"{ ").unwrap_or(text);
+    let Some(open) = memchr::memchr3(b'"', b'\'', b'`', text) else { return false };
+    // An f-string, a raw string, a bracket: the letter before the quote is no word.
+    let head = text[..open].trim_ascii_end();
+    let mut words = head.split(|b| *b == b' ');
+    let verb = words.next().unwrap_or_default();
+    let lower = verb.to_ascii_lowercase();
+    // A function of a shell script has an underscore in its name.
+    let is_verb = VERBS.contains(&lower.as_slice()) || (verb.contains(&b'_') && verb.iter().all(|b| b.is_ascii_lowercase() || *b == b'_'));
+    if !is_verb || !words.all(is_between) {
+        return false;
+    }
+    let Some(end) = quote_end(text, open) else { return false };
+    match text[end + 1..].trim_ascii_start() {
+        [] | [b';' | b',' | b'>' | b')' | b'}' | b'|' | b'&' | b'%' | b'.' | b'+' | b'#' | b'\\', ..] | [b'1' | b'2', b'>', ..] => true,
+        tail => tail.starts_with(b"if ") || tail.starts_with(b"unless ") || tail.starts_with(b"unless("),
+    }
+}
+
+/// What may stand between a verb and its text: a flag, a class, a handle, a bracket.
+fn is_between(word: &[u8]) -> bool {
+    match word {
+        [] | b">&2" | b"1>&2" | [b'-', ..] | [b'(', ..] | b"message:" | b"f" | b"r" | b"$" => true,
+        [first, .., last] => first.is_ascii_uppercase() && (*last == b',' || word.iter().all(u8::is_ascii_uppercase) || last.is_ascii_alphanumeric()),
+        _ => false,
+    }
+}
+
+const ELEMENTS: &[&[u8]] = &[
+    b"<p>", b"<p ", b"<div", b"<span", b"<li>", b"<li ", b"<td", b"<th", b"<h1", b"<h2", b"<h3", b"<h4", b"<a ", b"<button", b"<strong", b"<b>", b"<em>",
+    b"<code", b"<label", b"<pre", b"<title", b"<option",
+];
+
+/// `<p>Error: {{ error }}</p>`: a line of a page or a component.
+pub fn is_markup(text: &[u8]) -> bool {
+    let element = text.strip_prefix(b"{").map_or(text, |rest| memchr::memchr(b'<', rest).map_or(rest, |at| &rest[at..]));
+    if element.first() != Some(&b'<') {
+        return false;
+    }
+    ELEMENTS.iter().any(|tag| element.starts_with(tag)) || (element.ends_with(b">") && memchr::memmem::find(element, b"={").is_some())
+}
+
+/// `x(); // error: …`: a statement, and a comment behind it.
+pub fn has_comment(text: &[u8]) -> bool {
+    memchr::memmem::find(text, b" // ").is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
+        || memchr::memmem::find(text, b"  # ").is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn said_texts() {
+        for line in [
+            "echo \"error: x\" >&2",
+            "raise ArgumentError, \"error: x\"",
+            "[ -f x ] || echo \"error: x missing\"",
+            "RAISE EXCEPTION 'error: bad';",
+            "die \"error: $!\\n\" unless $ok;",
+        ] {
+            assert!(is_said(line.as_bytes()), "{line}");
+        }
+        for line in ["exec \"foo\": error: bad", "fail \"x\" because of it", "error: x || \"y\""] {
+            assert!(!is_said(line.as_bytes()), "{line}");
+        }
+    }
+}

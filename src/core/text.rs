@@ -1,0 +1,229 @@
+//! Text in few pieces of memory: an error has dozens of short strings, and one allocation for each of
+//! them would cost more than finding it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+/// Lines of text in one string.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Lines {
+    text: String,
+    count: usize,
+}
+
+impl Lines {
+    /// The lines of `text`, which are separated by `\n`; an empty text is one empty line.
+    #[must_use]
+    pub fn new(text: String) -> Self {
+        let count = 1 + memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        Self { text, count }
+    }
+
+    /// Lines as they were read; invalid UTF-8 is replaced.
+    #[must_use]
+    pub fn of_bytes<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
+        let mut bytes = Vec::with_capacity(lines.clone().map(|line| line.len() + 1).sum());
+        let mut count = 0;
+        for line in lines {
+            if count > 0 {
+                bytes.push(b'\n');
+            }
+            bytes.extend_from_slice(line);
+            count += 1;
+        }
+        let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        Self { text, count }
+    }
+
+    /// Appends a line; a text with `\n` in it is more than one.
+    pub fn push(&mut self, line: &str) {
+        if self.count > 0 {
+            self.text.push('\n');
+        }
+        self.text.push_str(line);
+        self.count += 1 + memchr::memchr_iter(b'\n', line.as_bytes()).count();
+    }
+
+    /// The same lines, with room for `more` bytes.
+    #[must_use]
+    pub fn with_room(&self, more: usize) -> Self {
+        let mut text = String::with_capacity(self.text.len() + more);
+        text.push_str(&self.text);
+        Self { text, count: self.count }
+    }
+
+    /// Appends line `num` of a stream as `40: text`.
+    pub fn push_numbered(&mut self, num: u64, line: &[u8]) {
+        if self.count > 0 {
+            self.text.push('\n');
+        }
+        push_number(&mut self.text, num);
+        self.text.push_str(": ");
+        self.text.push_str(&printable(line));
+        self.count += 1;
+    }
+
+    /// Of numbered lines, at most `count` before line `num`; `None` when that is not among them.
+    #[must_use]
+    pub fn before(&self, num: u64, count: usize) -> Option<Self> {
+        let at = self.iter().position(|line| line.split_once(':').is_some_and(|(found, _)| found.parse() == Ok(num)))?;
+        Some(self.iter().take(at).skip(at.saturating_sub(count)).collect())
+    }
+
+    /// Appends lines.
+    pub fn append(&mut self, more: &Self) {
+        more.iter().for_each(|line| self.push(line));
+    }
+
+    /// All of them, joined by `\n`.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// One after the other.
+    pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
+        self.text.split('\n').take(self.count)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Removes all.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.count = 0;
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Lines {
+    fn from_iter<I: IntoIterator<Item = S>>(lines: I) -> Self {
+        let mut all = Self::default();
+        lines.into_iter().for_each(|line| all.push(line.as_ref()));
+        all
+    }
+}
+
+impl<S: AsRef<str>> PartialEq<[S]> for Lines {
+    fn eq(&self, other: &[S]) -> bool {
+        self.count == other.len() && self.iter().zip(other).all(|(mine, theirs)| mine == theirs.as_ref())
+    }
+}
+
+impl<S: AsRef<str>, const N: usize> PartialEq<[S; N]> for Lines {
+    fn eq(&self, other: &[S; N]) -> bool {
+        *self == other[..]
+    }
+}
+
+impl fmt::Debug for Lines {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// 32 lower-case hex digits: an MD5 (RFC 1321) as records show it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Hex([u8; 32]);
+
+impl Hex {
+    /// The digits of a digest.
+    #[must_use]
+    pub fn new(digest: [u8; 16]) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut hex = [0; 32];
+        for (pair, byte) in hex.as_chunks_mut().0.iter_mut().zip(digest) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        }
+        Self(hex)
+    }
+
+    /// The digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl Default for Hex {
+    fn default() -> Self {
+        Self([b'0'; 32])
+    }
+}
+
+impl Deref for Hex {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl fmt::Display for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl fmt::Debug for Hex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+/// Appends a number in decimal digits.
+pub fn push_number(text: &mut String, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    text.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+}
+
+/// The text of bytes; invalid UTF-8 is replaced. The check for valid text is many times faster.
+#[must_use]
+pub fn printable(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back_as_they_went_in() {
+        for lines in [&[][..], &[""], &["", ""], &["a"], &["a", "", "b"]] {
+            let all: Lines = lines.iter().collect();
+            assert_eq!(all.iter().collect::<Vec<_>>(), lines);
+            assert_eq!((all.len(), all.is_empty()), (lines.len(), lines.is_empty()));
+            assert_eq!(Lines::of_bytes(lines.iter().map(|line| line.as_bytes())), all);
+        }
+        assert_eq!(Lines::of_bytes([&b"a\xffb"[..], b"c"].into_iter()).as_str(), "a\u{fffd}b\nc");
+        assert_eq!(Lines::new("a\nb".to_owned()).len(), 2);
+    }
+
+    #[test]
+    fn hex_has_two_digits_a_byte() {
+        let digest = std::array::from_fn(|at| (at * 17) as u8);
+        assert_eq!(&*Hex::new(digest), "00112233445566778899aabbccddeeff");
+    }
+}

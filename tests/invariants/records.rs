@@ -1,0 +1,124 @@
+//! Structured lines: a level decides alone, and what a record says is found where it stands.
+
+use crate::support::{NOW, scan, stream, usual};
+
+const STACK: &str = "TypeError: x is not a function\\n    at f (/srv/app.js:3:7)";
+
+#[test]
+fn a_level_below_error_is_no_error_whatever_the_message_says() {
+    for level in ["\"level\":\"info\"", "\"level\":\"warn\"", "\"level\":30", "\"severity\":\"INFO\"", "\"@level\":\"debug\"", "\"lvl\":\"warning\""] {
+        let line = format!("{{{level},\"msg\":\"{STACK}\",\"err\":{{\"stack\":\"{STACK}\"}}}}\n");
+        assert!(scan(&line).is_empty(), "{line}");
+    }
+    for line in ["level=info msg=\"TypeError: x\"\n", "time=2026-09-21T10:00:00Z level=WARN msg=\"panic: boom\" err=\"connection refused\"\n"] {
+        assert!(scan(line).is_empty(), "{line}");
+    }
+}
+
+#[test]
+fn a_level_of_error_is_one_error() {
+    for (line, text) in [
+        (format!("{{\"level\":\"error\",\"msg\":\"cannot start\",\"stack\":\"{STACK}\"}}"), "TypeError: x is not a function"),
+        ("{\"level\":50,\"time\":1790000000000,\"msg\":\"cannot start\"}".to_owned(), "cannot start"),
+        ("{\"severity\":\"ERROR\",\"message\":\"cannot start\"}".to_owned(), "cannot start"),
+        ("level=error msg=\"cannot start\" port=80".to_owned(), "cannot start"),
+        ("{\"level\":\"fatal\",\"msg\":\"first\\nsecond: TypeError: x\"}".to_owned(), "first"),
+    ] {
+        let found = scan(format!("{line}\nready\n"));
+        assert_eq!(found.len(), 1, "{line}\n{found:#?}");
+        assert!(found[0].text == text || found[0].text.contains("TypeError"), "{line}: {}", found[0].text);
+        assert_eq!((found[0].line_num, found[0].line_end, found[0].offset), (1, 1, 0));
+    }
+}
+
+#[test]
+fn a_record_says_where_its_text_stands() {
+    let line = format!("{{\"a\":1,\"runs\":[{{}},{{\"stderr/x\":\"ok\\nready\\n{STACK}\\nend\"}}]}}\n");
+    let found = scan(format!("ready\n{line}ready\n"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    let event = &found[0];
+    let place = event.record.as_ref().unwrap();
+    assert_eq!((place.pointer.as_str(), place.line), ("/runs/1/stderr~1x", 3));
+    assert_eq!((event.line_num, event.line_end, event.offset), (2, 2, 6));
+    assert_eq!(event.multiline, ["TypeError: x is not a function", "    at f (/srv/app.js:3:7)"]);
+}
+
+/// Two errors of one record differ by the inner line on which they begin.
+#[test]
+fn errors_of_one_record_have_their_own_ids() {
+    let found = scan("{\"out\":\"TypeError: a\\nready\\nRangeError: b\\nready\",\"err\":\"ValueError: c\"}\n");
+    assert!(found.len() >= 2, "{found:#?}");
+    let mut ids: Vec<_> = found.iter().map(|event| &event.id).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), found.len());
+}
+
+#[test]
+fn a_record_in_a_record_is_read() {
+    let inner = format!("{{\"level\":\"error\",\"msg\":\"{STACK}\"}}");
+    let line = format!("{{\"body\":{}}}\n", serde_json::to_string(&inner).unwrap());
+    let found = scan(line);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].text.contains("TypeError"));
+}
+
+/// The look-back: numbers, and no further than its bounds.
+#[test]
+fn context_is_what_stood_before() {
+    let text = format!("{}one\ntwo\nTypeError: x\nthree\nfour\nfive\n", "ready\n".repeat(30_000));
+    let event = scan(text).remove(0);
+    assert_eq!(event.context, ["30001: one", "30002: two", "30003: TypeError: x", "30004: three", "30005: four"]);
+    let first = scan("TypeError: x\n").remove(0);
+    assert_eq!(first.context, ["1: TypeError: x"]);
+    let long = scan(format!("{}\nTypeError: x\n", "y".repeat(100_000))).remove(0);
+    assert!(long.context.iter().all(|line| line.len() < 20_000), "{}", long.context.as_str().len());
+}
+
+/// Behind the bytes that were read stand older ones, which say nothing.
+#[test]
+fn context_holds_no_unfinished_line() {
+    for count in 50_000..50_060 {
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        let text = format!("{}make: *** [Makefile:3: all] Error 2\nunfinished", "ready\n".repeat(count));
+        stream.push(text.as_bytes(), NOW, &mut out);
+        stream.finish(NOW, &mut out);
+        assert!(out.len() == 1 && out[0].context.iter().all(|line| !line.contains("unfinished") || line.ends_with(": unfinished")), "{:?}", out[0].context);
+    }
+}
+
+#[test]
+fn context_crlf_and_dress_are_taken_off() {
+    let event = scan("\u{1b}[32mone\u{1b}[0m\r\n10%\rtwo\r\nTypeError: x\r\nthree\r\n").remove(0);
+    assert_eq!(event.context, ["1: one", "2: two", "3: TypeError: x", "4: three"]);
+}
+
+/// A status line is an event when no detail said the same before it.
+#[test]
+fn a_summary_speaks_only_when_nothing_else_did() {
+    let summary = "Result: FAIL\n";
+    assert_eq!(scan(summary).len(), 1);
+    let detail = "not ok 1 - adds\n  ---\n  message: 'no'\n  ...\n";
+    let found = scan(format!("TAP version 13\n{detail}1..1\n# fail 1\n{summary}"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].line_num == 2);
+}
+
+/// Waiting notes are said at the end of the stream, not by a pause.
+#[test]
+fn a_note_that_waits_is_not_published_by_a_pause() {
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push("\u{2716} cart (2.1ms)\n".as_bytes(), NOW, &mut out);
+    assert_eq!(stream.deadline(), None);
+    stream.tick(siftd::core::event::Timestamp(i64::MAX), &mut out);
+    assert!(out.is_empty());
+    stream.finish(NOW, &mut out);
+    assert_eq!(out.len(), 1);
+}
+
+/// The error before it had not been said.
+#[test]
+fn a_failure_that_is_printed_again_hides_no_error() {
+    let found = scan("--- FAIL: TestAdd ()\n[ERROR] no\n--- FAIL: TestAdd ()\n");
+    assert_eq!(found.iter().map(|event| (event.line_num, &*event.rule)).collect::<Vec<_>>(), [(1, "gotest.fail"), (2, "level.tag")]);
+}
