@@ -223,7 +223,7 @@ pub fn derived_id(kind: &str, parts: &[&[u8]]) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    crate::core::extract::hex(&hash.finalize())
+    crate::core::event::Hex::new(hash.finalize().into()).to_string()
 }
 
 /// How far a sink has written, so that it finds its place again.

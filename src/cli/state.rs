@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::args::{ListFormat, StateArgs, StateCommand, StatePlace};
 use super::{Exit, Failure, out, setup};
 use crate::core::assemble::Facts;
-use crate::core::extract::hex;
+use crate::core::event::Hex;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::open::look;
@@ -53,7 +53,7 @@ fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {
     for row in &rows {
         let left = lag(row).map_or("gone".to_owned(), amount);
         let [name, path] = [&row.label.source, &row.label.path].map(|text| sanitise(text).into_owned());
-        cells.push([name, path, amount(row.mark.read), left, row.mark.generation.to_string(), hex(&row.uid)[..12].to_owned()]);
+        cells.push([name, path, amount(row.mark.read), left, row.mark.generation.to_string(), Hex::new(row.uid)[..12].to_owned()]);
     }
     let widths: Vec<usize> = (0..6).map(|at| cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
     let mut text = String::new();
@@ -67,7 +67,7 @@ fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {
 fn json(row: &StreamRow) -> serde_json::Value {
     let mark = &row.mark;
     serde_json::json!({
-        "uid": hex(&row.uid), "source": row.label.source, "path": mark.path.to_string_lossy(), "shown": row.label.path,
+        "uid": Hex::new(row.uid).as_str(), "source": row.label.source, "path": mark.path.to_string_lossy(), "shown": row.label.path,
         "generation": mark.generation, "read": mark.read, "safe": mark.safe, "size": mark.size, "left": lag(row),
         "device": mark.node.dev, "inode": mark.node.ino, "seen": rfc3339(row.seen),
     })
@@ -82,7 +82,7 @@ fn show(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
     let fields = [
         ("source", sanitise(&row.label.source).into_owned()),
         ("file", sanitise(&mark.path.to_string_lossy()).into_owned()),
-        ("identity", hex(&row.uid)),
+        ("identity", Hex::new(row.uid).to_string()),
         ("generation", mark.generation.to_string()),
         ("inode", format!("{} on device {}, made {born}", mark.node.ino, mark.node.dev)),
         ("read", format!("{} bytes", mark.read)),
@@ -112,7 +112,7 @@ fn forget(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
 fn find<'r>(rows: &'r [StreamRow], wanted: &str) -> Result<&'r StreamRow, Failure> {
     let absolute = std::path::absolute(wanted).ok();
     let is_wanted = |row: &&StreamRow| {
-        row.label.path == wanted || absolute.as_ref() == Some(&row.mark.path) || (wanted.len() >= 6 && hex(&row.uid).starts_with(wanted))
+        row.label.path == wanted || absolute.as_ref() == Some(&row.mark.path) || (wanted.len() >= 6 && Hex::new(row.uid).starts_with(wanted))
     };
     let found: Vec<&StreamRow> = rows.iter().filter(is_wanted).collect();
     match found[..] {

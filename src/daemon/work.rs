@@ -105,7 +105,7 @@ impl Writer {
             record::write(&mut batch.body, &envelope, &event, self.max_event_bytes);
             let len = (batch.body.len() - from) as u32;
             let (offset, inner, severity, category) = (event.offset, event.inner, event.severity, event.category);
-            batch.records.push(Record { len, generation, offset, inner, id: event.id, signature: event.signature, severity, category });
+            batch.records.push(Record { len, generation, offset, inner, id: event.id.to_string(), signature: event.signature.to_string(), severity, category });
         }
         Some(batch)
     }
