@@ -138,7 +138,7 @@ impl Desk for Counter {
                 self.store = None;
                 Ok(Some(chunk))
             }
-            Next::InFile => self.from_file(seq),
+            Next::InFile => self.read_file(seq),
             Next::Nothing | Next::End => Ok(None),
         }
     }
@@ -157,7 +157,7 @@ impl Desk for Counter {
 }
 
 impl Counter {
-    fn from_file(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
+    fn read_file(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         let Some(folder) = &self.folder else { return Ok(None) };
         if self.store.is_none() {
             self.store = Store::look(folder).map_err(io::Error::other)?;

@@ -173,7 +173,15 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
             SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
             SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
         };
-        sinks.push(deliver::Delivery { name, sink, outbox: committer.outbox(), queue: queue.clone(), folder: folder.clone(), own: own.clone(), stop: stop.clone() });
+        sinks.push(deliver::Delivery {
+            name,
+            sink,
+            outbox: committer.outbox(),
+            queue: queue.clone(),
+            folder: folder.clone(),
+            own: own.clone(),
+            stop: stop.clone(),
+        });
     }
     // Its own outputs are known before any file is met.
     let mut threads = Vec::new();
@@ -257,7 +265,9 @@ fn try_open_state(folder: &std::path::Path) -> Result<Opened, StoreError> {
     };
     std::fs::create_dir_all(folder).map_err(io)?;
     let lock = Lock::take(folder).map_err(|error| match error {
-        LockError::Held { pid } => StoreError::Fatal(format!("is in use by process {pid}: stop that one, or give this one a state folder of its own with --state-dir")),
+        LockError::Held { pid } => {
+            StoreError::Fatal(format!("is in use by process {pid}: stop that one, or give this one a state folder of its own with --state-dir"))
+        }
         LockError::Io(error) => io(error),
     })?;
     let (store, said) = Store::open(folder)?;

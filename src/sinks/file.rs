@@ -64,7 +64,9 @@ enum Stage {
     Closed,
     Open,
     /// The end of the old file is told; then it gets its new name, if we give it one.
-    Leaving { rename: bool },
+    Leaving {
+        rename: bool,
+    },
     /// The beginning of the new file is told.
     Entering,
 }

@@ -23,7 +23,8 @@ pub fn all(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(base)) = (path.parent(), path.file_name()) else { return vec![path.to_owned()] };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_ours = |name: &OsString| name.as_encoded_bytes().strip_prefix(base.as_encoded_bytes()).is_some_and(|rest| rest.is_empty() || b".-".contains(&rest[0]));
+    let is_ours =
+        |name: &OsString| name.as_encoded_bytes().strip_prefix(base.as_encoded_bytes()).is_some_and(|rest| rest.is_empty() || b".-".contains(&rest[0]));
     entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| folder.join(entry.file_name())).collect()
 }
 

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 /// Version of the Elastic Common Schema whose names are used.
 const ECS_VERSION: &str = "8.17.0";
 /// Members of the native record that have a name of their own in both schemas, or say nothing new.
-const MAPPED: &[&str] = &["schema", "kind", "id", "timestamp", "observed_at", "host", "text", "exception", "location", "offset", "multiline", "severity", "labels"];
+const MAPPED: &[&str] =
+    &["schema", "kind", "id", "timestamp", "observed_at", "host", "text", "exception", "location", "offset", "multiline", "severity", "labels"];
 
 /// As a document of the Elastic Common Schema.
 pub(super) fn ecs(record: &Value) -> Value {
@@ -110,8 +111,10 @@ fn stack(record: &Value) -> Option<Value> {
 
 fn rest(record: &Value, but: &[&str]) -> Value {
     let members = record.as_object().into_iter().flatten();
-    let mut rest: Map<String, Value> =
-        members.filter(|(name, _)| !MAPPED.contains(&name.as_str()) && !but.contains(&name.as_str())).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut rest: Map<String, Value> = members
+        .filter(|(name, _)| !MAPPED.contains(&name.as_str()) && !but.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     put(&mut rest, "severity", record.get("severity").cloned());
     put(&mut rest, "frames", record["exception"].get("frames").cloned());
     put(&mut rest, "chain", record["exception"].get("chain").cloned());

@@ -102,7 +102,26 @@ impl Reader {
     pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
         let (stream, counting, head, tail, sent, previous) = Default::default();
         let facts = Facts::plain(0);
-        Self { engine, uid, path, trust, file: Some(file), stream, counting, node, generation: 0, start, offset: 0, size, safe: 0, facts, head, tail, previous, sent }
+        Self {
+            engine,
+            uid,
+            path,
+            trust,
+            file: Some(file),
+            stream,
+            counting,
+            node,
+            generation: 0,
+            start,
+            offset: 0,
+            size,
+            safe: 0,
+            facts,
+            head,
+            tail,
+            previous,
+            sent,
+        }
     }
 
     /// A file that was read before, up to `mark`.
@@ -111,7 +130,26 @@ impl Reader {
         let facts = serde_json::from_str(&mark.facts).ok().filter(Facts::is_known).unwrap_or_else(|| Facts::plain(0));
         let (file, stream, counting, head, tail) = Default::default();
         let Mark { node, generation, start, read, safe, size, previous, .. } = mark;
-        Self { engine, uid, path, trust, file, stream, counting, node, generation, start, offset: read, size, safe, facts, head, tail, previous, sent: Some(mark) }
+        Self {
+            engine,
+            uid,
+            path,
+            trust,
+            file,
+            stream,
+            counting,
+            node,
+            generation,
+            start,
+            offset: read,
+            size,
+            safe,
+            facts,
+            head,
+            tail,
+            previous,
+            sent: Some(mark),
+        }
     }
 
     /// Its name has changed.

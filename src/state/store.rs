@@ -56,7 +56,9 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory) => Self::Later(text),
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory) => {
+                Self::Later(text)
+            }
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Unreadable(text),
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => Self::Fatal(text),
             Some(_) => Self::Fatal(text),
@@ -302,8 +304,9 @@ impl Tx<'_> {
     }
 
     pub(super) fn mark(&self, uid: &Uid, label: &Label, mark: &Mark, seen: Timestamp) -> Result<(), StoreError> {
-        let mut put =
-            self.0.prepare_cached("INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)")?;
+        let mut put = self.0.prepare_cached(
+            "INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+        )?;
         put.execute(params![
             uid,
             label.source,
@@ -422,7 +425,11 @@ fn set_aside(path: &Path, why: &str) -> Result<String, StoreError> {
         // They need not be there.
         let _ = fs::rename(&name, &new);
     }
-    Ok(format!("the state in {} cannot be read ({why}); it was set aside as {} and a new one begun: files are read as at a first start", path.display(), aside.display()))
+    Ok(format!(
+        "the state in {} cannot be read ({why}); it was set aside as {} and a new one begun: files are read as at a first start",
+        path.display(),
+        aside.display()
+    ))
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {

@@ -51,7 +51,9 @@ impl Model {
             0 => format!("2026-09-21T10:00:00Z INFO all is well with job {n}\n"),
             1 => {
                 self.wanted.insert(format!("trace-{n}x"), at);
-                format!("2026-09-21T10:00:00Z INFO job {n} begins\nTraceback (most recent call last):\n  File \"/srv/app/job.py\", line {n}, in run\n    work()\nValueError: trace-{n}x\n")
+                format!(
+                    "2026-09-21T10:00:00Z INFO job {n} begins\nTraceback (most recent call last):\n  File \"/srv/app/job.py\", line {n}, in run\n    work()\nValueError: trace-{n}x\n"
+                )
             }
             _ => {
                 self.wanted.insert(format!("job-{n}x"), at);
@@ -163,7 +165,8 @@ impl Model {
     fn is_known(&self, name: &str) -> bool {
         let store = Store::look(&self.world.folder.path().join("state")).unwrap();
         let rows = store.map(|store| store.streams().unwrap()).unwrap_or_default();
-        rows.iter().any(|row| row.mark.read > 60 && row.mark.path == self.world.path(name) && look(&row.mark.path).is_some_and(|seen| seen.node == row.mark.node))
+        rows.iter()
+            .any(|row| row.mark.read > 60 && row.mark.path == self.world.path(name) && look(&row.mark.path).is_some_and(|seen| seen.node == row.mark.node))
     }
 
     fn rename(&mut self, file: &'static str, name: &str) {

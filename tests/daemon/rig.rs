@@ -94,7 +94,10 @@ impl World {
     /// `text` of each error, and `gap why` of each gap.
     #[track_caller]
     pub fn texts(&self) -> Vec<String> {
-        self.records().iter().map(|record| record["text"].as_str().map_or_else(|| format!("{} {}", record["kind"].as_str().unwrap(), record["why"]), str::to_owned)).collect()
+        self.records()
+            .iter()
+            .map(|record| record["text"].as_str().map_or_else(|| format!("{} {}", record["kind"].as_str().unwrap(), record["why"]), str::to_owned))
+            .collect()
     }
 
     pub fn pass(&mut self, micros: i64) {

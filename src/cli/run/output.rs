@@ -34,7 +34,10 @@ fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     let path = std::path::absolute(path)?;
     let (rotate_age_us, fsync_us) = (micros(sink.rotate_age), micros(sink.fsync));
-    Ok(SinkPlan::File { name, options: Options { path, choose, rotate_size: sink.rotate_size, rotate_age_us, keep: sink.keep, compress: sink.compress, fsync_us } })
+    Ok(SinkPlan::File {
+        name,
+        options: Options { path, choose, rotate_size: sink.rotate_size, rotate_age_us, keep: sink.keep, compress: sink.compress, fsync_us },
+    })
 }
 
 fn choose(sink: &SinkConfig, least: Severity) -> Choose {

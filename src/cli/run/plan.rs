@@ -110,7 +110,9 @@ fn spec(source: &SourceConfig) -> Result<Spec, Failure> {
 fn check_sources(config: &Config) -> Result<(), Failure> {
     let known = |source: &&SourceConfig| matches!(source.kind, SourceKind::File | SourceKind::Stdin);
     match config.sources.iter().find(|source| !known(source)) {
-        Some(source) => Err(Failure::new(format!("source {:?}: this version reads file and stdin, not {}: use one of these", source.name, source.kind.as_str()))),
+        Some(source) => {
+            Err(Failure::new(format!("source {:?}: this version reads file and stdin, not {}: use one of these", source.name, source.kind.as_str())))
+        }
         None => Ok(()),
     }
 }
