@@ -264,3 +264,61 @@ fn killed_at_random_moments_it_loses_and_doubles_nothing() {
     eprintln!("seed {seed}");
     kill_many(kills, seed, "");
 }
+
+fn said(daemon: &Daemon, args: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
+    let output = command.args(args).args(["--config", "siftd.toml"]).current_dir(&daemon.folder).stdin(Stdio::null()).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))
+}
+
+#[test]
+fn the_state_can_be_looked_at_while_it_runs_and_forgotten_when_it_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "");
+    let line = "2026-09-21T10:00:00Z ERROR job-1 failed\nfine\n";
+    fs::write(daemon.log("a.log"), line).unwrap();
+    let (code, dry) = said(&daemon, &["run", "--dry-run"]);
+    assert!(code == Some(0) && dry.contains("a.log  from its beginning, 45 B to read") && !folder.path().join("state").exists(), "{dry}");
+    daemon.start();
+    let read = || said(&daemon, &["state", "list"]).1.contains("45 B  0 B");
+    until("the position is not kept", read);
+    let path = daemon.log("a.log").display().to_string();
+    let (code, shown) = said(&daemon, &["state", "show", &path]);
+    assert!(code == Some(0) && shown.contains("goes on at  byte 45, line 3"), "{shown}");
+    let (code, refused) = said(&daemon, &["state", "forget", &path]);
+    assert!(code == Some(2) && refused.contains(&format!("process {}", daemon.pid())), "{refused}");
+    let (code, second) = said(&daemon, &["run"]);
+    assert!(code == Some(2) && second.contains(&format!("in use by process {}", daemon.pid())), "{second}");
+    let (_, json) = said(&daemon, &["state", "list", "--format", "json"]);
+    let rows: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((rows[0]["read"].as_u64(), rows[0]["left"].as_u64()), (Some(45), Some(0)));
+    daemon.stop();
+    let (_, dry) = said(&daemon, &["run", "--dry-run"]);
+    assert!(dry.contains("from its end, 0 B to read"), "{dry}");
+    assert_eq!(said(&daemon, &["state", "forget", &path]).0, Some(0));
+    assert_eq!(said(&daemon, &["state", "show", &path]).0, Some(2));
+}
+
+#[test]
+fn without_inotify_it_says_how_to_raise_the_limit_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let daemon = Daemon::new(folder.path(), "");
+    let script = format!("echo 0 > /proc/sys/user/max_inotify_instances && exec {:?} run --config siftd.toml", env!("CARGO_BIN_EXE_siftd"));
+    let errors = fs::File::create(folder.path().join("stderr")).unwrap();
+    let mut command = Command::new("unshare");
+    let child = command.args(["--user", "--map-root-user", "sh", "-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).stderr(errors).spawn();
+    let Ok(child) = child else { return println!("skipped: needs unshare") };
+    let mut daemon = daemon;
+    daemon.child = Some(child);
+    let start = Instant::now();
+    while !daemon.stderr().contains("sysctl") {
+        if daemon.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some()) || start.elapsed() > DEADLINE {
+            daemon.child = None;
+            return println!("skipped: needs the right to make a user namespace with limits of its own: {}", daemon.stderr());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(daemon.stderr().contains("sysctl fs.inotify.max_user_instances="), "{}", daemon.stderr());
+    fs::write(daemon.log("later.log"), "2026-09-21T10:00:00Z ERROR job-1 failed\nfine\n").unwrap();
+    until("polling does not find it", || fs::read_to_string(folder.path().join("out.ndjson")).unwrap_or_default().contains("job-1"));
+}
