@@ -71,7 +71,7 @@ pub struct Follower {
     by_node: HashMap<(u64, u64), FileId>,
     known: HashMap<Uid, Known>,
     /// New files that could be the beginning of a copy: of which file, in which generation.
-    held: HashMap<PathBuf, (FileId, u32)>,
+    held: HashMap<PathBuf, (Uid, u32)>,
     ready: VecDeque<FileId>,
     timers: BTreeSet<(Timestamp, FileId)>,
     active: BTreeSet<FileId>,
@@ -429,7 +429,7 @@ impl Follower {
         }
         if let Some(&id) = self.by_node.get(&key) {
             if self.files.get(&id).is_some_and(|file| file.node.is(&opened.1)) {
-                return self.met_again(id, index, path);
+                return self.met_again(id, index, path, now);
             }
             // What was put to rest is gone, and its inode has been handed out again.
             self.lose(id, now);
@@ -467,7 +467,7 @@ impl Follower {
     }
 
     /// The same file under a new name goes on; under a second name it is one stream.
-    fn met_again(&mut self, id: FileId, index: usize, path: &Path) {
+    fn met_again(&mut self, id: FileId, index: usize, path: &Path, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let has_name = file.retired.is_none() && look(&file.path).is_some_and(|seen| seen.node == file.node);
         if has_name || file.spec != index || file.is_last {
@@ -483,35 +483,46 @@ impl Follower {
         self.by_path.insert(path.to_owned(), id);
         self.troubles.remove(path);
         self.queue(id);
+        // Its old name may lead to its successor.
+        if self.specs[index].means(&old) && old.exists() && !self.by_path.contains_key(&old) {
+            self.meet(index, &old, now, None);
+        }
     }
 
     /// Whether a new file is a copy of one that is followed, or becomes one: as long as it is equal to the
     /// beginning of that one, nothing in it is new.
     fn is_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64)) -> Copy {
-        let of_gone = |known: &Known| {
-            let old = known.mark.previous.filter(|old| old.read > 0 && *size >= old.read && is_related(&known.mark.path, path));
+        // It was held as a copy under way, and what it was copied from has been cut since.
+        if let Some((uid, generation)) = self.held.get(path).copied() {
+            let live = self.files.values().find(|file| file.uid == uid).map(|file| &file.mark);
+            if live.or_else(|| self.known.get(&uid).map(|known| &known.mark)).is_some_and(|mark| mark.generation > generation) {
+                self.held.remove(path);
+                return Copy::Yes;
+            }
+        }
+        let source = &self.specs[index].name;
+        let followed = self.files.values().filter(|file| file.spec == index && file.path != path).map(|file| &file.mark);
+        let known = self.known.values().filter(|known| known.label.source == *source).map(|known| &known.mark);
+        let holds_old = |mark: &Mark| {
+            // Much equal content is proof enough, whatever both are called by now.
+            let is_near = |old: &Content| mark.path.parent() == path.parent() && old.read >= MIN_MOVED_BYTES || is_related(&mark.path, path);
+            let old = mark.previous.filter(|old| old.read > 0 && *size >= old.read && is_near(old));
             old.is_some_and(|old| content::is_same(file, old).unwrap_or_default())
         };
-        let source = &self.specs[index].name;
-        if self.known.values().any(|known| known.label.source == *source && of_gone(known)) {
+        if followed.chain(known).any(holds_old) {
             self.held.remove(path);
             return Copy::Yes;
         }
         let mut beside = Vec::new();
         for (id, live) in &self.files {
-            if live.spec == index && live.path != path && is_related(&live.path, path) && (live.mark.read > 0 || live.mark.previous.is_some()) {
+            if live.spec == index && live.path != path && is_related(&live.path, path) && live.mark.read > 0 {
                 beside.push(*id);
             }
         }
         for id in beside {
             let Some(live) = self.files.get(&id) else { continue };
-            let holds = |known: Content| *size >= known.read && known.read > 0 && content::is_same(file, known).unwrap_or_default();
-            let held = self.held.get(path).filter(|held| held.0 == id).map(|held| held.1);
-            // It was held as a copy under way, and what it was copied from has been cut since.
-            if held.is_some_and(|generation| generation < live.mark.generation) || live.mark.previous.is_some_and(holds) {
-                self.held.remove(path);
-                return Copy::Yes;
-            }
+            let holds = |known: Content| *size >= known.read && content::is_same(file, known).unwrap_or_default();
+            let is_held = self.held.get(path).is_some_and(|held| held.0 == live.uid);
             if live.retired.is_some() {
                 continue;
             }
@@ -519,9 +530,9 @@ impl Follower {
             let is_cut = length < live.mark.read || !content::is_same(&other, live.mark.content()).unwrap_or_default();
             let is_prefix = || *size > 0 && *size <= length && content::is_prefix(file, &other, *size).unwrap_or_default();
             // Cut, and not read since: what is left of it comes first.
-            if if is_cut { held.is_some() || holds(live.mark.content()) } else { is_prefix() } {
-                let generation = live.mark.generation;
-                self.held.insert(path.to_owned(), (id, generation));
+            if if is_cut { is_held || holds(live.mark.content()) } else { is_prefix() } {
+                let place = (live.uid, live.mark.generation);
+                self.held.insert(path.to_owned(), place);
                 return Copy::Perhaps;
             }
         }
@@ -585,7 +596,7 @@ impl Follower {
             let mut own = matches.iter().filter(|(other, _)| *other == number);
             let row = own.next().filter(|(_, uid)| own.next().is_none() && matches.iter().filter(|(_, other)| other == uid).count() == 1);
             if let Some(&id) = self.by_node.get(&(stranger.opened.1.dev, stranger.opened.1.ino)) {
-                self.met_again(id, stranger.spec, &stranger.path);
+                self.met_again(id, stranger.spec, &stranger.path, now);
                 continue;
             }
             match row.and_then(|(_, uid)| self.known.get(uid).cloned()) {

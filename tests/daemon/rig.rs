@@ -226,6 +226,13 @@ impl Rig {
 
     /// Until everything that is there now is read, committed and written.
     pub fn settle(&mut self, world: &World) {
+        // What was held back in one round is settled in the next.
+        for _ in 0..2 {
+            self.settle_once(world);
+        }
+    }
+
+    fn settle_once(&mut self, world: &World) {
         loop {
             self.look(world);
             while self.turn(world) {}
