@@ -1,12 +1,12 @@
 //! The compiled-in rules: each file loads with every check on, and every example comes out.
 #![allow(clippy::unwrap_used)]
 
-use siftd::rules::{BUILTIN_FILES, LiteralForm, RuleSet, parse};
+use siftd::rules::{BUILTIN_FILES, LiteralForm, MAX_ENTRIES_PER_LITERAL, RuleSet, WARNING_FILE, parse};
 
 #[test]
 fn every_rules_file_passes_every_check() {
     let mut lines: Vec<String> = Vec::new();
-    for (name, text) in BUILTIN_FILES {
+    for (name, text) in BUILTIN_FILES.iter().chain([&WARNING_FILE]) {
         if let Err(problems) = parse(name, text, true) {
             lines.extend(problems.iter().map(|p| format!("{name}:{}: {} {}", text[..p.span.start].lines().count(), p.key, p.problem)));
         }
@@ -20,6 +20,15 @@ fn every_example_comes_out() {
     let lines: Vec<String> = failures.iter().map(|f| format!("{}\n  text: {:?}\n  got:  {}", f.rule, f.text, f.got)).collect();
     assert!(failures.is_empty(), "{} of {count} failed:\n{}", failures.len(), lines.join("\n"));
     assert!(count > 0);
+}
+
+/// With `warnings = true` a warning is an event of severity low, and what is an error stays one.
+#[test]
+fn warnings_are_events_where_they_are_wanted() {
+    let files = BUILTIN_FILES.iter().chain([&WARNING_FILE]).filter(|(name, _)| ["generic.toml", "levels.toml", WARNING_FILE.0].contains(name));
+    let (_, failures) = siftd::examples::run(RuleSet::with_files(files.map(|(name, text)| parse(name, text, true).unwrap()).collect()));
+    let of_warnings: Vec<_> = failures.iter().filter(|failure| failure.rule.starts_with("generic.warning")).collect();
+    assert!(of_warnings.is_empty(), "{of_warnings:#?}");
 }
 
 /// A short literal stands on many lines that are no errors, and each of them costs time.
@@ -41,4 +50,19 @@ fn no_literal_is_cheap_to_write_and_dear_to_search() {
     };
     let short: Vec<String> = rules.literals.iter().filter(is_short).map(|form| String::from_utf8_lossy(&form.bytes).into_owned()).collect();
     assert!(short.is_empty(), "write more of the text that stands there, or the bytes that may follow: {short:?}");
+}
+
+/// Each entry of a literal is asked about every line that holds it: the loader says where there are too many.
+#[test]
+fn a_literal_leads_to_few_entries() {
+    let rule = |number: usize| format!("[[rule]]\nid = \"mine.r{number}\"\nliterals = [\"core breach\"]\nregex = 'core breach {number}'\n");
+    let head = "[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n";
+    let text = |rules: usize| head.to_owned() + &(1..=rules).map(rule).collect::<String>();
+    assert!(parse("mine.toml", &text(MAX_ENTRIES_PER_LITERAL), true).is_ok());
+    let problems = parse("mine.toml", &text(MAX_ENTRIES_PER_LITERAL + 1), true).unwrap_err();
+    let [problem] = &problems[..] else { panic!("{problems:?}") };
+    assert_eq!((problem.key.as_str(), &text(9)[problem.span.clone()]), ("literals", "\"core breach\""));
+    assert_eq!(text(9)[..problem.span.start].lines().count(), 4 + 8 * 4 + 3);
+    let crowded: Vec<_> = RuleSet::builtin().targets.into_iter().map(|entries| entries.len()).filter(|count| *count > MAX_ENTRIES_PER_LITERAL).collect();
+    assert!(crowded.is_empty(), "{crowded:?}");
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,16 +32,22 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
         Some(place) => {
             let (path, line) = parse_place(place)?;
             let fault = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
-            let text = line_of(&path, line).map_err(fault)?.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
+            let found = line_of(&setup.engine, &path, line).map_err(fault)?;
+            let (text, opened) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
             let events = events(&setup.engine, open(&path).map_err(fault)?).map_err(fault)?;
-            explain_line(&setup.engine, place, &text, line, &events, &mut page);
+            explain_line(&setup.engine, place, &text, &Found { num: line, events: &events, opened }, &mut page);
         }
         None => {
             let mut bytes = Vec::new();
             io::stdin().read_to_end(&mut bytes)?;
             let events = events(&setup.engine, &bytes[..])?;
-            for (text, line) in bytes.split(|&b| b == b'\n').zip(1..).filter(|(text, _)| !text.trim_ascii().is_empty()) {
-                explain_line(&setup.engine, &format!("line {line}"), text, line, &events, &mut page);
+            let mut walk = Walk::new(&setup.engine);
+            for text in bytes.split(|&b| b == b'\n') {
+                walk.step(text);
+                if !text.trim_ascii().is_empty() {
+                    let found = Found { num: walk.lines, events: &events, opened: walk.opened() };
+                    explain_line(&setup.engine, &format!("line {}", walk.lines), text, &found, &mut page);
+                }
             }
         }
     }
@@ -56,9 +63,49 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     input::file(path, Arc::default()).map(|opened| opened.bytes)
 }
 
-fn line_of(path: &Path, line: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut lines = BufReader::new(open(path)?).split(b'\n');
-    lines.nth(usize::try_from(line - 1).unwrap_or(usize::MAX)).transpose()
+/// A line of a file, and what is open behind it.
+fn line_of(engine: &Arc<Engine>, path: &Path, line: u64) -> io::Result<Option<(Vec<u8>, Opened)>> {
+    let mut walk = Walk::new(engine);
+    let mut last = None;
+    for text in BufReader::new(open(path)?).split(b'\n').take(usize::try_from(line).unwrap_or(usize::MAX)) {
+        let text = text?;
+        walk.step(&text);
+        last = Some(text);
+    }
+    Ok(last.filter(|_| walk.lines == line).map(|text| (text, walk.opened())))
+}
+
+/// Regions and traces that are open, by their ids.
+#[derive(Default)]
+struct Opened {
+    regions: Vec<String>,
+    traces: Vec<String>,
+}
+
+/// The stream, line by line, to see what each finds open.
+struct Walk<'a> {
+    engine: &'a Arc<Engine>,
+    stream: Stream,
+    lines: u64,
+}
+
+impl<'a> Walk<'a> {
+    fn new(engine: &'a Arc<Engine>) -> Self {
+        Self { engine, stream: Stream::new(engine.clone(), Origin::default()), lines: 0 }
+    }
+
+    fn step(&mut self, text: &[u8]) {
+        let mut events = Vec::new();
+        self.stream.push(text, now(), &mut events);
+        self.stream.push(b"\n", now(), &mut events);
+        self.lines += 1;
+    }
+
+    fn opened(&self) -> Opened {
+        let (regions, traces) = self.stream.opened();
+        let ids = |entries: Vec<u16>| entries.iter().map(|&entry| self.engine.rules.entries[usize::from(entry)].id.clone()).collect();
+        Opened { regions: ids(regions), traces: ids(traces) }
+    }
 }
 
 fn events(engine: &Arc<Engine>, mut bytes: impl Read) -> io::Result<Vec<Event>> {
@@ -73,20 +120,35 @@ fn events(engine: &Arc<Engine>, mut bytes: impl Read) -> io::Result<Vec<Event>> 
     Ok(events)
 }
 
-fn explain_line(engine: &Engine, name: &str, raw: &[u8], num: u64, events: &[Event], page: &mut String) {
+/// What the whole text makes of a line.
+struct Found<'a> {
+    num: u64,
+    events: &'a [Event],
+    /// Open behind the line.
+    opened: Opened,
+}
+
+impl Found<'_> {
+    /// The events that the line belongs to.
+    fn covering(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().filter(|event| (event.line_num..=event.line_end).contains(&self.num))
+    }
+}
+
+fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &mut String) {
     let text = visible(raw, None);
-    let place = Place { num, ..Place::default() };
+    let place = Place { num: found.num, ..Place::default() };
     let line = Line::new(place, &text, now());
     let _ = writeln!(page, "{}", sanitise(name));
     field(page, "text", &String::from_utf8_lossy(&text));
     prefix(&line, page);
     record(&text, page);
-    hits(engine, &line, page);
-    let covering: Vec<&Event> = events.iter().filter(|event| (event.line_num..=event.line_end).contains(&num)).collect();
-    if covering.is_empty() {
+    hits(engine, &line, found, page);
+    joined(found, page);
+    if found.covering().next().is_none() {
         field(page, "event", "none: the line is no error");
     }
-    covering.into_iter().for_each(|event| outcome(event, page));
+    found.covering().for_each(|event| outcome(event, page));
     page.push('\n');
 }
 
@@ -127,7 +189,24 @@ fn record(text: &[u8], page: &mut String) {
     }
 }
 
-fn hits(engine: &Engine, line: &Line, page: &mut String) {
+/// The regions around the line, and the trace that it goes on with.
+fn joined(found: &Found, page: &mut String) {
+    for region in &found.opened.regions {
+        field(page, "region", &format!("{region} is open"));
+    }
+    for event in found.covering().filter(|event| event.line_num < event.line_end) {
+        let (at, of) = (found.num - event.line_num + 1, event.line_end - event.line_num + 1);
+        field(page, "joined", &format!("{}, as line {at} of {of}", event.rule));
+    }
+    let known = |id: &&String| !found.covering().any(|event| *event.rule == ***id);
+    if found.covering().next().is_none()
+        && let Some(trace) = found.opened.traces.iter().find(known)
+    {
+        field(page, "joined", &format!("{trace}, on trial: the lines after it did not make it an error"));
+    }
+}
+
+fn hits(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
     let (mut scratch, mut hits, mut candidates) = (Scratch::default(), Vec::new(), Vec::new());
     engine.candidates(line.text, &mut scratch, &mut hits, &mut candidates);
     if candidates.is_empty() {
@@ -139,11 +218,51 @@ fn hits(engine: &Engine, line: &Line, page: &mut String) {
         let at = candidates.iter().find(|candidate| candidate.entry == index).map_or(0..0, |c| c.at as usize..c.at as usize + usize::from(c.len));
         let literal = String::from_utf8_lossy(line.text.get(at.clone()).unwrap_or_default()).into_owned();
         let verdict = match (&entry.kind, confirm.verdict(index)) {
-            (_, Ok(_)) => "holds".to_owned(),
+            (kind, Ok(_)) => holds(&entry.id, kind, found),
             (Kind::Fact(_), Err(Rejected::Regex)) => "no level tag; what a record says is decided with its fields".to_owned(),
+            (_, Err(Rejected::Cancelled)) => covering_cancel(engine, line, &at),
+            (_, Err(Rejected::Noise)) => noise_of(engine, line),
             (_, Err(rejected)) => why_not(rejected).to_owned(),
         };
         field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table(), at.start + 1));
+    }
+}
+
+/// What became of an entry that the line confirms.
+fn holds(id: &str, kind: &Kind, found: &Found) -> String {
+    let covering: Vec<&Event> = found.covering().collect();
+    if covering.iter().any(|event| *event.rule == *id) || !matches!(kind, Kind::Trace(_) | Kind::Rule(_) | Kind::Fact(_) | Kind::Note(_)) {
+        return "holds".to_owned();
+    }
+    match (covering.first(), kind) {
+        (Some(event), _) => format!("would hold, but {} has the line", event.rule),
+        (None, Kind::Trace(machine)) if machine.needs_frame => "could begin here, but no frame follows".to_owned(),
+        (None, Kind::Trace(_)) => "could begin here, but the lines after it do not go on".to_owned(),
+        (None, Kind::Note(_)) => "holds, but an error before it explains it".to_owned(),
+        (None, _) => "holds, but the region or block around it owns the line".to_owned(),
+    }
+}
+
+/// The false positive that covers the literal at `at`.
+fn covering_cancel(engine: &Engine, line: &Line, at: &Range<usize>) -> String {
+    let base = line.text.len() - line.body().len();
+    let covers = |from: usize, to: usize| from + base <= at.start && at.end <= to + base;
+    let cancel = engine.rules.cancels.iter().find(|cancel| cancel.regex.regex().find_iter(line.body()).any(|m| covers(m.start(), m.end())));
+    match cancel {
+        Some(cancel) => format!("no, {} covers it: {}", cancel.id, cancel.reason.as_deref().unwrap_or("a known false positive")),
+        None => why_not(Rejected::Cancelled).to_owned(),
+    }
+}
+
+/// The entry that makes the line noise.
+fn noise_of(engine: &Engine, line: &Line) -> String {
+    let noise = engine.rules.noise.iter().map(|&index| &engine.rules.entries[usize::from(index)]).find_map(|entry| match &entry.kind {
+        Kind::Noise { regex, reason, .. } if regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text)) => Some((&entry.id, reason)),
+        _ => None,
+    });
+    match noise {
+        Some((id, reason)) => format!("no, {id} makes the line noise: {reason}"),
+        None => why_not(Rejected::Noise).to_owned(),
     }
 }
 

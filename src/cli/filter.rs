@@ -81,7 +81,7 @@ impl<'a> Noise<'a> {
             return true;
         }
         let line = Line::new(Place::default(), &text, now());
-        if !self.engine.noise.is_match(line.body()) {
+        if !self.engine.is_noise(&line) {
             return false;
         }
         self.engine.candidates(&text, &mut self.scratch, &mut self.hits, &mut self.candidates);

@@ -1,6 +1,7 @@
 //! Configuration → engine: limits, built-in rules, a user's files, custom patterns. Used by every
 //! command that reads a log. All mistakes come back as diagnostics; nothing is printed here.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::args::SetupArgs;
 use crate::config::{Config, ErrorDetection, User};
 use crate::core::engine::{Engine, Limits};
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile, parse};
+use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile, WARNING_FILE, parse, parse_beside};
 use crate::sources::expand::{Input, expand, is_glob};
 
 mod custom;
@@ -47,6 +48,10 @@ pub fn rule_set(config: &Config, more: &[PathBuf]) -> Result<RuleSet, Diagnostic
         return Ok(RuleSet::default());
     }
     let mut files = builtin();
+    if config.error_detection.warnings {
+        let (name, text) = WARNING_FILE;
+        files.extend(parse(name, text, false));
+    }
     for path in rule_paths(config, more) {
         files.push(read_rules(&path)?);
     }
@@ -71,10 +76,19 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
         Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
     })?;
     let source = Source::new(&name, &text);
-    parse(&name, &source.text, true).map_err(|problems| {
+    parse_beside(&name, &source.text, true, &builtin_uses()).map_err(|problems| {
         let shown = problems.into_iter().map(|p| source.error(p.span, p.problem).with_key(p.key).with_mend(p.mend));
         Diagnostics(shown.collect())
     })
+}
+
+/// How many built-in entries have a literal.
+fn builtin_uses() -> impl Fn(&str) -> usize {
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for entry in builtin().into_iter().flat_map(|file| file.entries) {
+        entry.gate.literals.into_iter().chain(entry.gate.at_end).for_each(|literal| *uses.entry(literal).or_default() += 1);
+    }
+    move |literal| uses.get(literal).copied().unwrap_or_default()
 }
 
 /// A user's rule files, in the order in which a later one overrides: those behind the globs of

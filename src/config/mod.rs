@@ -204,6 +204,8 @@ pub struct SourceConfig {
     pub max_events_per_second: u32,
     /// Kind of a unix socket.
     pub mode: SocketMode,
+    /// Stand in each event as they are, secrets apart.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// One `[[sink]]`
@@ -321,6 +323,7 @@ impl SourceConfig {
             follow_links_into: Vec::new(),
             max_events_per_second: 0,
             mode: SocketMode::Stream,
+            labels: BTreeMap::new(),
         }
     }
 }

@@ -156,6 +156,7 @@ fn source(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig {
         max_events_per_second: count(0..=1_000_000),
         mode: word(),
     });
+    labels(t, &mut source.labels);
     require(t, "name", "name it, such as name = \"agent\"", header);
     require(t, "type", "say which: type = \"file\"", header);
     if source.kind == SourceKind::File {
@@ -220,6 +221,20 @@ fn severity_overrides(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, Severity
         return t.fault(KEY, node.span(), Fault::must_be("a table", "write { network_error = \"high\" }"));
     };
     overrides_below(t, "", table, out);
+}
+
+fn labels(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, String>) {
+    const KEY: &str = "labels";
+    let Some(node) = t.node(KEY) else { return };
+    let Some(table) = node.get_ref().as_table() else {
+        return t.fault(KEY, node.span(), Fault::must_be("a table", "write { team = \"shop\" }"));
+    };
+    for (key, node) in table {
+        match value::text(node.get_ref()) {
+            Ok(text) => drop(out.insert(key.get_ref().to_string(), text)),
+            Err(fault) => t.fault(&format!("{KEY}.{}", key.get_ref()), node.span(), fault),
+        }
+    }
 }
 
 fn overrides_below(t: &mut Table<'_, '_>, above: &str, table: &DeTable<'_>, out: &mut BTreeMap<String, Severity>) {

@@ -434,7 +434,7 @@ impl Assembler {
             out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        if !matches!(entry.kind, Kind::Note(_)) {
+        if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
             self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
             if let Some(cut) = self.cut_after(trace.anchor()) {
@@ -499,6 +499,13 @@ impl Assembler {
     /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
     pub fn claim(&mut self, family: u16, num: u64) {
         self.notes.claim(family, None, num);
+    }
+
+    /// The entries of the regions that are open, outermost first, and of the traces; for `explain`.
+    #[must_use]
+    pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
+        let traces = self.open.iter().flat_map(OpenTrace::rivals);
+        (self.regions.iter().map(|region| region.entry).collect(), traces.collect())
     }
 
     /// Lines that were looked at again.

@@ -109,7 +109,7 @@ impl<'a> Confirm<'a> {
 
     /// The line is an error by itself.
     pub fn rule(&mut self) -> Option<Found> {
-        self.first(|kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level)))
+        self.first(|kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level | FactKind::Warning)))
     }
 
     /// Every entry that the literals lead to, once, in the order in which they are asked.
@@ -188,13 +188,14 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_noise(&self) -> bool {
-        *self.is_noise.get_or_init(|| self.engine.noise.is_match(self.line.body()))
+        *self.is_noise.get_or_init(|| self.engine.is_noise(self.line))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
         let prefix = self.line.prefix();
-        let views: &[(View, usize)] =
-            if prefix.message > prefix.body { &[(View::Body, prefix.body), (View::Message, prefix.message)] } else { &[(View::Body, prefix.body)] };
+        let all = [(View::Text, 0), (View::Body, prefix.body), (View::Message, prefix.message)];
+        let first = usize::from(!entry.whole || prefix.body == 0);
+        let views = &all[first..if prefix.message > prefix.body { 3 } else { 2 }];
         let mut rejected = Rejected::Regex;
         for (view, from) in views {
             if !matches(entry, view.of(self.line), &prefix.level) {
@@ -234,6 +235,7 @@ fn matches(entry: &Entry, text: &[u8], level: &Option<Level>) -> bool {
         Kind::Note(note) => &note.regex,
         Kind::Trace(machine) => return starts(machine, text),
         Kind::Fact(FactKind::Level) => return level.is_some_and(|level| level >= Level::Error),
+        Kind::Fact(FactKind::Warning) => return *level == Some(Level::Warn),
         Kind::Fact(_) => return false,
     };
     regex.is_match(text)

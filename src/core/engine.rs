@@ -1,8 +1,9 @@
 //! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
 
+use super::line::Line;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
-use crate::rules::{Kind, Pattern, RuleSet};
+use crate::rules::{Kind, Pattern, RuleSet, first_visible};
 use crate::words::{Category, Severity};
 
 /// Bounds and switches of the core; `config` fills them.
@@ -80,8 +81,6 @@ pub struct Engine {
     pub limits: Limits,
     /// All cancels in one regex.
     pub cancels: Pattern,
-    /// All noise lines in one regex.
-    pub noise: Pattern,
     /// Secrets.
     pub redactor: &'static Redactor,
 }
@@ -92,11 +91,17 @@ impl Engine {
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
-        let noise = any_of(rules.noise.iter().filter_map(|&i| match &rules.entries[usize::from(i)].kind {
-            Kind::Noise { regex, .. } => Some(regex),
-            _ => None,
-        }));
-        Self { rules, prefilter, limits, cancels, noise, redactor: Redactor::builtin() }
+        Self { rules, prefilter, limits, cancels, redactor: Redactor::builtin() }
+    }
+
+    /// Whether the line is noise.
+    #[must_use]
+    pub fn is_noise(&self, line: &Line) -> bool {
+        let (body, lead) = (line.body(), first_visible(line.body()));
+        self.rules.noise.iter().map(|&entry| &self.rules.entries[usize::from(entry)]).any(|entry| {
+            let Kind::Noise { regex, .. } = &entry.kind else { return false };
+            regex.is_match_from(body, lead) || (entry.whole && regex.is_match(line.text))
+        })
     }
 
     /// The entries that the literals of `text` lead to, in the order in which they are asked.

@@ -54,11 +54,11 @@ fn has_level_pair(body: &[u8]) -> bool {
 /// The events of a structured line.
 pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Structured, candidates: &[Candidate], out: &mut Vec<Event>) {
     match structured {
-        Structured::Logfmt(level, message) if level >= Level::Error => {
+        Structured::Logfmt(level, message) if level >= Level::Error || (level == Level::Warn && has_fact(cx, candidates, FactKind::Warning)) => {
+            let kind = if level == Level::Warn { FactKind::Warning } else { FactKind::Level };
             let (from, to) = message.unwrap_or((0, line.text.len()));
             let text = String::from_utf8_lossy(&line.text[from..to]).into_owned();
-            let plain =
-                Plain { entry: fact(cx, candidates, FactKind::Level), lines: Lines::new(text), place: &line.place, time: line.place.time, now: line.now() };
+            let plain = Plain { entry: fact(cx, candidates, kind), lines: Lines::new(text), place: &line.place, time: line.place.time, now: line.now() };
             let mut event = extract::plain(cx.engine, cx.origin, &plain);
             event.multiline = extract::clean(cx.engine, Lines::of_bytes(std::iter::once(line.text)), &mut event.redactions);
             push(outer, cx, line, event, out);
@@ -69,13 +69,30 @@ pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Stru
 }
 
 fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, candidates: &[Candidate], out: &mut Vec<Event>) {
-    let flagged = candidates.iter().any(|c| matches!(cx.engine.rules.entries[usize::from(c.entry)].kind, Kind::Fact(FactKind::Flag)));
+    let flagged = has_fact(cx, candidates, FactKind::Flag);
     match record.level {
         Some(level) if level >= Level::Error => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Level), out),
+        Some(Level::Warn) if has_fact(cx, candidates, FactKind::Warning) => warned(outer, cx, line, record, candidates, out),
         Some(_) => {}
         None if flagged => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Flag), out),
         None => unleveled(outer, cx, line, record, out),
     }
+}
+
+/// Whether a literal leads to an entry of a fact.
+fn has_fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> bool {
+    candidates.iter().any(|c| matches!(&cx.engine.rules.entries[usize::from(c.entry)].kind, Kind::Fact(kind) if *kind == wanted))
+}
+
+/// A record that says itself that it is a warning: its message, whatever errors that quotes.
+fn warned(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, candidates: &[Candidate], out: &mut Vec<Event>) {
+    let said = record.message.as_ref().or(record.strings.first());
+    let lines = said.map(|said| split(&said.text)).unwrap_or_default();
+    let entry = fact(cx, candidates, FactKind::Warning);
+    let mut event =
+        extract::plain(cx.engine, cx.origin, &Plain { entry, lines: headed(record, &lines), place: &line.place, time: record.time, now: line.now() });
+    event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
+    push(outer, cx, line, event, out);
 }
 
 /// The entry of a fact: the one that a literal led to, or the first of its kind.
@@ -147,7 +164,7 @@ fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out:
             place.pointer = clean;
         }
     }
-    if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == *event.rule) {
+    if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == *event.rule && entry.claims()) {
         outer.claim(entry.family, line.place.num);
     }
     out.push(event);

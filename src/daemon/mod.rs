@@ -2,7 +2,7 @@
 //! a few others read and find events (`work`); one commits them (`commit`); each sink has one (`deliver`).
 //! Batches go through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -87,6 +87,8 @@ pub struct Plan {
     pub max_event_bytes: usize,
     /// Files that are never read, by device and inode.
     pub own: HashSet<(u64, u64)>,
+    /// Labels of each source, by its name.
+    pub labels: BTreeMap<String, Vec<(String, String)>>,
 }
 
 /// One sink.
@@ -192,7 +194,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         stdin: plan.stdin.map(|(name, uid)| Piped::new(name, uid, &plan.engine)),
         queue: queue.clone(),
         pool: Arc::new(Pool::default()),
-        writer: Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: folder.is_some() },
+        writer: Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: folder.is_some(), labels: plan.labels },
         is_durable: folder.is_some(),
         grace: plan.grace,
         stop: stop.clone(),

@@ -1,7 +1,7 @@
 //! The threads that read: each takes a turn, makes records of its events, hands them to the committer,
 //! and says how it went. A full queue makes it wait, and so the files.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
@@ -84,6 +84,8 @@ pub struct Writer {
     pub max_event_bytes: usize,
     /// Whether a loss that nobody can measure is said, too: where positions are kept it is.
     pub says_all: bool,
+    /// Labels of each source, by its name.
+    pub labels: BTreeMap<String, Vec<(String, String)>>,
 }
 
 impl Writer {
@@ -99,7 +101,13 @@ impl Writer {
             return Some(batch);
         }
         let path = (!label.path.is_empty()).then(|| label.path.clone());
-        let envelope = Envelope { host: self.host.clone(), name: label.source.clone(), kind: label.kind, path };
+        let envelope = Envelope {
+            host: self.host.clone(),
+            name: label.source.clone(),
+            kind: label.kind,
+            path,
+            labels: self.labels.get(&label.source).cloned().unwrap_or_default(),
+        };
         for (generation, event) in turn.events {
             let from = batch.body.len();
             record::write(&mut batch.body, &envelope, &event, self.max_event_bytes);

@@ -46,6 +46,9 @@ pub const FILES: &[(&str, &str)] = &[
     ("loggers.toml", include_str!("../../config/rules/loggers.toml")),
     ("generic.toml", include_str!("../../config/rules/generic.toml")),
 ];
+/// Read only where warnings are wanted, after all others.
+pub const WARNINGS: (&str, &str) = ("warnings.toml", include_str!("../../config/rules/warnings.toml"));
+
 /// Parses them all. The tests check them in full; here they only become tables.
 pub fn parse_all() -> Vec<RulesFile> {
     FILES

@@ -2,15 +2,16 @@
 //! entry, the key and the mend. Compiled-in files were checked by the tests, so `parse` skips the
 //! costly checks for them.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use regex_syntax::Error as SyntaxError;
 use toml::Spanned;
 
 use super::literal::MIN_LITERAL_BYTES;
-use super::prove::every_match_has_literal;
+use super::prove::{Needle, every_match_has_literal};
 use super::spec::{EntrySpec, ExampleSpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, Machine, Note, Pattern, Region, Row};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -44,6 +45,14 @@ pub struct RulesFile {
 /// # Errors
 /// All mistakes found, in file order.
 pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Problem>> {
+    parse_beside(name, text, check, &|_| 0)
+}
+
+/// [`parse`] of a file that joins others, of whose entries `known` have a literal already.
+///
+/// # Errors
+/// All mistakes found, in file order.
+pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
     let spec: FileSpec = toml::from_str(text).map_err(|error| vec![toml_problem(&error)])?;
     let family = Family {
         id: spec.family.id.get_ref().clone(),
@@ -55,7 +64,7 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
         covers: spec.family.covers,
         file: name.to_owned(),
     };
-    let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new() };
+    let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new(), uses: HashMap::new(), known };
     let mut entries = Vec::new();
     let mut cancels = Vec::new();
     for spec in spec.border {
@@ -108,13 +117,16 @@ fn toml_problem(error: &toml::de::Error) -> Problem {
     }
 }
 
-struct Reader {
+struct Reader<'k> {
     family: String,
     check: bool,
     problems: Vec<Problem>,
+    /// Entries of this file that have a literal.
+    uses: HashMap<String, usize>,
+    known: &'k dyn Fn(&str) -> usize,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn problem<T>(&mut self, at: &Spanned<T>, key: &str, problem: impl Into<String>, mend: impl Into<String>) {
         self.problems.push(Problem { span: at.span(), key: key.to_owned(), problem: problem.into(), mend: mend.into() });
     }
@@ -134,7 +146,9 @@ impl Reader {
     fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = self.pattern(spec, key, regex);
         if self.check {
-            let literals: Vec<&str> = spec.literals.iter().chain(&spec.at_end).map(|l| l.get_ref().as_str()).collect();
+            let anywhere = spec.literals.iter().map(|l| Needle { text: l.get_ref(), after: &spec.after, not_after: &spec.not_after, at_end: false });
+            let at_end = spec.at_end.iter().map(|l| Needle { text: l.get_ref(), after: "", not_after: "", at_end: true });
+            let literals: Vec<Needle> = anywhere.chain(at_end).collect();
             match every_match_has_literal(regex.get_ref(), &literals, spec.ignore_case) {
                 Ok(true) | Err(_) => {}
                 Ok(false) if literals.is_empty() => {
@@ -149,8 +163,8 @@ impl Reader {
                     self.problem(
                         regex,
                         key,
-                        "the regex can match a line that has none of the literals",
-                        "add the missing literal, or make that part of the regex required",
+                        "the regex can match a line that has none of the literals, with what may stand behind them",
+                        "add the missing literal, allow what follows it, or make that part of the regex required",
                     );
                 }
             }
@@ -234,7 +248,9 @@ impl Reader {
         }
         let before = spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect();
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
-        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
+        let rows_in = |state: usize| (0..).zip(&rows).filter(|(_, row)| row.from & (1 << state) != 0).map(|(number, _)| number).collect();
+        let rows_of = (0..states.len()).map(rows_in).collect();
+        Kind::Trace(Machine { rows, rows_of, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
     }
 
     fn state(&mut self, spec: &EntrySpec, states: &mut Vec<String>, name: &str) -> u8 {
@@ -260,6 +276,7 @@ impl Reader {
             fault: Fault { category: spec.category, severity: spec.severity, cause: spec.cause, retry: spec.retry, hint: spec.hint, language: spec.language },
             generic: spec.generic,
             code: spec.code,
+            whole: false,
             gate: Gate {
                 literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
                 at_end: spec.at_end.into_iter().map(Spanned::into_inner).collect(),
@@ -286,8 +303,28 @@ impl Reader {
                 self.problem(literal, "literals", format!("a literal has at least {MIN_LITERAL_BYTES} bytes"), "write more of the text that stands there");
             }
         }
+        self.count_uses(spec);
         if matches!(kind, Kind::Fact(_)) && spec.literals.is_empty() {
             self.problem(&spec.id, "literals", "a fact needs the literals that show it", "add `literals = […]`");
+        }
+    }
+
+    /// Every entry of a literal is asked about each line that holds it.
+    fn count_uses(&mut self, spec: &EntrySpec) {
+        for literal in spec.literals.iter().chain(&spec.at_end).filter(|_| self.check) {
+            let text = literal.get_ref();
+            let uses = self.uses.entry(text.clone()).or_insert_with(|| (self.known)(text));
+            *uses += 1;
+            if *uses == MAX_ENTRIES_PER_LITERAL + 1 {
+                let problem =
+                    format!("more than {MAX_ENTRIES_PER_LITERAL} entries have the literal {text:?}, and each is asked about every line that holds it");
+                self.problems.push(Problem {
+                    span: literal.span(),
+                    key: "literals".to_owned(),
+                    problem,
+                    mend: "write more of the text that stands there, or join entries".to_owned(),
+                });
+            }
         }
     }
 

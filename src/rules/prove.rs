@@ -8,14 +8,39 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// Most strings that a part of a regex is written out into.
 const MAX_STRINGS: usize = 512;
 
-/// Whether every match of `regex` contains one of `literals`; with `ignore_case` both are compared
-/// in lower case.
+/// A literal, and what the prefilter lets follow it.
+#[derive(Clone, Copy, Debug)]
+pub struct Needle<'a> {
+    /// The literal.
+    pub text: &'a str,
+    /// The only bytes that may follow; empty: any.
+    pub after: &'a str,
+    /// Bytes that may not.
+    pub not_after: &'a str,
+    /// Only the end of the line may follow.
+    pub at_end: bool,
+}
+
+/// What may follow any literal: the end of the line, and what stands for it inside a string.
+const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
+
+impl Needle<'_> {
+    /// Whether the prefilter finds it where `next` follows; `None` is not known, and taken to fit.
+    fn may_precede(&self, next: Option<u8>) -> bool {
+        let Some(next) = next.filter(|next| !ALWAYS_AFTER.contains(next)) else { return true };
+        let allowed = self.after.is_empty() || self.after.as_bytes().contains(&next);
+        !self.at_end && allowed && !self.not_after.as_bytes().contains(&next)
+    }
+}
+
+/// Whether every match of `regex` contains one of `literals` with a byte behind it that may stand there,
+/// as far as the regex says which; with `ignore_case` both are compared in lower case.
 ///
 /// # Errors
 /// The regex does not parse.
-pub fn every_match_has_literal(regex: &str, literals: &[&str], ignore_case: bool) -> Result<bool, Box<regex_syntax::Error>> {
+pub fn every_match_has_literal(regex: &str, literals: &[Needle], ignore_case: bool) -> Result<bool, Box<regex_syntax::Error>> {
     let hir = ParserBuilder::new().utf8(false).build().parse(regex).map_err(Box::new)?;
-    let literals: Vec<Vec<u8>> = literals.iter().map(|l| fold(l.as_bytes(), ignore_case)).collect();
+    let literals = literals.iter().map(|needle| (fold(needle.text.as_bytes(), ignore_case), *needle)).collect();
     Ok(Proof { literals, ignore_case }.holds(&hir))
 }
 
@@ -40,12 +65,12 @@ fn fold(bytes: &[u8], ignore_case: bool) -> Vec<u8> {
     if ignore_case { bytes.to_ascii_lowercase() } else { bytes.to_vec() }
 }
 
-struct Proof {
-    literals: Vec<Vec<u8>>,
+struct Proof<'a> {
+    literals: Vec<(Vec<u8>, Needle<'a>)>,
     ignore_case: bool,
 }
 
-impl Proof {
+impl Proof<'_> {
     fn holds(&self, hir: &Hir) -> bool {
         if runs(hir).iter().any(|run| run.iter().all(|s| self.contains_literal(s))) {
             return true;
@@ -53,15 +78,19 @@ impl Proof {
         match hir.kind() {
             HirKind::Capture(group) => self.holds(&group.sub),
             HirKind::Repetition(repeat) => repeat.min > 0 && self.holds(&repeat.sub),
-            HirKind::Concat(parts) => parts.iter().any(|part| self.holds(part)),
+            // What can be written out was seen in its run, with what follows it.
+            HirKind::Concat(parts) => parts.iter().any(|part| strings(part).is_none() && self.holds(part)),
             HirKind::Alternation(branches) => branches.iter().all(|branch| self.holds(branch)),
             _ => false,
         }
     }
 
     fn contains_literal(&self, text: &[u8]) -> bool {
-        let text = fold(text, self.ignore_case);
-        self.literals.iter().any(|literal| memchr::memmem::find(&text, literal).is_some())
+        let folded = fold(text, self.ignore_case);
+        let stands = |(literal, needle): &(Vec<u8>, Needle)| {
+            memchr::memmem::find_iter(&folded, literal).any(|at| needle.may_precede(text.get(at + literal.len()).copied()))
+        };
+        self.literals.iter().any(stands)
     }
 }
 
@@ -170,9 +199,20 @@ mod tests {
             (r"npm (ERR!|error) code", &["npm ERR!", "npm error"], false, true),
         ];
         for (regex, literals, ignore_case, wanted) in cases {
-            let got = every_match_has_literal(regex, literals, *ignore_case).expect("parses");
+            let needles: Vec<Needle> = literals.iter().map(|text| Needle { text, after: "", not_after: "", at_end: false }).collect();
+            let got = every_match_has_literal(regex, &needles, *ignore_case).expect("parses");
             assert_eq!(got, *wanted, "{regex} with {literals:?}");
         }
+    }
+
+    #[test]
+    fn what_follows_a_literal_must_be_allowed() {
+        let proves = |regex, needle: Needle| every_match_has_literal(regex, &[needle], false).expect("parses");
+        let error = Needle { text: "ERROR", after: " :", not_after: "", at_end: false };
+        assert!(proves("^ERROR: x", error) && proves(r"^ERROR\s*", error) && proves("ERROR$", error));
+        assert!(!proves("^ERROR_LOG", error) && !proves("ERROR(_x|-y)", error));
+        assert!(!proves("^ERROR: x", Needle { after: "", not_after: ":", ..error }));
+        assert!(!proves("^ERROR: x", Needle { after: "", at_end: true, ..error }) && proves("^x ERROR$", Needle { after: "", at_end: true, ..error }));
     }
 
     #[test]

@@ -177,6 +177,8 @@ pub struct ExampleSpec {
 pub enum FactKind {
     /// A level tag or field of error or above.
     Level,
+    /// A level tag or field of a warning; only where warnings are wanted.
+    Warning,
     /// A record with `is_error: true`.
     Flag,
     /// A piece of a record that a container runtime split.

@@ -62,6 +62,16 @@ fn explain_says_why() {
         assert!(yes.contains(part), "{part} in {yes}");
     }
     assert!(folder.siftd(["explain", "a.log:1"]).ended(0).out().contains("no error"));
+    folder.write(
+        "b.log",
+        "c8259e6 Fix TypeError: x is not a function\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: x\nerrors: 0, error: 0\n",
+    );
+    for (line, said) in
+        [(1, "could begin here, but no frame follows"), (3, "joined     python.traceback, as line 2 of 3"), (5, "generic.zero covers it: a count of zero")]
+    {
+        let out = folder.siftd(["explain", &format!("b.log:{line}")]).ended(0).out();
+        assert!(out.contains(said) && !out.contains(": holds\n  event      none"), "{line}: {out}");
+    }
     assert!(folder.piped(["explain"], error("\u{1b}[31mx")).ended(0).out().contains("line 1"));
     for (place, said) in [("a.log:9", "no line 9"), ("gone.log:1", "No such file"), ("a.log", "which line?")] {
         assert!(folder.siftd(["explain", place]).ended(2).err().contains(said));

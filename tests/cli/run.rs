@@ -219,7 +219,7 @@ fn sources_and_sinks_of_a_configuration() {
     folder.write(
         "siftd.toml",
         format!(
-            "state_dir = \"{path}/state\"\n[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{path}/logs/*.log\"]\nexclude = [\"{path}/logs/not.log\"]\n\
+            "state_dir = \"{path}/state\"\n[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{path}/logs/*.log\"]\nexclude = [\"{path}/logs/not.log\"]\nlabels = {{ team = \"shop\", key = \"password=hunter22\" }}\n\
              [[sink]]\nname = \"all\"\ntype = \"file\"\npath = \"{path}/all.ndjson\"\n\
              [[sink]]\nname = \"bad\"\ntype = \"file\"\npath = \"{path}/bad.ndjson\"\nmin_severity = \"blocking\"\n"
         ),
@@ -243,7 +243,10 @@ fn sources_and_sinks_of_a_configuration() {
         !text.contains("\"text\":\"ERROR before")
             && !text.contains("excluded")
             && text.contains(&format!("\"path\":\"{path}/logs/old.log"))
-            && text.contains("\"name\":\"agent\""),
+            && text.contains("\"name\":\"agent\"")
+            && text.contains(",\"labels\":{\"key\":\"")
+            && text.contains("\"team\":\"shop\"}}\n")
+            && !text.contains("hunter22"),
         "{text}"
     );
     assert_eq!(fs::read_to_string(folder.path().join("bad.ndjson")).unwrap(), "");

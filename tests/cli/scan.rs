@@ -170,6 +170,19 @@ fn rules_and_configuration_come_from_files() {
     let records = folder.siftd(["scan", "--config", "siftd.toml", "a.log"]).ended(0).records();
     let found: Vec<_> = records.iter().map(|record| (record["rule"].as_str().unwrap(), record["severity"].as_str().unwrap())).collect();
     assert_eq!(found, [("mine.breach", "low"), ("custom.pattern-1", "high")]);
+    folder.write("time.toml", "[error_detection]\ncustom_patterns = [{ pattern = '^2026-01-01 .* the pump hums', type = \"regex\" }]\nnoise_patterns = [{ pattern = '^2026-01-02 ', type = \"regex\" }]\n");
+    folder.write("t.log", "2026-01-01 10:00:00 the pump hums\n2026-01-02 10:00:00 ERROR hush\n");
+    let records = folder.siftd(["scan", "--config", "time.toml", "t.log"]).ended(0).records();
+    assert_eq!(records.iter().map(|record| record["line_num"].as_u64().unwrap()).collect::<Vec<_>>(), [1]);
+    folder.write("warn.toml", "[error_detection]\nwarnings = true\n");
+    folder.write(
+        "w.log",
+        "10:00:00 WARN disk is nearly full\na.c:1:2: warning: unused variable 'x'\n{\"level\":\"warn\",\"msg\":\"Error: x\"}\nERROR disk is full\n",
+    );
+    let records = folder.siftd(["scan", "--config", "warn.toml", "w.log"]).ended(0).records();
+    let found: Vec<_> = records.iter().map(|record| (record["line_num"].as_u64().unwrap(), record["severity"].as_str().unwrap())).collect();
+    assert_eq!(found, [(1, "low"), (2, "low"), (3, "low"), (4, "medium")]);
+    assert_eq!(folder.siftd(["scan", "w.log"]).ended(0).records().len(), 1);
     folder.write("off.toml", "[error_detection]\nenabled = false\n");
     assert!(folder.siftd(["scan", "--config", "off.toml", "a.log"]).ended(0).records().is_empty());
     let wrong = folder.siftd(["scan", "--config", "gone.toml", "a.log"]).ended(2);

@@ -187,7 +187,7 @@ impl Rig {
         committer.begin(&["agent".to_owned()], &marks, world.now).unwrap();
         let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
         let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
-        let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true };
+        let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new() };
         Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new() }
     }
 

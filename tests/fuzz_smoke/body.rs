@@ -93,7 +93,7 @@ pub fn check(input: &[u8]) {
 fn check_event(event: &Event) {
     assert!(event.line_num >= 1 && event.line_end >= event.line_num);
     let mut record = Vec::new();
-    write(&mut record, &Envelope { host: "h".into(), name: "n".into(), kind: "file", path: Some("/p".into()) }, event, MAX_EVENT_BYTES);
+    write(&mut record, &Envelope { host: "h".into(), name: "n".into(), kind: "file", path: Some("/p".into()), ..Envelope::default() }, event, MAX_EVENT_BYTES);
     assert!(record.len() <= MAX_EVENT_BYTES, "{} bytes", record.len());
     assert!(record.pop() == Some(b'\n') && !record.iter().any(|byte| *byte < b' ' || *byte == 0x7f));
     let json: serde_json::Value = serde_json::from_slice(&record).expect("a record is JSON");

@@ -289,7 +289,8 @@ fn huge(rng: &mut Rng) -> Event {
 
 #[test]
 fn invariant_7_a_record_is_at_most_max_event_bytes() {
-    let envelope = Envelope { host: "h".into(), name: "logs".into(), kind: "file", path: Some("/var/log/".repeat(30)) };
+    let envelope =
+        Envelope { host: "h".into(), name: "logs".into(), kind: "file", path: Some("/var/log/".repeat(30)), labels: vec![("l".repeat(99), "v".repeat(9000))] };
     for seed in 0..60 {
         let event = huge(&mut Rng(seed));
         for max in [2048, 30 << 10] {

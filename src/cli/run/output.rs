@@ -1,12 +1,13 @@
 //! Where `run` writes: flags and `[[sink]]` blocks → sinks; stdout where neither names one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::super::{Failure, out};
 use super::RunArgs;
-use crate::config::{Config, Schema, SinkConfig, SinkKind};
+use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
 use crate::core::event::Severity;
+use crate::core::redact::Redactor;
 use crate::daemon::SinkPlan;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
@@ -49,7 +50,14 @@ pub fn own() -> HashSet<(u64, u64)> {
     out::regular_stdout().map(|identity| (identity.dev, identity.ino)).into_iter().collect()
 }
 
-/// Two lines for people about each sink.
+/// The labels of each source, without secrets.
+pub fn labels(config: &Config) -> BTreeMap<String, Vec<(String, String)>> {
+    let clean = |text: &String| Redactor::builtin().redact(text, &mut 0).into_owned();
+    let of = |source: &SourceConfig| source.labels.iter().map(|(name, value)| (clean(name), clean(value))).collect();
+    config.sources.iter().map(|source| (source.name.clone(), of(source))).collect()
+}
+
+/// A line for people about each sink.
 pub fn described(args: &RunArgs, config: &Config) -> Result<Vec<String>, Failure> {
     let sinks = sinks(args, config)?;
     let one = |sink: &SinkPlan| match sink {

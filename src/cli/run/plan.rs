@@ -40,6 +40,7 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         host: identity::host(),
         max_event_bytes: config.limits.max_event_bytes as usize,
         own: output::own(),
+        labels: output::labels(config),
     })
 }
 

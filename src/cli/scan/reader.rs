@@ -61,7 +61,7 @@ fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble>
     let read = job.progress.read.clone();
     let (path, named) = match input {
         Input::Stdin => {
-            let envelope = Envelope { host: job.host.clone(), name: "stdin".into(), kind: "stdin", path: None };
+            let envelope = Envelope { host: job.host.clone(), name: "stdin".into(), kind: "stdin", ..Envelope::default() };
             let opened = input::stdin(read).map_err(|error| Trouble::new(Path::new("stdin"), error))?;
             return Ok(Some((opened, envelope)));
         }
@@ -72,7 +72,7 @@ fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble>
         return if named { Err(Trouble::new(path, "is the output of this very scan")) } else { Ok(None) };
     }
     let opened = input::file(path, read).map_err(|error| Trouble::new(path, error))?;
-    let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()) };
+    let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()), labels: Vec::new() };
     Ok(Some((opened, envelope)))
 }
 
@@ -88,7 +88,8 @@ struct Reading<'a> {
     stream: Stream,
     events: Vec<Event>,
     out: Vec<u8>,
-    flushed: Instant,
+    /// When something was written last; the first is never kept waiting.
+    flushed: Option<Instant>,
 }
 
 impl<'a> Reading<'a> {
@@ -98,7 +99,7 @@ impl<'a> Reading<'a> {
             None => identity::nonce(),
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
-        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: Instant::now() }
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: None }
     }
 
     /// Reads all; returns output that is not written yet.
@@ -117,7 +118,7 @@ impl<'a> Reading<'a> {
             }
             self.print(totals);
             self.job.progress.step();
-            if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.elapsed() > FLUSH_AFTER {
+            if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.is_none_or(|flushed| flushed.elapsed() > FLUSH_AFTER) {
                 self.flush()?;
             }
         }
@@ -135,7 +136,10 @@ impl<'a> Reading<'a> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.flushed = Instant::now();
-        if self.out.is_empty() { Ok(()) } else { self.job.order.write(self.index, &mut self.out) }
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.flushed = Some(Instant::now());
+        self.job.order.write(self.index, &mut self.out)
     }
 }

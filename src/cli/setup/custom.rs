@@ -78,6 +78,7 @@ fn entry(id: String, kind: Kind) -> Entry {
         fault: Fault::default(),
         generic: false,
         code: true,
+        whole: true,
         gate: Gate::default(),
         region: None,
         claimed_by: Vec::new(),
