@@ -8,6 +8,9 @@ use super::keywords::Seen;
 use super::retry;
 use super::table::{Asked, CategoryRow, Hits, Table};
 
+/// Lines up to this length, in bytes, are searched byte by byte: quadratic, but short.
+const MAX_SHORT_LINE: usize = 256;
+
 /// What is asked about.
 #[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
@@ -31,7 +34,7 @@ pub struct Subject<'a> {
     pub status: Option<u16>,
     /// The run was ended for taking too long.
     pub timed_out: bool,
-    /// What [`Keywords::seek`](super::keywords::Keywords::seek) saw in `text` and `whole`, when they were read already.
+    /// What [`Keywords::seek`](super::keywords::Keywords::seek) saw in `whole`, when it was read already.
     pub seen: Option<&'a Seen>,
 }
 
@@ -61,10 +64,7 @@ pub fn classify(subject: &Subject) -> Verdict {
 fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
     let table = Table::builtin();
     let mut hits = Hits::default();
-    match subject.seen {
-        Some(seen) => hits = seen.line,
-        None => table.hits(subject.text, &mut hits),
-    }
+    table.hits(subject.text, &mut hits);
     let mut texts = [subject.text, "", ""];
     for (slot, part) in texts[1..].iter_mut().zip([subject.kind, subject.message]) {
         let part = part.unwrap_or_default();
@@ -82,7 +82,15 @@ fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
 
 /// Whether the line says `part` already; it mostly begins or ends with it.
 fn holds(line: &str, part: &str) -> bool {
-    line.starts_with(part) || line.ends_with(part) || memchr::memmem::find(line.as_bytes(), part.as_bytes()).is_some()
+    line.starts_with(part) || line.ends_with(part) || (part.len() < line.len() && contains(line.as_bytes(), part.as_bytes()))
+}
+
+/// A searcher that is made for one short line costs more than the search.
+fn contains(line: &[u8], part: &[u8]) -> bool {
+    match part.first() {
+        Some(first) if line.len() <= MAX_SHORT_LINE => memchr::memchr_iter(*first, line).any(|at| line[at..].starts_with(part)),
+        _ => memchr::memmem::find(line, part).is_some(),
+    }
 }
 
 fn category_of(subject: &Subject, asked: &Asked) -> (Category, Severity) {
@@ -168,7 +176,7 @@ fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
     let (mut hits, mut texts) = (asked.hits, asked.texts);
     if subject.whole.len() > subject.text.len() {
         match subject.seen {
-            Some(seen) => hits.merge(seen.whole),
+            Some(seen) => hits.merge(seen.causes),
             None => Table::builtin().hits(subject.whole, &mut hits),
         }
         texts[0] = subject.whole;

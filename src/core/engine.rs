@@ -3,7 +3,7 @@
 use super::line::Line;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
-use crate::rules::{Kind, Pattern, RuleSet};
+use crate::rules::{Kind, Pattern, RuleSet, first_visible};
 use crate::words::{Category, Severity};
 
 /// Bounds and switches of the core; `config` fills them.
@@ -81,10 +81,6 @@ pub struct Engine {
     pub limits: Limits,
     /// All cancels in one regex.
     pub cancels: Pattern,
-    /// All noise lines in one regex.
-    pub noise: Pattern,
-    /// Those that see the whole line.
-    pub whole_noise: Option<Pattern>,
     /// Secrets.
     pub redactor: &'static Redactor,
 }
@@ -95,21 +91,17 @@ impl Engine {
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
-        let lines = |whole: bool| {
-            rules.noise.iter().map(|&i| &rules.entries[usize::from(i)]).filter_map(move |entry| match &entry.kind {
-                Kind::Noise { regex, .. } if entry.whole || !whole => Some(regex),
-                _ => None,
-            })
-        };
-        let noise = any_of(lines(false));
-        let whole_noise = lines(true).next().is_some().then(|| any_of(lines(true)));
-        Self { rules, prefilter, limits, cancels, noise, whole_noise, redactor: Redactor::builtin() }
+        Self { rules, prefilter, limits, cancels, redactor: Redactor::builtin() }
     }
 
     /// Whether the line is noise.
     #[must_use]
     pub fn is_noise(&self, line: &Line) -> bool {
-        self.noise.is_match(line.body()) || self.whole_noise.as_ref().is_some_and(|noise| noise.is_match(line.text))
+        let (body, lead) = (line.body(), first_visible(line.body()));
+        self.rules.noise.iter().map(|&entry| &self.rules.entries[usize::from(entry)]).any(|entry| {
+            let Kind::Noise { regex, .. } = &entry.kind else { return false };
+            regex.is_match_from(body, lead) || (entry.whole && regex.is_match(line.text))
+        })
     }
 
     /// The entries that the literals of `text` lead to, in the order in which they are asked.

@@ -57,6 +57,12 @@ struct FrameSpan {
 }
 
 impl Frames {
+    /// None yet, with room for `frames` of them whose names have `bytes` in all.
+    #[must_use]
+    pub fn with_room(frames: usize, bytes: usize) -> Self {
+        Self { text: String::with_capacity(bytes), spans: Vec::with_capacity(frames) }
+    }
+
     /// Appends a frame.
     pub fn push(&mut self, frame: Frame) {
         let span = FrameSpan {

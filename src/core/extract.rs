@@ -1,8 +1,6 @@
 //! From a finished trace to the fields of an event: what the rows read, then redaction, category,
 //! retry and signature, in this order. It decides nothing about which lines belong together.
 
-use std::ops::Range;
-
 use md5::{Digest, Md5};
 
 use super::assemble::Context;
@@ -22,6 +20,8 @@ const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
 
 /// Room for the context after most errors, in bytes.
 const CONTEXT_ROOM: usize = 400;
+/// Room for the frames of most errors, and for their names, in bytes.
+const FRAMES_ROOM: (usize, usize) = (12, 640);
 
 /// The stream that an event was found in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl Origin {
     /// The id of an event (PROTOCOLS, B).
     #[must_use]
     pub fn id(&self, offset: u64, inner: u32) -> Hex {
-        let mut hash = Md5::new();
-        hash.update(b"siftd-id-1");
-        hash.update(self.uid);
-        hash.update(self.generation.to_be_bytes());
-        hash.update(offset.to_be_bytes());
-        hash.update(inner.to_be_bytes());
-        Hex::new(hash.finalize().into())
+        let parts: [&[u8]; 5] = [b"siftd-id-1", &self.uid, &self.generation.to_be_bytes(), &offset.to_be_bytes(), &inner.to_be_bytes()];
+        let (mut all, mut end) = ([0; 64], 0);
+        for part in parts {
+            all[end..end + part.len()].copy_from_slice(part);
+            end += part.len();
+        }
+        Hex::new(Md5::digest(&all[..end]).into())
     }
 }
 
@@ -50,8 +50,6 @@ impl Origin {
 #[derive(Default)]
 struct Said {
     text: String,
-    /// Which of the event's lines `text` is.
-    named: usize,
     links: Vec<Link>,
     frames: Frames,
     location: Option<Location>,
@@ -168,15 +166,14 @@ pub fn secretless(engine: &Engine, text: &str, count: &mut u32) -> String {
 /// Lines without secrets.
 #[must_use]
 pub fn clean(engine: &Engine, lines: Lines, count: &mut u32) -> Lines {
-    let seen = Keywords::builtin().seek(lines.as_str(), &(0..0));
+    let seen = Keywords::builtin().seek(lines.as_str());
     engine.redactor.redact_touched(&lines, &seen.touched, count).unwrap_or(lines)
 }
 
 fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut lines: Lines) -> Event {
     let mut redactions = 0;
-    let named = said.place_in(&lines);
-    let seen = Keywords::builtin().seek(lines.as_str(), &named);
-    let mut is_current = !named.is_empty();
+    let seen = Keywords::builtin().seek(lines.as_str());
+    let mut is_current = true;
     if let Some(clean) = engine.redactor.redact_touched(&lines, &seen.touched, &mut redactions) {
         (lines, is_current) = (clean, false);
         said.redact(engine);
@@ -221,7 +218,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         signature_loose: loose,
         rule: entry.labels.rule.clone(),
         language,
-        location: said.place(),
+        location: said.take_place(),
         exception: said.take_exception(engine.limits.max_stack_depth),
         text: said.text,
         context: Lines::default(),
@@ -243,18 +240,13 @@ impl Said {
                 let in_app = !family.library.owns(last.function, frame.file);
                 self.frames.complete(Frame { in_app, ..frame });
             }
-            None => self.frames.push(Frame { in_app: !family.library.owns(frame.function, frame.file), ..frame }),
+            None => {
+                if self.frames.is_empty() {
+                    self.frames = Frames::with_room(FRAMES_ROOM.0, FRAMES_ROOM.1);
+                }
+                self.frames.push(Frame { in_app: !family.library.owns(frame.function, frame.file), ..frame });
+            }
         }
-    }
-
-    /// Where `text` stands among the event's lines; empty when it is none of them.
-    fn place_in(&self, lines: &Lines) -> Range<usize> {
-        let all = lines.as_str();
-        let Some(line) = lines.iter().nth(self.named) else { return 0..0 };
-        let at = line.as_ptr() as usize - all.as_ptr() as usize;
-        let start = at + (line.len() - line.trim_start().len());
-        let range = start..start + self.text.len();
-        if all.get(range.clone()) == Some(self.text.as_str()) { range } else { 0..0 }
     }
 
     fn redact(&mut self, engine: &Engine) {
@@ -284,9 +276,9 @@ impl Said {
     }
 
     /// Where an editor should jump to: what the trace says, else the first frame of the program.
-    fn place(&self) -> Option<Location> {
+    fn take_place(&mut self) -> Option<Location> {
         let named = |frame: &Frame| !frame.file.is_empty() && frame.line > 0;
-        self.location.clone().or_else(|| {
+        self.location.take().or_else(|| {
             let frame = self.frames.iter().filter(named).find(|frame| frame.in_app).or_else(|| self.frames.iter().find(named))?;
             Some(Location { file: frame.file.to_owned(), line: frame.line, column: frame.column })
         })
@@ -322,8 +314,8 @@ fn read_trace(engine: &Engine, family: &Family, machine: &Machine, trace: &OpenT
         said.frames.reverse();
     }
     let head = rows.iter().position(|row| usize::from(*row) < machine.rows.len()).unwrap_or(0);
-    said.named = named.unwrap_or(head).min(outcome.lines.min(trace.lines.len()) - 1);
-    said.text = printable(trace.lines.get(said.named).part).trim().to_owned();
+    let named = named.unwrap_or(head).min(outcome.lines.min(trace.lines.len()) - 1);
+    said.text = printable(trace.lines.get(named).part).trim().to_owned();
     said
 }
 
@@ -342,7 +334,7 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part
         Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
         Take::Frame if row.shape.is_some() => {
             if let Some(shape) = row.shape {
-                frames::read(shape, part, |frame| said.push_frame(family, frame));
+                said.push_frame(family, frames::read(shape, &printable(part)));
             }
         }
         Take::Frame | Take::Location | Take::Exception => {

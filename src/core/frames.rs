@@ -3,92 +3,81 @@
 //! that the line is a frame. What a shape does not find stays empty.
 
 use super::event::Frame;
-use super::text::printable;
 use crate::rules::spec::Shape;
 
-/// Shows `take` the frame that stands in `line`.
-pub fn read(shape: Shape, line: &[u8], take: impl FnOnce(Frame)) {
-    let bytes = match shape {
+/// The frame that stands in `line`.
+#[must_use]
+pub fn read(shape: Shape, line: &str) -> Frame<'_> {
+    match shape {
         Shape::Python => python(line),
         Shape::Call => call(line),
         Shape::Place => place(line),
-    };
-    let (function, file) = (printable(bytes.function), printable(bytes.file));
-    take(Frame { function: &function, file: &file, line: bytes.line, column: bytes.column, in_app: false });
+    }
 }
 
-/// A [`Frame`] before its text is known to be UTF-8.
-#[derive(Default)]
-struct Bytes<'a> {
-    function: &'a [u8],
-    file: &'a [u8],
-    line: u32,
-    column: u32,
-}
-
-fn number(bytes: &[u8]) -> u32 {
-    let digits = bytes.iter().take_while(|b| b.is_ascii_digit());
+fn number(text: &str) -> u32 {
+    let digits = text.bytes().take_while(u8::is_ascii_digit);
     digits.fold(0_u32, |n, b| n.saturating_mul(10).saturating_add(u32::from(b - b'0')))
 }
 
+/// What stands before and behind the first `byte`, which is ASCII.
+fn split_once(text: &str, byte: u8) -> Option<(&str, &str)> {
+    memchr::memchr(byte, text.as_bytes()).map(|at| (&text[..at], &text[at + 1..]))
+}
+
 /// `File "app.py", line 3, in main`
-fn python(line: &[u8]) -> Bytes<'_> {
-    let mut frame = Bytes::default();
-    let Some(open) = memchr::memchr(b'"', line) else { return frame };
-    let rest = &line[open + 1..];
-    let Some(close) = memchr::memchr(b'"', rest) else { return frame };
-    frame.file = &rest[..close];
-    let rest = rest[close + 1..].strip_prefix(b", line ").unwrap_or_default();
+fn python(line: &str) -> Frame<'_> {
+    let mut frame = Frame::default();
+    let Some((file, rest)) = split_once(line, b'"').and_then(|(_, rest)| split_once(rest, b'"')) else { return frame };
+    frame.file = file;
+    let rest = rest.strip_prefix(", line ").unwrap_or_default();
     frame.line = number(rest);
-    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-    frame.function = rest[digits..].strip_prefix(b", in ").unwrap_or_default();
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    frame.function = rest[digits..].strip_prefix(", in ").unwrap_or_default();
     frame
 }
 
 /// `at f (app.js:3:5)`, `at com.acme.App.main(App.java:12)`, `at app.js:3:5`, `at src/main.rs:4:5`
-fn call(line: &[u8]) -> Bytes<'_> {
-    let mut rest = line.trim_ascii().strip_suffix(b"{").unwrap_or(line.trim_ascii()).trim_ascii_end();
-    for word in [&b"at "[..], b"async "] {
+fn call(line: &str) -> Frame<'_> {
+    let line = line.trim_ascii();
+    let mut rest = line.strip_suffix('{').unwrap_or(line).trim_ascii_end();
+    for word in ["at ", "async "] {
         rest = rest.strip_prefix(word).unwrap_or(rest);
     }
     // Logging frameworks say which jar: `~[app.jar:1.2]`.
-    if rest.ends_with(b"]")
-        && let Some(close) = memchr::memmem::rfind(rest, b") ")
+    if rest.ends_with(']')
+        && let Some(close) = memchr::memrchr_iter(b')', rest.as_bytes()).find(|&at| rest[at..].starts_with(") "))
     {
         rest = &rest[..=close];
     }
-    let mut frame = Bytes::default();
-    let within = rest.strip_suffix(b")").and_then(|inner| {
-        let open = memchr::memchr(b'(', inner)?;
-        Some((&inner[..open], &inner[open + 1..]))
-    });
-    match within {
+    let mut frame = Frame::default();
+    match rest.strip_suffix(')').and_then(|inner| split_once(inner, b'(')) {
         Some((function, inside)) => {
             frame.function = function.trim_ascii_end();
             set_place(&mut frame, inside);
         }
-        None if memchr::memchr(b':', rest).is_some() => set_place(&mut frame, rest),
+        None if memchr::memchr(b':', rest.as_bytes()).is_some() => set_place(&mut frame, rest),
         None => frame.function = rest,
     }
     frame
 }
 
 /// `app.rb:3:in 'main'`, `from lib/x.rb:9:in 'f'`, `/srv/app/main.go:12 +0x1d`
-fn place(line: &[u8]) -> Bytes<'_> {
+fn place(line: &str) -> Frame<'_> {
     let rest = line.trim_ascii();
-    let rest = rest.strip_prefix(b"from ").unwrap_or(rest);
-    let mut frame = Bytes::default();
-    let (at, function) = match memchr::memmem::find(rest, b":in ") {
+    let rest = rest.strip_prefix("from ").unwrap_or(rest);
+    let mut frame = Frame::default();
+    let (at, function) = match memchr::memchr_iter(b':', rest.as_bytes()).find(|&at| rest[at..].starts_with(":in ")) {
         Some(at) => (&rest[..at], &rest[at + 4..]),
-        None => (rest.split(|b| *b == b' ').next().unwrap_or(rest), &b""[..]),
+        None => (split_once(rest, b' ').map_or(rest, |(at, _)| at), ""),
     };
-    frame.function = function.strip_prefix(b"`").or(function.strip_prefix(b"'")).unwrap_or(function).strip_suffix(b"'").unwrap_or(function);
+    frame.function = function.strip_prefix('`').or(function.strip_prefix('\'')).unwrap_or(function).strip_suffix('\'').unwrap_or(function);
     set_place(&mut frame, at);
     frame
 }
 
 /// `file`, `file:line` or `file:line:column`.
-fn set_place<'a>(frame: &mut Bytes<'a>, place: &'a [u8]) {
+fn set_place<'a>(frame: &mut Frame<'a>, place: &'a str) {
     let (before, last) = split_number(place);
     let Some(last) = last else {
         frame.file = place;
@@ -99,13 +88,12 @@ fn set_place<'a>(frame: &mut Bytes<'a>, place: &'a [u8]) {
     frame.file = file;
 }
 
-fn split_number(text: &[u8]) -> (&[u8], Option<u32>) {
-    let Some(colon) = memchr::memrchr(b':', text) else { return (text, None) };
-    let digits = &text[colon + 1..];
-    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
-        return (text, None);
+fn split_number(text: &str) -> (&str, Option<u32>) {
+    let digits = text.bytes().rev().take_while(u8::is_ascii_digit).count();
+    match text[..text.len() - digits].strip_suffix(':') {
+        Some(before) if digits > 0 => (before, Some(number(&text[text.len() - digits..]))),
+        _ => (text, None),
     }
-    (&text[..colon], Some(number(digits)))
 }
 
 #[cfg(test)]
@@ -130,7 +118,7 @@ mod tests {
         ];
         for (shape, line, function, file, number, column) in cases {
             let wanted = Frame { function, file, line: *number, column: *column, in_app: false };
-            read(*shape, line.as_bytes(), |frame| assert_eq!(frame, wanted, "{line}"));
+            assert_eq!(read(*shape, line), wanted, "{line}");
         }
     }
 }

@@ -2,53 +2,59 @@
 //! It stands before the regexes of `redact` and `classify`, so that the usual event runs none of them.
 //! It never allocates while scanning, never reports a word that is not there, and never misses one.
 //!
-//! Every word is found by one window of four bytes, its rarest, looked up in a 32 KiB bitmap by a
-//! multiplicative hash; only a window that is in the table costs a comparison. The windows of a text do
-//! not depend on each other, as the states of an automaton do, and eight are looked up without a branch.
+//! Only every second place of a text is looked at. A word is found by a window of three bytes, its rarest among those
+//! that lie at even places when the word begins at one, and by another for the words that begin at an odd place. A
+//! window is looked up by a multiplicative hash in a table of 64 KiB; only what is in the table costs a comparison. The
+//! windows of a text do not depend on each other, as the states of an automaton do: eight are looked up without a branch.
 
 use std::ops::Range;
 
 use super::prefilter::SAMPLE;
 
 /// Bytes of a window.
-const WINDOW: usize = 4;
+const WINDOW: usize = 3;
+/// One window begins at each second byte.
+const STRIDE: usize = 2;
 /// Windows that are looked up together.
-const STEP: usize = 8;
-/// Bits of a hash: a bitmap of 32 KiB fits into a first-level cache.
-const HASH_BITS: u32 = 18;
+const LANES: usize = 8;
+/// Bytes that they take: each window is read as four, the last of which does not count.
+const READ: usize = (LANES - 1) * STRIDE + 4;
+/// Bits of a hash.
+const HASH_BITS: u32 = 16;
 /// Bits of a slot.
-const SLOT_BITS: u32 = 13;
-/// Folds ASCII letters to lower case, and other bytes to something: equal words keep equal windows.
-const FOLD: u32 = 0x2020_2020;
-/// The same for eight bytes.
-const FOLD_TWO: u64 = 0x2020_2020_2020_2020;
-/// Knuth's multiplier, 2^32 / golden ratio.
-const SPREAD: u32 = 0x9E37_79B1;
+const SLOT_BITS: u32 = 12;
+/// Folds each byte to six bits, a letter of either case to the same: equal words keep equal windows.
+const FOLD: u32 = 0x5F5F_5F5F;
+/// Those of a window among four.
+const THREE_BYTES: u32 = 0x00FF_FFFF;
+/// Knuth's multiplier, 2^32 / golden ratio, shifted: the fourth byte of a window falls out of the product.
+const SPREAD: u32 = 0x9E37_79B1 << 8;
 
 /// One keyword.
 #[derive(Debug)]
 struct Word {
-    text: Box<[u8]>,
-    exact: bool,
+    /// Its bytes, eight at a time: those that count, and their values.
+    parts: Box<[(u64, u64)]>,
+    len: usize,
     /// The byte before must not be a word character.
     left: bool,
     /// The byte after must not be a word character.
     right: bool,
 }
 
-/// Where a word's window lies: `window` folded, `offset` of it within the word.
+/// Where a word's window lies: `window` folded, `offset` of it from the word's beginning.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     window: u32,
     word: u32,
-    offset: u32,
+    offset: isize,
 }
 
 /// A set of keywords; made once, shared by all threads.
 #[derive(Debug)]
 pub struct Gate {
-    /// A bit for each hash: whether a window has it.
-    bitmap: Box<[u32; 1 << (HASH_BITS - 5)]>,
+    /// By hash, whether a window has it.
+    table: Box<[u8; 1 << HASH_BITS]>,
     /// By slot, the beginning of a hash: its first entry, and behind the last slot the end.
     starts: Box<[u16]>,
     /// In the order of their hashes.
@@ -59,28 +65,29 @@ pub struct Gate {
 impl Gate {
     /// Builds a gate over `(word, exact)` pairs; the index of a word is its id in [`Gate::scan`].
     /// A word is matched whole, at word boundaries, unless a `*` at that end opens it; without `exact`
-    /// ASCII letters match in either case. Words of 2 bytes are sought before hex digits, words of 3 bytes
-    /// before a printable byte; an empty word is never found.
+    /// ASCII letters match in either case. Words of 2 bytes may be missed unless a hex digit follows; shorter ones are never found.
     #[must_use]
     pub fn new<'a>(words: impl IntoIterator<Item = (&'a str, bool)>) -> Self {
-        let words: Vec<Word> = words.into_iter().map(|(text, exact)| Word::new(text, exact)).collect();
-        let mut entries = Vec::with_capacity(words.len() * 2);
+        let mut entries = Vec::new();
         let familiar = familiar();
-        for (id, word) in words.iter().enumerate() {
-            enter(word, u32::try_from(id).unwrap_or(u32::MAX), &familiar, &mut entries);
-        }
-        entries.sort_unstable_by_key(|entry| hash(entry.window));
-        let mut bitmap = Box::new([0; 1 << (HASH_BITS - 5)]);
+        let enter = |(id, (text, exact)): (usize, (&str, bool))| {
+            let word = Word::new(text, exact);
+            enter(bare(text), u32::try_from(id).unwrap_or(u32::MAX), &familiar, &mut entries);
+            word
+        };
+        let words = words.into_iter().enumerate().map(enter).collect();
+        entries.sort_unstable_by_key(|entry: &Entry| hash(entry.window));
+        let mut table = Box::new([0; 1 << HASH_BITS]);
         let mut starts = vec![0_u16; (1 << SLOT_BITS) + 1].into_boxed_slice();
         for entry in &entries {
             let hash = hash(entry.window);
-            bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
+            table[hash] = 1;
             starts[slot(hash) + 1] += 1;
         }
         for at in 1..starts.len() {
             starts[at] += starts[at - 1];
         }
-        Self { bitmap, starts, entries, words }
+        Self { table, starts, entries, words }
     }
 
     /// Calls `seen(id, word)` for every occurrence of every word, in text order of their windows; `word` is
@@ -88,30 +95,34 @@ impl Gate {
     #[inline]
     pub fn scan(&self, hay: &[u8], mut seen: impl FnMut(usize, Range<usize>) -> bool) {
         let mut at = 0;
-        while let Some(bytes) = hay.get(at..).and_then(<[u8]>::first_chunk::<{ 2 * STEP }>) {
-            if self.holds_any(bytes) && !self.confirm_all(hay, at..at + STEP, &mut seen) {
+        while let Some(bytes) = hay.get(at..).and_then(<[u8]>::first_chunk::<READ>) {
+            if self.holds_any(bytes) && !self.confirm_all(hay, at, bytes, &mut seen) {
                 return;
             }
-            at += STEP;
+            at += LANES * STRIDE;
         }
-        self.confirm_all(hay, at..(hay.len() + 1).saturating_sub(WINDOW), &mut seen);
+        let rest = &hay[at.min(hay.len())..];
+        if rest.len() >= WINDOW {
+            let mut bytes = [0; READ];
+            bytes[..rest.len()].copy_from_slice(rest);
+            self.confirm_all(hay, at, &bytes, &mut seen);
+        }
     }
 
-    /// Whether one of the first eight windows is in the table.
+    /// Whether one of the windows is in the table.
     #[inline(always)]
-    fn holds_any(&self, bytes: &[u8; 2 * STEP]) -> bool {
-        let low = u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 8])) | FOLD_TWO;
-        let high = u64::from_le_bytes(*bytes.last_chunk().unwrap_or(&[0; 8])) | FOLD_TWO;
-        let held = |window: u64| known(&self.bitmap, hash(window as u32));
-        let first = held(low) | held(low >> 8) | held(low >> 16) | held(low >> 24);
-        let second = held(low >> 32) | held(low >> 40 | high << 24) | held(low >> 48 | high << 16) | held(low >> 56 | high << 8);
-        (first | second) & 1 != 0
+    fn holds_any(&self, bytes: &[u8; READ]) -> bool {
+        (0..LANES).fold(0, |any, lane| any | self.table[hash(window(bytes, lane))]) != 0
     }
 
-    fn confirm_all(&self, hay: &[u8], places: Range<usize>, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
-        for at in places {
-            let window = fold(&hay[at..]);
-            if known(&self.bitmap, hash(window)) & 1 != 0 && !self.confirm(hay, at, window, seen) {
+    /// `bytes` stand at `at` of `hay`; behind its end there are zeros.
+    #[inline(never)]
+    fn confirm_all(&self, hay: &[u8], at: usize, bytes: &[u8; READ], seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
+        let mut held = (0..LANES).fold(0, |held, lane| held | u32::from(self.table[hash(window(bytes, lane))]) << lane);
+        while held != 0 {
+            let lane = held.trailing_zeros() as usize;
+            held &= held - 1;
+            if !self.confirm(hay, at + lane * STRIDE, window(bytes, lane), seen) {
                 return false;
             }
         }
@@ -129,14 +140,13 @@ impl Gate {
         found
     }
 
-    #[inline(never)]
     fn confirm(&self, hay: &[u8], at: usize, window: u32, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         let slot = slot(hash(window));
         let entries = usize::from(self.starts[slot])..usize::from(self.starts[slot + 1]);
-        for entry in self.entries[entries].iter().filter(|entry| entry.window == window) {
+        for entry in self.entries[entries].iter().filter(|entry| entry.window == window & THREE_BYTES) {
             let word = &self.words[entry.word as usize];
-            let Some(start) = at.checked_sub(entry.offset as usize) else { continue };
-            let end = start + word.text.len();
+            let Some(start) = at.checked_add_signed(-entry.offset) else { continue };
+            let end = start + word.len;
             if word.stands(hay, start, end) && !seen(entry.word as usize, start..end) {
                 return false;
             }
@@ -147,21 +157,41 @@ impl Gate {
 
 impl Word {
     fn new(text: &str, exact: bool) -> Self {
-        let inner = text.strip_prefix('*').unwrap_or(text);
-        let inner = inner.strip_suffix('*').unwrap_or(inner).as_bytes();
+        let inner = bare(text);
+        let care = |b: &u8| if exact || !b.is_ascii_alphabetic() { 0xFF } else { !0x20 };
+        let part = |bytes: &[u8]| {
+            let care = load(&bytes.iter().map(care).collect::<Vec<_>>(), 0);
+            (care, load(bytes, 0) & care)
+        };
         Self {
-            exact,
+            parts: inner.chunks(8).map(part).collect(),
+            len: inner.len(),
             left: !text.starts_with('*') && inner.first().is_some_and(|&b| is_word(b)),
             right: !text.ends_with('*') && inner.last().is_some_and(|&b| is_word(b)),
-            text: inner.into(),
         }
     }
 
+    #[inline]
     fn stands(&self, hay: &[u8], start: usize, end: usize) -> bool {
-        let Some(found) = hay.get(start..end) else { return false };
-        let same = if self.exact { found == &*self.text } else { found.eq_ignore_ascii_case(&self.text) };
-        same && !(self.left && start > 0 && is_word(hay[start - 1])) && !(self.right && hay.get(end).is_some_and(|&b| is_word(b)))
+        let same = |(at, (care, value)): (usize, &(u64, u64))| load(hay, start + 8 * at) & care == *value;
+        end <= hay.len()
+            && self.parts.iter().enumerate().all(same)
+            && !(self.left && start > 0 && is_word(hay[start - 1]))
+            && !(self.right && hay.get(end).is_some_and(|&b| is_word(b)))
     }
+}
+
+/// A word without the stars that open its ends.
+fn bare(text: &str) -> &[u8] {
+    let inner = text.strip_prefix('*').unwrap_or(text);
+    inner.strip_suffix('*').unwrap_or(inner).as_bytes()
+}
+
+/// Eight bytes at `at`; behind the end there are zeros.
+#[inline]
+fn load(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.first_chunk().map_or_else(|| rest.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b)), |chunk| u64::from_le_bytes(*chunk))
 }
 
 /// A byte that continues an ASCII name.
@@ -169,40 +199,39 @@ pub(crate) const fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
+/// Window `lane` of the bytes, folded; its fourth byte does not count.
 #[inline(always)]
-fn hash(window: u32) -> u32 {
-    window.wrapping_mul(SPREAD) >> (32 - HASH_BITS)
+fn window(bytes: &[u8; READ], lane: usize) -> u32 {
+    let at = lane * STRIDE;
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]) & FOLD
+}
+
+#[inline(always)]
+fn hash(window: u32) -> usize {
+    (window.wrapping_mul(SPREAD) >> (32 - HASH_BITS)) as usize
 }
 
 #[inline]
-fn slot(hash: u32) -> usize {
-    (hash >> (HASH_BITS - SLOT_BITS)) as usize
-}
-
-/// The lowest bit of the result says whether the bitmap knows `hash`.
-#[inline(always)]
-fn known(bitmap: &[u32; 1 << (HASH_BITS - 5)], hash: u32) -> u32 {
-    // The shift counts modulo 32.
-    bitmap[(hash >> 5) as usize & ((1 << (HASH_BITS - 5)) - 1)].wrapping_shr(hash)
+fn slot(hash: usize) -> usize {
+    hash >> (HASH_BITS - SLOT_BITS)
 }
 
 fn fold(bytes: &[u8]) -> u32 {
-    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) | FOLD
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]) & FOLD
 }
 
-fn enter(word: &Word, id: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
-    let text = &word.text;
-    let mut push = |window, offset| entries.push(Entry { window, word: id, offset });
-    match text.len() {
-        0 | 1 => {}
-        2 => {
-            let hex = b"0123456789abcdef";
-            hex.iter().for_each(|&a| hex.iter().for_each(|&b| push(fold(&[text[0], text[1], a, b]), 0)));
-        }
-        3 => (0x20..0x40).chain(0x60..0x80).for_each(|b| push(fold(&[text[0], text[1], text[2], b]), 0)),
-        len => {
-            let offset = (0..=len - WINDOW).min_by_key(|&i| cost(&text[i..i + WINDOW], familiar)).unwrap_or(0);
-            push(fold(&text[offset..]), u32::try_from(offset).unwrap_or(0));
+/// Enters the windows of a word: one for each parity of the place where it begins.
+fn enter(text: &[u8], word: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
+    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word, offset });
+    for parity in 0..STRIDE {
+        let inside = (parity..(text.len() + 1).saturating_sub(WINDOW)).step_by(STRIDE);
+        let best = inside.min_by_key(|&at| cost(&text[at..at + WINDOW], familiar));
+        match (best, text) {
+            (Some(at), _) => push([text[at], text[at + 1], text[at + 2]], at as isize),
+            // What begins at an odd place has a byte before it.
+            (None, &[first, second, ..]) if parity == 1 => (0x40..=0x5F).chain(0..0x20).for_each(|before| push([before, first, second], -1)),
+            (None, &[first, second]) => b"0123456789abcdef".iter().for_each(|&hex| push([first, second, hex], 0)),
+            _ => {}
         }
     }
 }
@@ -218,7 +247,7 @@ fn familiar() -> Vec<u16> {
     let mut counts = vec![0_u16; 1 << HASH_BITS];
     for (text, weight) in [(FAMILIAR, 50), (SAMPLE, 1)] {
         for window in text.as_bytes().windows(WINDOW) {
-            let count = &mut counts[hash(fold(window)) as usize];
+            let count = &mut counts[hash(fold(window))];
             *count = count.saturating_add(weight);
         }
     }
@@ -229,7 +258,7 @@ fn familiar() -> Vec<u16> {
 fn cost(window: &[u8], familiar: &[u16]) -> usize {
     const COMMON: &[u8] = b"zqjxkvbwygphmfudclsnaitr oe";
     let rank = |b: &u8| COMMON.iter().position(|c| *c == b.to_ascii_lowercase()).unwrap_or(4);
-    window.iter().map(rank).sum::<usize>() + 20 * usize::from(familiar[hash(fold(window)) as usize])
+    window.iter().map(rank).sum::<usize>() + 20 * usize::from(familiar[hash(fold(window))])
 }
 
 #[cfg(test)]
@@ -272,6 +301,33 @@ mod tests {
                 let hay = format!("{}{word}{}", " ".repeat(pad), ".".repeat(9 - pad));
                 assert_eq!(found(&words, &hay), [id], "{hay}");
             }
+        }
+    }
+
+    /// Every word at every place, by a plain search.
+    fn plain(words: &[(&str, bool)], hay: &str) -> Vec<usize> {
+        let stands = |(text, exact): (&str, bool)| {
+            let (inner, hay) = (bare(text), hay.as_bytes());
+            let end_is_free = |at: Option<&u8>, open: bool, own: u8| open || !is_word(own) || !at.is_some_and(|b| is_word(*b));
+            (0..(hay.len() + 1).saturating_sub(inner.len())).any(|start| {
+                let (found, end) = (&hay[start..start + inner.len()], start + inner.len());
+                let same = if exact { found == inner } else { found.eq_ignore_ascii_case(inner) };
+                let before = start.checked_sub(1).and_then(|at| hay.get(at));
+                same && end_is_free(before, text.starts_with('*'), inner[0]) && end_is_free(hay.get(end), text.ends_with('*'), inner[inner.len() - 1])
+            })
+        };
+        (0..words.len()).filter(|&id| stands(words[id])).collect()
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn finds_what_a_plain_search_finds(pieces in proptest::collection::vec(0_usize..16, 0..24), shift in 0_usize..3) {
+            const PIECES: [&str; 16] =
+                ["sk-", "SK-", "pwd", "://", "FAIL", "fail", "token", "TOKEN", "password", " ", "_", "é", "@", "no such file", "out of memory", "k"];
+            let words = [("sk-", true), ("sk-*", true), ("*pwd*", false), ("*://*", false), ("FAIL", true), ("*token*", false), ("token", false),
+                ("*pass*", false), ("no such file", false), ("out of memory*", false)];
+            let hay = " ".repeat(shift) + &pieces.iter().map(|&at| PIECES[at]).collect::<String>();
+            proptest::prop_assert_eq!(found(&words, &hay), plain(&words, &hay), "{}", hay);
         }
     }
 }

@@ -1,18 +1,19 @@
-//! One pass over an error for all that words decide: whether secrets stand in it, and what it is.
+//! One pass over an error for what words say of all its lines: whether secrets stand in it, and what caused it.
 //! Owns no rule: what a word means, `redact` and `table` know.
 
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::gate::Gate;
 use super::redact::{Redactor, Touch};
 use super::table::{Hits, Table};
 
-/// The keywords of redaction and of classification.
+/// The keywords of redaction and of causes.
 pub struct Keywords {
     gate: Gate,
     /// The first so many are those of redaction.
     secrets: usize,
+    /// The ids of the others in the table.
+    causes: Vec<usize>,
 }
 
 /// What stands in an error.
@@ -20,10 +21,8 @@ pub struct Keywords {
 pub struct Seen {
     /// Where secrets may be.
     pub touched: Vec<Touch>,
-    /// Words of the line that names the error.
-    pub(super) line: Hits,
-    /// Words of all of it.
-    pub(super) whole: Hits,
+    /// Words that causes ask for.
+    pub(super) causes: Hits,
 }
 
 impl Keywords {
@@ -33,25 +32,21 @@ impl Keywords {
         static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
         KEYWORDS.get_or_init(|| {
             let (redactor, table) = (Redactor::builtin(), Table::builtin());
-            let words = redactor.words().chain(table.words());
-            Self { gate: Gate::new(words), secrets: redactor.words().count() }
+            let words = redactor.words().chain(table.words_of_causes().map(|(_, word, exact)| (word, exact)));
+            let causes = table.words_of_causes().map(|(id, ..)| id).collect();
+            Self { gate: Gate::new(words), secrets: redactor.words().count(), causes }
         })
     }
 
-    /// Reads `whole`, in which the line that names the error is `line`.
+    /// Reads the lines of an error.
     #[must_use]
-    pub fn seek(&self, whole: &str, line: &Range<usize>) -> Seen {
+    pub fn seek(&self, whole: &str) -> Seen {
         let mut seen = Seen::default();
         let (redactor, table) = (Redactor::builtin(), Table::builtin());
         self.gate.scan(whole.as_bytes(), |id, word| {
             match id.checked_sub(self.secrets) {
                 None => seen.touched.push(redactor.touch(id, word.start)),
-                Some(id) => {
-                    table.add(id, word.end, &mut seen.whole);
-                    if line.start <= word.start && word.end <= line.end {
-                        table.add(id, word.end - line.start, &mut seen.line);
-                    }
-                }
+                Some(index) => table.add(self.causes[index], word.end, &mut seen.causes),
             }
             true
         });

@@ -29,6 +29,8 @@ const MAX_PIECES_BYTES: usize = 1 << 20;
 
 /// Docker splits lines into pieces of 16 KiB; characters that it could not read may have grown.
 const DOCKER_PIECE_BYTES: usize = 16 << 10;
+/// Room for the context behind most errors.
+const TYPICAL_CONTEXT_BYTES: usize = 400;
 
 /// What a stream has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -302,7 +304,7 @@ impl Stream {
                     && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
             };
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
-            let mut after = Lines::default();
+            let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
             lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
             self.engine.redactor.redact_context(&mut after);
             event.context.append(&after);

@@ -23,6 +23,8 @@ const STEP: usize = 8 * STRIDE;
 /// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
 const HASH_BITS: u32 = 19;
 const BUCKET_BITS: u32 = 16;
+/// A window that reaches beyond its literal stands for more values than this.
+const FEW_VALUES: u64 = 4;
 /// How far into a literal its window may lie.
 const MAX_WINDOW_OFFSET: usize = 100;
 pub(super) const SAMPLE: &str = include_str!("../../config/prefilter.txt");
@@ -292,41 +294,51 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
 
 /// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
 /// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u32]) -> isize {
+fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u16]) -> isize {
     let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
     let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
-    let cost = |at: &isize| {
-        let values = window_values(literal, *at);
-        let weight: u64 = values.iter().map(|w| u64::from(weights[bucket(hash(*w))])).sum();
-        weight * 4 + values.len() as u64
+    let cost = |at: isize, enough: u64| match whole_window(literal, at) {
+        Some(window) => 4 * u64::from(weights[hash(window) as usize]) + 1,
+        // One that reaches beyond costs an entry for each byte: mostly it need not be counted.
+        None if enough <= FEW_VALUES => u64::MAX,
+        None => {
+            let values = window_values(literal, at);
+            values.iter().map(|window| 4 * u64::from(weights[hash(*window) as usize]) + 1).sum()
+        }
     };
-    offsets.min_by_key(cost).unwrap_or(0)
+    let inside = offsets.clone().filter(|at| whole_window(literal, *at).is_some());
+    let enough = inside.map(|at| cost(at, 0)).min().unwrap_or(u64::MAX);
+    offsets.min_by_key(|at| cost(*at, enough)).unwrap_or(0)
+}
+
+/// The window of a literal at an offset, when it lies within.
+fn whole_window(literal: &LiteralForm, at: isize) -> Option<u64> {
+    let from = usize::try_from(at).ok()?;
+    let bytes = literal.bytes.get(from..from + WINDOW)?;
+    Some(u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
 }
 
 /// The windows of a literal at an offset: one, or one for each byte that may stand where the window
 /// reaches beyond the literal.
 fn window_values(literal: &LiteralForm, at: isize) -> Vec<u64> {
-    let byte = |i: usize| usize::try_from(at + i as isize).ok().and_then(|i| literal.bytes.get(i).copied());
-    let known: Vec<Option<u8>> = (0..WINDOW).map(byte).collect();
-    let open: Vec<u8> = match known.iter().position(Option::is_none) {
-        None => vec![0],
-        Some(0) => (0..=u8::MAX).collect(),
-        Some(_) => allowed_after(literal).map_or((0..=u8::MAX).collect(), |set| (0..=u8::MAX).filter(|b| set[usize::from(*b)]).collect()),
-    };
-    let window = |value: &u8| {
-        let mut window = [0; 8];
-        for (slot, known) in window.iter_mut().zip(&known) {
-            *slot = known.unwrap_or(*value);
-        }
-        u64::from_le_bytes(window)
-    };
-    open.iter().map(window).collect()
+    if let Some(window) = whole_window(literal, at) {
+        return vec![window];
+    }
+    let byte = |i: isize| usize::try_from(at + i).ok().and_then(|i| literal.bytes.get(i).copied());
+    let window = |value: u8| u64::from(u32::from_le_bytes([0, 1, 2, 3].map(|i| byte(i).unwrap_or(value))));
+    let all = 0..=u8::MAX;
+    match allowed_after(literal) {
+        Some(set) if at >= 0 => all.filter(|value| set[usize::from(*value)]).map(window).collect(),
+        _ => all.map(window).collect(),
+    }
 }
 
-fn sample_weights() -> Vec<u32> {
-    let mut weights = vec![0_u32; 1 << BUCKET_BITS];
+/// How often the windows of each hash stand in the sample: what the bitmap would let through.
+fn sample_weights() -> Vec<u16> {
+    let mut weights = vec![0_u16; 1 << HASH_BITS];
     for window in SAMPLE.as_bytes().windows(WINDOW) {
-        weights[bucket(hash(window_at(window, 0)))] += 1;
+        let weight = &mut weights[hash(window_at(window, 0)) as usize];
+        *weight = weight.saturating_add(1);
     }
     weights
 }

@@ -7,6 +7,7 @@ use super::text::Lines;
 use regex::{Captures, Regex};
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// The source of the built-in patterns.
@@ -38,6 +39,8 @@ struct Secret {
     source: String,
     regex: OnceLock<Option<Regex>>,
     value: Value,
+    /// What a key ends with, when a value is assigned to it; empty: not asked.
+    keys: Vec<String>,
 }
 
 /// What a secret must also look like.
@@ -69,6 +72,8 @@ struct Entry {
     regex: String,
     #[serde(default)]
     value: Value,
+    #[serde(default)]
+    keys: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -150,32 +155,38 @@ impl Redactor {
         if touched.is_empty() {
             return None;
         }
-        let mut out = Lines::default();
         if touched.iter().any(|touch| touch.owners & self.private_key != 0) {
+            let mut out = Lines::default();
             let mut texts: Vec<String> = lines.iter().map(|line| line[text_at(line)..].to_owned()).collect();
             self.redact_lines(&mut texts, count);
             lines.iter().zip(texts).for_each(|(line, text)| out.push(&(line[..text_at(line)].to_owned() + &text)));
             return Some(out);
         }
-        let before = *count;
-        let mut from = 0;
-        for line in lines.iter() {
-            let place = from..from + line.len();
-            from = place.end + 1;
-            let asked = touched.iter().filter(|touch| place.contains(&touch.at)).fold(0, |asked, touch| asked | touch.owners);
-            let (head, text) = line.split_at(text_at(line));
-            match if asked == 0 { Cow::Borrowed(text) } else { self.replace_all(text, asked, count) } {
-                Cow::Borrowed(_) => out.push(line),
-                Cow::Owned(clean) => out.push(&(head.to_owned() + &clean)),
+        let all = lines.as_str();
+        let (mut out, mut done, mut touched) = (String::new(), 0, touched);
+        // What was touched stands in the order of the lines.
+        while let Some(first) = touched.first() {
+            let place = line_around(all, first.at);
+            let (here, later) = touched.split_at(touched.iter().take_while(|touch| touch.at < place.end).count().max(1));
+            let asked = here.iter().fold(0, |asked, touch| asked | touch.owners);
+            let text = place.start + text_at(&all[place.clone()])..place.end;
+            if let Cow::Owned(clean) = self.replace_all(&all[text.clone()], asked, count) {
+                out.push_str(&all[done..text.start]);
+                out.push_str(&clean);
+                done = text.end;
             }
+            touched = later;
         }
-        (*count > before).then_some(out)
+        (done > 0).then(|| Lines::new(out + &all[done..]))
     }
 
     fn replace_all<'a>(&self, text: &'a str, asked: u64, count: &mut u32) -> Cow<'a, str> {
         let mut out = Cow::Borrowed(text);
-        for (index, secret) in self.secrets.iter().enumerate() {
-            if asked & (1 << index) != 0
+        let mut left = asked;
+        while left != 0 {
+            let secret = &self.secrets[left.trailing_zeros() as usize];
+            left &= left - 1;
+            if secret.may_stand_in(&out)
                 && let Some(changed) = self.replace(secret, &out, count)
             {
                 out = Cow::Owned(changed);
@@ -271,7 +282,16 @@ impl Redactor {
 
 impl Secret {
     fn new(entry: Entry) -> Self {
-        Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value }
+        Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value, keys: entry.keys }
+    }
+
+    /// A cheap test before the regex, which needs what this looks for.
+    fn may_stand_in(&self, text: &str) -> bool {
+        match self.value {
+            Value::Userinfo => memchr::memchr(b'@', text.as_bytes()).is_some(),
+            Value::Assigned => assigns(text, &self.keys),
+            _ => true,
+        }
     }
 
     /// Compiled when its gate first opens.
@@ -283,6 +303,35 @@ impl Secret {
 /// Letters and digits.
 fn is_mixed(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+/// Whether a `=` or `:` stands behind one of `keys`, with nothing but backslashes, a quotation mark and blanks between them.
+fn assigns(text: &str, keys: &[String]) -> bool {
+    let bytes = text.as_bytes();
+    let follows_key = |at: usize| {
+        let head = without_last(&bytes[..at], |b| matches!(b, b' ' | b'\t'));
+        let head = head.strip_suffix(b"\"").or_else(|| head.strip_suffix(b"'")).unwrap_or(head);
+        let head = without_last(head, |b| b == b'\\');
+        let Some(last) = head.last().map(u8::to_ascii_lowercase) else { return false };
+        keys.iter().any(|key| key.as_bytes().last() == Some(&last) && ends_with(head, key.as_bytes()))
+    };
+    // The patterns know a few letters outside of ASCII that fold to letters of a key.
+    keys.is_empty() || !text.is_ascii() || memchr::memchr2_iter(b'=', b':', bytes).any(follows_key)
+}
+
+fn ends_with(text: &[u8], end: &[u8]) -> bool {
+    text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end)
+}
+
+fn without_last(bytes: &[u8], is_gone: impl Fn(u8) -> bool) -> &[u8] {
+    &bytes[..bytes.iter().rposition(|&b| !is_gone(b)).map_or(0, |at| at + 1)]
+}
+
+/// The line of `text` that holds the byte at `at`.
+fn line_around(text: &str, at: usize) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
+    start..memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline)
 }
 
 /// Whether the words before a key make what follows a complaint about it.

@@ -208,3 +208,19 @@ fn many_heads_of_keys_take_time_linear_in_the_text() {
     assert_eq!(Redactor::builtin().redact(&text, &mut count), "[redacted:private-key]".repeat(20_000));
     assert_eq!(count, 20_000);
 }
+
+proptest::proptest! {
+    /// The test before a regex never says no where that finds something.
+    #[test]
+    fn a_cheap_test_lets_all_secrets_pass(pieces in proptest::collection::vec(0_usize..24, 1..10)) {
+        const PIECES: [&str; 24] = [
+            "password", "PWD", "_pass", "passphrase", "secret", "_key", "api-key", "Token", "credentials", "secret_access_key_base", "=", ":", "=>", ":=", " ",
+            "\t", "\"", "'", "\\", "x1y2z3", "://", "user:pw1@", "é", "signing",
+        ];
+        let text: String = pieces.iter().map(|&at| PIECES[at]).collect();
+        for secret in &Redactor::builtin().secrets {
+            let found = secret.regex().is_some_and(|regex| regex.is_match(&text));
+            proptest::prop_assert!(!found || secret.may_stand_in(&text), "{} {text}", secret.token);
+        }
+    }
+}

@@ -25,6 +25,8 @@ pub(crate) struct Table {
     gate: Gate,
     words: Vec<String>,
     targets: Vec<Target>,
+    /// What the causes ask for.
+    of_causes: Target,
 }
 
 /// A row of §2.
@@ -48,6 +50,8 @@ pub(crate) struct RetryRow {
 pub(crate) struct Row {
     bit: u64,
     patterns: Vec<usize>,
+    /// A bit for each of them.
+    asks: u64,
     status: Vec<(u16, u16)>,
     exit_codes: Vec<i64>,
     /// The row is asked for R only.
@@ -58,15 +62,15 @@ pub(crate) struct Row {
 struct Pattern {
     regex: Option<Lazy>,
     unless: Option<Lazy>,
-    beside: bool,
+    /// Words of which one must stand beside those of the gate. They are common: only who asks for them looks.
+    beside: Option<Gate>,
 }
 
-/// What a keyword stands for: bits of rows, of patterns that it opens, of patterns that it accompanies.
+/// What a keyword stands for: bits of rows, of patterns that it opens.
 #[derive(Clone, Copy, Default)]
 struct Target {
     rows: u64,
     asks: u64,
-    beside: u64,
     reset: bool,
     pipeline: bool,
 }
@@ -76,7 +80,6 @@ struct Target {
 pub(crate) struct Hits {
     rows: u64,
     asks: u64,
-    beside: u64,
     /// Where the first phrase before a reset time ends.
     pub(crate) reset: Option<usize>,
     /// Where the first `PIPELINE_` ends.
@@ -88,7 +91,6 @@ impl Hits {
     pub(crate) fn merge(&mut self, more: Self) {
         self.rows |= more.rows;
         self.asks |= more.asks;
-        self.beside |= more.beside;
         self.reset = self.reset.or(more.reset);
         self.pipeline = self.pipeline.or(more.pipeline);
     }
@@ -138,7 +140,10 @@ impl Table {
         file.reset.leads.iter().for_each(|word| builder.target(word).reset = true);
         builder.target("=PIPELINE_*").pipeline = true;
         let gate = Gate::new(builder.words.iter().map(|word| exactness(word)));
+        let causes: Vec<(Cause, Row)> = causes;
+        let of_causes = causes.iter().map(|(_, row)| row).chain([&r_looks]).fold(Target::default(), |all, row| all.with(row));
         Ok(Self {
+            of_causes,
             categories,
             causes,
             retries,
@@ -160,9 +165,13 @@ impl Table {
         });
     }
 
-    /// The gate's words, and whether their case counts.
-    pub(crate) fn words(&self) -> impl Iterator<Item = (&str, bool)> {
-        self.words.iter().map(|word| exactness(word))
+    /// The words that a cause asks for: id, word, whether its case counts.
+    pub(crate) fn words_of_causes(&self) -> impl Iterator<Item = (usize, &str, bool)> {
+        let asked = |id: &usize| self.targets[*id].rows & self.of_causes.rows != 0 || self.targets[*id].asks & self.of_causes.asks != 0;
+        (0..self.words.len()).filter(asked).map(|id| {
+            let (word, exact) = exactness(&self.words[id]);
+            (id, word, exact)
+        })
     }
 
     /// Word `id` ends at `end`.
@@ -170,7 +179,6 @@ impl Table {
         let target = &self.targets[id];
         into.rows |= target.rows;
         into.asks |= target.asks;
-        into.beside |= target.beside;
         if target.reset {
             into.reset.get_or_insert(end);
         }
@@ -180,18 +188,28 @@ impl Table {
     }
 
     /// Whether a row matches.
+    #[inline]
     pub(crate) fn matches(&self, row: &Row, asked: &Asked) -> bool {
         asked.hits.rows & row.bit != 0
             || asked.status.is_some_and(|status| row.status.iter().any(|&(from, to)| (from..=to).contains(&status)))
             || asked.exit_code.is_some_and(|code| row.exit_codes.contains(&code))
-            || row.patterns.iter().any(|&index| self.pattern(index, asked))
+            || (asked.hits.asks & row.asks != 0 && row.patterns.iter().any(|&index| self.pattern(index, asked)))
     }
 
     fn pattern(&self, index: usize, asked: &Asked) -> bool {
         let (bit, pattern) = (1u64 << index, &self.patterns[index]);
+        let mut texts = asked.texts.iter().filter(|text| !text.is_empty());
         asked.hits.asks & bit != 0
-            && (!pattern.beside || asked.alone || asked.hits.beside & bit != 0)
-            && asked.texts.iter().filter(|text| !text.is_empty()).any(|text| pattern.matches(text))
+            && pattern.beside.as_ref().is_none_or(|words| asked.alone || texts.clone().any(|text| words.any(text.as_bytes())))
+            && texts.any(|text| pattern.matches(text))
+    }
+}
+
+impl Target {
+    fn with(mut self, row: &Row) -> Self {
+        self.rows |= row.bit;
+        self.asks |= row.asks;
+        self
     }
 }
 
@@ -229,16 +247,17 @@ impl Builder {
         let bit = 1u64 << self.rows;
         self.rows += 1;
         when.words.iter().for_each(|word| self.target(word).rows |= bit);
-        let patterns = when.patterns.into_iter().map(|entry| self.pattern(entry)).collect();
+        let patterns: Vec<usize> = when.patterns.into_iter().map(|entry| self.pattern(entry)).collect();
+        let asks = patterns.iter().fold(0, |asks, index| asks | 1 << index);
         let status = when.status.iter().filter_map(|range| span(range)).collect();
-        Row { bit, patterns, status, exit_codes: when.exit_code, r_only: when.languages.iter().any(|l| l == "r") }
+        Row { bit, patterns, asks, status, exit_codes: when.exit_code, r_only: when.languages.iter().any(|l| l == "r") }
     }
 
     fn pattern(&mut self, entry: PatternEntry) -> usize {
         let index = self.patterns.len();
         entry.gate.iter().for_each(|word| self.target(word).asks |= 1 << index);
-        entry.beside.iter().for_each(|word| self.target(word).beside |= 1 << index);
-        self.patterns.push(Pattern { regex: entry.regex.map(Lazy::new), unless: entry.unless.map(Lazy::new), beside: !entry.beside.is_empty() });
+        let beside = (!entry.beside.is_empty()).then(|| Gate::new(entry.beside.iter().map(|word| exactness(word))));
+        self.patterns.push(Pattern { regex: entry.regex.map(Lazy::new), unless: entry.unless.map(Lazy::new), beside });
         index
     }
 }

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
+/// Room for the number of a line and what stands around it, in bytes.
+const NUMBER_ROOM: usize = 12;
+
 /// Lines of text in one string.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Lines {
@@ -55,6 +58,7 @@ impl Lines {
 
     /// Appends line `num` of a stream as `40: text`.
     pub fn push_numbered(&mut self, num: u64, line: &[u8]) {
+        self.text.reserve(line.len() + NUMBER_ROOM);
         if self.count > 0 {
             self.text.push('\n');
         }
@@ -73,7 +77,11 @@ impl Lines {
 
     /// Appends lines.
     pub fn append(&mut self, more: &Self) {
-        more.iter().for_each(|line| self.push(line));
+        if !self.is_empty() && !more.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(&more.text);
+        self.count += more.count;
     }
 
     /// All of them, joined by `\n`.
@@ -84,7 +92,12 @@ impl Lines {
 
     /// One after the other.
     pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
-        self.text.split('\n').take(self.count)
+        let mut rest = self.text.as_str();
+        (0..self.count).map(move |_| {
+            let line = &rest[..memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len())];
+            rest = rest.get(line.len() + 1..).unwrap_or_default();
+            line
+        })
     }
 
     /// How many there are.
@@ -148,6 +161,12 @@ impl Hex {
         Self(hex)
     }
 
+    /// The digits, as bytes.
+    #[must_use]
+    pub fn digits(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -182,18 +201,24 @@ impl fmt::Debug for Hex {
 }
 
 /// Appends a number in decimal digits.
-pub fn push_number(text: &mut String, mut number: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
+pub fn push_number(text: &mut String, number: u64) {
+    let (digits, from) = digits(number);
+    text.push_str(std::str::from_utf8(&digits[from..]).unwrap_or_default());
+}
+
+/// The decimal digits of a number, and where they begin.
+#[must_use]
+pub fn digits(mut number: u64) -> ([u8; 20], usize) {
+    let mut digits = [0; 20];
+    let mut from = digits.len();
     loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
+        from -= 1;
+        digits[from] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            break;
+            return (digits, from);
         }
     }
-    text.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 /// The text of bytes; invalid UTF-8 is replaced. The check for valid text is many times faster.
@@ -219,6 +244,21 @@ mod tests {
         }
         assert_eq!(Lines::of_bytes([&b"a\xffb"[..], b"c"].into_iter()).as_str(), "a\u{fffd}b\nc");
         assert_eq!(Lines::new("a\nb".to_owned()).len(), 2);
+        let mut all = Lines::default();
+        for more in [&[][..], &["a", ""], &[], &["", "é"]] {
+            all.append(&more.iter().collect());
+        }
+        assert_eq!(all, ["a", "", "", "é"]);
+        assert_eq!(all.len(), 4);
+    }
+
+    #[test]
+    fn digits_are_those_of_the_standard_library() {
+        for number in (0..25_000).chain([99_999, 100_000, 1_234_567, 10_000_000, u64::MAX - 1, u64::MAX]) {
+            let mut text = String::new();
+            push_number(&mut text, number);
+            assert_eq!(text, number.to_string());
+        }
     }
 
     #[test]

@@ -253,7 +253,8 @@ fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
 /// The first row of `machine` that takes `text` in `state`.
 fn step(machine: &Machine, state: u8, text: &[u8]) -> Option<usize> {
     let lead = first_visible(text);
-    machine.rows.iter().position(|row| row.from & (1 << state) != 0 && row.regex.is_match_from(text, lead))
+    let rows = machine.rows_of.get(usize::from(state))?;
+    rows.iter().map(|&row| usize::from(row)).find(|&row| machine.rows[row].regex.is_match_from(text, lead))
 }
 
 /// Whether `machine` can begin with `text`.

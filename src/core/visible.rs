@@ -9,6 +9,9 @@ use super::{decode, frame};
 /// or the last one.
 #[must_use]
 pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
+    if is_plain(raw) {
+        return Cow::Borrowed(raw);
+    }
     let whole = raw.len();
     let raw = behind_hole(raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw));
     let at = at.map(|at| at.saturating_sub(whole - raw.len()));
@@ -25,6 +28,11 @@ pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
     let mut clean = Vec::with_capacity(piece.len());
     decode::strip(piece, &mut clean);
     Cow::Owned(clean)
+}
+
+/// Nothing in it hides anything: most lines are asked for no more than this.
+fn is_plain(raw: &[u8]) -> bool {
+    !matches!(raw.first(), Some(b'\0' | b'\xef')) && memchr::memchr3(b'\r', b'\x1b', b'\\', raw).is_none()
 }
 
 /// Behind the zeros of a hole: a writer without `O_APPEND` leaves one before its first line when its file was truncated

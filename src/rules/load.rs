@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use regex_syntax::Error as SyntaxError;
+use regex_syntax::{Error as SyntaxError, ParserBuilder};
 use toml::Spanned;
 
 use super::literal::MIN_LITERAL_BYTES;
@@ -175,7 +175,7 @@ impl Reader<'_> {
     fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = Pattern::new(regex.get_ref().clone(), spec.ignore_case);
         if self.check {
-            if let Err(error) = regex_syntax::parse(regex.get_ref()) {
+            if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get_ref()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
             } else if let Err(error) = pattern.check() {
                 self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most");
@@ -248,7 +248,9 @@ impl Reader<'_> {
         }
         let before = spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect();
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
-        Kind::Trace(Machine { rows, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
+        let rows_in = |state: usize| (0..).zip(&rows).filter(|(_, row)| row.from & (1 << state) != 0).map(|(number, _)| number).collect();
+        let rows_of = (0..states.len()).map(rows_in).collect();
+        Kind::Trace(Machine { rows, rows_of, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
     }
 
     fn state(&mut self, spec: &EntrySpec, states: &mut Vec<String>, name: &str) -> u8 {

@@ -3,6 +3,7 @@
 //! prefilter cannot miss a rule, `literal` prepares its part. Nothing here looks at a log.
 
 mod builtin;
+mod library;
 mod literal;
 mod load;
 mod pattern;
@@ -11,11 +12,10 @@ mod prove;
 pub mod spec;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
-
-use aho_corasick::{AhoCorasick, AhoCorasickKind, Anchored, Input, StartKind};
+use std::sync::Arc;
 
 pub use builtin::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
+pub use library::Library;
 pub use literal::MIN_LITERAL_BYTES;
 pub use load::{Problem, RulesFile, parse, parse_beside};
 pub use pattern::{Groups, Pattern, first_visible};
@@ -79,29 +79,6 @@ pub struct Family {
     pub covers: Vec<String>,
     /// File it came from.
     pub file: String,
-}
-
-/// Parts of a frame's file, and beginnings of its function, that mark it as a library's.
-#[derive(Clone, Debug, Default)]
-pub struct Library {
-    parts: Vec<String>,
-    finder: OnceLock<Option<AhoCorasick>>,
-}
-
-impl Library {
-    /// Keeps the parts; the searcher is built at the first question.
-    #[must_use]
-    pub fn new(parts: Vec<String>) -> Self {
-        Self { parts, finder: OnceLock::new() }
-    }
-
-    /// Whether a frame with this function and file belongs to a library.
-    #[must_use]
-    pub fn owns(&self, function: &str, file: &str) -> bool {
-        let finder = self.finder.get_or_init(|| AhoCorasick::builder().start_kind(StartKind::Both).kind(Some(AhoCorasickKind::DFA)).build(&self.parts).ok());
-        let Some(finder) = finder.as_ref().filter(|_| !self.parts.is_empty()) else { return false };
-        finder.is_match(file) || finder.find(Input::new(function).anchored(Anchored::Yes)).is_some()
-    }
 }
 
 /// One row of the catalogue.
@@ -276,6 +253,8 @@ pub struct Region {
 pub struct Machine {
     /// Rows.
     pub rows: Vec<Row>,
+    /// For each state, the rows that are tried in it.
+    pub rows_of: Vec<Vec<u16>>,
     /// Names of the states; `start` is the first.
     pub states: Vec<String>,
     /// Look-back, nearest line first.
@@ -424,18 +403,24 @@ impl RuleSet {
     }
 
     fn collect_literals(&mut self) {
-        let mut targets: HashMap<LiteralForm, Vec<u16>> = HashMap::new();
+        let mut forms: Vec<(LiteralForm, u16)> = Vec::new();
         self.noise.clear();
         for (index, entry) in self.entries.iter().enumerate() {
             if let Kind::Noise { .. } = entry.kind {
                 self.noise.push(index as u16);
             }
-            for form in literal::forms(&entry.gate, matches!(entry.kind, Kind::Fact(_))) {
-                targets.entry(form).or_default().push(index as u16);
+            forms.extend(literal::forms(&entry.gate, matches!(entry.kind, Kind::Fact(_))).into_iter().map(|form| (form, index as u16)));
+        }
+        forms.sort_unstable();
+        (self.literals, self.targets) = (Vec::new(), Vec::new());
+        for (form, entry) in forms {
+            match self.targets.last_mut().filter(|_| self.literals.last() == Some(&form)) {
+                Some(targets) => targets.push(entry),
+                None => {
+                    self.literals.push(form);
+                    self.targets.push(vec![entry]);
+                }
             }
         }
-        let mut ordered: Vec<_> = targets.into_iter().collect();
-        ordered.sort();
-        (self.literals, self.targets) = ordered.into_iter().unzip();
     }
 }

@@ -5,19 +5,27 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-use super::program::{MAX_NAMED, Program, Slots, UNSET};
+use super::program::{MAX_NAMED, Program, Slots, UNSET, Wanted};
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
-/// What one call of `regex` costs more than its text has bytes, in the fuel of a program.
-const REGEX_FUEL: usize = 100;
+/// What one call of `regex` costs, and what it costs for each byte of its text, in the fuel of a program.
+const REGEX_FUEL: usize = 150;
+const REGEX_FUEL_PER_BYTE: usize = 2;
 /// So slow a program is given up.
 const MAX_SLOW: u32 = 64;
+
+/// So few bytes with which a match can begin tell most lines that there is none.
+const MAX_SHARP: usize = 100;
+/// Most literals of which every match contains one, and the least of their bytes.
+const MAX_NEEDED: usize = 2;
+const MIN_NEEDED_BYTES: usize = 3;
 
 /// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
@@ -25,6 +33,8 @@ pub struct Pattern {
     source: String,
     ignore_case: bool,
     compiled: OnceLock<Compiled>,
+    /// The program that reads the groups.
+    reader: OnceLock<Option<Program>>,
     regex: OnceLock<Regex>,
     names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
@@ -35,7 +45,26 @@ pub struct Pattern {
 #[derive(Debug, Default)]
 struct Compiled {
     program: Option<Program>,
-    first: Option<Box<[bool; 256]>>,
+    /// What the first visible byte of a matching text can be, and its last byte.
+    first: Option<Box<Ends>>,
+    last: Option<Box<Ends>>,
+    /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
+    needed: Vec<Finder<'static>>,
+}
+
+impl Compiled {
+    fn new(hir: &Hir, program: Option<Program>) -> Self {
+        let first = first_bytes(hir);
+        let is_sharp = first.as_ref().is_some_and(|first| first.iter().filter(|may| **may).count() <= MAX_SHARP);
+        let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
+        Self { program, first, last: last_bytes(hir), needed: needed.iter().map(|literal| Finder::new(literal).into_owned()).collect() }
+    }
+
+    /// Whether the ends of a text allow a match: that settles most questions.
+    #[inline]
+    fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
+        self.first.as_ref().is_none_or(|first| first[place_of(lead)]) && self.last.as_ref().is_none_or(|last| last[place_of(text.last().copied())])
+    }
 }
 
 /// The named groups of a match.
@@ -61,7 +90,16 @@ impl Pattern {
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
         let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
-        Self { source, ignore_case, compiled: OnceLock::new(), regex: OnceLock::new(), names: OnceLock::new(), keyed, slow: AtomicU32::new(0) }
+        Self {
+            source,
+            ignore_case,
+            compiled: OnceLock::new(),
+            reader: OnceLock::new(),
+            regex: OnceLock::new(),
+            names: OnceLock::new(),
+            keyed,
+            slow: AtomicU32::new(0),
+        }
     }
 
     /// What the text is about, for status lines that claim each other: group `key`, or `name`.
@@ -112,11 +150,21 @@ impl Pattern {
 
     fn compiled(&self) -> &Compiled {
         self.compiled.get_or_init(|| {
-            let ascii = self.source.is_ascii();
-            let mut parser = ParserBuilder::new().utf8(false).unicode(!ascii).case_insensitive(self.ignore_case).build();
-            let Ok(hir) = parser.parse(&self.source) else { return Compiled::default() };
-            Compiled { program: Program::new(&hir).filter(|_| ascii), first: first_bytes(&hir) }
+            let Some(hir) = self.hir() else { return Compiled::default() };
+            Compiled::new(&hir, self.program(&hir, Wanted::Match))
         })
+    }
+
+    fn hir(&self) -> Option<Hir> {
+        ParserBuilder::new().utf8(false).unicode(!self.source.is_ascii()).case_insensitive(self.ignore_case).build().parse(&self.source).ok()
+    }
+
+    fn program(&self, hir: &Hir, wanted: Wanted) -> Option<Program> {
+        Program::new(hir, wanted)
+    }
+
+    fn reader(&self) -> Option<&Program> {
+        self.reader.get_or_init(|| self.program(&self.hir()?, Wanted::Groups)).as_ref()
     }
 
     /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
@@ -126,11 +174,14 @@ impl Pattern {
     }
 
     /// [`is_match`](Self::is_match) of a text whose first visible byte is `lead`.
+    #[inline]
     pub fn is_match_from(&self, text: &[u8], lead: Option<u8>) -> bool {
         let compiled = self.compiled();
-        if let Some(first) = &compiled.first
-            && !lead.is_some_and(|byte| first[usize::from(byte)])
-        {
+        compiled.may_match(text, lead) && self.decide(compiled, text)
+    }
+
+    fn decide(&self, compiled: &Compiled, text: &[u8]) -> bool {
+        if !compiled.needed.is_empty() && !compiled.needed.iter().any(|literal| literal.find(text).is_some()) {
             return false;
         }
         compiled.program.as_ref().and_then(|program| self.run(program, text)).unwrap_or_else(|| self.regex().is_match(text))
@@ -142,10 +193,9 @@ impl Pattern {
         if slow > MAX_SLOW {
             return None;
         }
-        let full = Program::fuel(text);
-        let mut fuel = full;
-        let found = program.run_for(&mut fuel, text, None).ok();
-        let is_slow = full - fuel > text.len() + REGEX_FUEL;
+        let mut spent = 0;
+        let found = program.run(text, None, &mut spent).ok();
+        let is_slow = spent > REGEX_FUEL_PER_BYTE * text.len() + REGEX_FUEL;
         if is_slow || slow > 0 {
             self.slow.store(if is_slow { slow + 2 } else { slow - 1 }, Relaxed);
         }
@@ -161,8 +211,8 @@ impl Pattern {
     /// The named groups of its first match.
     pub fn groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
         let mut slots = [UNSET; 2 * MAX_NAMED];
-        if let Some(program) = &self.compiled().program
-            && let Ok(found) = program.run(text, Some(&mut slots))
+        if let Some(program) = self.reader()
+            && let Ok(found) = program.run(text, Some(&mut slots), &mut 0)
         {
             return found.then_some(Groups { text, names: program.names(), slots });
         }
@@ -183,14 +233,75 @@ impl Pattern {
     }
 }
 
+/// Bytes, and at the end the place for "there is none".
+type Ends = [bool; 257];
+const NONE: usize = 256;
+
+#[inline(always)]
+fn place_of(byte: Option<u8>) -> usize {
+    byte.map_or(NONE, usize::from)
+}
+
 /// For a pattern that is anchored at the start: the bytes with which the visible part of a match
 /// can begin. `None` when nothing can be said.
-fn first_bytes(hir: &Hir) -> Option<Box<[bool; 256]>> {
+fn first_bytes(hir: &Hir) -> Option<Box<Ends>> {
     if !hir.properties().look_set_prefix().contains(Look::Start) {
         return None;
     }
-    let mut set = Box::new([false; 256]);
+    let mut set = Box::new([false; 257]);
     (!may_stay_blank(hir, &mut set)).then_some(set)
+}
+
+/// For a pattern that is anchored at the end: the bytes with which a match can end.
+fn last_bytes(hir: &Hir) -> Option<Box<Ends>> {
+    if !hir.properties().look_set_suffix().contains(Look::End) {
+        return None;
+    }
+    let mut set = Box::new([false; 257]);
+    (!may_be_empty(hir, &mut set)).then_some(set)
+}
+
+/// Adds the bytes with which a match of `hir` can end; `true` when it can match without any.
+fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => {
+            literal.0.last().iter().for_each(|byte| set[usize::from(**byte)] = true);
+            literal.0.is_empty()
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.iter().for_each(|range| set[usize::from(range.start())..=usize::from(range.end())].fill(true));
+            false
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().for_each(|range| {
+                (u32::from(range.start())..=u32::from(range.end()).min(0x7f)).for_each(|byte| set[byte as usize] = true);
+                // The last byte of any other character.
+                set[0x80..=0xbf].iter_mut().for_each(|may| *may |= range.end() > '\x7f');
+            });
+            false
+        }
+        HirKind::Repetition(repeat) => may_be_empty(&repeat.sub, set) || repeat.min == 0,
+        HirKind::Capture(group) => may_be_empty(&group.sub, set),
+        HirKind::Concat(parts) => parts.iter().rev().all(|part| may_be_empty(part, set)),
+        // Every branch is asked: each adds its bytes.
+        HirKind::Alternation(branches) => branches.iter().filter(|branch| may_be_empty(branch, set)).count() > 0,
+    }
+}
+
+/// Literals of which every match of `hir` contains one, the longest that are known.
+fn needed(hir: &Hir) -> Option<Vec<&[u8]>> {
+    match hir.kind() {
+        HirKind::Literal(literal) if literal.0.len() >= MIN_NEEDED_BYTES => Some(vec![&literal.0]),
+        HirKind::Capture(group) => needed(&group.sub),
+        HirKind::Repetition(repeat) if repeat.min > 0 => needed(&repeat.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(needed).max_by_key(|literals| literals.iter().map(|literal| literal.len()).min()),
+        HirKind::Alternation(branches) => {
+            let all = branches.iter().map(needed).collect::<Option<Vec<_>>>()?.concat();
+            (all.len() <= MAX_NEEDED).then_some(all)
+        }
+        _ => None,
+    }
 }
 
 fn nothing() -> Regex {
@@ -209,8 +320,12 @@ fn is_blank(byte: u8) -> bool {
 
 /// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match
 /// without any.
-fn may_stay_blank(hir: &Hir, set: &mut [bool; 256]) -> bool {
+fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
+        HirKind::Look(Look::End) => {
+            set[NONE] = true;
+            false
+        }
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => match literal.0.iter().find(|b| !is_blank(**b)) {
             Some(byte) => {
@@ -233,7 +348,7 @@ fn may_stay_blank(hir: &Hir, set: &mut [bool; 256]) -> bool {
     }
 }
 
-fn class_may_be_blank(class: &Class, set: &mut [bool; 256]) -> bool {
+fn class_may_be_blank(class: &Class, set: &mut Ends) -> bool {
     let mut blank = false;
     let mut add = |from: u8, to: u8| {
         for byte in from..=to {
@@ -288,11 +403,12 @@ mod tests {
             r"^(?P<a>[^c]*)c(?P<b>.*)$",
             r"(?:a|b|c){2}(?P<a>a??)",
             r"^$|^(?P<a>a)",
+            r"(?-u)^a*(?:é|✗|b)(?P<a>a|✔)?",
         ];
         let letters = b"abc ";
         for source in patterns {
             let pattern = Pattern::new(source, false);
-            assert!(pattern.compiled().program.is_some(), "{source}");
+            assert!(pattern.compiled().program.is_some() && pattern.reader().is_some(), "{source}");
             for length in 0..=5_u32 {
                 for number in 0..4_usize.pow(length) {
                     let text: Vec<u8> = (0..length).map(|at| letters[number / 4_usize.pow(at) % 4]).collect();
@@ -308,7 +424,7 @@ mod tests {
         let pattern = Pattern::new(r"^(?:(?:a|aa)+(?:a|aa)+)+$", false);
         let text = [b"a".repeat(5000), b"!".to_vec()].concat();
         let program = pattern.compiled().program.as_ref().unwrap();
-        assert!(program.run(&text, None).is_err());
+        assert!(program.run(&text, None, &mut 0).is_err());
         assert!(!pattern.is_match(&text));
     }
 
@@ -329,8 +445,23 @@ mod tests {
 
     #[test]
     fn the_first_byte_never_hides_a_match() {
-        let patterns =
-            [r"^\s*at \S", r"^[ |]*  File ", r"^\s*$", r"^(?:a|  b|\tc)d?", r"^x?", r"^ *(?:é|✗) ", r"^[^a]b", r"^\s+\S", r"^(?:\S.*)?error", "error"];
+        let patterns = [
+            r"^\s*at \S",
+            r"^[ |]*  File ",
+            r"^\s*$",
+            r"^(?:a|  b|\tc)d?",
+            r"^x?",
+            r"^ *(?:é|✗) ",
+            r"^[^a]b",
+            r"^\s+\S",
+            r"^(?:\S.*)?error",
+            "error",
+            r"^ *\|?$",
+            r"^(?:[^b].*)?$",
+            r"[at]$",
+            r"^x*(?:é|✗)? ?$",
+            r"\w(?: |r)??$",
+        ];
         let texts =
             ["", " ", "\t", "  at x", "at x", "|  File ", "    File ", "ad", "  b", "\tc", "x", " é ", "✗ ", "bb", "\u{b}b", "  error", "an error", "error"];
         for source in patterns {

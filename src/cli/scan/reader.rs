@@ -88,7 +88,8 @@ struct Reading<'a> {
     stream: Stream,
     events: Vec<Event>,
     out: Vec<u8>,
-    flushed: Instant,
+    /// When something was written last; the first is never kept waiting.
+    flushed: Option<Instant>,
 }
 
 impl<'a> Reading<'a> {
@@ -99,7 +100,7 @@ impl<'a> Reading<'a> {
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.in_mode(job.mode).with_documents(job.setup.config.limits.max_document_bytes);
-        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: Instant::now() }
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: None }
     }
 
     /// Reads all; returns output that is not written yet.
@@ -118,7 +119,7 @@ impl<'a> Reading<'a> {
             }
             self.print(totals);
             self.job.progress.step();
-            if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.elapsed() > FLUSH_AFTER {
+            if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.is_none_or(|flushed| flushed.elapsed() > FLUSH_AFTER) {
                 self.flush()?;
             }
         }
@@ -140,7 +141,10 @@ impl<'a> Reading<'a> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.flushed = Instant::now();
-        if self.out.is_empty() { Ok(()) } else { self.job.order.write(self.index, &mut self.out) }
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        self.flushed = Some(Instant::now());
+        self.job.order.write(self.index, &mut self.out)
     }
 }

@@ -45,13 +45,13 @@ const VERBS: &[&[u8]] = &[
 /// Whether a verb with nothing but a quoted text behind it makes the line: `echo "error: …" >&2`,
 /// `raise ArgumentError, "…"`, `[ -f x ] || echo "…"`.
 pub fn is_said(text: &[u8]) -> bool {
-    let before = [&b"|| "[..], b"&& ", b"; "]
-        .iter()
-        .filter_map(|mark| memchr::memmem::rfind(text, mark).map(|at| at + mark.len()))
-        .max()
-        .filter(|at| !has_colon(&text[..*at]));
     let to_stderr = text.ends_with(b">&2") && (text.starts_with(b"echo ") || text.starts_with(b"printf "));
-    to_stderr || says(text) || before.is_some_and(|at| says(&text[at..]))
+    if to_stderr || memchr::memchr3(b'"', b'\'', b'`', text).is_none() {
+        return to_stderr;
+    }
+    let before =
+        [&b"|| "[..], b"&& ", b"; "].iter().filter_map(|mark| last_mark(text, mark).map(|at| at + mark.len())).max().filter(|at| !has_colon(&text[..*at]));
+    says(text) || before.is_some_and(|at| says(&text[at..]))
 }
 
 fn says(text: &[u8]) -> bool {
@@ -100,8 +100,18 @@ pub fn is_markup(text: &[u8]) -> bool {
 
 /// `x(); // error: …`: a statement, and a comment behind it.
 pub fn has_comment(text: &[u8]) -> bool {
-    memchr::memmem::find(text, b" // ").is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
-        || memchr::memmem::find(text, b"  # ").is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']))
+    mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
+        || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']))
+}
+
+/// Where `mark` stands last, found by its first byte.
+fn last_mark(text: &[u8], mark: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(mark[0], text).find(|&at| text[at..].starts_with(mark))
+}
+
+/// Where `mark` stands first, found by the sign at `sign` of it, which most lines do not have.
+fn mark(text: &[u8], mark: &[u8], sign: usize) -> Option<usize> {
+    memchr::memchr_iter(mark[sign], text).filter_map(|at| at.checked_sub(sign)).find(|&at| text[at..].starts_with(mark))
 }
 
 #[cfg(test)]

@@ -33,12 +33,14 @@ pub use normalise::{Replacement, normalise, normalise_explained};
 pub const SIG_VERSION: u32 = 1;
 /// Frames that count.
 const MAX_FRAMES: usize = 20;
+/// Room for what is signed of most errors.
+const TYPICAL_BYTES: usize = 1024;
 
 /// Strict and loose signature, 32 hex digits each. `kind` and `message` are those of the outermost exception; `chain` is outermost
 /// first and may be empty; a plain line is given as `message` with an empty `kind`.
 #[must_use]
 pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &Frames) -> (Hex, Hex) {
-    let mut text = String::with_capacity(256);
+    let mut text = String::with_capacity(TYPICAL_BYTES);
     fault(kind, message, &mut text);
     let mut hash = Md5::new();
     hash.update(text.as_bytes());
@@ -70,7 +72,7 @@ fn frames_into(frames: &Frames, out: &mut String) {
             out.push('\0');
             function_into(frame.function, out);
             out.push('\0');
-            normalise(file_name(frame.file), out);
+            file_into(file_name(frame.file), out);
         }
         previous = Some(frame);
     }
@@ -78,14 +80,27 @@ fn frames_into(frames: &Frames, out: &mut String) {
 
 /// The last part of a path, without a URL's query.
 fn file_name(path: &str) -> &str {
-    let path = path.split(['?', '#']).next().filter(|p| path.contains("://") && !p.is_empty()).unwrap_or(path);
-    path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path)
+    let has_scheme = memchr::memchr_iter(b':', path.as_bytes()).any(|at| path[at..].starts_with("://"));
+    let query = if has_scheme { memchr::memchr2(b'?', b'#', path.as_bytes()).filter(|&at| at > 0) } else { None };
+    let path = &path[..query.unwrap_or(path.len())];
+    let bytes = path.as_bytes();
+    let Some(last) = bytes.iter().rposition(|b| !matches!(b, b'/' | b'\\')) else { return path };
+    &path[memchr::memrchr2(b'/', b'\\', &bytes[..last]).map_or(0, |slash| slash + 1)..=last]
+}
+
+/// The name of a file, normalised; most names are their own normal form.
+fn file_into(name: &str, out: &mut String) {
+    if shape::is_plain_file(name.as_bytes()) { out.push_str(name) } else { normalise(name, out) }
 }
 
 /// A function or type name without what a compiler or a run gives it.
 fn function_into(name: &str, out: &mut String) {
     let name = without_arguments(without_hash(name));
     let bytes = name.as_bytes();
+    if !bytes.iter().fold(false, |any, b| any | b.is_ascii_digit()) {
+        out.push_str(name);
+        return;
+    }
     let closure = name.find(".func").map_or(usize::MAX, |at| at + ".func".len());
     let mut at = 0;
     while at < bytes.len() {
@@ -103,13 +118,14 @@ fn function_into(name: &str, out: &mut String) {
 
 /// `core::f::h0123456789abcdef` → `core::f`.
 fn without_hash(name: &str) -> &str {
-    let is_hash = |tail: &str| tail.len() == 16 && tail.bytes().all(|b| b.is_ascii_hexdigit());
-    name.rsplit_once("::h").filter(|(_, tail)| is_hash(tail)).map_or(name, |(head, _)| head)
+    let Some((head, tail)) = name.len().checked_sub("::h0123456789abcdef".len()).and_then(|at| name.split_at_checked(at)) else { return name };
+    let is_hash = tail.strip_prefix("::h").is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+    if is_hash { head } else { name }
 }
 
 /// `main.f(0xc0000, 0x1)` and `main.f(...)` → `main.f`.
 fn without_arguments(name: &str) -> &str {
-    let Some(open) = name.rfind('(').filter(|&open| open > 0 && name.ends_with(')')) else { return name };
+    let Some(open) = name.strip_suffix(')').and_then(|name| name.rfind('(')).filter(|&open| open > 0) else { return name };
     let inside = &name[open..];
     if inside.contains("0x") || inside.contains("...") { &name[..open] } else { name }
 }

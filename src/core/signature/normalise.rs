@@ -133,12 +133,14 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     }
 
     fn blanks(&mut self, at: usize) -> usize {
-        let end = at + self.bytes[at..].iter().take_while(|&&b| b == b' ' || b == b'\t').count();
-        if &self.bytes[at..end] != b" " {
-            self.keep(at);
-            self.out.push(' ');
-            self.done = end;
+        let is_blank = |b: &u8| matches!(b, b' ' | b'\t');
+        if self.bytes[at] == b' ' && !self.bytes.get(at + 1).is_some_and(is_blank) {
+            return at + 1;
         }
+        let end = at + self.bytes[at..].iter().take_while(|b| is_blank(b)).count();
+        self.keep(at);
+        self.out.push(' ');
+        self.done = end;
         end
     }
 
@@ -181,7 +183,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     /// One token: finds its end and decides what it is.
     fn token(&mut self, at: usize) -> usize {
         let (mut end, mut flags) = (at, 0);
-        while let Some(&b) = self.bytes.get(end) {
+        for &b in &self.bytes[at..] {
             let class = CLASS[b as usize];
             // An odd byte belongs to the token when `odd` took it for a letter, or when it begins a micro sign.
             if class & WORD == 0 && (class & ODD == 0 || (end > at && self.bytes.get(end..end + 2) != Some("µ".as_bytes()))) {
@@ -233,8 +235,11 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     /// What stands for a value that its name says is a user, host or id: `user=root`, `ENOTFOUND db`.
     fn value_of(&self, (at, _): Span) -> Option<&'static str> {
         let (from, to) = self.words[1];
+        if at != to + 1 {
+            return None;
+        }
         let name = &self.bytes[from..to];
-        match self.bytes.get(to..at)? {
+        match &self.bytes[to..at] {
             b"=" => match name {
                 b"user" | b"username" | b"ruser" | b"login" | b"uname" => Some("USER"),
                 b"host" | b"hostname" | b"rhost" | b"server" | b"node" => Some("HOST"),

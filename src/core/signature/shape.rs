@@ -21,14 +21,18 @@ fn ends_token(bytes: &[u8], at: usize) -> bool {
 
 /// Three-letter English month, any case.
 pub(super) fn is_month(word: &[u8]) -> bool {
-    const MONTHS: &[u8; 36] = b"janfebmaraprmayjunjulaugsepoctnovdec";
-    word.len() == 3 && MONTHS.as_chunks::<3>().0.iter().any(|month| word.eq_ignore_ascii_case(month))
+    let months = |lower| matches!(&lower, b"jan" | b"feb" | b"mar" | b"apr" | b"may" | b"jun" | b"jul" | b"aug" | b"sep" | b"oct" | b"nov" | b"dec");
+    three(word).is_some_and(months)
+}
+
+/// Three bytes in lower case.
+fn three(word: &[u8]) -> Option<[u8; 3]> {
+    <[u8; 3]>::try_from(word).ok().map(|word| word.map(|b| b.to_ascii_lowercase()))
 }
 
 /// Three-letter English weekday, any case.
 pub(super) fn is_weekday(word: &[u8]) -> bool {
-    const DAYS: &[u8; 21] = b"montuewedthufrisatsun";
-    word.len() == 3 && DAYS.as_chunks::<3>().0.iter().any(|day| word.eq_ignore_ascii_case(day))
+    three(word).is_some_and(|lower| matches!(&lower, b"mon" | b"tue" | b"wed" | b"thu" | b"fri" | b"sat" | b"sun"))
 }
 
 /// End of a date, a time, or both, that starts with a digit.
@@ -158,9 +162,21 @@ pub(super) fn is_host(name: &[u8], port_follows: bool) -> bool {
         && !name.windows(2).any(|w| w == b"..");
     let dots = memchr::memchr_iter(b'.', name).count();
     plain
-        && (contains(TLDS, last)
+        && (is_tld(last)
             || (dots >= 2
                 && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
+}
+
+/// Whether a name of a file is its own normal form by a first look: `worker.rs`, but not what has digits, signs or a host's ending.
+pub(super) fn is_plain_file(name: &[u8]) -> bool {
+    let Some(dot) = memchr::memchr(b'.', name) else { return false };
+    let (stem, last) = (&name[..dot], &name[dot + 1..]);
+    // 16 letters and more may be a hex id.
+    (1..16).contains(&stem.len())
+        && (1..16).contains(&last.len())
+        && stem.iter().all(|b| b.is_ascii_alphabetic() || *b == b'_')
+        && last.iter().all(u8::is_ascii_alphabetic)
+        && !is_tld(last)
 }
 
 /// Whether a file name ends in what file names end in.
@@ -175,34 +191,37 @@ fn contains(list: &[&[u8]], word: &[u8]) -> bool {
 }
 
 /// Top-level domains that log lines name and that no module, property or file ends in.
-const TLDS: &[&[u8]] = &[
-    b"com",
-    b"net",
-    b"org",
-    b"edu",
-    b"gov",
-    b"io",
-    b"dev",
-    b"cn",
-    b"ru",
-    b"de",
-    b"uk",
-    b"fr",
-    b"jp",
-    b"eu",
-    b"ch",
-    b"nl",
-    b"br",
-    b"kr",
-    b"tw",
-    b"hk",
-    b"au",
-    b"cloud",
-    b"ai",
-    b"co",
-    b"localdomain",
-    b"lan",
-];
+fn is_tld(label: &[u8]) -> bool {
+    matches!(
+        label,
+        b"com"
+            | b"net"
+            | b"org"
+            | b"edu"
+            | b"gov"
+            | b"io"
+            | b"dev"
+            | b"cn"
+            | b"ru"
+            | b"de"
+            | b"uk"
+            | b"fr"
+            | b"jp"
+            | b"eu"
+            | b"ch"
+            | b"nl"
+            | b"br"
+            | b"kr"
+            | b"tw"
+            | b"hk"
+            | b"au"
+            | b"cloud"
+            | b"ai"
+            | b"co"
+            | b"localdomain"
+            | b"lan"
+    )
+}
 /// Last labels of private names; only with two dots and more.
 const LOCAL: &[&[u8]] = &[b"local", b"internal", b"svc", b"corp", b"in", b"us", b"ca", b"info", b"home", b"intra", b"consul"];
 /// Last labels before `:12` that make a name a file.

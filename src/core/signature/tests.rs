@@ -323,3 +323,33 @@ fn generated_names_and_recursion_do_not_count() {
 fn a_plain_line_is_a_message_without_a_type() {
     assert_eq!(sign(None, "", &[], "boom 1", &[]), sign(None, "", &[], "boom 2", &[]));
 }
+
+#[test]
+fn a_plain_file_is_its_own_normal_form() {
+    let stems = ["main", "user_service", "_x", "e", "deadbeefdeadbee", "deadbeefdeadbeef", "App", "tmpabcdefgh", "pytest", "mon", "a-b", "x2", ""];
+    let ends = [".rs", ".py", ".java", ".com", ".dev", ".tsx", ".local", ".R", ".", "", ".mod.rs", ".tar_gz", ".so2"];
+    let mut plain = 0;
+    for name in stems.iter().flat_map(|stem| ends.iter().map(move |end| format!("{stem}{end}"))) {
+        if shape::is_plain_file(name.as_bytes()) {
+            plain += 1;
+            assert_eq!(norm(&name), name);
+        }
+    }
+    assert!(plain > 30, "{plain}");
+}
+
+#[test]
+fn file_names_of_paths_and_urls() {
+    for (path, name) in [
+        ("/srv/app/x.py", "x.py"),
+        ("C:\\app\\x.cs", "x.cs"),
+        ("x.py", "x.py"),
+        ("/srv/app/", "app"),
+        ("//", "//"),
+        ("", ""),
+        ("https://h/a.js?v=1#x", "a.js"),
+        ("a.js?v=1", "a.js?v=1"),
+    ] {
+        assert_eq!(file_name(path), name, "{path}");
+    }
+}

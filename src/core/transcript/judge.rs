@@ -16,6 +16,8 @@ use crate::rules::{FactKind, Kind};
 
 /// Most lines of a step that are read.
 const MAX_LINES: usize = 2000;
+/// Bytes at either end of a long text that its event keeps.
+const MAX_END_BYTES: usize = 32 << 10;
 
 /// What the records at `place` come to.
 pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
@@ -128,7 +130,8 @@ impl Reading<'_, '_> {
         };
         extract::restart(self.cx.engine, self.cx.origin, event, &place, self.place.time);
         if step.lines.is_empty() {
-            let text = step.text.lines().take(MAX_LINES).collect();
+            let (text, is_cut) = ends(&step.text);
+            event.truncated |= is_cut;
             event.multiline = extract::clean(self.cx.engine, text, &mut event.redactions);
             event.record = Some(RecordPlace { pointer: step.pointer.clone(), line: number as u32 + 1 });
         } else {
@@ -147,6 +150,17 @@ impl Reading<'_, '_> {
             flavour,
         }
     }
+}
+
+/// The lines of a text; of a long one those at both ends, and whether some are gone. Records are smaller
+/// still, and what an event keeps is redacted and copied.
+fn ends(text: &str) -> (Lines, bool) {
+    if text.len() <= 2 * MAX_END_BYTES {
+        return (text.lines().collect(), false);
+    }
+    let head = &text[..text.floor_char_boundary(MAX_END_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len() - MAX_END_BYTES)..];
+    (head.lines().chain(std::iter::once("…")).chain(tail.lines()).collect(), true)
 }
 
 /// A search that found nothing, a comparison that differs.

@@ -1,0 +1,87 @@
+//! Which frames belong to a library or a runtime rather than to the program. Asked of every frame, so it is a look into
+//! two small tables for each byte of a file; an automaton costs more to enter than such short texts have bytes.
+
+/// Parts of a frame's file, and beginnings of its function, that mark it as a library's.
+#[derive(Clone, Debug)]
+pub struct Library {
+    parts: Vec<String>,
+    /// By byte, the parts that begin with it: a bit for each, shared by every 64th.
+    first: Box<[u64; 256]>,
+    /// By byte, the parts that it may follow the first byte of.
+    second: Box<[u64; 256]>,
+}
+
+impl Default for Library {
+    fn default() -> Self {
+        Self::new(Vec::new())
+    }
+}
+
+impl Library {
+    /// Makes the tables.
+    #[must_use]
+    pub fn new(parts: Vec<String>) -> Self {
+        let (mut first, mut second) = (Box::new([0; 256]), Box::new([0; 256]));
+        for (index, part) in parts.iter().enumerate() {
+            let bit = 1_u64 << (index % 64);
+            for (table, byte) in [(&mut first, part.bytes().next()), (&mut second, part.as_bytes().get(1).copied())] {
+                match byte {
+                    Some(byte) => table[usize::from(byte)] |= bit,
+                    None => table.iter_mut().for_each(|bits| *bits |= bit),
+                }
+            }
+        }
+        Self { parts, first, second }
+    }
+
+    /// Whether a frame with this function and file belongs to a library.
+    #[must_use]
+    pub fn owns(&self, function: &str, file: &str) -> bool {
+        let file = file.as_bytes();
+        let within = |(at, pair): (usize, &[u8])| self.may_begin(pair[0], pair[1]) != 0 && self.begins(&file[at..]);
+        self.begins(function.as_bytes()) || file.windows(2).enumerate().any(within) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
+    }
+
+    /// The parts that may begin with these bytes.
+    #[inline]
+    fn may_begin(&self, first: u8, second: u8) -> u64 {
+        self.first[usize::from(first)] & self.second[usize::from(second)]
+    }
+
+    /// Whether one of the parts stands at the beginning.
+    fn begins(&self, text: &[u8]) -> bool {
+        let Some(&first) = text.first() else { return false };
+        let mut bits = self.may_begin(first, text.get(1).copied().unwrap_or_default());
+        while bits != 0 {
+            let mut shared = self.parts.iter().skip(bits.trailing_zeros() as usize).step_by(64);
+            if shared.any(|part| text.starts_with(part.as_bytes())) {
+                return true;
+            }
+            bits &= bits - 1;
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_anywhere_in_the_file_or_at_the_front_of_the_function() {
+        let library = Library::new(["node_modules", "java.", "/", "std::"].map(str::to_owned).to_vec());
+        assert!(library.owns("", "/srv/x.js") && library.owns("", "x/") && library.owns("f", "a node_modules"));
+        assert!(library.owns("java.lang.X", "") && library.owns("std::panic", "x.rs"));
+        assert!(!library.owns("my.java.X", "x.rs") && !library.owns("f", "node_module") && !library.owns("jav", "j") && !library.owns("", ""));
+        assert!(!Library::default().owns("main", "/srv/x.js"));
+    }
+
+    #[test]
+    fn more_parts_than_bits() {
+        let parts: Vec<String> = (0..200).map(|number| format!("part{number}/")).collect();
+        let library = Library::new(parts.clone());
+        for part in &parts {
+            assert!(library.owns("", &format!("/srv/{part}x")) && !library.owns("", &part[1..]), "{part}");
+        }
+    }
+}
