@@ -71,6 +71,8 @@ impl Stream {
         }
         self.counts.truncated += u64::from(framed.truncated);
         self.buffer.bytes = bytes;
+        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        self.assembler.expire(&cx, self.counts.lines, out);
     }
 
     /// The bytes in the room belong to a document; whether they do.
