@@ -15,6 +15,7 @@ mod run;
 mod scan;
 mod setup;
 mod signature;
+mod state;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -78,6 +79,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Scan(args) => scan::scan(&args, color),
         Command::Run(args) => run::run(&args),
+        Command::State(args) => state::state(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),

@@ -175,6 +175,7 @@ impl Reader<'_> {
     fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = Pattern::new(regex.get_ref().clone(), spec.ignore_case);
         if self.check {
+            // Bytes are asked: what is no UTF-8 may match.
             if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get_ref()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
             } else if let Err(error) = pattern.check() {

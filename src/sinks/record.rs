@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
-use crate::core::text::digits;
+use crate::core::text::with_digits;
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
@@ -333,8 +333,7 @@ impl Writer<'_> {
 
     fn number(&mut self, head: &[u8], value: u64) {
         self.raw(head);
-        let (digits, from) = digits(value);
-        self.raw(&digits[from..]);
+        with_digits(value, |digits| self.raw(digits));
     }
 
     fn positive(&mut self, head: &[u8], value: u32) {
@@ -370,16 +369,20 @@ impl Writer<'_> {
         for chunk in chunks {
             if is_plain(chunk) { self.raw(chunk) } else { self.escaped(chunk, newline) }
         }
-        if !rest.is_empty() {
-            // What fills it up is plain, and taken away again.
-            let mut last = [b' '; CHUNK];
-            last[..rest.len()].copy_from_slice(rest);
-            if is_plain(&last) {
-                self.raw(&last)
-            } else {
-                self.escaped(&last, newline)
+        match bytes.last_chunk::<CHUNK>() {
+            _ if rest.is_empty() => {}
+            Some(last) if is_plain(last) => self.raw(rest),
+            _ => {
+                // What fills it up is plain, and taken away again.
+                let mut last = [b' '; CHUNK];
+                last[..rest.len()].copy_from_slice(rest);
+                if is_plain(&last) {
+                    self.raw(&last)
+                } else {
+                    self.escaped(&last, newline)
+                }
+                self.out.truncate(self.out.len() - (CHUNK - rest.len()));
             }
-            self.out.truncate(self.out.len() - (CHUNK - rest.len()));
         }
     }
 

@@ -79,6 +79,18 @@ impl Stream {
         self.buffer.has_partial()
     }
 
+    /// Whether the stream stands between two lines of plain bytes.
+    #[must_use]
+    pub fn is_between_lines(&self) -> bool {
+        self.buffer.wide().is_none() && !self.buffer.has_partial()
+    }
+
+    /// Leaves out the next `count` bytes, where it stands [between two lines](Self::is_between_lines).
+    pub fn skip(&mut self, count: u64) {
+        self.buffer.skip(count);
+        self.counts.bytes += count;
+    }
+
     /// Takes the room.
     pub fn attach(&mut self, space: &mut Workspace) {
         self.buffer.attach(std::mem::take(&mut space.room));
