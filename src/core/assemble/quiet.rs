@@ -204,6 +204,12 @@ impl Facts {
         Self { version: VERSION, lines, ..Self::default() }
     }
 
+    /// The same about a stream that is a transcript.
+    #[must_use]
+    pub fn with_transcript(self, transcript: Option<Memory>) -> Self {
+        Self { transcript, ..self }
+    }
+
     /// Whether this version understands them.
     #[must_use]
     pub fn is_known(&self) -> bool {

@@ -82,8 +82,11 @@ impl Stream {
         if !begins && self.document.open.is_none() {
             return false;
         }
-        let space = self.buffer.space();
-        let bytes = space[..count].to_vec();
+        let space = &self.buffer.space()[..count];
+        if begins && !Document::may_begin(space) {
+            return false;
+        }
+        let bytes = space.to_vec();
         if begins {
             self.document.open = self.transcript.begins_document(&bytes);
         }

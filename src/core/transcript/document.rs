@@ -58,6 +58,11 @@ pub struct Found {
 }
 
 impl Document {
+    /// Whether a document could begin with `head`: the cheap test before the real one.
+    pub fn may_begin(head: &[u8]) -> bool {
+        matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
+    }
+
     /// A reader for the document that begins with `head`, and its format.
     pub fn begins(head: &[u8]) -> Option<(Self, Format)> {
         let mut probe = Self::default();

@@ -42,6 +42,15 @@ impl Memory {
         Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, reset_at: None }
     }
 
+    /// Of a stream that begins with `head`, if that shows a transcript; for one that is not read from its
+    /// beginning.
+    #[must_use]
+    pub fn of_head(head: &[u8]) -> Option<Self> {
+        let mut transcript = super::Transcript::default();
+        transcript.begins(head)?;
+        transcript.memory
+    }
+
     /// The format in which it began.
     #[must_use]
     pub fn format(&self) -> Format {

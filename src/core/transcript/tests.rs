@@ -192,6 +192,22 @@ fn a_transcript_goes_on_where_it_stopped() {
     }
 }
 
+/// Of a stream that is read from its end on, the head says what it is.
+#[test]
+fn a_transcript_that_is_not_read_from_its_beginning_is_one() {
+    for (name, input) in fixtures() {
+        let whole = read(stream(), &input, usize::MAX);
+        let half = input[..input.len() / 2].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
+        let lines = input[..half].iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let facts = Facts::plain(lines).with_transcript(super::Memory::of_head(&input[..half]));
+        let safe = Snapshot::new(half as u64, &facts, &engine());
+        let events = read(Stream::resume(engine(), Origin::default(), safe, b""), &input[half..], usize::MAX);
+        let behind: Vec<_> = whole.iter().filter(|event| event.line_num > lines).map(|event| event.line_num).collect();
+        let got: Vec<_> = events.iter().map(|event| event.line_num).collect();
+        assert!(behind.iter().all(|line| got.contains(line)), "{name}: {behind:?} {got:?}");
+    }
+}
+
 fn ids(events: &[Event]) -> Vec<String> {
     let mut ids: Vec<_> = events.iter().map(|event| event.id.to_string()).collect();
     ids.sort();
