@@ -27,12 +27,20 @@ pub struct Memory {
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     calls: VecDeque<(String, String, Option<String>)>,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
-    told: VecDeque<u64>,
+    told: VecDeque<Told>,
     /// What the API said last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reset_at: Option<String>,
+}
+
+/// A failure that was told: hashes of the call, of the kind of place in a record, of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    id: u64,
+    place: u64,
+    text: u64,
 }
 
 impl Memory {
@@ -109,16 +117,23 @@ impl Memory {
             _ => {}
         }
         let Some(id) = &step.id else { return false };
-        let key = if id.len() >= UNIQUE_ID_BYTES { hash(&[id]) } else { hash(&[self.session.as_deref().unwrap_or_default(), id, step.text.trim()]) };
-        if self.told.contains(&key) {
+        let session = self.session.as_deref().filter(|_| id.len() < UNIQUE_ID_BYTES).unwrap_or_default();
+        let now = Told { id: hash(&[session, id]), place: hash(&[&shape(&step.pointer)]), text };
+        // The same call in another place of a record is the same failure, whatever was cut there.
+        if self.told.iter().any(|told| told.id == now.id && (told.text == now.text || told.place != now.place)) {
             return true;
         }
         if self.told.len() >= MAX_TOLD {
             self.told.pop_front();
         }
-        self.told.push_back(key);
+        self.told.push_back(now);
         false
     }
+}
+
+/// A pointer without the numbers in it.
+fn shape(pointer: &str) -> String {
+    pointer.split('/').filter(|key| !key.bytes().all(|b| b.is_ascii_digit())).collect::<Vec<_>>().join("/")
 }
 
 fn kept(text: &str) -> String {
@@ -155,10 +170,14 @@ mod tests {
     #[test]
     fn a_failure_is_told_once() {
         let mut memory = Memory::new(Format::Codex);
-        let step = |who, id: Option<&str>, text: &str| Step { who, id: id.map(str::to_owned), text: text.to_owned(), ..Step::default() };
+        let step =
+            |who, id: Option<&str>, text: &str| Step { who, id: id.map(str::to_owned), text: text.to_owned(), pointer: "/a/0".to_owned(), ..Step::default() };
+        let elsewhere = |step: Step| Step { pointer: "/b".to_owned(), ..step };
         let table = [
             (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), false),
-            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a and more"), true),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), true),
+            (elsewhere(step(Who::Tool, Some("toolu_0123456789abcdef"), "a and more")), true),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "another"), false),
             (step(Who::Tool, Some("item_1"), "a"), false),
             (step(Who::Tool, Some("item_1"), "a"), true),
             (step(Who::Tool, Some("item_1"), "b"), false),
