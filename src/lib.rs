@@ -42,6 +42,7 @@ pub mod core {
     mod table;
     pub mod text;
     pub mod trace;
+    pub mod transcript;
     pub mod visible;
 }
 pub mod cli;

@@ -7,6 +7,7 @@ use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::core::transcript::Mode;
 use crate::words::{Category, Severity};
 
 /// Finds the real errors in what agents, builds and services print.
@@ -94,6 +95,28 @@ pub enum Format {
     Unix,
 }
 
+/// How a stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReadMode {
+    /// As a transcript of an agent, if the first lines are records of one.
+    #[default]
+    Auto,
+    /// As a transcript from its first record on, wherever that stands.
+    Records,
+    /// As text.
+    Text,
+}
+
+impl From<ReadMode> for Mode {
+    fn from(mode: ReadMode) -> Self {
+        match mode {
+            ReadMode::Auto => Self::Auto,
+            ReadMode::Records => Self::Records,
+            ReadMode::Text => Self::Text,
+        }
+    }
+}
+
 /// `siftd scan`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -121,6 +144,10 @@ pub struct ScanArgs {
     /// Lines of context before and after each error.
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u16>,
+    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
+    /// one on, or never.
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: ReadMode,
     /// Files read at once [default: one per core].
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,

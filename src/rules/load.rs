@@ -305,7 +305,7 @@ impl Reader<'_> {
             }
         }
         self.count_uses(spec);
-        if matches!(kind, Kind::Fact(_)) && spec.literals.is_empty() {
+        if matches!(kind, Kind::Fact(fact) if !fact.is_step()) && spec.literals.is_empty() {
             self.problem(&spec.id, "literals", "a fact needs the literals that show it", "add `literals = […]`");
         }
     }

@@ -98,6 +98,7 @@ fn cut_texts(event: &mut Event, keep: usize) {
     all.extend(event.location.iter_mut().map(|place| &mut place.file));
     all.extend(event.record.iter_mut().map(|place| &mut place.pointer));
     all.extend(event.key.iter_mut().chain(&mut event.retry.reset_at));
+    all.extend(event.call.iter_mut().flat_map(|call| call.session.iter_mut().chain(&mut call.tool).chain(&mut call.id).chain(&mut call.command)));
     all.into_iter().for_each(|text| cut_text(text, keep));
     event.multiline = event.multiline.iter().map(short).collect();
     event.hint = event.hint.as_deref().map(|hint| short(hint).into());
@@ -171,6 +172,12 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     w.lines(b",\"context\":[\"", &event.context);
     w.lines(b",\"multiline\":[\"", &event.multiline);
     retry(&mut w, event);
+    if let Some(call) = &event.call {
+        w.optional(b",\"tool\":\"", call.tool.as_deref());
+        w.optional(b",\"tool_call_id\":\"", call.id.as_deref());
+        w.optional(b",\"command\":\"", call.command.as_deref());
+        w.optional(b",\"flavour\":\"", call.flavour);
+    }
     if event.closed_idle {
         w.raw(b",\"closed\":\"idle\"");
     }
@@ -197,6 +204,7 @@ fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
     w.optional(b",\"path\":\"", envelope.path.as_deref());
     w.optional(b",\"io\":\"", event.io.map(crate::words::Io::as_str));
     w.optional(b",\"key\":\"", event.key.as_deref());
+    w.optional(b",\"session\":\"", event.call.as_ref().and_then(|call| call.session.as_deref()));
     w.raw(b"}");
 }
 

@@ -15,6 +15,7 @@ use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract::Origin;
 use crate::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
+use crate::core::transcript::Memory;
 use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid, Why, derived_id};
 
 /// A file is with its reader for so many bytes, then the next one has its turn.
@@ -94,6 +95,8 @@ pub struct Reader {
 struct Counting {
     lines: u64,
     line_start: u64,
+    /// What the file's head shows, if it is a transcript.
+    transcript: Option<Memory>,
 }
 
 impl Reader {
@@ -338,6 +341,9 @@ impl Reader {
         let Some(counting) = &mut self.counting else { return Ok(()) };
         let before = bytes.len().min((self.start - self.offset) as usize);
         let part = &bytes[..before];
+        if self.offset == 0 {
+            counting.transcript = Memory::of_head(part);
+        }
         counting.lines += memchr::memchr_iter(b'\n', part).count() as u64;
         if let Some(last) = memchr::memrchr(b'\n', part) {
             counting.line_start = self.offset + last as u64 + 1;
@@ -347,7 +353,8 @@ impl Reader {
         push_tail(&mut self.tail, part);
         if self.offset == self.start {
             // The line that stands half before the start is read whole.
-            (self.safe, self.start, self.facts) = (counting.line_start, counting.line_start, Facts::plain(counting.lines));
+            let facts = Facts::plain(counting.lines).with_transcript(counting.transcript.take());
+            (self.safe, self.start, self.facts) = (counting.line_start, counting.line_start, facts);
             self.counting = None;
             self.take_up(None, space)?;
         }
