@@ -3,14 +3,16 @@
 //! The way of a byte, which is also the reading order:
 //! `sources` hand blocks to a [`core::pipeline::Stream`]: frame → prefilter → guard → decode →
 //! confirm → assemble → redact → classify → signature; its events become records in `sinks`.
+//! In `run`, [`state`] stands between them: what it has committed is written once, whatever happens.
 //! [`rules`] and [`config`] are the data that the core walks; [`words`] the closed sets they share.
 //!
-//! Dependencies point one way: `cli → sources, sinks → core → rules → words`. The core is sync and
+//! Dependencies point one way: `cli → daemon → sources, state, sinks → delivery → core → rules → words`. The core is sync and
 //! cannot fail: no I/O, no clock, no logger; bad input is data.
 
 #![forbid(unsafe_code)]
 
 pub mod config;
+pub mod delivery;
 pub mod diag;
 pub mod rules;
 pub mod words;
@@ -42,13 +44,16 @@ pub mod core {
     mod table;
     pub mod text;
     pub mod trace;
+    pub mod transcript;
     pub mod visible;
 }
 pub mod cli;
+pub mod daemon;
 pub mod digest;
 pub mod examples;
 pub mod exec;
 pub mod sinks;
 pub mod sources;
+pub mod state;
 pub mod telemetry;
 pub mod verdict;

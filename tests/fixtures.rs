@@ -117,6 +117,11 @@ fn compact(event: &Event) -> String {
         put("location", format!("{}:{}:{}", at.file, at.line, at.column).into());
     }
     put("retry", event.retry.class.as_str().into());
+    if let Some(call) = &event.call {
+        let said = [("session", &call.session), ("tool", &call.tool), ("tool_call_id", &call.id), ("command", &call.command)];
+        said.into_iter().for_each(|(key, value)| value.iter().for_each(|text| put(key, text.clone().into())));
+        call.flavour.iter().for_each(|&flavour| put("flavour", flavour.into()));
+    }
     format!("{{{}}}", fields.join(","))
 }
 

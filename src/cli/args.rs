@@ -10,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::config::parse_duration;
+use crate::core::transcript::Mode;
 use crate::words::{Category, Severity};
 
 /// Finds the real errors in what agents, builds and services print.
@@ -63,6 +64,8 @@ pub enum Command {
     Judge(JudgeArgs),
     /// Classify structured errors, one JSON object a line of stdin
     Classify(ClassifyArgs),
+    /// Show what `run` knows of the files that it follows
+    State(StateArgs),
     /// Say why a line is, or is not, an error
     Explain(ExplainArgs),
     /// Print the signature of each line of stdin
@@ -105,6 +108,28 @@ pub enum Format {
     Unix,
 }
 
+/// How a stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReadMode {
+    /// As a transcript of an agent, if the first lines are records of one.
+    #[default]
+    Auto,
+    /// As a transcript from its first record on, wherever that stands.
+    Records,
+    /// As text.
+    Text,
+}
+
+impl From<ReadMode> for Mode {
+    fn from(mode: ReadMode) -> Self {
+        match mode {
+            ReadMode::Auto => Self::Auto,
+            ReadMode::Records => Self::Records,
+            ReadMode::Text => Self::Text,
+        }
+    }
+}
+
 /// `siftd scan`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -132,6 +157,10 @@ pub struct ScanArgs {
     /// Lines of context before and after each error.
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u16>,
+    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
+    /// one on, or never.
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: ReadMode,
     /// Files read at once [default: one per core].
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
@@ -148,8 +177,10 @@ pub struct ScanArgs {
   siftd run --file app.log --file 'logs/**/*.log'     to stdout, from the beginning of each file
   my-agent 2>&1 | siftd run --output events.ndjson    follow a pipe to its end
   siftd run --config /etc/siftd/siftd.toml            sources and sinks of a configuration
+  siftd run --config siftd.toml --dry-run             what would be followed, and from where
 
-SIGINT or SIGTERM ends it: what was read is finished and written first.")]
+With sources of a configuration, or with --state-dir, it keeps positions: after any end it goes on where it was.
+SIGINT or SIGTERM ends it: what was read is written first. SIGUSR1 opens the output files anew.")]
 pub struct RunArgs {
     /// File or glob to follow from its beginning; - for stdin. Repeatable.
     #[arg(long, value_name = "GLOB")]
@@ -163,6 +194,12 @@ pub struct RunArgs {
     /// Lines of context before and after each error.
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u16>,
+    /// Folder in which positions are kept, instead of the configuration's.
+    #[arg(long, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
+    /// Say what would be followed and from where, and end.
+    #[arg(long)]
+    pub dry_run: bool,
     #[command(flatten)]
     pub setup: SetupArgs,
 }
@@ -296,6 +333,56 @@ pub struct ClassifyArgs {
     pub continue_on_error: bool,
     #[command(flatten)]
     pub setup: SetupArgs,
+}
+
+/// `siftd state`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd state list                                    how far each file was read
+  siftd state show /var/log/agents/a.log
+  siftd state forget /var/log/agents/a.log            read it as new at the next start")]
+pub struct StateArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: StateCommand,
+}
+
+/// The commands of `siftd state`.
+#[derive(Debug, Subcommand)]
+pub enum StateCommand {
+    /// Every file: how far it was read, how much is left, and which file it is
+    List {
+        /// Form of the output.
+        #[arg(long, value_enum, default_value = "table")]
+        format: ListFormat,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+    /// All that is known of a file
+    Show {
+        /// Its path, or the first digits of its identity.
+        file: String,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+    /// Drop what is known of a file, while no `run` uses it
+    Forget {
+        /// Its path, or the first digits of its identity.
+        file: String,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+}
+
+/// Where the state is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StatePlace {
+    /// Folder of the state, instead of the configuration's.
+    #[arg(long, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
+    /// Configuration that names it.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
 }
 
 /// `siftd explain`

@@ -25,6 +25,9 @@ use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::sources::input;
 
+/// Most that is read from stdin: a page is written for each line of it.
+const MAX_STDIN_BYTES: u64 = 1 << 20;
+
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, None)?;
     let mut page = String::new();
@@ -34,13 +37,17 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
             let fault = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
             let found = line_of(&setup.engine, &path, line).map_err(fault)?;
             let (text, opened) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
-            let events = events(&setup.engine, open(&path).map_err(fault)?).map_err(fault)?;
+            let covers = |event: &Event| (event.line_num..=event.line_end).contains(&line);
+            let events = events(&setup.engine, open(&path).map_err(fault)?, covers).map_err(fault)?;
             explain_line(&setup.engine, place, &text, &Found { num: line, events: &events, opened }, &mut page);
         }
         None => {
             let mut bytes = Vec::new();
-            io::stdin().read_to_end(&mut bytes)?;
-            let events = events(&setup.engine, &bytes[..])?;
+            io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > MAX_STDIN_BYTES {
+                return Err(Failure::new("explain: more than 1 MiB on stdin; keep it in a file and ask for one line: siftd explain FILE:LINE"));
+            }
+            let events = events(&setup.engine, &bytes[..], |_| true)?;
             let mut walk = Walk::new(&setup.engine);
             for text in bytes.split(|&b| b == b'\n') {
                 walk.step(text);
@@ -66,13 +73,24 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 /// A line of a file, and what is open behind it.
 fn line_of(engine: &Arc<Engine>, path: &Path, line: u64) -> io::Result<Option<(Vec<u8>, Opened)>> {
     let mut walk = Walk::new(engine);
-    let mut last = None;
-    for text in BufReader::new(open(path)?).split(b'\n').take(usize::try_from(line).unwrap_or(usize::MAX)) {
-        let text = text?;
+    let mut bytes = BufReader::new(open(path)?);
+    let mut text = Vec::new();
+    while walk.lines < line && next_line(&mut bytes, engine.limits.max_line_bytes, &mut text)? {
         walk.step(&text);
-        last = Some(text);
     }
-    Ok(last.filter(|_| walk.lines == line).map(|text| (text, walk.opened())))
+    Ok((walk.lines == line).then(|| (text, walk.opened())))
+}
+
+/// Reads a line without its newline, of a long one the first `limit` bytes; `false` at the end.
+fn next_line(bytes: &mut impl BufRead, limit: usize, text: &mut Vec<u8>) -> io::Result<bool> {
+    text.clear();
+    if bytes.by_ref().take(limit as u64).read_until(b'\n', text)? == 0 {
+        return Ok(false);
+    }
+    if text.pop_if(|last| *last == b'\n').is_none() {
+        bytes.skip_until(b'\n')?;
+    }
+    Ok(true)
 }
 
 /// Regions and traces that are open, by their ids.
@@ -108,15 +126,18 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn events(engine: &Arc<Engine>, mut bytes: impl Read) -> io::Result<Vec<Event>> {
+/// The events that are wanted.
+fn events(engine: &Arc<Engine>, mut bytes: impl Read, wanted: impl Fn(&Event) -> bool) -> io::Result<Vec<Event>> {
     let (mut stream, mut events) = (Stream::new(engine.clone(), Origin::default()), Vec::new());
     loop {
         match input::fill(&mut bytes, stream.space())? {
             0 => break,
             count => stream.advance(count, now(), &mut events),
         }
+        events.retain(&wanted);
     }
     stream.finish(now(), &mut events);
+    events.retain(&wanted);
     Ok(events)
 }
 

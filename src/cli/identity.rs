@@ -4,8 +4,8 @@ use std::hash::{BuildHasher, RandomState};
 
 use md5::{Digest, Md5};
 
+use crate::delivery::Node;
 use crate::sources::clock::now;
-use crate::sources::input::Identity;
 
 /// A file in `scan`: its path, its first 4 KiB as stored, and `--run-id`.
 pub fn of_file(path: &str, head: &[u8], run_id: &str) -> [u8; 16] {
@@ -36,7 +36,7 @@ pub fn host() -> String {
 }
 
 /// A file in `run`: this machine, the source's name, device, inode and birth.
-pub fn of_followed(source: &str, file: Identity, born: u128) -> [u8; 16] {
+pub fn of_followed(source: &str, file: Node) -> [u8; 16] {
     let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
-    hash(&[b"siftd-run-1", &machine, source.as_bytes(), &file.dev.to_be_bytes(), &file.ino.to_be_bytes(), &born.to_be_bytes()])
+    hash(&[b"siftd-run-1", &machine, source.as_bytes(), &file.dev.to_be_bytes(), &file.ino.to_be_bytes(), &file.born.to_be_bytes()])
 }

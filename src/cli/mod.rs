@@ -20,6 +20,7 @@ mod run;
 mod scan;
 mod setup;
 mod signature;
+mod state;
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -93,6 +94,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::Classify(args) => classify::classify(&args),
+        Command::State(args) => state::state(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),

@@ -11,6 +11,7 @@ use super::args::{Color, Format, ScanArgs};
 use super::order::Order;
 use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup};
+use crate::core::transcript::Mode;
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
@@ -26,6 +27,7 @@ struct Job {
     setup: setup::Setup,
     printer: Printer,
     run_id: String,
+    mode: Mode,
     host: String,
     inputs: Vec<Input>,
     next: AtomicUsize,
@@ -59,6 +61,7 @@ fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
         setup,
         printer,
         run_id: args.run_id.clone(),
+        mode: args.mode.into(),
         host: identity::host(),
         inputs,
         next: AtomicUsize::new(0),

@@ -224,6 +224,20 @@ pub struct SinkConfig {
     pub schema: Schema,
     /// Lesser events are left out.
     pub min_severity: Severity,
+    /// Only these; empty: all.
+    pub categories: Vec<Category>,
+    /// Only from these sources; empty: from all.
+    pub sources: Vec<String>,
+    /// A new file is begun beyond so many bytes; zero: never.
+    pub rotate_size: u64,
+    /// A new file is begun after so long; zero: never.
+    pub rotate_age: Duration,
+    /// Older files that are kept.
+    pub keep: u32,
+    /// Older files are compressed.
+    pub compress: bool,
+    /// What was written is on disk after so long at the latest.
+    pub fsync: Duration,
 }
 
 impl Config {
@@ -322,7 +336,20 @@ impl SinkConfig {
     /// A sink with the default of every key that has one; a file sink still needs `path`.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: SinkKind) -> Self {
-        Self { name: name.into(), kind, path: None, schema: Schema::Native, min_severity: Severity::Low }
+        Self {
+            name: name.into(),
+            kind,
+            path: None,
+            schema: Schema::Native,
+            min_severity: Severity::Low,
+            categories: Vec::new(),
+            sources: Vec::new(),
+            rotate_size: 0,
+            rotate_age: Duration::ZERO,
+            keep: 5,
+            compress: false,
+            fsync: Duration::from_secs(1),
+        }
     }
 }
 

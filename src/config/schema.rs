@@ -172,7 +172,18 @@ fn sink(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
     let mut sink = SinkConfig::new("", SinkKind::Stdout);
     t.word("type", &mut sink.kind);
     t.text("path", &mut sink.path, |text| path(text).map(Some));
-    keys!(t, &mut sink, { name: text(name), schema: word(), min_severity: word() });
+    keys!(t, &mut sink, {
+        name: text(name),
+        schema: word(),
+        min_severity: word(),
+        categories: list(category),
+        sources: list(name),
+        rotate_size: size(0..=1024 * GIB),
+        rotate_age: duration(Duration::ZERO..=days(3650)),
+        keep: count(0..=10_000),
+        compress: flag(),
+        fsync: duration(Duration::ZERO..=HOUR),
+    });
     require(t, "name", "name it, such as name = \"events\"", header);
     require(t, "type", "say which: type = \"file\"", header);
     if sink.kind == SinkKind::File {
@@ -256,6 +267,14 @@ fn name(text: String) -> Result<String, Fault> {
     Ok(text)
 }
 
+fn category(text: String) -> Result<Category, Fault> {
+    Category::parse(&text).ok_or_else(|| {
+        let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
+        let mend = value::did_you_mean(&text, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
+        Fault::must_be("a category", mend)
+    })
+}
+
 fn path(text: String) -> Result<PathBuf, Fault> {
     if text.is_empty() || text.contains('\0') {
         return Err(Fault::must_be("a path", "name a file or folder, such as \"/var/lib/siftd\""));
@@ -281,6 +300,13 @@ fn agree(config: &Config, cx: &mut Context<'_>) {
         let (warn, open) = (breaker.warn_after, breaker.open_after);
         let problem = format!("`warn_after` in [breaker] is {warn}, above `open_after` with {open}: no warning would come first");
         cx.conflict(["breaker.warn_after", "breaker.open_after"], &problem, "let warn_after be at most open_after");
+    }
+    for sink in &config.sinks {
+        let unknown = sink.sources.iter().find(|name| !config.sources.iter().any(|source| source.name == **name));
+        if let Some(name) = unknown {
+            let problem = format!("`sources` of sink `{}` names `{name}`, and no source is called that: nothing would come", sink.name);
+            cx.conflict(["sink.sources", "sink.sources"], &problem, "give it the `name` of a [[source]]");
+        }
     }
     if retry.base_delay > retry.max_delay {
         let (base, max) = (retry.base_delay, retry.max_delay);

@@ -98,6 +98,8 @@ impl Assembler {
 
     /// Processes one line with the candidates that its literals lead to.
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
+        // Here, and not only at the end of a block: blocks must not decide about the order of events.
+        self.expire(cx, line.place.num.saturating_sub(1), out);
         self.close_regions(cx, line, out);
         if self.continue_open(cx, line, out) {
             return;

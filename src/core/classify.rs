@@ -115,7 +115,10 @@ fn severity_of(row: &CategoryRow, subject: &Subject) -> Severity {
 /// Whether a path in the text has one of `parts` as a component or as a part of a file name.
 fn names_part(text: &str, parts: &[String]) -> bool {
     let is_path = |word: &&str| word.contains(['/', '\\', '.', '_']);
-    text.split(|c: char| c.is_whitespace() || "'\"`‘’“”():,;=<>[]{}".contains(c))
+    let ends_word = |c: char| {
+        c.is_whitespace() || matches!(c, '\'' | '"' | '`' | '‘' | '’' | '“' | '”' | '(' | ')' | ':' | ',' | ';' | '=' | '<' | '>' | '[' | ']' | '{' | '}')
+    };
+    text.split(ends_word)
         .filter(is_path)
         .any(|path| path.split(|c: char| !c.is_ascii_alphanumeric()).any(|piece| parts.iter().any(|part| piece.eq_ignore_ascii_case(part))))
 }

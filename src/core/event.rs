@@ -173,6 +173,21 @@ pub struct Location {
     pub column: u32,
 }
 
+/// What a transcript of an agent says about a failure.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Session of the agent.
+    pub session: Option<String>,
+    /// The tool that failed.
+    pub tool: Option<String>,
+    /// Id of its call.
+    pub id: Option<String>,
+    /// Its command or target.
+    pub command: Option<String>,
+    /// No program failed: `refused`, `not_permitted` or `cancelled`. No breaker counts these.
+    pub flavour: Option<&'static str>,
+}
+
 /// Where in a structured record the text stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
@@ -231,6 +246,8 @@ pub struct Event {
     pub multiline: Lines,
     /// Retry advice.
     pub retry: Retry,
+    /// What the transcript says about it, in one.
+    pub call: Option<Box<Call>>,
     /// A pause, not the text, ended the error.
     pub closed_idle: bool,
     /// What usually fixes it.
@@ -239,4 +256,13 @@ pub struct Event {
     pub truncated: bool,
     /// Secrets replaced.
     pub redactions: u32,
+}
+
+impl Event {
+    /// Whether a program failed: a refusal, a missing permission and a cancelled call are events that no
+    /// breaker counts.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        self.call.as_ref().is_none_or(|call| call.flavour.is_none())
+    }
 }

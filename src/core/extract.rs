@@ -224,6 +224,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         context: Lines::default(),
         multiline: lines,
         retry,
+        call: None,
         closed_idle: false,
         hint: entry.labels.hint.clone(),
         truncated: false,

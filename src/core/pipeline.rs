@@ -15,8 +15,10 @@ use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
 use super::prefilter::{Hit, Scratch};
+use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
+mod records;
 mod resume;
 pub use resume::{BEFORE_BYTES, Workspace};
 
@@ -54,6 +56,9 @@ pub struct Stream {
     buffer: Buffer,
     assembler: Assembler,
     pieces: Vec<Pieces>,
+    transcript: Transcript,
+    /// Documents are read, up to a size; the one under way.
+    document: records::Documents,
     counts: Counts,
     work: Work,
     /// The newest known place at which it may be taken up again.
@@ -83,8 +88,9 @@ impl Stream {
     #[must_use]
     pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
-        let (assembler, pieces, counts, work, safe) = Default::default();
-        Self { engine, origin, buffer, assembler, pieces, counts, work, safe }
+        let (assembler, pieces, transcript, document) = Default::default();
+        let (counts, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, work, safe }
     }
 
     /// Where the next bytes go; at least 64 KiB.
@@ -94,10 +100,13 @@ impl Stream {
 
     /// `count` bytes were written into [`space`](Self::space) at `now`.
     pub fn advance(&mut self, count: usize, now: Timestamp, out: &mut Vec<Event>) {
+        if self.in_document(count, now, out) {
+            return;
+        }
         self.counts.bytes += count as u64;
         self.buffer.filled(count);
         while let Some(framed) = self.buffer.next_lines() {
-            self.lines(&framed, now, out);
+            self.read(&framed, now, out);
             self.buffer.done(&framed);
         }
     }
@@ -116,9 +125,10 @@ impl Stream {
     /// The stream has ended.
     pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         if let Some(framed) = self.buffer.last_line() {
-            self.lines(&framed, now, out);
+            self.read(&framed, now, out);
             self.buffer.done(&framed);
         }
+        self.finish_records(now, out);
         let events = out.len();
         for piece in std::mem::take(&mut self.pieces) {
             self.whole_piece(piece, now, out);

@@ -58,6 +58,8 @@ pub struct Prefilter {
 /// A literal that a window stands for.
 #[derive(Clone, Copy)]
 struct Entry {
+    /// The window itself: windows that only share its place in the tables cost one comparison.
+    window: u32,
     literal: u16,
     /// Distance from the start of the literal to its window; -1 when the window begins before it.
     at: i8,
@@ -175,27 +177,26 @@ impl Prefilter {
     /// Builds the tables for `literals`.
     #[must_use]
     pub fn new(literals: &[LiteralForm]) -> Self {
-        let mut windows: Vec<(u32, Entry)> = Vec::new();
+        let mut entries: Vec<Entry> = Vec::new();
         let weights = sample_weights();
         for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
             for remainder in 0..STRIDE {
                 let at = best_offset(literal, remainder, &weights);
-                let entry = Entry { literal: index as u16, at: at as i8 };
-                windows.extend(window_values(literal, at).into_iter().map(|window| (hash(window), entry)));
+                entries.extend(window_values(literal, at).into_iter().map(|window| Entry { window: window as u32, literal: index as u16, at: at as i8 }));
             }
         }
-        windows.sort_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
-        windows.dedup_by_key(|(hash, entry)| (*hash, entry.literal, entry.at));
+        entries.sort_unstable_by_key(|entry| (hash(entry.window.into()), entry.window, entry.literal, entry.at));
         let mut bitmap = Box::new([0; 1 << (HASH_BITS - 5)]);
         let mut buckets = vec![0_u32; (1 << BUCKET_BITS) + 1];
-        for (hash, _) in &windows {
+        for entry in &entries {
+            let hash = hash(entry.window.into());
             bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
-            buckets[bucket(*hash) + 1] += 1;
+            buckets[bucket(hash) + 1] += 1;
         }
         for at in 1..buckets.len() {
             buckets[at] += buckets[at - 1];
         }
-        Self { bitmap, buckets, entries: windows.into_iter().map(|(_, entry)| entry).collect(), literals: literals.iter().map(Guarded::new).collect() }
+        Self { bitmap, buckets, entries, literals: literals.iter().map(Guarded::new).collect() }
     }
 
     /// Appends every guarded occurrence of every literal in `hay` to `hits`, in order of position.
@@ -264,7 +265,8 @@ impl Prefilter {
     #[inline]
     fn compare(&self, hay: &[u8], place: usize, window: u64, hits: &mut Vec<Hit>) {
         let bucket = bucket(hash(window));
-        for entry in &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize] {
+        let entries = &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize];
+        for entry in entries.iter().filter(|entry| entry.window == window as u32) {
             let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
             if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
                 hits.push(Hit { pos: start as u32, literal: entry.literal });
@@ -294,16 +296,16 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
 
 /// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
 /// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u32]) -> isize {
+fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u16]) -> isize {
     let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
     let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
     let cost = |at: isize, enough: u64| match whole_window(literal, at) {
-        Some(window) => 4 * u64::from(weights[bucket(hash(window))]) + 1,
+        Some(window) => 4 * u64::from(weights[hash(window) as usize]) + 1,
         // One that reaches beyond costs an entry for each byte: mostly it need not be counted.
         None if enough <= FEW_VALUES => u64::MAX,
         None => {
             let values = window_values(literal, at);
-            values.iter().map(|window| 4 * u64::from(weights[bucket(hash(*window))]) + 1).sum()
+            values.iter().map(|window| 4 * u64::from(weights[hash(*window) as usize]) + 1).sum()
         }
     };
     let inside = offsets.clone().filter(|at| whole_window(literal, *at).is_some());
@@ -333,10 +335,12 @@ fn window_values(literal: &LiteralForm, at: isize) -> Vec<u64> {
     }
 }
 
-fn sample_weights() -> Vec<u32> {
-    let mut weights = vec![0_u32; 1 << BUCKET_BITS];
+/// How often the windows of each hash stand in the sample: what the bitmap would let through.
+fn sample_weights() -> Vec<u16> {
+    let mut weights = vec![0_u16; 1 << HASH_BITS];
     for window in SAMPLE.as_bytes().windows(WINDOW) {
-        weights[bucket(hash(window_at(window, 0)))] += 1;
+        let weight = &mut weights[hash(window_at(window, 0)) as usize];
+        *weight = weight.saturating_add(1);
     }
     weights
 }

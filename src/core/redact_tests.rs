@@ -85,6 +85,10 @@ fn secrets_by_their_context() {
         (format!("token={forty}"), "secret", &forty),
         (format!("x-api-key: {forty}"), "secret", &forty),
         (format!("SECRET_KEY='{p}'"), "secret", p),
+        (format!("signing_key={p}"), "secret", p),
+        (format!("encryption-key={p}"), "secret", p),
+        (format!("AuthKey={p}"), "secret", p),
+        (format!("private-key: {p}"), "secret", p),
     ] {
         assert_eq!(redact(&text), (text.replace(secret, &format!("[redacted:{kind}]")), 1), "{text}");
     }

@@ -187,9 +187,15 @@ impl Table {
         }
     }
 
-    /// Whether a row matches.
-    #[inline]
+    /// Whether a row matches; of most rows nothing was seen at all.
+    #[inline(always)]
     pub(crate) fn matches(&self, row: &Row, asked: &Asked) -> bool {
+        let seen = asked.hits.rows & row.bit | asked.hits.asks & row.asks;
+        (seen != 0 || asked.status.is_some() || asked.exit_code.is_some()) && self.decides(row, asked)
+    }
+
+    #[inline(never)]
+    fn decides(&self, row: &Row, asked: &Asked) -> bool {
         asked.hits.rows & row.bit != 0
             || asked.status.is_some_and(|status| row.status.iter().any(|&(from, to)| (from..=to).contains(&status)))
             || asked.exit_code.is_some_and(|code| row.exit_codes.contains(&code))

@@ -202,23 +202,23 @@ impl fmt::Debug for Hex {
 
 /// Appends a number in decimal digits.
 pub fn push_number(text: &mut String, number: u64) {
-    let (digits, from) = digits(number);
-    text.push_str(std::str::from_utf8(&digits[from..]).unwrap_or_default());
+    with_digits(number, |digits| text.push_str(std::str::from_utf8(digits).unwrap_or_default()));
 }
 
-/// The decimal digits of a number, and where they begin.
-#[must_use]
-pub fn digits(mut number: u64) -> ([u8; 20], usize) {
-    let mut digits = [0; 20];
+/// Shows the decimal digits of a number.
+#[inline]
+pub fn with_digits(mut number: u64, show: impl FnOnce(&[u8])) {
+    let mut digits = [0_u8; 20];
     let mut from = digits.len();
     loop {
         from -= 1;
         digits[from] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
-            return (digits, from);
+            break;
         }
     }
+    show(&digits[from..]);
 }
 
 /// The text of bytes; invalid UTF-8 is replaced. The check for valid text is many times faster.

@@ -24,7 +24,7 @@ impl Library {
         let (mut first, mut second) = (Box::new([0; 256]), Box::new([0; 256]));
         for (index, part) in parts.iter().enumerate() {
             let bit = 1_u64 << (index % 64);
-            for (table, byte) in [(&mut first, part.bytes().next()), (&mut second, part.bytes().nth(1))] {
+            for (table, byte) in [(&mut first, part.bytes().next()), (&mut second, part.as_bytes().get(1).copied())] {
                 match byte {
                     Some(byte) => table[usize::from(byte)] |= bit,
                     None => table.iter_mut().for_each(|bits| *bits |= bit),

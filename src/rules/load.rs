@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use regex_syntax::Error as SyntaxError;
+use regex_syntax::{Error as SyntaxError, ParserBuilder};
 use toml::Spanned;
 
 use super::literal::MIN_LITERAL_BYTES;
@@ -175,7 +175,8 @@ impl Reader<'_> {
     fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
         let pattern = Pattern::new(regex.get_ref().clone(), spec.ignore_case);
         if self.check {
-            if let Err(error) = regex_syntax::parse(regex.get_ref()) {
+            // Bytes are asked: what is no UTF-8 may match.
+            if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get_ref()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
             } else if let Err(error) = pattern.check() {
                 self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most");
@@ -304,7 +305,7 @@ impl Reader<'_> {
             }
         }
         self.count_uses(spec);
-        if matches!(kind, Kind::Fact(_)) && spec.literals.is_empty() {
+        if matches!(kind, Kind::Fact(fact) if !fact.is_step()) && spec.literals.is_empty() {
             self.problem(&spec.id, "literals", "a fact needs the literals that show it", "add `literals = […]`");
         }
     }

@@ -284,7 +284,8 @@ fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
         HirKind::Repetition(repeat) => may_be_empty(&repeat.sub, set) || repeat.min == 0,
         HirKind::Capture(group) => may_be_empty(&group.sub, set),
         HirKind::Concat(parts) => parts.iter().rev().all(|part| may_be_empty(part, set)),
-        HirKind::Alternation(branches) => branches.iter().fold(false, |empty, branch| may_be_empty(branch, set) || empty),
+        // Every branch is asked: each adds its bytes.
+        HirKind::Alternation(branches) => branches.iter().filter(|branch| may_be_empty(branch, set)).count() > 0,
     }
 }
 
@@ -402,6 +403,7 @@ mod tests {
             r"^(?P<a>[^c]*)c(?P<b>.*)$",
             r"(?:a|b|c){2}(?P<a>a??)",
             r"^$|^(?P<a>a)",
+            r"(?-u)^a*(?:é|✗|b)(?P<a>a|✔)?",
         ];
         let letters = b"abc ";
         for source in patterns {

@@ -8,12 +8,14 @@
 //!
 //! It finds what `regex` finds: the leftmost match, alternatives in their order (Perl's rules).
 
-use regex_syntax::hir::{Class, Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look, Repetition};
 
 /// Most steps of a program; a longer pattern is left to `regex`.
 const MAX_STEPS: usize = 1024;
 /// Most named groups.
 pub const MAX_NAMED: usize = 12;
+/// Most characters of a class that is not ASCII.
+const MAX_CHARACTERS: usize = 8;
 /// Budget for each byte of the text; looking at a byte costs one.
 const FUEL_PER_BYTE: usize = 32;
 /// Budget for the shortest text.
@@ -27,10 +29,12 @@ const NEAR_CHOICES: usize = 8;
 /// Sets of bytes, one bit each. A byte's value says to which sets of the program it belongs; two
 /// sets together are one value.
 type Sets = u64;
-/// The set of every byte, to which the end of the text belongs too: nothing need be there.
-const NOTHING: Sets = 1 << MAX_SETS;
 /// Most sets of a program.
-const MAX_SETS: usize = 63;
+const MAX_SETS: usize = 62;
+/// The set of every byte and of the end of the text: nothing need be there.
+const NOTHING: Sets = 1 << MAX_SETS;
+/// The set of the end of the text alone.
+const END: Sets = 2 << MAX_SETS;
 /// Where each named group begins and ends; [`UNSET`] when it took no part.
 pub type Slots = [u32; 2 * MAX_NAMED];
 /// A group that took no part in the match.
@@ -256,7 +260,7 @@ impl Thread<'_> {
     /// The sets of what stands at `at`.
     #[inline(always)]
     fn sets(&self, at: usize) -> Sets {
-        self.text.get(at).map_or(NOTHING, |byte| self.sets[usize::from(*byte)])
+        self.text.get(at).map_or(NOTHING | END, |byte| self.sets[usize::from(*byte)])
     }
 
     /// Whether the bytes at `at` and behind it belong to these sets.
@@ -403,8 +407,13 @@ impl Thread<'_> {
 
     /// The last place from `high` down to `low` where what follows can begin.
     fn shorter(&mut self, number: u16, low: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
-        let ahead = self.program.runs[usize::from(number)].ahead;
-        let found = (low..=high).rev().find(|at| self.fit(ahead, *at));
+        let (first, second) = self.program.runs[usize::from(number)].ahead;
+        let mut behind = self.sets(high + 1);
+        let found = (low..=high).rev().find(|at| {
+            let here = self.sets(*at);
+            let behind = std::mem::replace(&mut behind, here);
+            here & first != 0 && behind & second != 0
+        });
         self.spent += 1 + high - found.unwrap_or(low);
         if let Some(at) = found.filter(|at| *at > low) {
             self.stack.push(Choice::Shorter { run: number, low: low as u32, at: at as u32 })?;
@@ -414,17 +423,21 @@ impl Thread<'_> {
 
     /// The first place from `at` on where what follows can begin, as long as the run's bytes last.
     fn longer(&mut self, number: u16, at: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
-        let Run { set, ahead, .. } = self.program.runs[usize::from(number)];
-        let mut place = at;
-        while !self.fit(ahead, place) {
-            if place >= high || self.sets(place) & set == 0 {
+        let Run { set, ahead: (first, second), .. } = self.program.runs[usize::from(number)];
+        let (mut place, mut here) = (at, self.sets(at));
+        loop {
+            let behind = self.sets(place + 1);
+            if here & first != 0 && behind & second != 0 {
+                break;
+            }
+            if place >= high || here & set == 0 {
                 self.spent += 1 + place - at;
                 return Ok(None);
             }
-            place += 1;
+            (place, here) = (place + 1, behind);
         }
         self.spent += 1 + place - at;
-        if place < high && self.sets(place) & set != 0 {
+        if place < high && here & set != 0 {
             self.stack.push(Choice::Longer { run: number, at: place as u32 + 1, high: high as u32 })?;
         }
         Ok(Some(place))
@@ -526,10 +539,14 @@ impl Builder {
         match hir.kind() {
             HirKind::Empty => {}
             HirKind::Literal(literal) => self.literal(&literal.0)?,
-            HirKind::Class(_) => {
-                let set = self.set(&single(hir)?)?;
-                self.push(Step::Set(set))?;
-            }
+            HirKind::Class(class) => match (single(hir), class) {
+                (Some(bytes), _) => {
+                    let set = self.set(&bytes)?;
+                    self.push(Step::Set(set))?;
+                }
+                (None, Class::Unicode(class)) => self.alternation(&characters(class)?, Self::hir)?,
+                (None, Class::Bytes(_)) => return None,
+            },
             HirKind::Look(look @ (Look::Start | Look::End | Look::WordAscii | Look::WordAsciiNegate)) => {
                 self.push(Step::Look(*look))?;
             }
@@ -689,6 +706,7 @@ impl Builder {
                 self.first_from(first.into()) | self.first_from(second.into())
             }
             Step::Jump(to) => self.first_from(to.into()),
+            Step::Look(Look::End) => END,
             Step::Save(_) | Step::Look(_) => self.first_from(step + 1),
             Step::Match => NOTHING,
         }
@@ -711,8 +729,8 @@ impl Builder {
                 self.second_from(first.into()) | self.second_from(second.into())
             }
             Step::Jump(to) => self.second_from(to.into()),
+            Step::Match | Step::Look(Look::End) => NOTHING,
             Step::Save(_) | Step::Look(_) => self.second_from(step + 1),
-            Step::Match => NOTHING,
         }
     }
 
@@ -727,6 +745,13 @@ impl Builder {
 /// Whether a part at the end of a pattern decides nothing: without it there is a match, too.
 fn may_be_left_out(hir: &Hir) -> bool {
     hir.properties().minimum_len() == Some(0) && hir.properties().look_set().is_empty()
+}
+
+/// A few characters that are no ASCII, each as the bytes that it is written with.
+fn characters(class: &ClassUnicode) -> Option<Vec<Hir>> {
+    let all = class.iter().flat_map(|range| range.start()..=range.end()).take(MAX_CHARACTERS + 1);
+    let all: Vec<Hir> = all.map(|character| Hir::literal(character.to_string().into_bytes())).collect();
+    (all.len() <= MAX_CHARACTERS).then_some(all)
 }
 
 /// The bytes of a class, or of a literal of one byte.

@@ -171,7 +171,7 @@ pub struct ExampleSpec {
     pub no_match: Vec<String>,
 }
 
-/// What decoding says of a line.
+/// What decoding says of a line, or a transcript of a step.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKind {
@@ -185,6 +185,20 @@ pub enum FactKind {
     Partial,
     /// Escape sequences written out as text.
     Dressed,
+    /// A step of a transcript: a tool failed.
+    Tool,
+    /// A step of a transcript: the model's API failed.
+    Api,
+    /// A transcript's run ended as a failure.
+    Run,
+}
+
+impl FactKind {
+    /// No literal leads to it: it is a record that says so.
+    #[must_use]
+    pub fn is_step(self) -> bool {
+        matches!(self, Self::Tool | Self::Api | Self::Run)
+    }
 }
 
 /// Further lines of a noise block.

@@ -1,4 +1,60 @@
-//! Where records go. `record` is the NDJSON contract; `human` the forms for people and their tools.
+//! Where records go. `record` is the NDJSON contract and `notice` its other kinds; `choose` picks and
+//! renames what a sink wants; `file` and `stdout` write it; `human` has the forms for people and their tools.
 
+use std::io;
+
+use crate::core::event::Timestamp;
+use crate::delivery::{Chunk, SinkMark};
+
+pub mod choose;
+pub mod file;
+pub mod generations;
 pub mod human;
+pub mod notice;
 pub mod record;
+mod schema;
+pub mod stdout;
+
+/// What a sink sees of the state behind it.
+pub trait Desk {
+    /// Committed records after number `seq`, if there are any.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    fn after(&mut self, seq: u64) -> io::Result<Option<std::sync::Arc<Chunk>>>;
+    /// Says how far the sink has come; it is committed some time later.
+    fn tell(&mut self, mark: &SinkMark);
+    /// Whether that is committed.
+    fn is_committed(&mut self, mark: &SinkMark) -> bool;
+    /// A file that is written now: nobody reads it as a log.
+    fn owns(&mut self, dev: u64, ino: u64);
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Something was done; there may be more.
+    Done,
+    /// Nothing to do before something is committed.
+    Idle,
+    /// Nothing new, and all that was written is told.
+    Settled,
+}
+
+/// A sink that is stepped by its owner. No step waits, but for the file system.
+pub trait Sink {
+    /// Does what is next. `hurry`: writes and tells everything now.
+    ///
+    /// # Errors
+    /// What was not written is written by a later step.
+    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step>;
+
+    /// The file was moved away by someone else: go on with a new one.
+    fn reopen(&mut self) {}
+
+    /// Where it writes, for messages.
+    fn place(&self) -> String;
+
+    /// When it wants a step although nothing was committed.
+    fn deadline(&self) -> Option<Timestamp>;
+}

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
-use crate::core::text::digits;
+use crate::core::text::with_digits;
 
 /// Version of the record's shape.
 pub const SCHEMA: u32 = 1;
@@ -102,6 +102,7 @@ fn cut_texts(event: &mut Event, keep: usize) {
     all.extend(event.location.iter_mut().map(|place| &mut place.file));
     all.extend(event.record.iter_mut().map(|place| &mut place.pointer));
     all.extend(event.key.iter_mut().chain(&mut event.retry.reset_at));
+    all.extend(event.call.iter_mut().flat_map(|call| call.session.iter_mut().chain(&mut call.tool).chain(&mut call.id).chain(&mut call.command)));
     all.into_iter().for_each(|text| cut_text(text, keep));
     event.multiline = event.multiline.iter().map(short).collect();
     event.hint = event.hint.as_deref().map(|hint| short(hint).into());
@@ -175,6 +176,12 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     w.lines(b",\"context\":[\"", &event.context);
     w.lines(b",\"multiline\":[\"", &event.multiline);
     retry(&mut w, event);
+    if let Some(call) = &event.call {
+        w.optional(b",\"tool\":\"", call.tool.as_deref());
+        w.optional(b",\"tool_call_id\":\"", call.id.as_deref());
+        w.optional(b",\"command\":\"", call.command.as_deref());
+        w.optional(b",\"flavour\":\"", call.flavour);
+    }
     if event.closed_idle {
         w.raw(b",\"closed\":\"idle\"");
     }
@@ -202,6 +209,7 @@ fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
     w.list(b",\"argv\":[", envelope.argv.iter(), |w, word| w.string(b"\"", word));
     w.optional(b",\"io\":\"", event.io.map(crate::words::Io::as_str));
     w.optional(b",\"key\":\"", event.key.as_deref());
+    w.optional(b",\"session\":\"", event.call.as_ref().and_then(|call| call.session.as_deref()));
     w.raw(b"}");
 }
 
@@ -330,8 +338,7 @@ impl Writer<'_> {
 
     fn number(&mut self, head: &[u8], value: u64) {
         self.raw(head);
-        let (digits, from) = digits(value);
-        self.raw(&digits[from..]);
+        with_digits(value, |digits| self.raw(digits));
     }
 
     fn positive(&mut self, head: &[u8], value: u32) {
@@ -367,16 +374,20 @@ impl Writer<'_> {
         for chunk in chunks {
             if is_plain(chunk) { self.raw(chunk) } else { self.escaped(chunk, newline) }
         }
-        if !rest.is_empty() {
-            // What fills it up is plain, and taken away again.
-            let mut last = [b' '; CHUNK];
-            last[..rest.len()].copy_from_slice(rest);
-            if is_plain(&last) {
-                self.raw(&last)
-            } else {
-                self.escaped(&last, newline)
+        match bytes.last_chunk::<CHUNK>() {
+            _ if rest.is_empty() => {}
+            Some(last) if is_plain(last) => self.raw(rest),
+            _ => {
+                // What fills it up is plain, and taken away again.
+                let mut last = [b' '; CHUNK];
+                last[..rest.len()].copy_from_slice(rest);
+                if is_plain(&last) {
+                    self.raw(&last)
+                } else {
+                    self.escaped(&last, newline)
+                }
+                self.out.truncate(self.out.len() - (CHUNK - rest.len()));
             }
-            self.out.truncate(self.out.len() - (CHUNK - rest.len()));
         }
     }
 

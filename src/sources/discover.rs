@@ -7,6 +7,7 @@ use std::time::Duration;
 use globset::GlobMatcher;
 
 use super::expand::{base, depth, entries, is_glob, matcher};
+use super::open::Trust;
 
 /// Where reading begins in the files that are there when following begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Spec {
     pub start: Start,
     /// How long a file that was replaced is still read.
     pub rotate_wait: Duration,
+    /// When the position of a vanished file is dropped.
+    pub forget_after: Duration,
     /// Files that were named one by one.
     pub literals: Vec<PathBuf>,
     globs: Vec<Glob>,
@@ -51,7 +54,8 @@ impl Spec {
     pub fn new(name: impl Into<String>, start: Start, rotate_wait: Duration) -> Result<Self, String> {
         let folder = std::env::current_dir().map_err(|error| format!("the current folder is not known: {error}"))?;
         let (literals, globs, exclude, links_into, rooted) = Default::default();
-        Ok(Self { name: name.into(), start, rotate_wait, literals, globs, exclude, links_into, rooted, folder })
+        let forget_after = Duration::from_secs(30 * 86_400);
+        Ok(Self { name: name.into(), start, rotate_wait, forget_after, literals, globs, exclude, links_into, rooted, folder })
     }
 
     /// Adds a file or a glob.
@@ -68,9 +72,6 @@ impl Spec {
             return Ok(());
         }
         let base = base(&whole);
-        if let Ok(real) = base.canonicalize() {
-            self.links_into.push(real);
-        }
         self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)? });
         Ok(())
     }
@@ -112,11 +113,15 @@ impl Spec {
         self.literals.iter().any(|literal| literal == path)
     }
 
-    /// Whether the last part of a path may be a link: a file that was named is followed, one that a glob
-    /// matched only into the source's folders.
+    /// How far a path may lead: a file that was named, anywhere; one that a glob matched, into the
+    /// source's folders.
     #[must_use]
-    pub fn allows_link(&self, path: &Path) -> bool {
-        self.is_literal(path) || path.canonicalize().is_ok_and(|target| self.links_into.iter().any(|folder| target.starts_with(folder)))
+    pub fn trust(&self, path: &Path) -> Trust {
+        if self.is_literal(path) {
+            return Trust::Named;
+        }
+        let bases = self.globs.iter().filter_map(|glob| glob.base.canonicalize().ok());
+        Trust::Matched { link: true, within: bases.chain(self.links_into.iter().cloned()).collect() }
     }
 
     /// Folders whose changes concern the source, and whether their folders do, too.

@@ -1,12 +1,15 @@
 //! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one;
-//! `discover`, `file` and `follow` follow files that grow, woken by `watch`.
+//! `follow` keeps files that grow: `discover` names them, `open` opens them, `content` knows them again,
+//! `reader` reads them, `watch` says when.
 //! Sources know files and folders; they never look into a line.
 
 pub mod clock;
+pub mod content;
 pub mod discover;
 pub mod expand;
-pub mod file;
 pub mod follow;
 pub mod input;
+pub mod open;
+pub mod reader;
 pub mod watch;
 mod zst;

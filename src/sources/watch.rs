@@ -2,51 +2,91 @@
 //! may be late, lost or missing (NFS): a sweep by time is the truth, this only makes it fast.
 
 use std::collections::{HashMap, HashSet};
+use std::io;
 use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::event::{EventKind, ModifyKind};
+use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
-/// Paths that changed since they were last taken.
-type Changed = Arc<Mutex<HashSet<PathBuf>>>;
+/// What changed since it was last asked.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Files that were written.
+    pub written: HashSet<PathBuf>,
+    /// Names that were made, moved or removed.
+    pub named: HashSet<PathBuf>,
+    /// Notices were lost: look everywhere.
+    pub lost: bool,
+}
+
+type Shared = Arc<Mutex<Changes>>;
 
 /// Watches folders.
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     folders: HashMap<PathBuf, bool>,
-    changed: Changed,
+    changes: Shared,
+    /// Folders that could not be watched, said once.
+    refused: HashSet<PathBuf>,
 }
 
 impl Watch {
     /// `wake` is called, from another thread, when something has changed.
     pub fn new(wake: impl Fn() + Send + 'static) -> Self {
-        let changed = Changed::default();
-        let noted = changed.clone();
+        let changes = Shared::default();
+        let noted = changes.clone();
         let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            let Ok(event) = event else { return };
-            if !event.kind.is_access() {
-                lock(&noted).extend(event.paths);
-                wake();
+            let mut changes = lock(&noted);
+            match event {
+                Ok(event) if event.need_rescan() => changes.lost = true,
+                Ok(event) => match event.kind {
+                    EventKind::Access(_) => return,
+                    EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any) => changes.written.extend(event.paths),
+                    _ => changes.named.extend(event.paths),
+                },
+                Err(_) => changes.lost = true,
             }
+            drop(changes);
+            wake();
         });
-        let watcher = watcher.inspect_err(|error| tracing::warn!("no notices of changes: {error}; looking every 250 ms")).ok();
-        Self { watcher, folders: HashMap::new(), changed }
+        let watcher = watcher.inspect_err(|error| tracing::warn!("{}", advice(error))).ok();
+        Self { watcher, folders: HashMap::new(), changes, refused: HashSet::new() }
     }
 
-    /// Watches a folder, if it is there; asking again is cheap.
-    pub fn folder(&mut self, folder: &Path, recursive: bool) {
+    /// Nobody says anything: everything is found by looking.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { watcher: None, folders: HashMap::new(), changes: Shared::default(), refused: HashSet::new() }
+    }
+
+    /// Watches a folder, if it is there; asking again is cheap. True: it is watched since now.
+    pub fn folder(&mut self, folder: &Path, recursive: bool) -> bool {
         let exists = folder.is_dir();
         if self.folders.contains_key(folder) {
             if !exists {
                 self.folders.remove(folder);
             }
-            return;
+            return false;
         }
-        let Some(watcher) = &mut self.watcher else { return };
+        let Some(watcher) = &mut self.watcher else { return false };
+        if !exists {
+            return false;
+        }
         let mode = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
-        if exists && watcher.watch(folder, mode).inspect_err(|error| tracing::debug!("{}: no notices: {error}", folder.display())).is_ok() {
-            self.folders.insert(folder.to_owned(), recursive);
+        match watcher.watch(folder, mode) {
+            Ok(()) => {
+                self.folders.insert(folder.to_owned(), recursive);
+                self.refused.remove(folder);
+                true
+            }
+            Err(error) => {
+                if self.refused.insert(folder.to_owned()) {
+                    tracing::warn!("{}: {}", folder.display(), advice(&error));
+                }
+                false
+            }
         }
     }
 
@@ -59,11 +99,55 @@ impl Watch {
 
     /// What has changed since the last call.
     #[must_use]
-    pub fn take(&self) -> HashSet<PathBuf> {
-        take(&mut *lock(&self.changed))
+    pub fn take(&self) -> Changes {
+        take(&mut *lock(&self.changes))
     }
 }
 
-fn lock(changed: &Changed) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
-    changed.lock().unwrap_or_else(PoisonError::into_inner)
+/// What to do when the kernel gives no notices; files are followed all the same, only later.
+#[must_use]
+pub fn advice(error: &notify::Error) -> String {
+    let limit = match &error.kind {
+        ErrorKind::MaxFilesWatch => Some("fs.inotify.max_user_watches"),
+        ErrorKind::Io(error) => match error.raw_os_error() {
+            Some(libc::ENOSPC) => Some("fs.inotify.max_user_watches"),
+            Some(libc::EMFILE) => Some("fs.inotify.max_user_instances"),
+            _ => None,
+        },
+        _ => None,
+    };
+    let go_on = "until then files are looked at every second";
+    match limit {
+        Some(name) => {
+            let now = std::fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).unwrap_or_default();
+            let more = now.trim().parse::<u64>().unwrap_or(8192).max(128).saturating_mul(4);
+            format!("the kernel's limit of inotify is reached ({name} = {}): raise it with `sysctl {name}={more}` and restart siftd; {go_on}", now.trim())
+        }
+        None => {
+            let why = match &error.kind {
+                ErrorKind::Io(error) => io::Error::to_string(error),
+                _ => error.to_string(),
+            };
+            format!("no notices of changes ({why}); {go_on}")
+        }
+    }
+}
+
+fn lock(changes: &Mutex<Changes>) -> std::sync::MutexGuard<'_, Changes> {
+    changes.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_named_with_its_sysctl() {
+        for (error, name) in [(libc::ENOSPC, "max_user_watches"), (libc::EMFILE, "max_user_instances")] {
+            let said = advice(&notify::Error::io(io::Error::from_raw_os_error(error)));
+            assert!(said.contains(&format!("sysctl fs.inotify.{name}=")) && said.contains("every second"), "{said}");
+        }
+        assert!(advice(&notify::Error::new(ErrorKind::MaxFilesWatch)).contains("sysctl fs.inotify.max_user_watches="));
+        assert!(!advice(&notify::Error::generic("odd")).contains("sysctl"));
+    }
 }

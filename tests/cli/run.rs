@@ -219,13 +219,13 @@ fn sources_and_sinks_of_a_configuration() {
     folder.write(
         "siftd.toml",
         format!(
-            "[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{path}/logs/*.log\"]\nexclude = [\"{path}/logs/not.log\"]\nlabels = {{ team = \"shop\", key = \"password=hunter22\" }}\n\
+            "state_dir = \"{path}/state\"\n[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{path}/logs/*.log\"]\nexclude = [\"{path}/logs/not.log\"]\nlabels = {{ team = \"shop\", key = \"password=hunter22\" }}\n\
              [[sink]]\nname = \"all\"\ntype = \"file\"\npath = \"{path}/all.ndjson\"\n\
              [[sink]]\nname = \"bad\"\ntype = \"file\"\npath = \"{path}/bad.ndjson\"\nmin_severity = \"blocking\"\n"
         ),
     );
     let mut child = folder.command(["run", "--config", "siftd.toml"]).spawn().unwrap();
-    until(|| folder.path().join("bad.ndjson").exists(), || "no sink".into());
+    until(|| ["bad.ndjson", "all.ndjson"].iter().all(|name| folder.path().join(name).exists()), || "no sink".into());
     // `start_at = "end"` holds for what is there at the start; whether the line comes too early is not
     // known here, so lines are written until one is seen.
     let written = || fs::read_to_string(folder.path().join("all.ndjson")).unwrap();

@@ -2,7 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
+mod full;
+mod identity;
+mod kill;
+mod model;
 mod restart;
+mod rig;
+mod sinks;
 #[path = "../invariants/support.rs"]
 #[allow(dead_code, reason = "the invariants use all of it")]
 mod support;

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use siftd::core::classify::{Subject, classify};
 use siftd::core::decode::{cri, is_dressed, json, last_visible, level_word, logfmt, loose_level, parse_any_time, parse_time_at, prefix, strip, visible};
 use siftd::core::engine::{Engine, Limits};
-use siftd::core::event::{Category, Cause, Event, Exception, Frame, Link, Location, RecordPlace, Remedy, Retry, RetryClass, Severity, Timestamp};
+use siftd::core::event::{Call, Category, Cause, Event, Exception, Frame, Link, Location, RecordPlace, Remedy, Retry, RetryClass, Severity, Timestamp};
 use siftd::core::noise::Noise;
 use siftd::core::redact::Redactor;
 use siftd::core::retry::{StructuredError, classify_structured, http_status};
@@ -60,7 +60,8 @@ fn decoded(line: &[u8]) {
     let _ = (json(line, NOW), cri(line, NOW), loose_level(line), level_word(line), parse_any_time(line, NOW));
     let _ = (shown::reads_as_code(line), shown::stands_alone(line));
     for shape in [Shape::Python, Shape::Call, Shape::Place] {
-        frames::read(shape, line, |frame| assert!(frame.function.len() <= 3 * line.len()));
+        let text = String::from_utf8_lossy(line);
+        assert!(frames::read(shape, &text).function.len() <= text.len());
     }
 }
 
@@ -131,6 +132,13 @@ fn event(texts: &[String]) -> Event {
         context: texts.iter().zip(1..).map(|(text, number)| format!("{number}: {text}")).chain(texts.iter().cloned()).collect(),
         multiline: texts.iter().collect(),
         retry: Retry { class: RetryClass::Unknown, reason: "unmatched".into(), remedy: Remedy::None, reset_at: Some(text.clone()) },
+        call: Some(Box::new(Call {
+            session: Some(text.clone()),
+            tool: Some(text.clone()),
+            id: Some(text.clone()),
+            command: Some(text.clone()),
+            flavour: Some("refused"),
+        })),
         closed_idle: false,
         hint: Some(text.as_str().into()),
         truncated: false,

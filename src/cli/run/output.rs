@@ -1,104 +1,99 @@
-//! Where `run` writes: stdout or files opened for appending, each record whole and at once.
+//! Where `run` writes: flags and `[[sink]]` blocks → sinks; stdout where neither names one.
 
-use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::Path;
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 
-use super::{Failure, RunArgs, identity, out};
+use super::super::{Failure, out};
+use super::RunArgs;
 use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
-use crate::core::event::{Event, Severity};
+use crate::core::event::Severity;
 use crate::core::redact::Redactor;
-use crate::sinks::record::{self, Envelope};
-use crate::sources::follow::Label;
-use crate::sources::input::Identity;
+use crate::daemon::SinkPlan;
+use crate::sinks::choose::Choose;
+use crate::sinks::file::Options;
 
-/// All sinks.
-pub struct Output {
-    sinks: Vec<Sink>,
-    host: String,
-    /// Labels of the sources, by name.
-    labels: BTreeMap<String, Vec<(String, String)>>,
-    max_event_bytes: usize,
-    buffer: Vec<u8>,
+/// The sinks.
+pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> {
+    check_sinks(config)?;
+    let least = args.min_severity.unwrap_or(Severity::Low);
+    if let Some(path) = &args.output {
+        let sink = SinkConfig { min_severity: least, path: Some(path.clone()), ..SinkConfig::new("output", SinkKind::File) };
+        return Ok(vec![plan(&sink, least)?]);
+    }
+    if config.sinks.is_empty() {
+        return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least)?]);
+    }
+    config.sinks.iter().map(|sink| plan(sink, least)).collect()
 }
 
-struct Sink {
-    file: File,
-    min_severity: Severity,
+fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
+    let choose = choose(sink, least);
+    let name = sink.name.clone();
+    let Some(path) = sink.path.clone().filter(|_| sink.kind == SinkKind::File) else {
+        return Ok(SinkPlan::Stdout { name, file: out::stdout()?, choose });
+    };
+    let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    let path = std::path::absolute(path)?;
+    let (rotate_age_us, fsync_us) = (micros(sink.rotate_age), micros(sink.fsync));
+    Ok(SinkPlan::File {
+        name,
+        options: Options { path, choose, rotate_size: sink.rotate_size, rotate_age_us, keep: sink.keep, compress: sink.compress, fsync_us },
+    })
 }
 
-impl Output {
-    /// The sinks of flags and configuration; stdout where neither names one.
-    pub fn open(args: &RunArgs, config: &Config) -> Result<Self, Failure> {
-        check_sinks(config)?;
-        let least = args.min_severity.unwrap_or(Severity::Low);
-        let mut sinks = Vec::new();
-        if let Some(path) = &args.output {
-            sinks.push(Sink { file: append_to(path)?, min_severity: least });
-        } else {
-            for sink in &config.sinks {
-                let file = match &sink.path {
-                    Some(path) if sink.kind == SinkKind::File => append_to(path)?,
-                    _ => out::stdout()?,
-                };
-                sinks.push(Sink { file, min_severity: sink.min_severity.max(least) });
-            }
-        }
-        if sinks.is_empty() {
-            sinks.push(Sink { file: out::stdout()?, min_severity: least });
-        }
-        let labels = config.sources.iter().map(|source| (source.name.clone(), labels(source))).collect();
-        Ok(Self { sinks, labels, host: identity::host(), max_event_bytes: config.limits.max_event_bytes as usize, buffer: Vec::new() })
-    }
-
-    /// The files that are written, so that nobody reads them.
-    pub fn identities(&self) -> Vec<Identity> {
-        let regular = self.sinks.iter().filter(|sink| sink.file.metadata().is_ok_and(|meta| meta.is_file()));
-        regular.filter_map(|sink| Identity::of(&sink.file).ok()).collect()
-    }
-
-    /// Writes the events of a file that is followed.
-    pub fn followed(&mut self, label: &Label, events: &mut Vec<Event>) -> io::Result<()> {
-        let labels = self.labels_of(&label.source);
-        let envelope =
-            Envelope { host: self.host.clone(), name: label.source.clone(), kind: "file", path: Some(label.path.clone()), labels, ..Envelope::default() };
-        self.write(&envelope, events)
-    }
-
-    /// The labels of a source.
-    pub fn labels_of(&self, source: &str) -> Vec<(String, String)> {
-        self.labels.get(source).cloned().unwrap_or_default()
-    }
-
-    /// Writes the events to every sink that wants them, and empties the list.
-    pub fn write(&mut self, envelope: &Envelope, events: &mut Vec<Event>) -> io::Result<()> {
-        for sink in &mut self.sinks {
-            self.buffer.clear();
-            for event in events.iter().filter(|event| event.severity >= sink.min_severity) {
-                record::write(&mut self.buffer, envelope, event, self.max_event_bytes);
-            }
-            sink.file.write_all(&self.buffer)?;
-        }
-        events.clear();
-        Ok(())
-    }
+fn choose(sink: &SinkConfig, least: Severity) -> Choose {
+    Choose { min_severity: sink.min_severity.max(least), categories: sink.categories.clone(), sources: sink.sources.clone(), schema: sink.schema }
 }
 
-fn labels(source: &SourceConfig) -> Vec<(String, String)> {
+/// stdout, if it is a file: nobody reads it as a log.
+pub fn own() -> HashSet<(u64, u64)> {
+    out::regular_stdout().map(|identity| (identity.dev, identity.ino)).into_iter().collect()
+}
+
+/// The labels of each source, without secrets.
+pub fn labels(config: &Config) -> BTreeMap<String, Vec<(String, String)>> {
     let clean = |text: &String| Redactor::builtin().redact(text, &mut 0).into_owned();
-    source.labels.iter().map(|(name, value)| (clean(name), clean(value))).collect()
+    let of = |source: &SourceConfig| source.labels.iter().map(|(name, value)| (clean(name), clean(value))).collect();
+    config.sources.iter().map(|source| (source.name.clone(), of(source))).collect()
 }
 
-fn append_to(path: &Path) -> Result<File, Failure> {
-    OpenOptions::new().append(true).create(true).open(path).map_err(|error| Failure::new(format!("{}: {error}", path.display())))
+/// A line for people about each sink.
+pub fn described(args: &RunArgs, config: &Config) -> Result<Vec<String>, Failure> {
+    let sinks = sinks(args, config)?;
+    let one = |sink: &SinkPlan| match sink {
+        SinkPlan::Stdout { name, choose, .. } => format!("sink {name}: stdout{}", wishes(choose)),
+        SinkPlan::File { name, options } => format!("sink {name}: {}{}", shown(&options.path), wishes(&options.choose)),
+    };
+    Ok(sinks.iter().map(one).collect())
+}
+
+fn shown(path: &std::path::Path) -> String {
+    let short = std::env::current_dir().ok().and_then(|folder| path.strip_prefix(folder).ok().map(PathBuf::from));
+    short.unwrap_or_else(|| path.to_owned()).display().to_string()
+}
+
+fn wishes(choose: &Choose) -> String {
+    let mut out = String::new();
+    if choose.schema != Schema::Native {
+        out += &format!(", schema {}", choose.schema.as_str());
+    }
+    if choose.min_severity > Severity::Low {
+        out += &format!(", severity {} and worse", choose.min_severity);
+    }
+    if !choose.categories.is_empty() {
+        out += &format!(", only {}", choose.categories.iter().map(|category| category.as_str()).collect::<Vec<_>>().join(", "));
+    }
+    if !choose.sources.is_empty() {
+        out += &format!(", only from {}", choose.sources.join(", "));
+    }
+    out
 }
 
 /// Sinks that this version cannot write are refused, not ignored.
 fn check_sinks(config: &Config) -> Result<(), Failure> {
-    let known = |sink: &SinkConfig| matches!(sink.kind, SinkKind::File | SinkKind::Stdout) && sink.schema == Schema::Native;
-    match config.sinks.iter().find(|sink| !known(sink)) {
-        Some(sink) => Err(Failure::new(format!("sink {:?}: this version writes stdout and file, schema native", sink.name))),
+    let unknown = config.sinks.iter().find(|sink| !matches!(sink.kind, SinkKind::File | SinkKind::Stdout));
+    match unknown {
+        Some(sink) => Err(Failure::new(format!("sink {:?}: this version writes stdout and file, not {}: use one of these", sink.name, sink.kind.as_str()))),
         None => Ok(()),
     }
 }

@@ -1,41 +1,73 @@
-//! What `run` reads: flags and `[[source]]` blocks → specs of files, and whether stdin is read.
+//! What `run` does: flags and blocks of the configuration → the plan of a daemon.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Failure, RunArgs, stdin_is_given};
+use super::super::setup::Setup;
+use super::super::{Failure, identity};
+use super::{RunArgs, output, stdin_is_given};
 use crate::config::{Config, SourceConfig, SourceKind, StartAt};
+use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
+use crate::state::withhold::Rules;
 
 /// How long a rotated file of `--file` is still read.
 const ROTATE_WAIT: Duration = Duration::from_secs(5);
 
-/// Sources.
-pub struct Plan {
+/// What is read.
+pub struct Sources {
     /// Files.
     pub specs: Vec<Spec>,
     /// Name of the source that is stdin.
     pub stdin: Option<String>,
 }
 
-impl Plan {
+pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
+    let config = &setup.config;
+    let sources = Sources::new(args, config)?;
+    let per_second = config.sources.iter().map(|source| (source.name.clone(), source.max_events_per_second)).collect();
+    let repeat_window_us = i64::try_from(config.delivery.repeat_window.as_micros()).unwrap_or(i64::MAX);
+    Ok(Plan {
+        engine: setup.engine.clone(),
+        specs: sources.specs,
+        stdin: sources.stdin.map(|name| (name, identity::nonce())),
+        id_of: identity::of_followed,
+        sinks: output::sinks(args, config)?,
+        state: state_dir(args, config),
+        withhold: Rules { per_second, repeat_window_us },
+        outbox_max: config.delivery.outbox_max,
+        grace: config.delivery.shutdown_grace,
+        host: identity::host(),
+        max_event_bytes: config.limits.max_event_bytes as usize,
+        own: output::own(),
+        labels: output::labels(config),
+    })
+}
+
+/// Where positions are kept: always with sources of a configuration, with flags alone only on request.
+pub fn state_dir(args: &RunArgs, config: &Config) -> Option<PathBuf> {
+    let is_configured = config.sources.iter().any(|source| source.kind == SourceKind::File);
+    args.state_dir.clone().or_else(|| is_configured.then(|| config.state_dir.clone()))
+}
+
+impl Sources {
     pub fn new(args: &RunArgs, config: &Config) -> Result<Self, Failure> {
         check_sources(config)?;
-        let mut plan = Self { specs: Vec::new(), stdin: None };
-        plan.flags(args)?;
+        let mut sources = Self { specs: Vec::new(), stdin: None };
+        sources.flags(args)?;
         for source in &config.sources {
             match source.kind {
-                SourceKind::File => plan.specs.push(spec(source)?),
-                _ => plan.stdin = Some(source.name.clone()),
+                SourceKind::File => sources.specs.push(spec(source)?),
+                _ => sources.stdin = Some(source.name.clone()),
             }
         }
-        if plan.specs.is_empty() && plan.stdin.is_none() {
+        if sources.specs.is_empty() && sources.stdin.is_none() {
             if !stdin_is_given() {
                 return Err(Failure::new("nothing to follow: name files with --file, sources with --config, or pipe a log in (siftd run --help)"));
             }
-            plan.stdin = Some("stdin".to_owned());
+            sources.stdin = Some("stdin".to_owned());
         }
-        Ok(plan)
+        Ok(sources)
     }
 
     fn flags(&mut self, args: &RunArgs) -> Result<(), Failure> {
@@ -62,6 +94,7 @@ fn spec(source: &SourceConfig) -> Result<Spec, Failure> {
     };
     let fault = |why: String| Failure::new(format!("source {:?}: {why}", source.name));
     let mut spec = Spec::new(&source.name, start, source.rotate_wait).map_err(fault)?;
+    spec.forget_after = source.forget_after;
     for name in &source.include {
         spec.include(Path::new(name)).map_err(fault)?;
     }
@@ -78,7 +111,9 @@ fn spec(source: &SourceConfig) -> Result<Spec, Failure> {
 fn check_sources(config: &Config) -> Result<(), Failure> {
     let known = |source: &&SourceConfig| matches!(source.kind, SourceKind::File | SourceKind::Stdin);
     match config.sources.iter().find(|source| !known(source)) {
-        Some(source) => Err(Failure::new(format!("source {:?}: this version reads file and stdin, not {}", source.name, source.kind.as_str()))),
+        Some(source) => {
+            Err(Failure::new(format!("source {:?}: this version reads file and stdin, not {}: use one of these", source.name, source.kind.as_str())))
+        }
         None => Ok(()),
     }
 }

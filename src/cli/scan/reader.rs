@@ -99,6 +99,7 @@ impl<'a> Reading<'a> {
             None => identity::nonce(),
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
+        let stream = stream.in_mode(job.mode).with_documents(job.setup.config.limits.max_document_bytes);
         Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: None }
     }
 
@@ -121,6 +122,10 @@ impl<'a> Reading<'a> {
             if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.is_none_or(|flushed| flushed.elapsed() > FLUSH_AFTER) {
                 self.flush()?;
             }
+        }
+        if self.stream.is_document_cut() {
+            let name = self.envelope.path.as_deref().unwrap_or("stdin");
+            self.job.trouble(&Trouble::new(Path::new(name), "is larger than limits.max_document_bytes: its end was not read"));
         }
         self.stream.finish(now(), &mut self.events);
         self.print(totals);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Assembler, MAX_REGIONS, OpenNoise, OpenRegion};
 use crate::core::engine::Engine;
 use crate::core::notes::{Claim, Claims};
+use crate::core::transcript::Memory;
 
 /// The form of [`Facts`].
 const VERSION: u8 = 1;
@@ -26,6 +27,8 @@ pub struct Snapshot {
     pub lines: u64,
     /// The stream is UTF-16; whether its bytes are big-endian.
     pub wide: Option<bool>,
+    /// What a transcript remembers; `None` for text.
+    pub transcript: Option<Arc<Memory>>,
     claimed_to: u64,
     regions: Vec<OpenRegion>,
     noise: Option<OpenNoise>,
@@ -53,6 +56,8 @@ pub struct Facts {
     /// Hash of the key, family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<(u64, String, u64, u64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transcript: Option<Memory>,
 }
 
 /// A place that is being tried.
@@ -107,6 +112,7 @@ impl Assembler {
             regions: self.regions.clone(),
             noise: self.noise,
             claims: self.notes.claimed(),
+            transcript: here.transcript.clone(),
             ..Snapshot::here(here.offset, here.lines, here.wide)
         }
     }
@@ -162,6 +168,7 @@ impl Snapshot {
             claims: self.claims.count,
             families: self.claims.families.iter().map(|claim| (family(claim), claim.num, claim.number)).collect(),
             keys,
+            transcript: self.transcript.as_deref().cloned(),
         }
     }
 
@@ -181,6 +188,7 @@ impl Snapshot {
             offset,
             lines: facts.lines,
             wide: facts.wide,
+            transcript: facts.transcript.clone().map(Arc::new),
             claimed_to: facts.claimed_to,
             regions: regions.take(MAX_REGIONS).collect(),
             noise: facts.noise.as_ref().and_then(|(id, left, last_num)| Some(OpenNoise { entry: entry(id)?, left: *left, last_num: *last_num })),
@@ -194,6 +202,12 @@ impl Facts {
     #[must_use]
     pub fn plain(lines: u64) -> Self {
         Self { version: VERSION, lines, ..Self::default() }
+    }
+
+    /// The same about a stream that is a transcript.
+    #[must_use]
+    pub fn with_transcript(self, transcript: Option<Memory>) -> Self {
+        Self { transcript, ..self }
     }
 
     /// Whether this version understands them.

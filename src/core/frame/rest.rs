@@ -53,6 +53,13 @@ impl Buffer {
         self.at_start
     }
 
+    /// The next `count` bytes of the stream, which stand between two lines, are left out. What is before
+    /// them is no longer looked back at.
+    pub fn skip(&mut self, count: u64) {
+        self.base = self.position() + count;
+        (self.start, self.end, self.searched, self.at_start) = (0, 0, 0, false);
+    }
+
     /// Gives away its room and keeps what must be kept.
     pub fn detach(&mut self) -> Vec<u8> {
         let keep = self.start.saturating_sub(lookback::MAX_BYTES);

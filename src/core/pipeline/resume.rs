@@ -8,6 +8,7 @@ use crate::core::engine::Engine;
 use crate::core::extract::Origin;
 use crate::core::frame::Buffer;
 use crate::core::lookback;
+use crate::core::transcript::{Mode, Transcript};
 
 /// Bytes before a place that [`Stream::resume`] needs, at most: a look-back, in UTF-16 twice as long.
 pub const BEFORE_BYTES: u64 = 2 * lookback::MAX_BYTES as u64;
@@ -34,6 +35,7 @@ impl Stream {
         }
         stream.counts.lines = safe.lines;
         stream.assembler.restore(&safe);
+        stream.transcript = Transcript::resume(Mode::Auto, safe.lines, safe.transcript.as_deref());
         stream.safe = safe;
         stream
     }
@@ -41,11 +43,13 @@ impl Stream {
     /// The newest place at which the stream may be taken up again. Asked between two calls of
     /// [`advance`](Self::advance); what was found behind it is found again.
     pub fn safe(&mut self) -> &Snapshot {
-        let here = Snapshot::here(self.buffer.position(), self.counts.lines, self.buffer.wide());
+        let mut here = Snapshot::here(self.buffer.position(), self.counts.lines, self.buffer.wide());
         if here.offset == self.safe.offset || self.buffer.is_at_start() {
             return &self.safe;
         }
+        here.transcript = self.transcript.memory();
         if self.pieces.is_empty()
+            && self.transcript.is_between()
             && let Some(newer) = self.assembler.quiet(&here)
         {
             self.safe = newer;
@@ -73,6 +77,18 @@ impl Stream {
     #[must_use]
     pub fn has_partial(&self) -> bool {
         self.buffer.has_partial()
+    }
+
+    /// Whether the stream stands between two lines of plain bytes.
+    #[must_use]
+    pub fn is_between_lines(&self) -> bool {
+        self.buffer.wide().is_none() && !self.buffer.has_partial()
+    }
+
+    /// Leaves out the next `count` bytes, where it stands [between two lines](Self::is_between_lines).
+    pub fn skip(&mut self, count: u64) {
+        self.buffer.skip(count);
+        self.counts.bytes += count;
     }
 
     /// Takes the room.

@@ -49,11 +49,8 @@ pub fn is_said(text: &[u8]) -> bool {
     if to_stderr || memchr::memchr3(b'"', b'\'', b'`', text).is_none() {
         return to_stderr;
     }
-    let before = [&b"|| "[..], b"&& ", b"; "]
-        .iter()
-        .filter_map(|mark| memchr::memmem::rfind(text, mark).map(|at| at + mark.len()))
-        .max()
-        .filter(|at| !has_colon(&text[..*at]));
+    let before =
+        [&b"|| "[..], b"&& ", b"; "].iter().filter_map(|mark| last_mark(text, mark).map(|at| at + mark.len())).max().filter(|at| !has_colon(&text[..*at]));
     says(text) || before.is_some_and(|at| says(&text[at..]))
 }
 
@@ -105,6 +102,11 @@ pub fn is_markup(text: &[u8]) -> bool {
 pub fn has_comment(text: &[u8]) -> bool {
     mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
         || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']))
+}
+
+/// Where `mark` stands last, found by its first byte.
+fn last_mark(text: &[u8], mark: &[u8]) -> Option<usize> {
+    memchr::memrchr_iter(mark[0], text).find(|&at| text[at..].starts_with(mark))
 }
 
 /// Where `mark` stands first, found by the sign at `sign` of it, which most lines do not have.

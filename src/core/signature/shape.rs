@@ -162,7 +162,7 @@ pub(super) fn is_host(name: &[u8], port_follows: bool) -> bool {
         && !name.windows(2).any(|w| w == b"..");
     let dots = memchr::memchr_iter(b'.', name).count();
     plain
-        && (contains(TLDS, last)
+        && (is_tld(last)
             || (dots >= 2
                 && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
 }
@@ -176,7 +176,7 @@ pub(super) fn is_plain_file(name: &[u8]) -> bool {
         && (1..16).contains(&last.len())
         && stem.iter().all(|b| b.is_ascii_alphabetic() || *b == b'_')
         && last.iter().all(u8::is_ascii_alphabetic)
-        && !contains(TLDS, last)
+        && !is_tld(last)
 }
 
 /// Whether a file name ends in what file names end in.
@@ -191,34 +191,37 @@ fn contains(list: &[&[u8]], word: &[u8]) -> bool {
 }
 
 /// Top-level domains that log lines name and that no module, property or file ends in.
-const TLDS: &[&[u8]] = &[
-    b"com",
-    b"net",
-    b"org",
-    b"edu",
-    b"gov",
-    b"io",
-    b"dev",
-    b"cn",
-    b"ru",
-    b"de",
-    b"uk",
-    b"fr",
-    b"jp",
-    b"eu",
-    b"ch",
-    b"nl",
-    b"br",
-    b"kr",
-    b"tw",
-    b"hk",
-    b"au",
-    b"cloud",
-    b"ai",
-    b"co",
-    b"localdomain",
-    b"lan",
-];
+fn is_tld(label: &[u8]) -> bool {
+    matches!(
+        label,
+        b"com"
+            | b"net"
+            | b"org"
+            | b"edu"
+            | b"gov"
+            | b"io"
+            | b"dev"
+            | b"cn"
+            | b"ru"
+            | b"de"
+            | b"uk"
+            | b"fr"
+            | b"jp"
+            | b"eu"
+            | b"ch"
+            | b"nl"
+            | b"br"
+            | b"kr"
+            | b"tw"
+            | b"hk"
+            | b"au"
+            | b"cloud"
+            | b"ai"
+            | b"co"
+            | b"localdomain"
+            | b"lan"
+    )
+}
 /// Last labels of private names; only with two dots and more.
 const LOCAL: &[&[u8]] = &[b"local", b"internal", b"svc", b"corp", b"in", b"us", b"ca", b"info", b"home", b"intra", b"consul"];
 /// Last labels before `:12` that make a name a file.

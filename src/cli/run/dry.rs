@@ -1,0 +1,62 @@
+//! `siftd run --dry-run`: what would be followed, from where, and where records would go. It looks as `run`
+//! does at its start, and changes nothing.
+
+use super::super::setup::Setup;
+use super::super::state::amount;
+use super::super::{Exit, Failure, identity, out, say};
+use super::plan::{Sources, state_dir};
+use super::{RunArgs, output};
+use crate::sinks::human::sanitise;
+use crate::sources::clock::now;
+use crate::sources::follow::{Follower, Known};
+use crate::state::store::Store;
+
+pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
+    let sources = Sources::new(args, &setup.config)?;
+    let folder = state_dir(args, &setup.config);
+    let store = match &folder {
+        Some(folder) => Store::look(folder).unwrap_or_else(|error| {
+            say(&format!("the state in {} cannot be read: {error}; files would be read as at a first start", folder.display()));
+            None
+        }),
+        None => None,
+    };
+    let fault = |error: crate::state::store::StoreError| Failure::new(error.to_string());
+    let rows = store.as_ref().map_or(Ok(Vec::new()), Store::streams).map_err(fault)?;
+    let known_sources = store.as_ref().map_or(Ok(Vec::new()), Store::sources).map_err(fault)?;
+    let known = rows.iter().map(|row| Known { uid: row.uid, label: row.label.clone(), mark: row.mark.clone() }).collect();
+    let mut follower =
+        Follower::new(setup.engine.clone(), identity::of_followed, sources.specs, known, |name| !known_sources.iter().any(|known| known == name));
+    follower.discover(now());
+
+    let mut text = String::new();
+    if let Some(name) = sources.stdin {
+        text += &format!("source {name}: stdin\n");
+    }
+    for spec in follower.specs() {
+        let mut files: Vec<_> = follower.list().filter(|(label, ..)| label.source == spec.name).collect();
+        files.sort_by(|a, b| a.1.cmp(b.1));
+        text += &format!("source {}: {} file{}\n", spec.name, files.len(), if files.len() == 1 { "" } else { "s" });
+        for (_, path, mark, is_rotated) in files {
+            let size = std::fs::metadata(path).map_or(mark.size, |meta| meta.len());
+            let from = mark.read.max(mark.start).min(size);
+            let left = size - from;
+            let place = match (from, left) {
+                (0, _) => "from its beginning".to_owned(),
+                (_, 0) => "from its end".to_owned(),
+                _ => format!("from byte {from}"),
+            };
+            let rotated = if is_rotated { ", rotated: to its end" } else { "" };
+            text += &format!("  {}  {place}, {} to read{rotated}\n", sanitise(&spec.shown(path)), amount(left));
+        }
+    }
+    for line in output::described(args, &setup.config)? {
+        text += &format!("{line}\n");
+    }
+    match folder {
+        Some(folder) => text += &format!("state: {}\n", folder.display()),
+        None => text += "state: none, positions are not kept (--state-dir)\n",
+    }
+    out::print(&text)?;
+    Ok(if follower.is_troubled() { Exit::Trouble } else { Exit::Done })
+}

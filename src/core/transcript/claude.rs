@@ -1,0 +1,179 @@
+//! Claude Code: session files (`~/.claude/projects/…/*.jsonl`) and `--output-format stream-json`.
+//!
+//! The blocks of a `user` record are the results; `toolUseResult` and the `progress` of a command say
+//! the same again and are not read, but for the stderr of a command that went well. Attempts that the
+//! client repeats by itself (`api_error`, `api_retry`) are no faults: the one that it gives up on is an
+//! `isApiErrorMessage`.
+
+use serde_json::Value;
+
+use super::json::{at, command, content, first, int, is_true, list, status, text};
+use super::step::{Flag, Said, Step, Who};
+
+const TYPES: [&str; 6] = ["user", "assistant", "system", "progress", "result", "summary"];
+
+/// Deepest nesting of a subagent's records in progress records.
+const MAX_NESTED: u8 = 3;
+
+pub fn knows(record: &Value) -> bool {
+    let Some(kind) = text(record, "/type") else { return false };
+    let has = |key: &str| record.get(key).is_some();
+    match kind {
+        "user" | "assistant" => at(record, "/message/role").is_some() && (has("sessionId") || has("session_id") || has("parentUuid") || has("isSidechain")),
+        "system" => has("subtype") && (has("sessionId") || has("session_id") || has("parentUuid")),
+        "progress" => has("data") && has("sessionId"),
+        "summary" => has("summary") && has("leafUuid"),
+        "file-history-snapshot" => has("messageId") && has("snapshot"),
+        "queue-operation" | "custom-title" | "ai-title" | "last-prompt" | "permission-mode" | "attachment" => has("sessionId"),
+        "result" => has("subtype") && has("is_error"),
+        _ => false,
+    }
+}
+
+pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
+    let Some(kind) = text(record, "/type") else { return false };
+    if !TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none() {
+        return false;
+    }
+    if let Some(session) = first(record, &["/sessionId", "/session_id"]) {
+        out.push(Said::Session(session.to_owned()));
+    }
+    message(record, "", 0, out);
+    match kind {
+        "result" => result(record, out),
+        "system" => system(record, out),
+        "attachment" => attachment(record, out),
+        "rate_limit_event" => limit(record, out),
+        _ => {}
+    }
+    true
+}
+
+/// A `user` or `assistant` record, which may be that of a subagent inside a progress record.
+fn message(record: &Value, base: &str, depth: u8, out: &mut Vec<Said>) {
+    match text(record, "/type") {
+        Some("user") => results(record, base, out),
+        Some("assistant") => {
+            calls(record, out);
+            fault(record, base, out);
+        }
+        Some("progress") if depth < MAX_NESTED => {
+            if let Some(inner) = at(record, "/data/message") {
+                message(inner, &format!("{base}/data/message"), depth + 1, out);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn calls(record: &Value, out: &mut Vec<Said>) {
+    for block in list(record, "/message/content") {
+        let (Some("tool_use" | "server_tool_use" | "mcp_tool_use"), Some(id), Some(tool)) = (text(block, "/type"), text(block, "/id"), text(block, "/name"))
+        else {
+            continue;
+        };
+        let command = at(block, "/input").and_then(command);
+        out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command });
+    }
+}
+
+fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
+    for (index, block) in list(record, "/message/content").iter().enumerate().filter(|(_, block)| text(block, "/type") == Some("tool_result")) {
+        let id = text(block, "/tool_use_id");
+        if is_true(block, "/is_error") || is_tagged(block) {
+            let (text, pointer) = content(block, "/content");
+            let exit = exit(&text);
+            let pointer = format!("{base}/message/content/{index}{pointer}");
+            out.push(Said::Step(Step { text, pointer, exit, flag: Flag::Failed, ..Step::fine(id) }));
+        } else if let Some(stderr) = first(record, &["/toolUseResult/stderr", "/tool_use_result/stderr"]) {
+            let key = if record.get("toolUseResult").is_some() { "toolUseResult" } else { "tool_use_result" };
+            out.push(Said::Step(Step { text: stderr.to_owned(), pointer: format!("{base}/{key}/stderr"), flag: Flag::Stderr, ..Step::fine(id) }));
+        } else {
+            out.push(Said::Step(Step::fine(id)));
+        }
+    }
+}
+
+/// A fault of the tool itself stands in a tag, whatever the flag says.
+fn is_tagged(block: &Value) -> bool {
+    text(block, "/content").is_some_and(|text| text.starts_with("<tool_use_error>"))
+}
+
+/// The code in `Exit code 1`, with which the result of a failed command begins.
+pub fn exit(text: &str) -> Option<i64> {
+    let rest = text.trim_start().trim_start_matches("Error: ").strip_prefix("Exit code ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// A message that the client wrote in the agent's place because the API failed.
+fn fault(record: &Value, base: &str, out: &mut Vec<Said>) {
+    if !is_true(record, "/isApiErrorMessage") && text(record, "/error").is_none() {
+        return;
+    }
+    let (said, pointer) = content(record, "/message/content");
+    let kind = text(record, "/error").map(str::to_owned);
+    out.push(Said::Step(Step {
+        who: Who::Api,
+        text: if said.is_empty() { kind.clone().unwrap_or_default() } else { said },
+        pointer: format!("{base}{pointer}"),
+        status: status(record, "/apiErrorStatus").or_else(|| status(record, "/error_status")),
+        kind,
+        flag: Flag::Failed,
+        ..Step::fine(text(record, "/uuid"))
+    }));
+}
+
+/// The end of a run.
+fn result(record: &Value, out: &mut Vec<Said>) {
+    let subtype = text(record, "/subtype").unwrap_or_default();
+    if !is_true(record, "/is_error") && !subtype.starts_with("error") {
+        return;
+    }
+    let errors: Vec<&str> = list(record, "/errors").iter().filter_map(|error| error.as_str().or_else(|| text(error, "/message"))).collect();
+    let (said, pointer) = match text(record, "/result").or_else(|| text(record, "/error")) {
+        Some(said) => (said.to_owned(), "/result"),
+        None if !errors.is_empty() => (errors.join("\n"), "/errors/0"),
+        None if subtype.starts_with("error") => (subtype.to_owned(), "/subtype"),
+        None => ("the run failed".to_owned(), "/is_error"),
+    };
+    let status = status(record, "/api_error_status").or_else(|| status(record, "/apiErrorStatus"));
+    out.push(Said::Step(Step { who: Who::Run, text: said, pointer: pointer.to_owned(), status, flag: Flag::Failed, ..Step::fine(text(record, "/uuid")) }));
+}
+
+/// Hooks report through system records; all else in them is the client's own news.
+fn system(record: &Value, out: &mut Vec<Said>) {
+    if text(record, "/subtype") == Some("hook_response") {
+        hook(record, "", int(record, "/exit_code"), text(record, "/outcome") == Some("error"), out);
+    }
+}
+
+fn attachment(record: &Value, out: &mut Vec<Said>) {
+    let Some(inner) = at(record, "/attachment") else { return };
+    let is_error = text(inner, "/type").is_some_and(|kind| kind.starts_with("hook_") && kind.ends_with("_error"));
+    hook(inner, "/attachment", int(inner, "/exitCode"), is_error, out);
+}
+
+fn hook(record: &Value, base: &str, exit: Option<i64>, is_error: bool, out: &mut Vec<Said>) {
+    if !is_error && exit.is_none_or(|code| code == 0) {
+        return;
+    }
+    let Some(pointer) = ["/stderr", "/blockingError/blockingError", "/output", "/stdout"].into_iter().find(|pointer| text(record, pointer).is_some()) else {
+        return;
+    };
+    out.push(Said::Step(Step {
+        tool: first(record, &["/hook_name", "/hookName", "/hook_event", "/hookEvent"]).map(str::to_owned),
+        command: first(record, &["/command", "/blockingError/command"]).map(str::to_owned),
+        text: text(record, pointer).unwrap_or_default().to_owned(),
+        pointer: format!("{base}{pointer}"),
+        exit,
+        flag: Flag::Failed,
+        ..Step::default()
+    }));
+}
+
+/// A limit that was reached, with the second at which it is lifted.
+fn limit(record: &Value, out: &mut Vec<Said>) {
+    if let (Some("rejected"), Some(at)) = (text(record, "/rate_limit_info/status"), int(record, "/rate_limit_info/resetsAt")) {
+        out.push(Said::Reset(at.to_string()));
+    }
+}

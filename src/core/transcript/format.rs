@@ -1,0 +1,60 @@
+//! The formats, and the way from a record to what it says.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::step::Said;
+use super::{claude, codex, gemini, openhands, pi, swe};
+
+/// A format of transcripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Claude Code: session files and `--output-format stream-json`.
+    Claude,
+    /// Codex: rollout files and `exec --json`.
+    Codex,
+    /// Gemini CLI: `--output-format stream-json`.
+    Gemini,
+    /// pi: session files and `--mode json`.
+    Pi,
+    /// OpenHands: events, one a line or one document.
+    Openhands,
+    /// SWE-agent: trajectories, one document.
+    SweAgent,
+    /// aider: the history of a chat.
+    Aider,
+    /// SpecStory: histories of sessions.
+    Specstory,
+}
+
+impl Format {
+    /// Those whose records are JSON objects, in the order in which they are asked.
+    pub const JSON: [Self; 6] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi, Self::Openhands, Self::SweAgent];
+
+    /// Whether a record shows by itself that it is of this format.
+    #[must_use]
+    pub fn knows(self, record: &Value) -> bool {
+        match self {
+            Self::Claude => claude::knows(record),
+            Self::Codex => codex::knows(record),
+            Self::Gemini => gemini::knows(record),
+            Self::Pi => pi::knows(record),
+            Self::Openhands => openhands::knows(record),
+            Self::SweAgent | Self::Aider | Self::Specstory => false,
+        }
+    }
+
+    /// Reads a record of a stream of this format; `false` when it is none.
+    pub fn read(self, record: &Value, out: &mut Vec<Said>) -> bool {
+        match self {
+            Self::Claude => claude::read(record, out),
+            Self::Codex => codex::read(record, out),
+            Self::Gemini => gemini::read(record, out),
+            Self::Pi => pi::read(record, out),
+            Self::Openhands => openhands::read(record, out),
+            Self::SweAgent => swe::read(record, out),
+            Self::Aider | Self::Specstory => false,
+        }
+    }
+}

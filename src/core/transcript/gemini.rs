@@ -1,0 +1,70 @@
+//! Gemini CLI: `--output-format stream-json`.
+
+use serde_json::Value;
+
+use super::json::{at, command, first, text};
+use super::phrases::is_retrying;
+use super::step::{Flag, Said, Step, Who};
+
+pub fn knows(record: &Value) -> bool {
+    let has = |key: &str| record.get(key).is_some();
+    match text(record, "/type") {
+        Some("init") => has("session_id") && has("model"),
+        Some("tool_use") => has("tool_name") && has("tool_id"),
+        Some("tool_result") => has("tool_id") && has("status"),
+        Some("result") => has("status") && has("stats"),
+        _ => false,
+    }
+}
+
+pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
+    match text(record, "/type").unwrap_or_default() {
+        "init" => {
+            if let Some(session) = text(record, "/session_id") {
+                out.push(Said::Session(session.to_owned()));
+            }
+        }
+        "tool_use" => {
+            if let (Some(id), Some(tool)) = (text(record, "/tool_id"), text(record, "/tool_name")) {
+                let command = at(record, "/parameters").and_then(command);
+                out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command });
+            }
+        }
+        "tool_result" => result(record, out),
+        "error" => fault(record, out),
+        "result" if text(record, "/status") == Some("error") => {
+            let said = text(record, "/error/message").unwrap_or("the run failed").to_owned();
+            let kind = text(record, "/error/type").map(str::to_owned);
+            out.push(Said::Step(Step { who: Who::Run, text: said, pointer: "/error/message".to_owned(), kind, flag: Flag::Failed, ..Step::default() }));
+        }
+        "result" | "message" => {}
+        _ => return false,
+    }
+    true
+}
+
+fn result(record: &Value, out: &mut Vec<Said>) {
+    let id = text(record, "/tool_id");
+    let exit = text(record, "/output").and_then(exit).filter(|&code| code != 0);
+    if text(record, "/status") != Some("error") && exit.is_none() {
+        out.push(Said::Step(Step::fine(id)));
+        return;
+    }
+    let pointer = if exit.is_none() && text(record, "/error/message").is_some() { "/error/message" } else { "/output" };
+    let said = first(record, &[pointer, "/error/message", "/output"]).unwrap_or_default().to_owned();
+    let kind = text(record, "/error/type").map(str::to_owned);
+    out.push(Said::Step(Step { text: said, pointer: pointer.to_owned(), exit, kind, flag: Flag::Failed, ..Step::fine(id) }));
+}
+
+/// The code in `Exit Code: 1`, which the shell tool writes behind the output.
+fn exit(output: &str) -> Option<i64> {
+    let heads = ["Exit Code: ", "Command exited with code: "];
+    output.lines().rev().take(8).find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok()))
+}
+
+fn fault(record: &Value, out: &mut Vec<Said>) {
+    let Some(said) = text(record, "/message").filter(|said| !is_retrying(said)) else { return };
+    if text(record, "/severity") != Some("warning") {
+        out.push(Said::Step(Step { who: Who::Api, text: said.to_owned(), pointer: "/message".to_owned(), flag: Flag::Failed, ..Step::default() }));
+    }
+}

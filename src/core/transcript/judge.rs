@@ -1,0 +1,187 @@
+//! From steps to events: the only place that decides which steps are failures, and what an event of a
+//! failure says. The text of a failing step is read as lines of its own by the machines that read a
+//! plain log; the worst that they find there fills the event. One failing step is one event.
+
+use super::memory::Memory;
+use super::phrases;
+use super::step::{Flag, Said, Step, Who};
+use crate::core::assemble::{Assembler, Context};
+use crate::core::classify::{self, Subject};
+use crate::core::event::{Call, Event, Lines, RecordPlace, Severity, Timestamp};
+use crate::core::extract::{self, Plain};
+use crate::core::line::{Line, Place};
+use crate::core::lookback::LookBack;
+use crate::core::visible::visible;
+use crate::rules::{FactKind, Kind};
+
+/// Most lines of a step that are read.
+const MAX_LINES: usize = 2000;
+/// Bytes at either end of a long text that its event keeps.
+const MAX_END_BYTES: usize = 32 << 10;
+
+/// What the records at `place` come to.
+pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
+    let mut base = 0;
+    for said in said {
+        match said {
+            Said::Session(session) => memory.enter(&session),
+            Said::Call { id, tool, command } => memory.call(&id, &tool, command.as_deref()),
+            Said::Reset(at) => memory.reset(&at),
+            Said::Step(mut step) => {
+                memory.join(&mut step);
+                let lines = step.text.lines().count().max(1) as u32;
+                let read = Reading { cx, place, now, base };
+                out.extend(read.event(memory, &step));
+                base += lines;
+            }
+        }
+    }
+}
+
+/// A step under way.
+struct Reading<'a, 'c> {
+    cx: &'a Context<'c>,
+    place: &'a Place,
+    now: Timestamp,
+    /// Number of inner lines before the step's first.
+    base: u32,
+}
+
+impl Reading<'_, '_> {
+    fn event(&self, memory: &mut Memory, step: &Step) -> Option<Event> {
+        let found = match step.flag {
+            Flag::Fine => return None,
+            Flag::Unknown if phrases::shows(step.tool.as_deref(), step.command.as_deref()) => return None,
+            Flag::Unknown | Flag::Stderr => Some(self.worst(step)?),
+            Flag::Failed => None,
+        };
+        if memory.was_told(step) {
+            return None;
+        }
+        // The output of a command is written by any program: it cannot call itself a refusal.
+        let flavour = step.flavour.or_else(|| phrases::flavour(&step.text).filter(|_| step.exit.is_none() && step.flag == Flag::Failed));
+        let mut event = match (found, step.who, flavour) {
+            (Some(found), ..) => found,
+            (None, Who::Tool, None) => self.worst(step).unwrap_or_else(|| self.plain(step)),
+            _ => self.plain(step),
+        };
+        if step.who != Who::Tool {
+            self.classify_again(step, memory, &mut event);
+        }
+        self.place(step, &mut event);
+        if flavour.is_some() || is_answer(step) {
+            event.severity = Severity::Low;
+        }
+        event.call = Some(Box::new(self.call(memory, step, flavour, &mut event.redactions)));
+        Some(event)
+    }
+
+    /// The worst of what the machines find in the text, the first of equals.
+    fn worst(&self, step: &Step) -> Option<Event> {
+        let mut inner = Assembler::default();
+        let cx = Context { engine: self.cx.engine, origin: self.cx.origin, back: LookBack::default(), depth: self.cx.depth + 1 };
+        let (mut candidates, mut found) = (Vec::new(), Vec::new());
+        let text = phrases::output(&step.text);
+        let before = &step.text[..text.as_ptr() as usize - step.text.as_ptr() as usize];
+        let first = self.base + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u32;
+        for (number, text) in text.lines().take(MAX_LINES).enumerate() {
+            let text = visible(text.as_bytes(), None);
+            let work = inner.work();
+            self.cx.engine.candidates(&text, &mut work.scratch, &mut work.hits, &mut candidates);
+            let place = Place { inner: first + number as u32, ..self.place.clone() };
+            inner.line(&cx, &Line::new(place, &text, self.now), &candidates, &mut found);
+        }
+        inner.finish(&cx, self.now, &mut found);
+        found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })
+    }
+
+    /// The event of a failure in which no rule knows a line.
+    fn plain(&self, step: &Step) -> Event {
+        let wanted = match step.who {
+            Who::Tool => FactKind::Tool,
+            Who::Api => FactKind::Api,
+            Who::Run => FactKind::Run,
+        };
+        let entries = &self.cx.engine.rules.entries;
+        let entry = entries.iter().position(|entry| matches!(entry.kind, Kind::Fact(kind) if kind == wanted)).unwrap_or_default();
+        let plain = Plain { entry: entry as u16, lines: Lines::new(telling(step)), place: self.place, time: self.place.time, now: self.now };
+        extract::plain(self.cx.engine, self.cx.origin, &plain)
+    }
+
+    /// What the API says of itself counts for more than its words.
+    fn classify_again(&self, step: &Step, memory: &mut Memory, event: &mut Event) {
+        let status = step.status.or_else(|| step.kind.as_deref().and_then(phrases::status));
+        let verdict = classify::classify(&Subject { text: &event.text, whole: event.multiline.as_str(), status, ..Subject::default() });
+        event.category = verdict.category;
+        event.severity = self.cx.engine.limits.severity_override(&event.rule, verdict.category).unwrap_or(verdict.severity);
+        event.cause = verdict.cause;
+        event.retry = verdict.retry;
+        if let Some(at) = memory.take_reset() {
+            event.retry.reset_at.get_or_insert(at);
+        }
+    }
+
+    /// Puts the event where the step stands, with all of its lines.
+    fn place(&self, step: &Step, event: &mut Event) {
+        let number = event.inner.saturating_sub(self.base) as usize;
+        let place = match step.lines.get(number) {
+            Some(&(num, offset)) => Place { num, offset, ..self.place.clone() },
+            None => Place { inner: self.base, ..self.place.clone() },
+        };
+        extract::restart(self.cx.engine, self.cx.origin, event, &place, self.place.time);
+        if step.lines.is_empty() {
+            let (text, is_cut) = ends(&step.text);
+            event.truncated |= is_cut;
+            event.multiline = extract::clean(self.cx.engine, text, &mut event.redactions);
+            event.record = Some(RecordPlace { pointer: step.pointer.clone(), line: number as u32 + 1 });
+        } else {
+            event.line_end = event.line_num + event.multiline.len().saturating_sub(1) as u64;
+        }
+        event.context = Lines::default();
+    }
+
+    fn call(&self, memory: &Memory, step: &Step, flavour: Option<&'static str>, redactions: &mut u32) -> Call {
+        let mut clean = |text: &str| extract::secretless(self.cx.engine, text, redactions);
+        Call {
+            session: memory.session().map(&mut clean),
+            tool: step.tool.as_deref().map(&mut clean),
+            id: step.id.as_deref().filter(|_| step.who == Who::Tool).map(&mut clean),
+            command: step.command.as_deref().map(&mut clean),
+            flavour,
+        }
+    }
+}
+
+/// The lines of a text; of a long one those at both ends, and whether some are gone. Records are smaller
+/// still, and what an event keeps is redacted and copied.
+fn ends(text: &str) -> (Lines, bool) {
+    if text.len() <= 2 * MAX_END_BYTES {
+        return (text.lines().collect(), false);
+    }
+    let head = &text[..text.floor_char_boundary(MAX_END_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len() - MAX_END_BYTES)..];
+    (head.lines().chain(std::iter::once("…")).chain(tail.lines()).collect(), true)
+}
+
+/// A search that found nothing, a comparison that differs.
+fn is_answer(step: &Step) -> bool {
+    step.exit == Some(1) && phrases::output(&step.text).is_empty() && phrases::answers(step.command.as_deref())
+}
+
+/// The line of a failure that says most: of a command the last one, else the first.
+fn telling(step: &Step) -> String {
+    let text = phrases::output(&step.text);
+    let is_code = |line: &&str| line.starts_with("Command exited with code ");
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_code(line));
+    let line = if step.exit.is_some() { lines.next_back() } else { lines.next() };
+    match (line, step.exit) {
+        (Some(line), _) => visible_text(line),
+        (None, Some(code)) => format!("exited with code {code}"),
+        (None, None) if text.is_empty() => step.kind.clone().or(step.flavour.map(str::to_owned)).unwrap_or_else(|| "failed without a word".to_owned()),
+        (None, None) => text.to_owned(),
+    }
+}
+
+fn visible_text(line: &str) -> String {
+    String::from_utf8_lossy(&visible(line.as_bytes(), None)).into_owned()
+}

@@ -1,0 +1,194 @@
+//! What a transcript must remember from record to record: the session, the calls that wait for their
+//! results, and which failures were told already. Bounded; it outlives a restart with the stream's facts.
+
+use std::collections::VecDeque;
+
+use md5::{Digest, Md5};
+use serde::{Deserialize, Serialize};
+
+use super::Format;
+use super::step::{Step, Who};
+
+/// Calls without a result; the oldest is forgotten.
+const MAX_CALLS: usize = 64;
+/// Failures that were told.
+const MAX_TOLD: usize = 256;
+/// Longest command, id or name that is kept.
+const MAX_KEPT_BYTES: usize = 500;
+/// An id of so many bytes is one of its kind; a shorter one counts from 0 in each run.
+const UNIQUE_ID_BYTES: usize = 16;
+
+/// What is remembered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    format: Format,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    calls: VecDeque<(String, String, Option<String>)>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    told: VecDeque<Told>,
+    /// What the API said last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fault: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reset_at: Option<String>,
+}
+
+/// A failure that was told: hashes of the call, of the kind of place in a record, of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Told {
+    id: u64,
+    place: u64,
+    text: u64,
+}
+
+impl Memory {
+    /// Of a transcript that begins.
+    #[must_use]
+    pub fn new(format: Format) -> Self {
+        Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, reset_at: None }
+    }
+
+    /// Of a stream that begins with `head`, if that shows a transcript; for one that is not read from its
+    /// beginning.
+    #[must_use]
+    pub fn of_head(head: &[u8]) -> Option<Self> {
+        let mut transcript = super::Transcript::default();
+        transcript.begins(head)?;
+        transcript.memory
+    }
+
+    /// The format in which it began.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The session of the records since.
+    pub fn enter(&mut self, session: &str) {
+        if self.session.as_deref() != Some(session) {
+            self.session = Some(kept(session));
+        }
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// A call, whose result will name only its id.
+    pub fn call(&mut self, id: &str, tool: &str, command: Option<&str>) {
+        self.calls.retain(|(known, ..)| known != id);
+        if self.calls.len() >= MAX_CALLS {
+            self.calls.pop_front();
+        }
+        self.calls.push_back((kept(id), kept(tool), command.map(kept)));
+    }
+
+    /// Gives the step what its call said; the call is over.
+    pub fn join(&mut self, step: &mut Step) {
+        step.command = step.command.take().map(|command| kept(&command));
+        let Some(at) = step.id.as_ref().and_then(|id| self.calls.iter().position(|(known, ..)| known == id)) else { return };
+        if let Some((_, tool, command)) = self.calls.remove(at) {
+            step.tool.get_or_insert(tool);
+            step.command = step.command.take().or(command);
+        }
+    }
+
+    /// The next fault of the API is about a limit that ends then.
+    pub fn reset(&mut self, at: &str) {
+        self.reset_at = Some(kept(at));
+    }
+
+    /// When the limit ends that a fault is about.
+    pub fn take_reset(&mut self) -> Option<String> {
+        self.reset_at.take()
+    }
+
+    /// Whether the failure was told before; from now on it was. A run that ends with what the API said
+    /// last is no further failure.
+    pub fn was_told(&mut self, step: &Step) -> bool {
+        let text = hash(&["", step.text.trim()]);
+        match step.who {
+            Who::Run if self.fault.take() == Some(text) => return true,
+            Who::Api => self.fault = Some(text),
+            _ => {}
+        }
+        let Some(id) = &step.id else { return false };
+        let session = self.session.as_deref().filter(|_| id.len() < UNIQUE_ID_BYTES).unwrap_or_default();
+        let now = Told { id: hash(&[session, id]), place: hash(&[&shape(&step.pointer)]), text };
+        // The same call in another place of a record is the same failure, whatever was cut there.
+        if self.told.iter().any(|told| told.id == now.id && (told.text == now.text || told.place != now.place)) {
+            return true;
+        }
+        if self.told.len() >= MAX_TOLD {
+            self.told.pop_front();
+        }
+        self.told.push_back(now);
+        false
+    }
+}
+
+/// A pointer without the numbers in it.
+fn shape(pointer: &str) -> String {
+    pointer.split('/').filter(|key| !key.bytes().all(|b| b.is_ascii_digit())).collect::<Vec<_>>().join("/")
+}
+
+fn kept(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_KEPT_BYTES)].to_owned()
+}
+
+/// The same in every process.
+fn hash(parts: &[&str]) -> u64 {
+    let mut md5 = Md5::new();
+    for part in parts {
+        md5.update(part.as_bytes());
+        md5.update([0]);
+    }
+    let digest: [u8; 16] = md5.finalize().into();
+    u64::from_be_bytes(std::array::from_fn(|at| digest[at]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_bounded() {
+        let mut memory = Memory::new(Format::Claude);
+        let long = "x".repeat(100_000);
+        for at in 0..1000 {
+            memory.call(&format!("{at}{long}"), &long, Some(&long));
+            memory.was_told(&Step { id: Some(format!("id-{at}-{at}-{at}-{at}")), text: long.clone(), ..Step::default() });
+        }
+        memory.enter(&long);
+        assert!(serde_json::to_string(&memory).unwrap().len() < 120_000);
+    }
+
+    #[test]
+    fn a_failure_is_told_once() {
+        let mut memory = Memory::new(Format::Codex);
+        let step =
+            |who, id: Option<&str>, text: &str| Step { who, id: id.map(str::to_owned), text: text.to_owned(), pointer: "/a/0".to_owned(), ..Step::default() };
+        let elsewhere = |step: Step| Step { pointer: "/b".to_owned(), ..step };
+        let table = [
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), false),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), true),
+            (elsewhere(step(Who::Tool, Some("toolu_0123456789abcdef"), "a and more")), true),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "another"), false),
+            (step(Who::Tool, Some("item_1"), "a"), false),
+            (step(Who::Tool, Some("item_1"), "a"), true),
+            (step(Who::Tool, Some("item_1"), "b"), false),
+            (step(Who::Tool, None, "a"), false),
+            (step(Who::Tool, None, "a"), false),
+            (step(Who::Api, None, "limit"), false),
+            (step(Who::Run, None, "limit"), true),
+            (step(Who::Run, None, "limit"), false),
+        ];
+        for (at, (step, want)) in table.into_iter().enumerate() {
+            assert_eq!(memory.was_told(&step), want, "{at}");
+        }
+    }
+}

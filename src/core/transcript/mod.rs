@@ -1,0 +1,214 @@
+//! Transcripts of coding agents: what the agent, the user, the tools and the API said, one record at a
+//! time. A format is recognised in the first lines of a stream; from then on every record is read.
+//!
+//! One module for each format turns records into [`Said`]; `judge` alone turns that into events, through
+//! the same machines that read a plain log. Who speaks decides: what the agent says, what the user
+//! pastes and what a tool shows without a flag is no evidence; a flagged result, a command that ended
+//! with another code than 0, a fault of the API and a run that failed are.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::assemble::Context;
+use super::event::{Event, Timestamp};
+use super::line::Place;
+
+mod aider;
+mod claude;
+mod codex;
+mod document;
+mod format;
+mod gemini;
+mod json;
+mod judge;
+mod markdown;
+mod memory;
+mod openhands;
+mod phrases;
+mod pi;
+mod specstory;
+mod step;
+mod swe;
+
+pub use document::Document;
+pub use format::Format;
+pub use memory::Memory;
+pub use step::{Flag, Said, Step, Who};
+
+use markdown::Markdown;
+
+/// A transcript shows itself within so many lines of the beginning of a stream.
+const HEAD_LINES: u64 = 64;
+/// A longer line in the head is no record of a beginning.
+const MAX_HEAD_RECORD_BYTES: usize = 256 << 10;
+
+/// How a stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// As a transcript when its first lines are one, else as text.
+    #[default]
+    Auto,
+    /// As a transcript from the first record of one on, wherever it stands.
+    Records,
+    /// As text, whatever it is.
+    Text,
+}
+
+/// What one stream knows of being a transcript.
+#[derive(Default)]
+pub struct Transcript {
+    mode: Mode,
+    seen_lines: u64,
+    memory: Option<Memory>,
+    markdown: Option<Markdown>,
+}
+
+/// What became of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Read {
+    /// It is a record, or a part of the transcript.
+    Record,
+    /// It is none: some other program's line among the records.
+    Foreign,
+}
+
+impl Transcript {
+    /// Reads in this way from now on.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+    }
+
+    /// Goes on where a stream of `lines` lines was left.
+    #[must_use]
+    pub fn resume(mode: Mode, lines: u64, memory: Option<&Memory>) -> Self {
+        let memory = memory.cloned();
+        let markdown = memory.as_ref().and_then(|known| Markdown::of(known.format()));
+        Self { mode, seen_lines: lines, memory, markdown }
+    }
+
+    /// Looks for the first record among whole lines: where it begins, 0 once there was one. `None`: all of
+    /// it is text.
+    pub fn begins(&mut self, lines: &[u8]) -> Option<usize> {
+        if self.memory.is_some() {
+            return Some(0);
+        }
+        let mut at = 0;
+        while self.is_undecided() && at < lines.len() {
+            let end = memchr::memchr(b'\n', &lines[at..]).map_or(lines.len(), |length| at + length);
+            if let Some(format) = recognise(&lines[at..end]) {
+                self.start(format);
+                return Some(at);
+            }
+            self.seen_lines += 1;
+            at = end + 1;
+        }
+        None
+    }
+
+    fn is_undecided(&self) -> bool {
+        match self.mode {
+            Mode::Auto => self.seen_lines < HEAD_LINES,
+            Mode::Records => true,
+            Mode::Text => false,
+        }
+    }
+
+    fn start(&mut self, format: Format) {
+        self.markdown = Markdown::of(format);
+        self.memory = Some(Memory::new(format));
+    }
+
+    /// Whether a document, which is one value over all lines, begins with `head`; then its elements come
+    /// through [`element`](Self::element).
+    pub fn begins_document(&mut self, head: &[u8]) -> Option<Document> {
+        let (document, format) = Document::begins(head).filter(|_| self.mode != Mode::Text)?;
+        self.start(format);
+        Some(document)
+    }
+
+    /// One line of a transcript.
+    pub fn line(&mut self, cx: &Context, line: &[u8], place: &Place, now: Timestamp, out: &mut Vec<Event>) -> Read {
+        let Some(memory) = &mut self.memory else { return Read::Foreign };
+        if let Some(markdown) = &mut self.markdown {
+            let mut said = Vec::new();
+            markdown.line(line, place, &mut said);
+            judge::events(cx, memory, said, place, now, out);
+            return Read::Record;
+        }
+        let line = trimmed(line);
+        if line.is_empty() {
+            return Read::Record;
+        }
+        if line[0] != b'{' {
+            return Read::Foreign;
+        }
+        // A record that is broken is no evidence: nobody can say who speaks in it.
+        let Some(record) = json::parse(line) else { return Read::Record };
+        read_record(cx, memory, &record, place, now, out)
+    }
+
+    /// One element of a document.
+    pub fn element(&mut self, cx: &Context, element: &[u8], place: &Place, now: Timestamp, out: &mut Vec<Event>) {
+        if let (Some(memory), Some(record)) = (&mut self.memory, json::parse(element)) {
+            read_record(cx, memory, &record, place, now, out);
+        }
+    }
+
+    /// The transcript has ended.
+    pub fn finish(&mut self, cx: &Context, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
+        if let (Some(memory), Some(markdown)) = (&mut self.memory, &mut self.markdown) {
+            let mut said = Vec::new();
+            markdown.finish(&mut said);
+            judge::events(cx, memory, said, place, now, out);
+        }
+    }
+
+    /// What must be known to go on here; `None` for text.
+    #[must_use]
+    pub fn memory(&self) -> Option<Arc<Memory>> {
+        self.memory.as_ref().map(|memory| Arc::new(memory.clone()))
+    }
+
+    /// Nothing is under way that a resume would lose.
+    #[must_use]
+    pub fn is_between(&self) -> bool {
+        self.markdown.as_ref().is_none_or(Markdown::is_between)
+    }
+}
+
+fn read_record(cx: &Context, memory: &mut Memory, record: &Value, place: &Place, now: Timestamp, out: &mut Vec<Event>) -> Read {
+    let mut said = Vec::new();
+    let known = memory.format().read(record, &mut said) || Format::JSON.iter().any(|other| other.knows(record) && other.read(record, &mut said));
+    if !known {
+        // A record without a type is some other program's.
+        return if record.get("type").is_some() { Read::Record } else { Read::Foreign };
+    }
+    let place = Place { time: json::time(record, now).or(place.time), ..place.clone() };
+    judge::events(cx, memory, said, &place, now, out);
+    Read::Record
+}
+
+/// The format that a line of the head shows.
+fn recognise(line: &[u8]) -> Option<Format> {
+    let line = trimmed(line);
+    if line.len() > MAX_HEAD_RECORD_BYTES {
+        return None;
+    }
+    match line.first()? {
+        b'{' => {
+            let record = json::parse(line)?;
+            Format::JSON.into_iter().find(|format| format.knows(&record))
+        }
+        b'#' | b'<' => Markdown::recognise(line),
+        _ => None,
+    }
+}
+
+/// Without white space around it and a byte order mark.
+fn trimmed(line: &[u8]) -> &[u8] {
+    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The words of `config/transcripts.toml`: refusals, faults of the API, tools that only show.
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+
+const BUILTIN: &str = include_str!("../../../config/transcripts.toml");
+/// A refusal's own words stand in so many bytes; behind them the user may have written anything.
+const MAX_SAID_BYTES: usize = 400;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Phrases {
+    flavour: Vec<Flavour>,
+    fault: Vec<Fault>,
+    retrying: Words,
+    showing: Showing,
+    answering: Answering,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Flavour {
+    name: String,
+    #[serde(flatten)]
+    words: Words,
+}
+
+#[derive(Deserialize)]
+struct Words {
+    begins: Vec<String>,
+    #[serde(default)]
+    within: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fault {
+    words: Vec<String>,
+    status: u16,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Showing {
+    tools: Vec<String>,
+    commands: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answering {
+    commands: Vec<String>,
+}
+
+fn phrases() -> &'static Phrases {
+    static PHRASES: OnceLock<Phrases> = OnceLock::new();
+    PHRASES.get_or_init(|| toml::from_str(BUILTIN).expect("the phrases compiled in are parsed by a test"))
+}
+
+impl Words {
+    fn matches(&self, said: &str) -> bool {
+        let head = &said[..said.floor_char_boundary(MAX_SAID_BYTES)];
+        self.begins.iter().any(|words| head.starts_with(words.as_str())) || self.within.iter().any(|words| head.contains(words.as_str()))
+    }
+}
+
+/// How a result says that no program failed: `refused`, `not_permitted`, `cancelled`. Not to be asked of
+/// the output of a command.
+pub fn flavour(said: &str) -> Option<&'static str> {
+    let said = untagged(said);
+    phrases().flavour.iter().find(|flavour| flavour.words.matches(said)).map(|flavour| flavour.name.as_str())
+}
+
+/// Without the tag and the `Error: ` in front of what a tool says about itself.
+pub fn untagged(said: &str) -> &str {
+    let said = said.trim();
+    let said = said.strip_prefix("<tool_use_error>").map_or(said, |inner| inner.strip_suffix("</tool_use_error>").unwrap_or(inner));
+    said.strip_prefix("Error: ").unwrap_or(said).trim()
+}
+
+/// Without tag, and without the exit code in front of a command's output.
+pub fn output(said: &str) -> &str {
+    let said = untagged(said);
+    match said.strip_prefix("Exit code ").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit())) {
+        Some(rest) if rest.is_empty() || rest.starts_with(['\n', '\r']) => rest.trim_start(),
+        _ => said,
+    }
+}
+
+/// The HTTP status that a word of the API stands for.
+pub fn status(word: &str) -> Option<u16> {
+    phrases().fault.iter().find(|fault| fault.words.iter().any(|known| known == word)).map(|fault| fault.status)
+}
+
+/// Whether a fault says that it is tried again.
+pub fn is_retrying(said: &str) -> bool {
+    phrases().retrying.matches(said)
+}
+
+/// Whether tool and command only show what is written somewhere.
+pub fn shows(tool: Option<&str>, command: Option<&str>) -> bool {
+    tool.is_some_and(|tool| phrases().showing.tools.iter().any(|known| known == tool))
+        || command.is_some_and(|command| is_one_of(command, &phrases().showing.commands))
+}
+
+/// Whether a code of 1 is an answer of this command.
+pub fn answers(command: Option<&str>) -> bool {
+    command.is_some_and(|command| is_one_of(command, &phrases().answering.commands))
+}
+
+/// Whether the last part of a command line is one of these commands: it decides about the output.
+fn is_one_of(command: &str, known: &[String]) -> bool {
+    let last = command.trim().rsplit(['\n', ';']).next().unwrap_or_default();
+    let last = last.rsplit("&&").next().unwrap_or_default();
+    // Of a pipe the first command counts, as long as the others only select.
+    let first = last.split('|').next().unwrap_or_default().trim();
+    known.iter().any(|name| first.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flavours_are_known_by_their_beginning() {
+        let table = [
+            ("The user doesn't want to proceed with this tool use. The tool use was rejected", Some("refused")),
+            ("<tool_use_error>Sibling tool call errored</tool_use_error>", Some("cancelled")),
+            ("Claude requested permissions to write to /a, but you haven't granted it yet.", Some("not_permitted")),
+            ("cd in '/etc' was blocked. For security, Claude Code may only change directories", Some("not_permitted")),
+            ("<tool_use_error>File does not exist.</tool_use_error>", None),
+            ("sh: 1: cannot open x: Permission denied", None),
+            ("make: *** [all] Error 2\nThe user doesn't want to proceed with this tool use", None),
+        ];
+        for (said, want) in table {
+            assert_eq!(flavour(said), want, "{said}");
+        }
+    }
+
+    #[test]
+    fn commands_that_show_are_known_by_the_last_part() {
+        for command in ["cat a.log", "cd /x && cat a.log | head -3", "git diff HEAD~1", "ls"] {
+            assert!(shows(None, Some(command)), "{command}");
+        }
+        for command in ["cat a.log && make", "catalog build", "git push", "python a.py | tail -3"] {
+            assert!(!shows(None, Some(command)), "{command}");
+        }
+        assert!(answers(Some("cd /x && grep -rn foo src")) && !answers(Some("grepper x")));
+        assert_eq!((status("overloaded_error"), status("nonsense")), (Some(529), None));
+        assert!(is_retrying("stream error: it broke; retrying 2/5 in 400ms"));
+    }
+}

@@ -1,0 +1,143 @@
+//! The thread that commits: gathers what came in the meantime, at most fifty times a second, and tries
+//! again where the disk is full. Marks without events wait a little longer: losing them costs reading.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::deliver::Ready;
+use super::{Stop, Wake};
+use crate::core::event::Timestamp;
+use crate::delivery::{Batch, Uid};
+use crate::sources::clock::now;
+use crate::state::committer::Committer;
+use crate::state::queue::{Queue, Word};
+use crate::state::store::StoreError;
+
+/// Between two transactions.
+const PACE: Duration = Duration::from_millis(20);
+/// Bytes of one transaction.
+const MAX_BYTES: usize = 1 << 20;
+/// Marks alone are committed so often.
+const MARKS: Duration = Duration::from_secs(1);
+/// After a failed transaction.
+const AGAIN: Duration = Duration::from_millis(500);
+
+pub(super) struct Commits {
+    pub committer: Committer,
+    pub queue: Arc<Queue>,
+    pub outbox_max: u64,
+    pub sinks: usize,
+    pub stop: Arc<Stop>,
+}
+
+/// Commits what sinks say until all of them have begun, or have failed to.
+pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready) {
+    while !ready.is_all() {
+        let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
+        if !arrived.words.is_empty()
+            && let Err(error) = committer.commit(&[], &arrived.words, now())
+        {
+            tracing::warn!("state: {error}");
+            arrived.words.into_iter().for_each(|word| queue.tell(word));
+            std::thread::sleep(AGAIN);
+        }
+    }
+}
+
+pub(super) fn start(mut commits: Commits, sender: Sender<Wake>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        if let Err(error) = commits.run() {
+            let why = format!("the state cannot be written: {error}; what was read since is read again after the next start");
+            drop(sender.send(Wake::Failed(Some(why))));
+        }
+        commits.queue.close();
+        commits.committer.outbox().close();
+    })
+}
+
+impl Commits {
+    fn run(&mut self) -> Result<(), StoreError> {
+        let outbox = self.committer.outbox();
+        let mut marks: HashMap<Uid, Batch> = HashMap::new();
+        let (mut committed, mut marked) = (Instant::now(), Instant::now());
+        let (mut is_full, mut is_closed) = (false, false);
+        let mut words = Vec::new();
+        loop {
+            let is_over = outbox.waiting_bytes() > self.outbox_max;
+            if is_over != is_full {
+                is_full = is_over;
+                if is_full {
+                    tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
+                }
+            }
+            let arrived = self.queue.take(!is_full, self.timeout(&marks, marked), Some(committed + PACE), MAX_BYTES);
+            words.extend(arrived.words);
+            let mut batches = Vec::new();
+            for batch in arrived.batches {
+                if batch.records.is_empty() && batch.notices.is_empty() {
+                    marks.insert(batch.uid, batch);
+                } else {
+                    if batch.mark.is_some() {
+                        marks.remove(&batch.uid);
+                    }
+                    batches.push(batch);
+                }
+            }
+            is_closed |= arrived.closed;
+            let is_due = self.committer.deadline().is_some_and(|at| at <= now());
+            if is_closed || marked.elapsed() >= MARKS {
+                batches.extend(marks.drain().map(|(_, batch)| batch));
+                marked = Instant::now();
+            }
+            if !batches.is_empty() || !words.is_empty() || is_due {
+                self.commit(&batches, &mut words)?;
+                committed = Instant::now();
+            }
+            if is_closed {
+                outbox.close();
+                if self.stop.ended.load(Ordering::Acquire) >= self.sinks && words.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn timeout(&self, marks: &HashMap<Uid, Batch>, marked: Instant) -> Duration {
+        let held = self.committer.deadline().map(|at: Timestamp| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64));
+        let mut timeout = if marks.is_empty() { Duration::from_secs(60) } else { MARKS.saturating_sub(marked.elapsed()) };
+        if self.stop.hurry.load(Ordering::Relaxed) {
+            timeout = timeout.min(Duration::from_millis(5));
+        }
+        timeout.min(held.unwrap_or(timeout)).max(Duration::from_millis(1))
+    }
+
+    /// Commits; where there is no room it waits, and everything behind it does.
+    fn commit(&mut self, batches: &[Batch], words: &mut Vec<Word>) -> Result<(), StoreError> {
+        let mut said = false;
+        loop {
+            match self.committer.commit(batches, words, now()) {
+                Ok(()) => {
+                    if said {
+                        tracing::warn!("state: it can be written again");
+                    }
+                    words.clear();
+                    return Ok(());
+                }
+                Err(StoreError::Later(why)) => {
+                    if !std::mem::replace(&mut said, true) {
+                        tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
+                    }
+                    if self.stop.hurry.load(Ordering::Relaxed) {
+                        return Err(StoreError::Later(why));
+                    }
+                    words.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).words);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! A thread for each sink: steps it, waits for records, and tries again where it could not write. One that
+//! cannot write stops nobody else until the outbox is full.
+
+use std::io::{self, ErrorKind};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::{Stop, Wake};
+use crate::delivery::{Chunk, SinkMark};
+use crate::sinks::{Desk, Sink, Step};
+use crate::sources::clock::now;
+use crate::sources::follow::OwnOutputs;
+use crate::state::outbox::{Next, Outbox};
+use crate::state::queue::{Queue, Word};
+use crate::state::store::Store;
+
+/// After a failed write.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Longest sleep.
+const LONG: Duration = Duration::from_secs(60);
+
+/// One sink and what it needs.
+pub(super) struct Delivery {
+    pub name: String,
+    pub sink: Box<dyn Sink + Send>,
+    pub outbox: Arc<Outbox>,
+    pub queue: Arc<Queue>,
+    pub folder: Option<PathBuf>,
+    pub own: OwnOutputs,
+    pub stop: Arc<Stop>,
+}
+
+/// Which sinks have their file.
+pub(super) struct Ready {
+    begun: Arc<AtomicUsize>,
+    all: usize,
+}
+
+impl Ready {
+    pub fn is_all(&self) -> bool {
+        self.begun.load(Ordering::Acquire) >= self.all
+    }
+}
+
+pub(super) fn start(sinks: Vec<Delivery>, sender: &Sender<Wake>, threads: &mut Vec<JoinHandle<()>>) -> Ready {
+    let ready = Ready { begun: Arc::default(), all: sinks.len() };
+    for delivery in sinks {
+        let (sender, begun) = (sender.clone(), ready.begun.clone());
+        threads.push(std::thread::spawn(move || {
+            let stop = delivery.stop.clone();
+            let queue = delivery.queue.clone();
+            delivery.run(&sender, &begun);
+            stop.ended.fetch_add(1, Ordering::Release);
+            queue.nudge();
+        }));
+    }
+    ready
+}
+
+impl Delivery {
+    fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) {
+        let mut desk = Counter { outbox: self.outbox.clone(), queue: self.queue.clone(), folder: self.folder.clone(), store: None, own: self.own.clone() };
+        let (mut said, mut reopened, mut steps) = (None, self.stop.reopen.load(Ordering::Relaxed), 0);
+        loop {
+            let version = self.outbox.version();
+            let asked = self.stop.reopen.load(Ordering::Relaxed);
+            if asked != reopened {
+                reopened = asked;
+                self.sink.reopen();
+            }
+            let hurry = self.stop.hurry.load(Ordering::Relaxed);
+            let done = self.sink.step(&mut desk, now(), hurry);
+            steps += 1;
+            if steps == 1 {
+                if let Err(error) = &done
+                    && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
+                {
+                    drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}: check its path and who may write there", self.sink.place())))));
+                }
+                begun.fetch_add(1, Ordering::Release);
+                self.queue.nudge();
+            }
+            match done {
+                Ok(step) => {
+                    if said.take().is_some() {
+                        tracing::warn!("sink {}: can be written again", self.name);
+                    }
+                    match step {
+                        Step::Done => continue,
+                        Step::Settled if self.outbox.is_closed() => return,
+                        Step::Settled | Step::Idle => self.wait(version, hurry),
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    drop(sender.send(Wake::Failed(None)));
+                    return;
+                }
+                Err(error) => {
+                    let why = error.to_string();
+                    if said.as_ref() != Some(&why) {
+                        tracing::warn!("sink {}: {why}; nothing is lost, it is tried again", self.name);
+                        said = Some(why);
+                    }
+                    if hurry && self.outbox.is_closed() {
+                        return;
+                    }
+                    self.outbox.wait(version, AGAIN);
+                    std::thread::sleep(if hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
+                }
+            }
+        }
+    }
+
+    fn wait(&self, version: u64, hurry: bool) {
+        let due = self.sink.deadline().map(|at| Duration::from_micros(at.0.saturating_sub(now().0).max(1000) as u64));
+        let longest = if hurry { Duration::from_millis(5) } else { LONG };
+        self.outbox.wait(version, due.unwrap_or(longest).min(longest));
+    }
+}
+
+/// The desk of a running daemon.
+struct Counter {
+    outbox: Arc<Outbox>,
+    queue: Arc<Queue>,
+    folder: Option<PathBuf>,
+    store: Option<Store>,
+    own: OwnOutputs,
+}
+
+impl Desk for Counter {
+    fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
+        match self.outbox.next(seq) {
+            Next::Chunk(chunk) => {
+                self.store = None;
+                Ok(Some(chunk))
+            }
+            Next::InFile => self.read_file(seq),
+            Next::Nothing | Next::End => Ok(None),
+        }
+    }
+
+    fn tell(&mut self, mark: &SinkMark) {
+        self.queue.tell(Word::Sink(mark.clone()));
+    }
+
+    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+        self.outbox.is_committed(mark)
+    }
+
+    fn owns(&mut self, dev: u64, ino: u64) {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).insert((dev, ino));
+    }
+}
+
+impl Counter {
+    fn read_file(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        if self.store.is_none() {
+            self.store = Store::look(folder).map_err(io::Error::other)?;
+        }
+        let chunk = self.store.as_ref().map_or(Ok(None), |store| store.chunk_after(seq)).map_err(io::Error::other)?;
+        Ok(chunk.map(Arc::new))
+    }
+}

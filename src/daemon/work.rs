@@ -1,0 +1,125 @@
+//! The threads that read: each takes a turn, makes records of its events, hands them to the committer,
+//! and says how it went. A full queue makes it wait, and so the files.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+
+use super::Wake;
+use crate::core::event::Timestamp;
+use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
+use crate::sinks::record::{self, Envelope};
+use crate::sources::clock::now;
+use crate::sources::follow::{Job, lock};
+use crate::sources::reader::{Space, Turn};
+use crate::state::queue::Queue;
+
+/// More threads than this only wait for the committer.
+const MAX_THREADS: usize = 4;
+
+/// Turns that wait for a thread.
+#[derive(Default)]
+pub(super) struct Pool {
+    inside: Mutex<(VecDeque<Job>, bool)>,
+    came: Condvar,
+}
+
+impl Pool {
+    pub fn push(&self, job: Job) {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner).0.push_back(job);
+        self.came.notify_one();
+    }
+
+    /// What waits is not done any more.
+    pub fn close(&self) {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.0.clear();
+        inside.1 = true;
+        self.came.notify_all();
+    }
+
+    fn take(&self) -> Option<Job> {
+        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(job) = inside.0.pop_front() {
+                return Some(job);
+            }
+            if inside.1 {
+                return None;
+            }
+            inside = self.came.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sender: &Sender<Wake>) {
+    let count = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    for _ in 0..count {
+        let (pool, queue, writer, sender) = (pool.clone(), queue.clone(), writer.clone(), sender.clone());
+        std::thread::spawn(move || {
+            let mut space = Space::default();
+            while let Some(job) = pool.take() {
+                let mut reader = lock(&job.reader);
+                let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
+                let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
+                (said.more, said.deadline, said.bytes, said.lost) = (turn.more, turn.deadline, turn.bytes, turn.lost);
+                (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
+                // Before another thread can have the reader: batches of a stream are in order.
+                let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
+                drop(reader);
+                if !is_sent || sender.send(Wake::Done(job.id, Box::new(said))).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+/// Makes batches of turns.
+#[derive(Clone)]
+pub struct Writer {
+    /// Name of this machine.
+    pub host: String,
+    /// Longest record.
+    pub max_event_bytes: usize,
+    /// Whether a loss that nobody can measure is said, too: where positions are kept it is.
+    pub says_all: bool,
+    /// Labels of each source, by its name.
+    pub labels: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl Writer {
+    /// The batch of a turn; none if there is nothing to say.
+    #[must_use]
+    pub fn batch(&self, uid: Uid, label: &Arc<Label>, mut turn: Turn) -> Option<Batch> {
+        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { bytes: None, events: None, .. }));
+        if turn.events.is_empty() && turn.notices.is_empty() && turn.mark.is_none() {
+            return None;
+        }
+        let mut batch = Batch { uid, label: label.clone(), records: Vec::new(), body: Vec::new(), notices: turn.notices, mark: turn.mark, at: now() };
+        if turn.events.is_empty() {
+            return Some(batch);
+        }
+        let path = (!label.path.is_empty()).then(|| label.path.clone());
+        let envelope = Envelope {
+            host: self.host.clone(),
+            name: label.source.clone(),
+            kind: label.kind,
+            path,
+            labels: self.labels.get(&label.source).cloned().unwrap_or_default(),
+            argv: Vec::new(),
+        };
+        for (generation, event) in turn.events {
+            let from = batch.body.len();
+            record::write(&mut batch.body, &envelope, &event, self.max_event_bytes);
+            let len = (batch.body.len() - from) as u32;
+            let (offset, inner, severity, category) = (event.offset, event.inner, event.severity, event.category);
+            batch.records.push(Record { len, generation, offset, inner, id: event.id.to_string(), signature: event.signature.to_string(), severity, category });
+        }
+        Some(batch)
+    }
+}
+
+pub(super) fn mark_only(uid: Uid, label: Arc<Label>, mark: Mark, at: Timestamp) -> Batch {
+    Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark: Some(mark), at }
+}

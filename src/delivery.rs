@@ -1,0 +1,281 @@
+//! What passes from sources through the state to sinks. Plain data: sources, state and sinks know
+//! these types and not each other.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use md5::{Digest, Md5};
+
+use crate::core::event::{Category, Severity, Timestamp};
+
+/// Identity of a stream; kept in the state, never computed again.
+pub type Uid = [u8; 16];
+
+/// What a stream is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Label {
+    /// Name of its source.
+    pub source: String,
+    /// `file`, `stdin`, …
+    pub kind: &'static str,
+    /// Its path, as the user would write it; empty where it has none.
+    pub path: String,
+}
+
+/// A file: where it lies and when it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Node {
+    /// Device.
+    pub dev: u64,
+    /// Inode.
+    pub ino: u64,
+    /// Birth in microseconds since 1970; 0 where the file system does not say.
+    pub born: i64,
+}
+
+impl Node {
+    /// Whether both are the same file, as far as the file system says: an inode is handed out again.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (self.dev, self.ino) == (other.dev, other.ino) && (self.born == other.born || self.born == 0 || other.born == 0)
+    }
+}
+
+/// The hash of a run of bytes; what a log says is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Print {
+    /// How many bytes.
+    pub len: u32,
+    /// MD5 of them.
+    pub hash: [u8; 16],
+}
+
+impl Print {
+    /// Of these bytes.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { len: bytes.len() as u32, hash: Md5::digest(bytes).into() }
+    }
+}
+
+/// How far a file was read, and how it is known again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Which file it is.
+    pub node: Node,
+    /// Where it was last seen.
+    pub path: PathBuf,
+    /// Rises whenever the content at offset 0 is replaced.
+    pub generation: u32,
+    /// Reading begins behind this offset; what is before it is only counted.
+    pub start: u64,
+    /// Bytes that were read.
+    pub read: u64,
+    /// Where reading goes on after a restart.
+    pub safe: u64,
+    /// What is known at `safe`, as JSON.
+    pub facts: String,
+    /// The first bytes, at most 4096.
+    pub head: Print,
+    /// The last bytes before `read`, at most 64.
+    pub tail: Print,
+    /// Its size when it was last looked at.
+    pub size: u64,
+    /// What was read of the generation before: its copy is known by that.
+    pub previous: Option<Content>,
+}
+
+/// What was read of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Bytes that were read.
+    pub read: u64,
+    /// The first bytes, at most 4096.
+    pub head: Print,
+    /// The last bytes before `read`, at most 64.
+    pub tail: Print,
+}
+
+impl Mark {
+    /// What was read of this generation.
+    #[must_use]
+    pub fn content(&self) -> Content {
+        Content { read: self.read, head: self.head, tail: self.tail }
+    }
+}
+
+/// One record of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its bytes in the batch's body, the newline included.
+    pub len: u32,
+    /// Generation of its stream.
+    pub generation: u32,
+    /// Offset of its first line.
+    pub offset: u64,
+    /// Index of that line within a decoded record.
+    pub inner: u32,
+    /// Its id, 32 hex digits.
+    pub id: String,
+    /// Its signature.
+    pub signature: String,
+    /// For filters.
+    pub severity: Severity,
+    /// For filters.
+    pub category: Category,
+}
+
+/// What one turn of a stream came to. It is committed whole or not at all.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// The stream.
+    pub uid: Uid,
+    /// What it is called.
+    pub label: Arc<Label>,
+    /// Its events, in order.
+    pub records: Vec<Record>,
+    /// The records as NDJSON, one after the other.
+    pub body: Vec<u8>,
+    /// What was lost.
+    pub notices: Vec<Notice>,
+    /// How far the file was read; none for what cannot be read again.
+    pub mark: Option<Mark>,
+    /// When it was read.
+    pub at: Timestamp,
+}
+
+impl Batch {
+    /// How much of the channel's budget it takes.
+    #[must_use]
+    pub fn cost(&self) -> usize {
+        self.body.len() + 200 * self.records.len() + 1024
+    }
+}
+
+/// Why something is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// A file was cut before it was read to its end, and no copy of it was found.
+    TruncatedFile,
+    /// A file vanished before it was read to its end.
+    RotatedAway,
+    /// More events than `max_events_per_second`.
+    RateLimit,
+}
+
+impl Why {
+    /// The word in a record.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TruncatedFile => "truncated_file",
+            Self::RotatedAway => "rotated_away",
+            Self::RateLimit => "rate_limit",
+        }
+    }
+
+    /// The reason behind a word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::TruncatedFile, Self::RotatedAway, Self::RateLimit].into_iter().find(|why| why.as_str() == word)
+    }
+}
+
+/// A record that is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Something that nobody saw.
+    Gap {
+        /// Its id.
+        id: String,
+        /// Why.
+        why: Why,
+        /// Bytes, if they are known.
+        bytes: Option<u64>,
+        /// Events, if they are known.
+        events: Option<u64>,
+        /// Since when.
+        from: Timestamp,
+        /// Until when.
+        to: Timestamp,
+    },
+    /// Equal errors that were withheld.
+    Repeat {
+        /// Its id.
+        id: String,
+        /// What they have in common.
+        signature: String,
+        /// How many.
+        count: u64,
+        /// The first one that was written.
+        since: Timestamp,
+        /// The last one.
+        to: Timestamp,
+    },
+}
+
+/// The id of a record that follows from something that has an identity.
+#[must_use]
+pub fn derived_id(kind: &str, parts: &[&[u8]]) -> String {
+    let mut hash = Md5::new();
+    hash.update(kind.as_bytes());
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    crate::core::event::Hex::new(hash.finalize().into()).to_string()
+}
+
+/// How far a sink has written, so that it finds its place again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SinkMark {
+    /// Name of the sink.
+    pub name: String,
+    /// Records up to this one are done.
+    pub seq: u64,
+    /// The file that it writes; all 0 where there is none.
+    pub node: Node,
+    /// Bytes of that file up to the end of record `seq`.
+    pub len: u64,
+    /// When the file was begun.
+    pub since: Timestamp,
+}
+
+/// What a sink needs to know of a record to choose it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Its bytes, the newline included.
+    pub len: u32,
+    /// None: no error, which passes every filter of severity and category.
+    pub kind: Option<(Severity, Category)>,
+}
+
+/// Committed records that follow each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// Number of the first record; they count from 1.
+    pub first: u64,
+    /// One for each record.
+    pub heads: Vec<Head>,
+    /// The records.
+    pub body: Vec<u8>,
+}
+
+impl Chunk {
+    /// Number of the last record.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        self.first + self.heads.len() as u64 - 1
+    }
+
+    /// The records after number `seq`: number, head, bytes.
+    pub fn after(&self, seq: u64) -> impl Iterator<Item = (u64, Head, &[u8])> {
+        let mut at = 0;
+        let all = self.heads.iter().zip(self.first..).map(move |(head, number)| {
+            let bytes = self.body.get(at..at + head.len as usize).unwrap_or_default();
+            at += head.len as usize;
+            (number, *head, bytes)
+        });
+        all.skip_while(move |(number, ..)| *number <= seq)
+    }
+}

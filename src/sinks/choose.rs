@@ -1,0 +1,48 @@
+//! Which records a sink wants, and under which names: a pure function of the committed record, so that
+//! the same record is the same bytes after any restart.
+
+use serde_json::Value;
+
+use super::schema;
+use crate::config::Schema;
+use crate::core::event::{Category, Severity};
+use crate::delivery::Head;
+
+/// A sink's wishes.
+#[derive(Clone, Debug)]
+pub struct Choose {
+    /// Lesser errors are left out; what is no error is not.
+    pub min_severity: Severity,
+    /// Only these, unless it is empty.
+    pub categories: Vec<Category>,
+    /// Only these sources, unless it is empty.
+    pub sources: Vec<String>,
+    /// The names of the fields.
+    pub schema: Schema,
+}
+
+impl Choose {
+    /// Appends the record as the sink wants it; nothing if it does not.
+    pub fn write(&self, head: Head, record: &[u8], out: &mut Vec<u8>) {
+        if let Some((severity, category)) = head.kind
+            && (severity < self.min_severity || !self.categories.is_empty() && !self.categories.contains(&category))
+        {
+            return;
+        }
+        if self.sources.is_empty() && self.schema == Schema::Native {
+            return out.extend_from_slice(record);
+        }
+        let Ok(value) = serde_json::from_slice::<Value>(record) else { return out.extend_from_slice(record) };
+        let source = value["source"]["name"].as_str().unwrap_or_default();
+        if !self.sources.is_empty() && !self.sources.iter().any(|name| name == source) {
+            return;
+        }
+        let named = match self.schema {
+            Schema::Native => return out.extend_from_slice(record),
+            Schema::Ecs => schema::ecs(&value),
+            Schema::Otel => schema::otel(&value),
+        };
+        out.extend_from_slice(named.to_string().as_bytes());
+        out.push(b'\n');
+    }
+}

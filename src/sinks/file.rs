@@ -1,0 +1,382 @@
+//! A file that records are appended to: whole records, no byte ever taken back. What was written and not
+//! yet committed as written is found again by comparing the file's end with the records (PROTOCOLS, A). It
+//! is rotated by size, by age, or by someone else and SIGUSR1; each step of that is committed before the
+//! next, so that the file is found again under whatever name an end in the middle left it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::UNIX_EPOCH;
+
+use super::choose::Choose;
+use super::generations as older;
+use super::{Desk, Sink, Step};
+use crate::core::event::Timestamp;
+use crate::delivery::{Node, SinkMark};
+
+/// How a file is written.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The file.
+    pub path: PathBuf,
+    /// Which records, under which names.
+    pub choose: Choose,
+    /// A new file is begun beyond so many bytes; 0: never.
+    pub rotate_size: u64,
+    /// A new file is begun after so many microseconds; 0: never.
+    pub rotate_age_us: i64,
+    /// So many older files are kept.
+    pub keep: u32,
+    /// Older files are compressed.
+    pub compress: bool,
+    /// What was written is on disk after so many microseconds at the latest.
+    pub fsync_us: i64,
+}
+
+/// The sink.
+pub struct Output {
+    options: Options,
+    /// Last record that is written, and where it ends.
+    mark: SinkMark,
+    /// What was told of it.
+    told: SinkMark,
+    file: Option<File>,
+    rest: Option<Rest>,
+    /// Since when something is written and not on disk.
+    dirty_since: Option<Timestamp>,
+    stage: Stage,
+    wants_reopen: bool,
+    packing: Option<JoinHandle<()>>,
+}
+
+/// Bytes of a chunk that are not written yet.
+struct Rest {
+    bytes: Vec<u8>,
+    at: usize,
+    last: u64,
+}
+
+/// Where it stands between two files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Closed,
+    Open,
+    /// The end of the old file is told; then it gets its new name, if we give it one.
+    Leaving {
+        rename: bool,
+    },
+    /// The beginning of the new file is told.
+    Entering,
+}
+
+impl Output {
+    /// Goes on after `mark`.
+    #[must_use]
+    pub fn new(options: Options, mark: SinkMark) -> Self {
+        let (file, rest, dirty_since, packing) = Default::default();
+        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, packing }
+    }
+
+    /// Finds the file of the last run and its true end; begins one if there is none.
+    fn open(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+        self.claim(desk);
+        let old = self.find_old()?;
+        match old {
+            Some((path, file)) => {
+                self.reconcile(&file, desk)?;
+                if path == self.options.path {
+                    self.file = Some(file);
+                    self.dirty_since = Some(now);
+                    self.stage = Stage::Open;
+                    return Ok(());
+                }
+            }
+            None if self.mark.node.ino != 0 => tracing::warn!(
+                "{}: the file that was written last is gone or was cut; records that may have been in it are written again",
+                self.options.path.display()
+            ),
+            None => {}
+        }
+        self.enter(desk, now)
+    }
+
+    /// The file that was written last, if it is whole: at its path or under an older name.
+    fn find_old(&self) -> io::Result<Option<(PathBuf, File)>> {
+        if self.mark.node.ino == 0 {
+            return Ok(None);
+        }
+        for path in older::all(&self.options.path) {
+            let Ok(meta) = path.symlink_metadata() else { continue };
+            if meta.is_file() && meta.ino() == self.mark.node.ino && meta.len() >= self.mark.len {
+                return Ok(Some((path.clone(), append_to(&path)?)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Compares what stands behind the committed end with the records that could be there.
+    fn reconcile(&mut self, file: &File, desk: &mut dyn Desk) -> io::Result<()> {
+        let (mut at, mut seq) = (self.mark.len, self.mark.seq);
+        let size = file.metadata()?.len();
+        let mut foreign = 0;
+        'records: while let Some(chunk) = desk.after(seq)? {
+            let from = seq;
+            for (number, head, record) in chunk.after(from) {
+                let mut wanted = Vec::new();
+                self.options.choose.write(head, record, &mut wanted);
+                loop {
+                    if wanted.is_empty() {
+                        break;
+                    }
+                    let mut there = vec![0; wanted.len()];
+                    let count = read_at(file, &mut there, at)?;
+                    if there[..count] == wanted[..count] {
+                        if count < wanted.len() {
+                            if count == 0 {
+                                break 'records;
+                            }
+                            // A torn end: the rest of this record.
+                            write_all(file, &wanted[count..])?;
+                        }
+                        at += wanted.len() as u64;
+                        break;
+                    }
+                    let line = line_at(file, at, size)?;
+                    foreign += line.0;
+                    at += line.0;
+                    if !line.1 {
+                        write_all(file, b"\n")?;
+                        at += 1;
+                        break 'records;
+                    }
+                }
+                seq = number;
+            }
+        }
+        if at < size {
+            foreign += size - at;
+        }
+        if foreign > 0 {
+            tracing::warn!("{}: {foreign} bytes that siftd did not write", self.options.path.display());
+            end_line(file)?;
+        }
+        (self.mark.seq, self.mark.len) = (seq, file.metadata()?.len());
+        Ok(())
+    }
+
+    /// Opens the path, and tells that it is the file now; records wait until that is committed.
+    fn enter(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+        let file = append_to(&self.options.path)?;
+        older::sync_folder(&self.options.path);
+        end_line(&file)?;
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            // A FIFO or device has no end to find again.
+            self.mark.node = Node::default();
+        } else {
+            let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_micros() as i64);
+            self.mark.node = Node { dev: meta.dev(), ino: meta.ino(), born };
+            desk.owns(meta.dev(), meta.ino());
+        }
+        self.mark.len = meta.len();
+        self.mark.since = now;
+        self.file = Some(file);
+        self.stage = Stage::Entering;
+        self.tell(desk);
+        Ok(())
+    }
+
+    /// Its own files are no logs, the older ones neither.
+    fn claim(&self, desk: &mut dyn Desk) {
+        for path in older::all(&self.options.path) {
+            if let Ok(meta) = path.metadata() {
+                desk.owns(meta.dev(), meta.ino());
+            }
+        }
+    }
+
+    fn tell(&mut self, desk: &mut dyn Desk) {
+        desk.tell(&self.mark);
+        self.told = self.mark.clone();
+    }
+
+    fn sync(&mut self, desk: &mut dyn Desk) -> io::Result<()> {
+        if let Some(file) = &self.file {
+            // Pipes and devices cannot be synced.
+            match file.sync_data() {
+                Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => return Err(error),
+                _ => {}
+            }
+        }
+        self.dirty_since = None;
+        if self.told != self.mark {
+            self.tell(desk);
+        }
+        Ok(())
+    }
+
+    fn is_due(&self, now: Timestamp) -> bool {
+        let Options { rotate_size, rotate_age_us, .. } = self.options;
+        let is_old = rotate_age_us > 0 && now.0 - self.mark.since.0 >= rotate_age_us;
+        self.mark.node.ino != 0 && self.mark.len > 0 && (rotate_size > 0 && self.mark.len >= rotate_size || is_old)
+    }
+
+    fn write_rest(&mut self, now: Timestamp) -> io::Result<()> {
+        let (Some(rest), Some(file)) = (&mut self.rest, &mut self.file) else { return Ok(()) };
+        while rest.at < rest.bytes.len() {
+            match file.write(&rest.bytes[rest.at..]) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    rest.at += count;
+                    self.dirty_since.get_or_insert(now);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.mark.seq = rest.last;
+        self.rest = None;
+        if self.mark.node.ino != 0 {
+            self.mark.len = file.metadata()?.len();
+        }
+        self.dirty_since.get_or_insert(now);
+        Ok(())
+    }
+
+    /// The end of the old file is committed: on to the new one.
+    fn leave(&mut self, rename: bool, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+        if rename {
+            if let Some(packing) = self.packing.take() {
+                // Names must not move under it.
+                let _ = packing.join();
+            }
+            let is_ours = self.options.path.metadata().is_ok_and(|meta| meta.ino() == self.mark.node.ino);
+            if is_ours {
+                older::shift(&self.options.path, self.options.keep)?;
+            }
+            if is_ours && self.options.compress && self.options.keep > 0 {
+                let first = older::name(&self.options.path, 1, false);
+                self.packing = Some(std::thread::spawn(move || {
+                    if let Err(error) = older::pack(&first) {
+                        tracing::warn!("{}: cannot be compressed: {error}", first.display());
+                    }
+                }));
+            }
+        }
+        self.file = None;
+        self.enter(desk, now)
+    }
+}
+
+impl Sink for Output {
+    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        match self.stage {
+            Stage::Closed => {
+                self.open(desk, now)?;
+                return Ok(Step::Done);
+            }
+            Stage::Leaving { .. } | Stage::Entering if !desk.is_committed(&self.told) => return Ok(Step::Idle),
+            Stage::Leaving { rename } => {
+                self.leave(rename, desk, now)?;
+                return Ok(Step::Done);
+            }
+            Stage::Entering => self.stage = Stage::Open,
+            Stage::Open => {}
+        }
+        if self.rest.is_some() {
+            self.write_rest(now)?;
+            return Ok(Step::Done);
+        }
+        if self.wants_reopen || self.is_due(now) {
+            self.sync(desk)?;
+            self.tell(desk);
+            self.stage = Stage::Leaving { rename: !std::mem::take(&mut self.wants_reopen) };
+            return Ok(Step::Done);
+        }
+        if let Some(chunk) = desk.after(self.mark.seq)? {
+            let mut bytes = Vec::new();
+            chunk.after(self.mark.seq).for_each(|(_, head, record)| self.options.choose.write(head, record, &mut bytes));
+            self.rest = Some(Rest { bytes, at: 0, last: chunk.last() });
+            return Ok(Step::Done);
+        }
+        if self.dirty_since.is_some_and(|since| hurry || now.0 - since.0 >= self.options.fsync_us) {
+            self.sync(desk)?;
+            return Ok(Step::Done);
+        }
+        let is_settled = self.dirty_since.is_none() && desk.is_committed(&self.told);
+        Ok(if is_settled { Step::Settled } else { Step::Idle })
+    }
+
+    fn reopen(&mut self) {
+        self.wants_reopen = true;
+    }
+
+    fn place(&self) -> String {
+        self.options.path.display().to_string()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        let sync = self.dirty_since.map(|since| since.0 + self.options.fsync_us);
+        let rotate = (self.options.rotate_age_us > 0).then_some(self.mark.since.0.saturating_add(self.options.rotate_age_us));
+        sync.into_iter().chain(rotate.filter(|_| self.mark.len > 0)).min().map(Timestamp)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(packing) = self.packing.take() {
+            let _ = packing.join();
+        }
+    }
+}
+
+fn append_to(path: &std::path::Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create(true).open(path).or_else(|error| {
+        // What cannot be read back, such as /dev/stderr or a pipe, can still be written.
+        let plain = OpenOptions::new().append(true).open(path);
+        plain.map_err(|_| error)
+    })
+}
+
+fn read_at(file: &File, space: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut count = 0;
+    while count < space.len() {
+        match file.read_at(&mut space[count..], at + count as u64)? {
+            0 => break,
+            more => count += more,
+        }
+    }
+    Ok(count)
+}
+
+fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)
+}
+
+/// Length of the line at `at`, its newline included, and whether it has one.
+fn line_at(file: &File, at: u64, size: u64) -> io::Result<(u64, bool)> {
+    let mut space = vec![0; 64 << 10];
+    let mut end = at;
+    loop {
+        let count = read_at(file, &mut space, end)?;
+        if let Some(newline) = memchr::memchr(b'\n', &space[..count]) {
+            return Ok((end + newline as u64 + 1 - at, true));
+        }
+        end += count as u64;
+        if count == 0 || end >= size {
+            return Ok((end - at, false));
+        }
+    }
+}
+
+/// A file that does not end with a newline gets one.
+fn end_line(file: &File) -> io::Result<()> {
+    let size = file.metadata()?.len();
+    let mut last = [0];
+    if size > 0 && file.read_at(&mut last, size - 1).is_ok_and(|count| count == 1) && last[0] != b'\n' {
+        write_all(file, b"\n")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! The older generations of an output file: `events.ndjson.1` is the youngest. Shifted before a rotation,
+//! compressed after it, the oldest removed.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+/// `path.N`, or `path.N.gz`.
+#[must_use]
+pub fn name(path: &Path, number: u32, packed: bool) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(format!(".{number}{}", if packed { ".gz" } else { "" }));
+    PathBuf::from(name)
+}
+
+/// All files that are, or were, the output: `path` and `path.…`.
+#[must_use]
+pub fn all(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(base)) = (path.parent(), path.file_name()) else { return vec![path.to_owned()] };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_ours =
+        |name: &OsString| name.as_encoded_bytes().strip_prefix(base.as_encoded_bytes()).is_some_and(|rest| rest.is_empty() || b".-".contains(&rest[0]));
+    entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| folder.join(entry.file_name())).collect()
+}
+
+/// Moves `path` to `path.1`, and each generation before it one further; what is beyond `keep` goes. An end
+/// in the middle leaves a number out and loses nothing.
+///
+/// # Errors
+/// A file cannot be renamed.
+pub fn shift(path: &Path, keep: u32) -> io::Result<()> {
+    let mut last = 1;
+    while name(path, last, false).exists() || name(path, last, true).exists() {
+        last += 1;
+    }
+    for number in (1..last).rev() {
+        for packed in [false, true] {
+            let old = name(path, number, packed);
+            if number >= keep {
+                remove(&old)?;
+            } else if old.exists() {
+                fs::rename(&old, name(path, number + 1, packed))?;
+            }
+        }
+    }
+    if keep == 0 { remove(path) } else { fs::rename(path, name(path, 1, false)) }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Compresses `path` to `path.gz` and removes it. An end in the middle leaves `path` whole.
+///
+/// # Errors
+/// What the file system says.
+pub fn pack(path: &Path) -> io::Result<()> {
+    let packed = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let mut from = File::open(path)?;
+    let mut to = GzEncoder::new(File::create(packed(".gz.tmp"))?, Compression::default());
+    io::copy(&mut from, &mut to)?;
+    let mut file = to.finish()?;
+    file.flush()?;
+    file.sync_all()?;
+    fs::rename(packed(".gz.tmp"), packed(".gz"))?;
+    remove(path)
+}
+
+/// What was created or renamed in a file's folder survives a loss of power.
+pub fn sync_folder(path: &Path) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Some file systems cannot; the names are then as durable as they make them.
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn generations_move_up_and_the_oldest_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.ndjson");
+        for round in 1..=5 {
+            fs::write(&path, round.to_string()).unwrap();
+            shift(&path, 3).unwrap();
+            if round % 2 == 0 {
+                pack(&name(&path, 1, false)).unwrap();
+            }
+        }
+        let read = |number| fs::read_to_string(name(&path, number, false));
+        assert_eq!((read(1).unwrap(), read(3).unwrap()), ("5".into(), "3".into()));
+        let mut text = String::new();
+        flate2::read::GzDecoder::new(File::open(name(&path, 2, true)).unwrap()).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "4");
+        assert_eq!(all(&path).len(), 3);
+        fs::write(&path, "6").unwrap();
+        shift(&path, 0).unwrap();
+        assert!(all(&path).is_empty(), "{:?}", all(&path));
+    }
+}

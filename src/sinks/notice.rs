@@ -1,0 +1,104 @@
+//! The wire form of what is no error: `gap` and `repeat`. One line each, with the envelope of every record.
+
+use crate::core::event::Timestamp;
+use crate::delivery::{Label, Notice};
+
+use super::record::rfc3339;
+
+/// Appends a notice as one line.
+pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now: Timestamp) {
+    let mut line = Line { out, is_first: true };
+    line.raw(b"{\"schema\":1");
+    line.is_first = false;
+    let (kind, id) = match notice {
+        Notice::Gap { id, .. } => ("gap", id),
+        Notice::Repeat { id, .. } => ("repeat", id),
+    };
+    line.text("kind", kind);
+    line.text("id", id);
+    line.text("timestamp", &rfc3339(now));
+    line.text("host", host);
+    line.object("source", |line| {
+        line.text("name", &label.source);
+        line.text("type", label.kind);
+        if !label.path.is_empty() {
+            line.text("path", &label.path);
+        }
+    });
+    match notice {
+        Notice::Gap { why, bytes, events, from, to, .. } => {
+            line.text("why", why.as_str());
+            bytes.iter().for_each(|count| line.number("bytes", *count));
+            events.iter().for_each(|count| line.number("count", *count));
+            line.text("from", &rfc3339(*from));
+            line.text("to", &rfc3339(*to));
+        }
+        Notice::Repeat { signature, count, since, to, .. } => {
+            line.text("signature", signature);
+            line.number("count", *count);
+            line.text("since", &rfc3339(*since));
+            line.text("to", &rfc3339(*to));
+        }
+    }
+    line.raw(b"}\n");
+}
+
+/// Members of a JSON object, appended.
+struct Line<'a> {
+    out: &'a mut Vec<u8>,
+    is_first: bool,
+}
+
+impl Line<'_> {
+    fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    fn name(&mut self, name: &str) {
+        if !std::mem::take(&mut self.is_first) {
+            self.raw(b",");
+        }
+        self.raw(format!("\"{name}\":").as_bytes());
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        self.name(name);
+        let quoted = serde_json::to_string(value).unwrap_or_else(|_| "\"\"".to_owned());
+        self.raw(quoted.as_bytes());
+    }
+
+    fn number(&mut self, name: &str, value: u64) {
+        self.name(name);
+        self.raw(value.to_string().as_bytes());
+    }
+
+    fn object(&mut self, name: &str, members: impl FnOnce(&mut Self)) {
+        self.name(name);
+        self.raw(b"{");
+        self.is_first = true;
+        members(self);
+        self.is_first = false;
+        self.raw(b"}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::Why;
+
+    #[test]
+    fn a_gap_and_a_repeat() {
+        let label = Label { source: "agent".into(), kind: "file", path: "a\"b.log".into() };
+        let (since, to) = (Timestamp(0), Timestamp(1_500_000));
+        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), from: since, to };
+        let repeat = Notice::Repeat { id: "01".into(), signature: "ff".into(), count: 3, since, to };
+        let mut out = Vec::new();
+        write(&mut out, "h", &label, &gap, to);
+        write(&mut out, "h", &Label { path: String::new(), ..label }, &repeat, to);
+        let wanted = r#"{"schema":1,"kind":"gap","id":"00","timestamp":"1970-01-01T00:00:01.500000Z","host":"h","source":{"name":"agent","type":"file","path":"a\"b.log"},"why":"rate_limit","count":7,"from":"1970-01-01T00:00:00.000000Z","to":"1970-01-01T00:00:01.500000Z"}
+{"schema":1,"kind":"repeat","id":"01","timestamp":"1970-01-01T00:00:01.500000Z","host":"h","source":{"name":"agent","type":"file"},"signature":"ff","count":3,"since":"1970-01-01T00:00:00.000000Z","to":"1970-01-01T00:00:01.500000Z"}
+"#;
+        assert_eq!(String::from_utf8(out).unwrap(), wanted);
+    }
+}

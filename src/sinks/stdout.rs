@@ -1,0 +1,70 @@
+//! stdout, or any open descriptor that only takes bytes. What it did with them cannot be asked for after a
+//! restart: records since the last commit may come twice.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use super::choose::Choose;
+use super::{Desk, Sink, Step};
+use crate::core::event::Timestamp;
+use crate::delivery::SinkMark;
+
+/// How often it says how far it is.
+const TELL_US: i64 = 1_000_000;
+
+/// The sink.
+pub struct Stdout {
+    file: File,
+    choose: Choose,
+    mark: SinkMark,
+    told: u64,
+    told_at: Timestamp,
+    /// Bytes that are not written yet, and the record that they end with.
+    rest: Option<(Vec<u8>, usize, u64)>,
+}
+
+impl Stdout {
+    /// Goes on after `mark`.
+    #[must_use]
+    pub fn new(file: File, choose: Choose, mark: SinkMark) -> Self {
+        let told = mark.seq;
+        Self { file, choose, mark, told, told_at: Timestamp(0), rest: None }
+    }
+}
+
+impl Sink for Stdout {
+    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        if let Some((bytes, at, last)) = &mut self.rest {
+            while *at < bytes.len() {
+                match self.file.write(&bytes[*at..]) {
+                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                    Ok(count) => *at += count,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            self.mark.seq = *last;
+            self.rest = None;
+            return Ok(Step::Done);
+        }
+        if let Some(chunk) = desk.after(self.mark.seq)? {
+            let mut bytes = Vec::new();
+            chunk.after(self.mark.seq).for_each(|(_, head, record)| self.choose.write(head, record, &mut bytes));
+            self.rest = Some((bytes, 0, chunk.last()));
+            return Ok(Step::Done);
+        }
+        if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US) {
+            desk.tell(&self.mark);
+            (self.told, self.told_at) = (self.mark.seq, now);
+        }
+        Ok(if self.told == self.mark.seq { Step::Settled } else { Step::Idle })
+    }
+
+    fn place(&self) -> String {
+        "stdout".to_owned()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US))
+    }
+}

@@ -1,0 +1,122 @@
+//! Opening what an untrusted program may have left: never blocks on a FIFO, takes no device, follows no
+//! link that leads out of the source's folders, and asks the descriptor, not the name, what it is.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::delivery::Node;
+
+/// How far names may lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// A person named the file itself: links are followed.
+    Named,
+    /// A glob matched it. A link as its last part is followed if `link`; whatever the path, what is opened
+    /// must lie in one of these folders, which are real paths.
+    Matched {
+        /// The last part may be a link.
+        link: bool,
+        /// Where the file must lie.
+        within: Vec<PathBuf>,
+    },
+}
+
+/// Opens a regular file to read it.
+///
+/// # Errors
+/// It is not there, may not be read, is no regular file, or lies elsewhere.
+pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
+    let no_links = if matches!(trust, Trust::Matched { link: false, .. }) { libc::O_NOFOLLOW } else { 0 };
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | no_links).open(path)?;
+    let meta = file.metadata()?;
+    if meta.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if !meta.is_file() {
+        return Err(io::Error::other("is no regular file"));
+    }
+    if let Trust::Matched { within, .. } = trust
+        && let Some(real) = real_path(&file)
+        && !within.iter().any(|folder| real.starts_with(folder))
+    {
+        return Err(io::Error::other(format!("leads to {}, out of the folders of its source (follow_links_into)", real.display())));
+    }
+    Ok((file, node(&meta), meta.len()))
+}
+
+/// Which file it is.
+#[must_use]
+pub fn node(meta: &Metadata) -> Node {
+    let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Node { dev: meta.dev(), ino: meta.ino(), born: born.map_or(0, |since| since.as_micros() as i64) }
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Which file.
+    pub node: Node,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last written, in nanoseconds since 1970.
+    pub written: i128,
+}
+
+/// What a path leads to, if to anything.
+#[must_use]
+pub fn look(path: &Path) -> Option<Seen> {
+    let meta = std::fs::metadata(path).ok()?;
+    let written = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+    Some(Seen { node: node(&meta), size: meta.len(), written })
+}
+
+/// Where an open file lies; a switched folder on the way is seen here. Unknown without /proc.
+fn real_path(file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
+    // Unlinked in the meantime: where it lay no longer says anything.
+    if link.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") { None } else { Some(link) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn is_not_led_astray() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().canonicalize().unwrap();
+        let logs = home.join("logs");
+        std::fs::create_dir(&logs).unwrap();
+        std::fs::create_dir(home.join("secret")).unwrap();
+        std::fs::write(home.join("secret/x.log"), "shadow").unwrap();
+        std::fs::write(logs.join("a.log"), "fine").unwrap();
+        symlink("../secret/x.log", logs.join("link.log")).unwrap();
+        symlink("../secret", logs.join("sub")).unwrap();
+        symlink("a.log", logs.join("near.log")).unwrap();
+        let matched = |link| Trust::Matched { link, within: vec![logs.clone()] };
+        assert!(open(&logs.join("a.log"), &matched(false)).is_ok());
+        assert!(open(&logs.join("near.log"), &matched(true)).is_ok());
+        for name in ["link.log", "near.log", "sub/x.log"] {
+            assert!(open(&logs.join(name), &matched(false)).is_err(), "{name}");
+        }
+        for name in ["link.log", "sub/x.log"] {
+            assert!(open(&logs.join(name), &matched(true)).unwrap_err().to_string().contains("out of the folders"), "{name}");
+            assert!(open(&logs.join(name), &Trust::Named).is_ok(), "{name}");
+        }
+        assert_eq!(open(&home, &Trust::Named).unwrap_err().kind(), ErrorKind::IsADirectory);
+        assert!(open(Path::new("/dev/null"), &Trust::Named).is_err());
+    }
+
+    #[test]
+    fn a_fifo_does_not_block() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("fifo.log");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(open(&path, &Trust::Named).unwrap_err().to_string().contains("no regular file"));
+    }
+}

@@ -1,0 +1,291 @@
+//! What is committed, and how: each transaction holds the events of some batches and the marks that say
+//! how far their files were read, so that both are true or neither is. An event that is found again after
+//! a restart is known by its place and dropped. Steps when it is told to; it knows no threads and no time.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use super::outbox::Outbox;
+use super::queue::Word;
+use super::store::{Store, StoreError};
+use super::withhold::{Rules, Withhold};
+use crate::core::event::Timestamp;
+use crate::core::pipeline::BEFORE_BYTES;
+use crate::delivery::{Batch, Chunk, Head, Label, Mark, Notice, SinkMark, Uid};
+
+/// A chunk ends when it has so many bytes.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Place of an event in its stream: generation, offset, inner line.
+type Place = (u32, u64, u32);
+
+/// Writes a notice as one NDJSON line.
+pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Send + Sync>;
+
+/// The one who commits.
+pub struct Committer {
+    /// None: nothing is kept; what waits for sinks waits in memory.
+    store: Option<Store>,
+    /// Events of each stream that could be found again.
+    emitted: HashMap<Uid, BTreeSet<Place>>,
+    withhold: Withhold,
+    write_notice: WriteNotice,
+    outbox: Arc<Outbox>,
+    /// Last record and bytes of each chunk that waits.
+    waiting: VecDeque<(u64, u64)>,
+    sinks: Vec<SinkMark>,
+}
+
+/// What is under way in one transaction.
+#[derive(Default)]
+struct Draft {
+    chunks: Vec<Chunk>,
+    added: Vec<(Uid, Place)>,
+    settled: Vec<(Uid, BTreeSet<Place>)>,
+}
+
+impl Committer {
+    /// Goes on with what the store holds. Sinks that it does not know begin behind the last record.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn new(store: Option<Store>, rules: Rules, write_notice: WriteNotice, sinks: &[String]) -> Result<Self, StoreError> {
+        let mut emitted: HashMap<Uid, BTreeSet<Place>> = HashMap::new();
+        let (mut last, mut waiting, mut known, mut held) = Default::default();
+        if let Some(store) = &store {
+            store.emitted(&mut |uid, place| {
+                emitted.entry(uid).or_default().insert(place);
+            })?;
+            (last, waiting, known, held) = (store.last()?, VecDeque::from(store.outbox()?), store.sinks()?, store.withheld()?);
+        }
+        let mark = |name: &String| {
+            let old = known.iter().find(|mark: &&SinkMark| mark.name == *name).cloned();
+            old.unwrap_or_else(|| SinkMark { name: name.clone(), seq: last, ..SinkMark::default() })
+        };
+        let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
+        let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
+        let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(_, bytes)| bytes).sum(), store.is_none()));
+        let mut committer = Self { store, emitted, withhold: Withhold::new(rules, held), write_notice, outbox, waiting, sinks: marks };
+        if let Some(store) = &mut committer.store {
+            let tx = store.begin()?;
+            for old in known.iter().filter(|old| !sinks.contains(&old.name)) {
+                tx.no_sink(&old.name)?;
+            }
+            committer.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
+            tx.done(done)?;
+            tx.commit()?;
+            let waiting = committer.forget_done(done);
+            committer.outbox.done(done, Some(waiting));
+            committer.outbox.committed(&committer.sinks);
+        }
+        Ok(committer)
+    }
+
+    /// Where sinks find what was committed.
+    #[must_use]
+    pub fn outbox(&self) -> Arc<Outbox> {
+        self.outbox.clone()
+    }
+
+    /// How far a sink is known to be.
+    #[must_use]
+    pub fn sink(&self, name: &str) -> Option<&SinkMark> {
+        self.sinks.iter().find(|mark| mark.name == name)
+    }
+
+    /// When something that is held back is to be said.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.withhold.deadline()
+    }
+
+    /// The file sources that begin with this start.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn begin(&mut self, sources: &[String], batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
+        self.commit(batches, &[], now)?;
+        let Some(store) = &mut self.store else { return Ok(()) };
+        let tx = store.begin()?;
+        sources.iter().try_for_each(|name| tx.source(name))?;
+        tx.commit()
+    }
+
+    /// Commits all of it, or nothing.
+    ///
+    /// # Errors
+    /// The store's: nothing has changed, and the same can be tried again.
+    pub fn commit(&mut self, batches: &[Batch], words: &[Word], now: Timestamp) -> Result<(), StoreError> {
+        let withhold = self.withhold.clone();
+        let mut draft = Draft::default();
+        let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks };
+        let write_notice = self.write_notice.clone();
+        for batch in batches {
+            let seen = self.emitted.entry(batch.uid).or_default();
+            let mut at = 0;
+            for record in &batch.records {
+                let bytes = &batch.body[at..at + record.len as usize];
+                at += record.len as usize;
+                let place = (record.generation, record.offset, record.inner);
+                if seen.contains(&place) {
+                    continue;
+                }
+                if batch.mark.as_ref().is_some_and(|mark| may_come_again(mark, place)) {
+                    seen.insert(place);
+                    draft.added.push((batch.uid, place));
+                }
+                if self.withhold.passes(&batch.label, record, batch.at) {
+                    body.add(bytes, Some((record.severity, record.category)));
+                }
+            }
+            for notice in &batch.notices {
+                body.notice(&write_notice, &batch.label, notice, now);
+            }
+            if let Some(mark) = &batch.mark {
+                let after = seen.split_off(&(mark.generation, mark.safe.saturating_sub(BEFORE_BYTES), 0));
+                let old = std::mem::replace(seen, after);
+                if !old.is_empty() {
+                    draft.settled.push((batch.uid, old));
+                }
+            }
+        }
+        for (source, notice) in self.withhold.due(now, false) {
+            body.notice(&write_notice, &Label { source, kind: "file", path: String::new() }, &notice, now);
+        }
+        body.end();
+        let done = self.write(batches, words, &draft, now);
+        match done {
+            Ok(()) => self.publish(draft, words),
+            Err(_) => {
+                self.withhold = withhold;
+                self.undo(draft);
+            }
+        }
+        done
+    }
+
+    fn write(&mut self, batches: &[Batch], words: &[Word], draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+        let held = self.withhold.take_changed();
+        let Some(store) = &mut self.store else { return Ok(()) };
+        let tx = store.begin()?;
+        for (uid, place) in &draft.added {
+            tx.emit(uid, *place)?;
+        }
+        let mut newest: HashMap<&Uid, &Batch> = HashMap::new();
+        for batch in batches.iter().filter(|batch| batch.mark.is_some()) {
+            newest.insert(&batch.uid, batch);
+        }
+        for (uid, batch) in newest {
+            let Some(mark) = &batch.mark else { continue };
+            tx.mark(uid, &batch.label, mark, now)?;
+            if draft.settled.iter().any(|(settled, _)| settled == uid) {
+                tx.settle(uid, mark.generation, mark.safe.saturating_sub(BEFORE_BYTES))?;
+            }
+        }
+        draft.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
+        held.iter().try_for_each(|(key, held)| tx.withheld(key, held.as_ref()))?;
+        let mut sinks = self.sinks.clone();
+        for word in words {
+            match word {
+                Word::Sink(mark) => {
+                    tx.sink(mark)?;
+                    sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark));
+                }
+                Word::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
+                Word::Forget(uid) => tx.forget(uid)?,
+            }
+        }
+        if words.iter().any(|word| matches!(word, Word::Sink(_))) {
+            tx.done(sinks.iter().map(|mark| mark.seq).min().unwrap_or(u64::MAX >> 1))?;
+        }
+        tx.commit()
+    }
+
+    /// It is so: sinks may have it.
+    fn publish(&mut self, draft: Draft, words: &[Word]) {
+        for chunk in draft.chunks {
+            self.waiting.push_back((chunk.last(), chunk.body.len() as u64));
+            self.outbox.push(Arc::new(chunk));
+        }
+        let mut any = false;
+        for word in words {
+            match word {
+                Word::Sink(mark) => {
+                    self.sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark));
+                    any = true;
+                }
+                Word::Forget(uid) => drop(self.emitted.remove(uid)),
+                Word::Seen(_) => {}
+            }
+        }
+        let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());
+        if any || self.sinks.is_empty() {
+            let waiting = self.forget_done(done);
+            self.outbox.done(done, Some(waiting));
+            self.outbox.committed(&self.sinks);
+        }
+    }
+
+    fn forget_done(&mut self, done: u64) -> u64 {
+        while self.waiting.front().is_some_and(|(last, _)| *last <= done) {
+            self.waiting.pop_front();
+        }
+        self.waiting.iter().map(|(_, bytes)| bytes).sum()
+    }
+
+    fn undo(&mut self, draft: Draft) {
+        for (uid, old) in draft.settled {
+            self.emitted.entry(uid).or_default().extend(old);
+        }
+        for (uid, place) in draft.added {
+            if let Some(seen) = self.emitted.get_mut(&uid) {
+                seen.remove(&place);
+            }
+        }
+    }
+
+    /// Gives unused room of the file back.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn shrink(&mut self) -> Result<(), StoreError> {
+        self.store.as_ref().map_or(Ok(()), Store::shrink)
+    }
+}
+
+/// Whether an event at `place` could be found again when its file is taken up at `mark`: a trace may begin
+/// with lines before it.
+fn may_come_again(mark: &Mark, (generation, offset, _): Place) -> bool {
+    generation == mark.generation && offset + BEFORE_BYTES >= mark.safe
+}
+
+/// Records that become chunks.
+struct Body<'a> {
+    first: u64,
+    chunk: Chunk,
+    out: &'a mut Vec<Chunk>,
+}
+
+impl Body<'_> {
+    fn add(&mut self, bytes: &[u8], kind: Option<(crate::core::event::Severity, crate::core::event::Category)>) {
+        self.chunk.heads.push(Head { len: bytes.len() as u32, kind });
+        self.chunk.body.extend_from_slice(bytes);
+        if self.chunk.body.len() >= CHUNK_BYTES {
+            self.end();
+        }
+    }
+
+    fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {
+        let mut line = Vec::new();
+        write(&mut line, label, notice, now);
+        self.add(&line, None);
+    }
+
+    fn end(&mut self) {
+        if self.chunk.heads.is_empty() {
+            return;
+        }
+        let chunk = Chunk { first: self.first, ..std::mem::take(&mut self.chunk) };
+        self.first = chunk.last() + 1;
+        self.out.push(chunk);
+    }
+}

@@ -1,0 +1,14 @@
+//! The truth of `run`, in one SQLite file: how far each file was read, which events were found, and the
+//! records that wait for sinks. Events and marks come in, in order, and are committed together; sinks
+//! read committed records only. After an end at any moment the next start goes on where this stands.
+//!
+//! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox`
+//! hands committed records to sinks, `queue` is the bounded way in.
+
+pub mod committer;
+pub mod lock;
+pub mod outbox;
+pub mod queue;
+pub mod store;
+mod wire;
+pub mod withhold;

@@ -1,0 +1,134 @@
+//! The way to the committer: batches, bounded in bytes, whose senders wait while it is full; and the
+//! marks of sinks, which never wait, for they are what empties it.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::delivery::{Batch, SinkMark, Uid};
+
+/// Messages that need no room.
+#[derive(Debug)]
+pub enum Word {
+    /// A sink has written so far.
+    Sink(SinkMark),
+    /// These files are still there.
+    Seen(Vec<Uid>),
+    /// This stream is gone for good.
+    Forget(Uid),
+}
+
+/// What has come in.
+#[derive(Debug, Default)]
+pub struct Arrived {
+    /// In order.
+    pub batches: Vec<Batch>,
+    /// In order.
+    pub words: Vec<Word>,
+    /// Nothing more will come.
+    pub closed: bool,
+}
+
+impl Arrived {
+    /// Whether there is nothing to do.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.words.is_empty()
+    }
+}
+
+#[derive(Default)]
+struct Inside {
+    batches: VecDeque<Batch>,
+    words: Vec<Word>,
+    bytes: usize,
+    closed: bool,
+    nudged: bool,
+}
+
+/// A bounded queue.
+pub struct Queue {
+    inside: Mutex<Inside>,
+    came: Condvar,
+    went: Condvar,
+    max_bytes: usize,
+}
+
+impl Queue {
+    /// Room for so many bytes; one batch always fits.
+    #[must_use]
+    pub fn new(max_bytes: usize) -> Self {
+        Self { inside: Mutex::default(), came: Condvar::new(), went: Condvar::new(), max_bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands over a batch; waits while there is no room. False: the queue is closed.
+    pub fn send(&self, batch: Batch) -> bool {
+        let mut inside = self.lock();
+        while inside.bytes >= self.max_bytes && !inside.closed {
+            inside = self.went.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        }
+        if inside.closed {
+            return false;
+        }
+        inside.bytes += batch.cost();
+        inside.batches.push_back(batch);
+        self.came.notify_all();
+        true
+    }
+
+    /// Says something, at once.
+    pub fn tell(&self, word: Word) {
+        self.lock().words.push(word);
+        self.came.notify_all();
+    }
+
+    /// Wakes the one who takes.
+    pub fn nudge(&self) {
+        self.lock().nudged = true;
+        self.came.notify_all();
+    }
+
+    /// Ends it: senders are turned away, what came in is still taken.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.came.notify_all();
+        self.went.notify_all();
+    }
+
+    /// Waits for something up to `timeout`, then until `gather` for more, up to `max_bytes`. Without `batches`
+    /// only words are taken.
+    pub fn take(&self, batches: bool, timeout: Duration, gather: Option<Instant>, max_bytes: usize) -> Arrived {
+        let until = Instant::now() + timeout;
+        let mut inside = self.lock();
+        let has = |inside: &Inside| !inside.words.is_empty() || (batches && !inside.batches.is_empty());
+        while !has(&inside) && !inside.closed && !std::mem::take(&mut inside.nudged) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Arrived::default();
+            }
+            inside = self.came.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        while batches && !inside.batches.is_empty() && inside.bytes < max_bytes && !inside.closed {
+            let left = gather.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                break;
+            }
+            inside = self.came.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let mut arrived = Arrived { words: std::mem::take(&mut inside.words), ..Arrived::default() };
+        let mut taken = 0;
+        while batches && taken < max_bytes {
+            let Some(batch) = inside.batches.pop_front() else { break };
+            inside.bytes -= batch.cost();
+            taken += batch.cost();
+            arrived.batches.push(batch);
+        }
+        arrived.closed = inside.closed && inside.batches.is_empty();
+        self.went.notify_all();
+        arrived
+    }
+}

@@ -1,0 +1,447 @@
+//! The SQLite file: its form, how it is opened, and the rows in it. It knows how things are kept, not
+//! why. A file that cannot be understood is set aside and a new one begun.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
+
+use super::wire;
+use super::withhold::{Held, Key};
+use crate::core::event::Timestamp;
+use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
+
+/// Name of the file in the state folder.
+pub const FILE: &str = "siftd.db";
+/// The form of the tables.
+const VERSION: i64 = 1;
+/// "sftd": what says that the file is ours.
+const APPLICATION_ID: i64 = 0x7366_7464;
+/// A larger file is not checked page by page at the start.
+const MAX_CHECKED_BYTES: u64 = 64 << 20;
+
+const TABLES: &str = "
+CREATE TABLE source (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE stream (uid BLOB PRIMARY KEY, source TEXT NOT NULL, shown TEXT NOT NULL, path BLOB NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL,
+    born INTEGER NOT NULL, generation INTEGER NOT NULL, start INTEGER NOT NULL, read INTEGER NOT NULL, safe INTEGER NOT NULL, size INTEGER NOT NULL,
+    facts TEXT NOT NULL, head_len INTEGER NOT NULL, head BLOB NOT NULL, tail_len INTEGER NOT NULL, tail BLOB NOT NULL, seen INTEGER NOT NULL,
+    old_read INTEGER, old_head_len INTEGER, old_head BLOB, old_tail_len INTEGER, old_tail BLOB) WITHOUT ROWID;
+CREATE TABLE emitted (uid BLOB, generation INTEGER, offset INTEGER, inner INTEGER, PRIMARY KEY (uid, generation, offset, inner)) WITHOUT ROWID;
+CREATE TABLE outbox (seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, heads BLOB NOT NULL, body BLOB NOT NULL);
+CREATE TABLE sink (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL, born INTEGER NOT NULL, len INTEGER NOT NULL,
+    since INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE withheld (source TEXT, signature TEXT, first_id TEXT NOT NULL, since INTEGER NOT NULL, upto INTEGER NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (source, signature)) WITHOUT ROWID;
+CREATE TABLE last (seq INTEGER NOT NULL);
+INSERT INTO last VALUES (0);
+";
+
+/// Why the state could not be read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// No room, or a disk that fails for now: to be tried again.
+    #[error("{0}")]
+    Later(String),
+    /// The file is no good.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Nothing that waiting would mend.
+    #[error("{0}")]
+    Fatal(String),
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let text = error.to_string();
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory) => {
+                Self::Later(text)
+            }
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Unreadable(text),
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => Self::Fatal(text),
+            Some(_) => Self::Fatal(text),
+            // A value that is not what was written.
+            None => Self::Unreadable(text),
+        }
+    }
+}
+
+/// A known file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamRow {
+    /// Its identity.
+    pub uid: Uid,
+    /// What it is called.
+    pub label: Label,
+    /// How far it was read.
+    pub mark: Mark,
+    /// When its inode was last seen.
+    pub seen: Timestamp,
+}
+
+/// The open file.
+pub struct Store {
+    db: Connection,
+}
+
+impl Store {
+    /// Opens or makes the state file of a folder. The text says what was set aside.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn open(folder: &Path) -> Result<(Self, Option<String>), StoreError> {
+        let path = folder.join(FILE);
+        let said = match Self::try_open(&path) {
+            Err(StoreError::Unreadable(why)) => Some(set_aside(&path, &why)?),
+            opened => return opened.map(|store| (store, None)),
+        };
+        Ok((Self::try_open(&path)?, said))
+    }
+
+    fn try_open(path: &Path) -> Result<Self, StoreError> {
+        let db = Connection::open(path)?;
+        db.busy_timeout(Duration::from_secs(5))?;
+        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+        let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+        let is_new = version == 0 && owner == 0 && tables == 0;
+        if !is_new && (version != VERSION || owner != APPLICATION_ID) {
+            return Err(StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}")));
+        }
+        db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=33554432;")?;
+        let mut store = Self { db };
+        if is_new {
+            let tx = store.db.transaction()?;
+            tx.execute_batch(TABLES)?;
+            tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
+            tx.commit()?;
+        }
+        store.check(path)?;
+        Ok(store)
+    }
+
+    /// Everything that a start needs can be read.
+    fn check(&mut self, path: &Path) -> Result<(), StoreError> {
+        if fs::metadata(path).is_ok_and(|meta| meta.len() <= MAX_CHECKED_BYTES) {
+            let found: String = self.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+            if found != "ok" {
+                return Err(StoreError::Unreadable(found));
+            }
+        }
+        self.streams()?;
+        self.sinks()?;
+        self.withheld()?;
+        self.emitted(&mut |_, _| ())?;
+        self.outbox()?;
+        self.last()?;
+        Ok(())
+    }
+
+    /// Opens the state of a folder to look at it; `None` when there is none.
+    ///
+    /// # Errors
+    /// It may not be read, or is no state file.
+    pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let path = folder.join(FILE);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        db.busy_timeout(Duration::from_secs(5))?;
+        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version != VERSION {
+            return Err(StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}")));
+        }
+        Ok(Some(Self { db }))
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn begin(&mut self) -> Result<Tx<'_>, StoreError> {
+        Ok(Tx(self.db.transaction()?))
+    }
+
+    /// All known files.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn streams(&self) -> Result<Vec<StreamRow>, StoreError> {
+        let mut all = self.db.prepare(
+            "SELECT uid, source, shown, path, dev, ino, born, generation, start, read, safe, size, facts, head_len, head, tail_len, tail, seen, old_read, old_head_len, old_head, old_tail_len, old_tail FROM stream ORDER BY source, shown",
+        )?;
+        let rows = all.query_map([], |row| {
+            let path: Vec<u8> = row.get(3)?;
+            let node = Node { dev: unsigned(row.get(4)?), ino: unsigned(row.get(5)?), born: row.get(6)? };
+            let previous = match row.get::<_, Option<i64>>(18)? {
+                Some(read) => Some(Content {
+                    read: unsigned(read),
+                    head: Print { len: row.get(19)?, hash: row.get(20)? },
+                    tail: Print { len: row.get(21)?, hash: row.get(22)? },
+                }),
+                None => None,
+            };
+            let mark = Mark {
+                previous,
+                node,
+                path: path_of(path),
+                generation: row.get(7)?,
+                start: unsigned(row.get(8)?),
+                read: unsigned(row.get(9)?),
+                safe: unsigned(row.get(10)?),
+                size: unsigned(row.get(11)?),
+                facts: row.get(12)?,
+                head: Print { len: row.get(13)?, hash: row.get(14)? },
+                tail: Print { len: row.get(15)?, hash: row.get(16)? },
+            };
+            Ok(StreamRow { uid: row.get(0)?, label: Label { source: row.get(1)?, kind: "file", path: row.get(2)? }, mark, seen: Timestamp(row.get(17)?) })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Sources that were followed before.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn sources(&self) -> Result<Vec<String>, StoreError> {
+        let mut all = self.db.prepare("SELECT name FROM source")?;
+        Ok(all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    }
+
+    /// Events that could be found again: stream, and generation, offset, inner line.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn emitted(&self, each: &mut dyn FnMut(Uid, (u32, u64, u32))) -> Result<(), StoreError> {
+        let mut all = self.db.prepare("SELECT uid, generation, offset, inner FROM emitted")?;
+        let mut rows = all.query([])?;
+        while let Some(row) = rows.next()? {
+            each(row.get(0)?, (row.get(1)?, unsigned(row.get(2)?), row.get(3)?));
+        }
+        Ok(())
+    }
+
+    /// How far each sink is.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn sinks(&self) -> Result<Vec<SinkMark>, StoreError> {
+        let mut all = self.db.prepare("SELECT name, seq, dev, ino, born, len, since FROM sink")?;
+        let rows = all.query_map([], |row| {
+            let node = Node { dev: unsigned(row.get(2)?), ino: unsigned(row.get(3)?), born: row.get(4)? };
+            Ok(SinkMark { name: row.get(0)?, seq: unsigned(row.get(1)?), node, len: unsigned(row.get(5)?), since: Timestamp(row.get(6)?) })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// What is held back.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn withheld(&self) -> Result<BTreeMap<Key, Held>, StoreError> {
+        let mut all = self.db.prepare("SELECT source, signature, first_id, since, upto, count FROM withheld")?;
+        let rows = all.query_map([], |row| {
+            let held = Held { first_id: row.get(2)?, since: Timestamp(row.get(3)?), to: Timestamp(row.get(4)?), count: unsigned(row.get(5)?) };
+            Ok((Key { source: row.get(0)?, signature: row.get(1)? }, held))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// The chunks that wait: number of the last record, bytes.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn outbox(&self) -> Result<Vec<(u64, u64)>, StoreError> {
+        let mut all = self.db.prepare("SELECT seq, count, length(body) FROM outbox ORDER BY seq")?;
+        let rows = all.query_map([], |row| Ok((unsigned(row.get::<_, i64>(0)? + row.get::<_, i64>(1)? - 1), unsigned(row.get(2)?))))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Number of the last record that was ever committed.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn last(&self) -> Result<u64, StoreError> {
+        Ok(unsigned(self.db.query_row("SELECT seq FROM last", [], |row| row.get(0))?))
+    }
+
+    /// The chunk that holds the record after `seq`, or the first one behind it.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn chunk_after(&self, seq: u64) -> Result<Option<Chunk>, StoreError> {
+        let one = |sql: &str| {
+            let mut one = self.db.prepare_cached(sql)?;
+            let chunk = one.query_row([signed(seq + 1)], |row| {
+                let heads: Vec<u8> = row.get(1)?;
+                Ok(Chunk { first: unsigned(row.get(0)?), heads: wire::decode(&heads), body: row.get(2)? })
+            });
+            Ok::<_, StoreError>(chunk.optional()?)
+        };
+        let holds = one("SELECT seq, heads, body FROM outbox WHERE seq <= ?1 ORDER BY seq DESC LIMIT 1")?.filter(|chunk| chunk.last() > seq);
+        if holds.is_some() { Ok(holds) } else { one("SELECT seq, heads, body FROM outbox WHERE seq > ?1 ORDER BY seq LIMIT 1") }
+    }
+
+    /// Gives room of rows that are gone back to the file system.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn shrink(&self) -> Result<(), StoreError> {
+        Ok(self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?)
+    }
+}
+
+/// A transaction; dropped without `commit` it changes nothing.
+pub struct Tx<'a>(Transaction<'a>);
+
+impl Tx<'_> {
+    pub(super) fn source(&self, name: &str) -> Result<(), StoreError> {
+        self.0.execute("INSERT OR IGNORE INTO source VALUES (?1)", [name])?;
+        Ok(())
+    }
+
+    pub(super) fn mark(&self, uid: &Uid, label: &Label, mark: &Mark, seen: Timestamp) -> Result<(), StoreError> {
+        let mut put = self.0.prepare_cached(
+            "INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+        )?;
+        put.execute(params![
+            uid,
+            label.source,
+            label.path,
+            mark.path.as_os_str().as_encoded_bytes(),
+            signed(mark.node.dev),
+            signed(mark.node.ino),
+            mark.node.born,
+            mark.generation,
+            signed(mark.start),
+            signed(mark.read),
+            signed(mark.safe),
+            signed(mark.size),
+            mark.facts,
+            mark.head.len,
+            mark.head.hash,
+            mark.tail.len,
+            mark.tail.hash,
+            seen.0,
+            mark.previous.map(|old| signed(old.read)),
+            mark.previous.map(|old| old.head.len),
+            mark.previous.map(|old| old.head.hash),
+            mark.previous.map(|old| old.tail.len),
+            mark.previous.map(|old| old.tail.hash),
+        ])?;
+        Ok(())
+    }
+
+    pub(super) fn seen(&self, uid: &Uid, at: Timestamp) -> Result<(), StoreError> {
+        self.0.prepare_cached("UPDATE stream SET seen = ?2 WHERE uid = ?1")?.execute(params![uid, at.0])?;
+        Ok(())
+    }
+
+    pub(super) fn emit(&self, uid: &Uid, (generation, offset, inner): (u32, u64, u32)) -> Result<(), StoreError> {
+        self.0.prepare_cached("INSERT OR IGNORE INTO emitted VALUES (?1, ?2, ?3, ?4)")?.execute(params![uid, generation, signed(offset), inner])?;
+        Ok(())
+    }
+
+    pub(super) fn settle(&self, uid: &Uid, generation: u32, offset: u64) -> Result<(), StoreError> {
+        let mut gone = self.0.prepare_cached("DELETE FROM emitted WHERE uid = ?1 AND (generation < ?2 OR (generation = ?2 AND offset < ?3))")?;
+        gone.execute(params![uid, generation, signed(offset)])?;
+        Ok(())
+    }
+
+    pub(super) fn chunk(&self, chunk: &Chunk) -> Result<(), StoreError> {
+        let mut put = self.0.prepare_cached("INSERT INTO outbox VALUES (?1, ?2, ?3, ?4)")?;
+        put.execute(params![signed(chunk.first), chunk.heads.len() as i64, wire::encode(&chunk.heads), chunk.body])?;
+        self.0.prepare_cached("UPDATE last SET seq = ?1")?.execute([signed(chunk.last())])?;
+        Ok(())
+    }
+
+    pub(super) fn done(&self, seq: u64) -> Result<(), StoreError> {
+        self.0.prepare_cached("DELETE FROM outbox WHERE seq <= ?1 AND seq + count - 1 <= ?1")?.execute([signed(seq)])?;
+        Ok(())
+    }
+
+    pub(super) fn sink(&self, mark: &SinkMark) -> Result<(), StoreError> {
+        let mut put = self.0.prepare_cached("INSERT OR REPLACE INTO sink VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
+        let Node { dev, ino, born } = mark.node;
+        put.execute(params![mark.name, signed(mark.seq), signed(dev), signed(ino), born, signed(mark.len), mark.since.0])?;
+        Ok(())
+    }
+
+    pub(super) fn no_sink(&self, name: &str) -> Result<(), StoreError> {
+        self.0.execute("DELETE FROM sink WHERE name = ?1", [name])?;
+        Ok(())
+    }
+
+    pub(super) fn withheld(&self, key: &Key, held: Option<&Held>) -> Result<(), StoreError> {
+        match held {
+            Some(held) => self.0.prepare_cached("INSERT OR REPLACE INTO withheld VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(params![
+                key.source,
+                key.signature,
+                held.first_id,
+                held.since.0,
+                held.to.0,
+                signed(held.count)
+            ])?,
+            None => self.0.prepare_cached("DELETE FROM withheld WHERE source = ?1 AND signature = ?2")?.execute(params![key.source, key.signature])?,
+        };
+        Ok(())
+    }
+
+    /// Drops all that is known of a stream.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn forget(&self, uid: &Uid) -> Result<(), StoreError> {
+        self.0.execute("DELETE FROM stream WHERE uid = ?1", [uid])?;
+        self.0.execute("DELETE FROM emitted WHERE uid = ?1", [uid])?;
+        Ok(())
+    }
+
+    /// Makes it so.
+    ///
+    /// # Errors
+    /// SQLite's; nothing has changed then.
+    pub fn commit(self) -> Result<(), StoreError> {
+        Ok(self.0.commit()?)
+    }
+}
+
+/// Renames the file and what belongs to it; returns what is to be said.
+fn set_aside(path: &Path, why: &str) -> Result<String, StoreError> {
+    let stamp = fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let stamp = stamp.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
+    let free = |n: u32| path.with_file_name(format!("{FILE}.unreadable-{stamp}{}", if n == 0 { String::new() } else { format!("-{n}") }));
+    let aside = (0..).map(free).find(|aside| !aside.exists()).unwrap_or_else(|| free(0));
+    let fault = |error: std::io::Error| StoreError::Fatal(format!("{} cannot be read ({why}) and not be renamed: {error}", path.display()));
+    fs::rename(path, &aside).map_err(fault)?;
+    for end in ["-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        let mut new = aside.as_os_str().to_owned();
+        new.push(end);
+        // They need not be there.
+        let _ = fs::rename(&name, &new);
+    }
+    Ok(format!(
+        "the state in {} cannot be read ({why}); it was set aside as {} and a new one begun: files are read as at a first start",
+        path.display(),
+        aside.display()
+    ))
+}
+
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+/// SQLite's integers have a sign; offsets and inodes keep their bits.
+fn signed(value: u64) -> i64 {
+    value as i64
+}
+
+fn unsigned(value: i64) -> u64 {
+    value as u64
+}

@@ -1,0 +1,362 @@
+//! Which file is which: each rule of file identity, each style of rotation, by name. Stepped, with files
+//! that are really there.
+
+use std::fs;
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::symlink;
+
+use siftd::sources::discover::Start;
+
+use super::rig::{ROTATE_WAIT, Rig, SECOND, World, error};
+
+/// The texts without their level.
+#[track_caller]
+fn bare(world: &World) -> Vec<String> {
+    world.texts().into_iter().map(|text| text.replace("ERROR ", "")).collect()
+}
+
+#[track_caller]
+fn sorted(world: &World) -> Vec<String> {
+    let mut texts = bare(world);
+    texts.sort();
+    texts
+}
+
+#[test]
+fn rename_the_old_file_is_read_to_its_end() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log", &error("two"));
+    world.rename("a.log", "a.log.1");
+    world.append("a.log", &error("three"));
+    rig.settle(&world);
+    // A writer that is slow to reopen its log.
+    world.pass(ROTATE_WAIT / 2);
+    world.append("a.log.1", &error("four"));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["four", "one", "three", "two"]);
+    assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log"], "the old one was closed");
+}
+
+#[test]
+fn rename_while_nobody_looks() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    drop(rig);
+    world.append("a.log", &error("two"));
+    world.rename("a.log", "a.log.1");
+    world.append("a.log", &error("three"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["one", "three", "two"]);
+}
+
+#[test]
+fn copytruncate_the_rest_is_read_from_the_copy() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log", &error("two"));
+    world.copytruncate("a.log", "a.log.1");
+    rig.settle(&world);
+    world.append("a.log", &error("three"));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["one", "three", "two"], "and no gap");
+}
+
+#[test]
+fn copytruncate_while_nobody_looks() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    drop(rig);
+    world.append("a.log", &error("two"));
+    world.copytruncate("a.log", "a.log.1");
+    world.append("a.log", &error("three"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["one", "three", "two"]);
+}
+
+#[test]
+fn copytruncate_and_grown_beyond_the_old_offset() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.copytruncate("a.log", "a.log.1");
+    world.append("a.log", &(error("new one") + &error("new two") + &error("new three")));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["new one", "new three", "new two", "one"]);
+}
+
+#[test]
+fn rule_1_rewritten_to_the_same_size() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    fs::write(world.path("a.log"), error("two")).unwrap();
+    // Nothing but a notice says so: the size is what it was.
+    rig.follower.changed(&[world.path("a.log")].into(), false, world.now);
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["gap \"truncated_file\"", "one", "two"]);
+    let ids: Vec<_> = world.records().iter().map(|record| record["id"].clone()).collect();
+    assert!(ids[0] != ids[1] && ids[1] != ids[2]);
+}
+
+#[test]
+fn rule_1_truncated_without_a_copy_is_a_gap() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &(error("one") + &error("two")));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    fs::write(world.path("a.log"), error("three")).unwrap();
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "two", "gap \"truncated_file\"", "three"]);
+}
+
+#[test]
+fn rule_2_delete_and_recreate() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("a.log", &error("two"));
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "two"]);
+    assert_eq!(rig.read().len(), 1);
+}
+
+#[test]
+fn rule_2_unlinked_but_open_is_read_and_then_let_go() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    let mut writer = fs::OpenOptions::new().append(true).open(world.path("a.log")).unwrap();
+    fs::remove_file(world.path("a.log")).unwrap();
+    writer.write_all(error("two").as_bytes()).unwrap();
+    rig.settle(&world);
+    writer.write_all(error("three").as_bytes()).unwrap();
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "two", "three"]);
+    assert!(rig.read().is_empty(), "its descriptor would keep the disk full: {:?}", rig.read());
+}
+
+#[test]
+fn rule_2_a_switched_symlink() {
+    let mut world = World::new(&["logs/current.log"]);
+    world.append("a.txt", &error("one"));
+    symlink("a.txt", world.path("current.log")).unwrap();
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.txt", &error("two"));
+    world.append("b.txt", &error("three"));
+    fs::remove_file(world.path("current.log")).unwrap();
+    symlink("b.txt", world.path("current.log")).unwrap();
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["one", "three", "two"]);
+}
+
+#[test]
+fn rule_3_a_known_file_goes_on_where_it_was() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    drop(rig);
+    world.append("a.log", &error("two"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "two"]);
+    assert_eq!(world.records()[1]["line_num"], 2);
+}
+
+#[test]
+fn rule_3_a_reused_inode_is_a_new_file() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    drop(rig);
+    // Most file systems hand the inode out again at once; where not, it is a new file all the same.
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("b.log", &(error("longer than the first one") + &error("two")));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    let texts: Vec<String> = bare(&world).into_iter().filter(|text| !text.starts_with("gap")).collect();
+    assert_eq!(texts, ["one", "longer than the first one", "two"]);
+}
+
+#[test]
+fn rule_4_moved_from_elsewhere_goes_on() {
+    let mut world = World::new(&["logs/*.log"]);
+    let long: String = (0..20).map(|n| error(&format!("number {n}"))).collect();
+    world.append("a.log", &long);
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    drop(rig);
+    // As from another file system: another inode with the same bytes.
+    let bytes = fs::read(world.path("a.log")).unwrap();
+    fs::remove_file(world.path("a.log")).unwrap();
+    fs::write(world.path("zz"), "takes the old inode").unwrap();
+    fs::write(world.path("b.log"), bytes).unwrap();
+    world.append("b.log", &error("new"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(bare(&world).len(), 21, "{:?}", bare(&world));
+}
+
+#[test]
+fn rule_4_a_short_file_proves_nothing() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    drop(rig);
+    fs::remove_file(world.path("a.log")).unwrap();
+    fs::write(world.path("zz"), "takes the old inode").unwrap();
+    world.append("b.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "one"]);
+}
+
+#[test]
+fn rule_5_a_copy_that_the_glob_matches_is_not_read_again() {
+    let mut world = World::new(&["logs/*"]);
+    world.append("a.log", &(error("one") + &error("two")));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    // Seen when it is half written, when it is whole, and when the file is cut.
+    let bytes = fs::read(world.path("a.log")).unwrap();
+    fs::write(world.path("a.log.1"), &bytes[..bytes.len() / 2]).unwrap();
+    rig.settle(&world);
+    fs::write(world.path("a.log.1"), &bytes).unwrap();
+    rig.settle(&world);
+    world.append("a.log", &error("three"));
+    rig.settle(&world);
+    fs::OpenOptions::new().write(true).open(world.path("a.log")).unwrap().set_len(0).unwrap();
+    rig.settle(&world);
+    world.append("a.log", &error("four"));
+    rig.wait(&mut world);
+    let texts: Vec<String> = bare(&world).into_iter().filter(|text| !text.starts_with("gap")).collect();
+    assert_eq!(texts, ["one", "two", "three", "four"]);
+}
+
+#[test]
+fn rule_5_equal_heads_stay_two_files() {
+    let mut world = World::new(&["logs/*.log"]);
+    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(80);
+    world.append("a.log", &(banner.clone() + &error("of a")));
+    world.append("a-2.log", &(banner.clone() + &error("of the second")));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a-3.log", &banner);
+    rig.settle(&world);
+    world.append("a-3.log", &error("of the third"));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
+}
+
+#[test]
+fn rule_6_compressed_generations_are_not_read() {
+    let mut world = World::new(&["logs/*"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    fs::write(world.path("a.log.1.gz"), error("not even compressed")).unwrap();
+    fs::write(world.path("a.log.2.zst"), error("not even compressed")).unwrap();
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one"]);
+}
+
+#[test]
+fn rule_7_a_hole_is_skipped() {
+    let mut world = World::new(&["logs/*.log"]);
+    // A writer without O_APPEND goes on at its own offset after the file was cut.
+    let mut writer = fs::File::create(world.path("a.log")).unwrap();
+    let line = error("first") + &"fine\n".repeat(4000);
+    writer.write_all(line.as_bytes()).unwrap();
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.copytruncate("a.log", "a.log.1");
+    writer.seek(SeekFrom::Start(line.len() as u64)).unwrap();
+    writer.write_all((error("second") + &error("third")).as_bytes()).unwrap();
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["first", "second", "third"]);
+    let record = &world.records()[1];
+    assert_eq!((record["line_num"].as_u64(), record["offset"].as_u64()), (Some(1), Some(line.len() as u64)));
+}
+
+#[test]
+fn rule_7_two_names_of_one_file_are_one_stream() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    fs::hard_link(world.path("a.log"), world.path("b.log")).unwrap();
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("b.log", &error("two"));
+    rig.wait(&mut world);
+    world.append("b.log", &error("three"));
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "two", "three"]);
+}
+
+#[test]
+fn start_at_end_holds_for_what_is_there_at_the_first_start_alone() {
+    let mut world = World { start: Start::End, ..World::new(&["logs/*.log"]) };
+    world.append("a.log", &(error("old") + "half of a li"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log", &("ne\n".to_owned() + &error("new")));
+    world.append("b.log", &error("of a later file"));
+    rig.wait(&mut world);
+    drop(rig);
+    world.append("c.log", &error("of a file between two starts"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["new", "of a later file", "of a file between two starts"]);
+    assert_eq!(world.records()[0]["line_num"], 3, "lines before the start count");
+}
+
+#[test]
+fn start_at_end_survives_an_end_before_the_first_turn() {
+    let mut world = World { start: Start::End, ..World::new(&["logs/*.log"]) };
+    world.append("a.log", &error("old"));
+    drop(Rig::start(&world));
+    let mut rig = Rig::start(&world);
+    world.append("a.log", &error("new"));
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["new"]);
+}
+
+#[test]
+fn a_quiet_file_is_put_to_rest_and_goes_on() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &(error("one") + "fine\nTraceback (most recent call last):\n"));
+    let mut rig = Rig::start(&world);
+    for _ in 0..20 {
+        rig.settle(&world);
+        world.pass(SECOND);
+    }
+    world.append("a.log", "  File \"x.py\", line 3, in f\n    boom()\nValueError: of two halves\n");
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "ValueError: of two halves"]);
+    // Renamed while nobody holds it.
+    world.pass(60 * SECOND);
+    rig.settle(&world);
+    world.append("a.log", &error("last"));
+    world.rename("a.log", "a.log.1");
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one", "ValueError: of two halves", "last"]);
+}

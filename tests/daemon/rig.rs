@@ -1,0 +1,287 @@
+//! The daemon's parts on one thread, stepped by the test, with the test's own time: files are really
+//! there, the state is a real file, and an end at any moment is a `drop`.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use siftd::config::Schema;
+use siftd::core::engine::{Engine, Limits};
+use siftd::core::event::{Severity, Timestamp};
+use siftd::daemon::Writer;
+use siftd::delivery::{Batch, Chunk, Label, Node, SinkMark, Uid, derived_id};
+use siftd::sinks::choose::Choose;
+use siftd::sinks::file::{Options, Output};
+use siftd::sinks::{Desk, Sink, Step, notice};
+use siftd::sources::discover::{Spec, Start};
+use siftd::sources::follow::{Follower, Known, OwnOutputs, lock};
+use siftd::sources::reader::Space;
+use siftd::state::committer::Committer;
+use siftd::state::outbox::{Next, Outbox};
+use siftd::state::queue::Word;
+use siftd::state::store::Store;
+use siftd::state::withhold::Rules;
+
+use super::support::{NOW, engine};
+
+pub const SECOND: i64 = 1_000_000;
+pub const ROTATE_WAIT: i64 = 5 * SECOND;
+
+/// A folder with logs, state and output.
+pub struct World {
+    pub folder: tempfile::TempDir,
+    pub engine: Arc<Engine>,
+    pub now: Timestamp,
+    /// What the source is to include, below the folder.
+    pub include: Vec<&'static str>,
+    pub start: Start,
+    pub rules: Rules,
+    pub options: Options,
+    /// The output as it was last seen: no byte of it may ever change.
+    pub seen: Mutex<Vec<u8>>,
+}
+
+impl World {
+    pub fn new(include: &[&'static str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("logs")).unwrap();
+        let choose = Choose { min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native };
+        let path = folder.path().join("out.ndjson");
+        let options = Options { path, choose, rotate_size: 0, rotate_age_us: 0, keep: 1000, compress: false, fsync_us: SECOND };
+        let (start, rules, seen) = (Start::Beginning, Rules::default(), Mutex::default());
+        Self { folder, engine: engine(Limits::default()), now: NOW, include: include.to_vec(), start, rules, options, seen }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("logs").join(name)
+    }
+
+    pub fn append(&self, name: &str, text: &str) {
+        let mut file = OpenOptions::new().append(true).create(true).open(self.path(name)).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+    }
+
+    pub fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    pub fn copytruncate(&self, name: &str, to: &str) {
+        fs::copy(self.path(name), self.path(to)).unwrap();
+        OpenOptions::new().write(true).open(self.path(name)).unwrap().set_len(0).unwrap();
+    }
+
+    /// All records of all output files, the oldest first. Fails if one is not whole, or a byte was taken back.
+    #[track_caller]
+    pub fn records(&self) -> Vec<Value> {
+        let mut names: Vec<(u32, PathBuf)> = siftd::sinks::generations::all(&self.options.path)
+            .into_iter()
+            .map(|path| (path.to_string_lossy().rsplit('.').next().and_then(|end| end.parse().ok()).unwrap_or(0), path))
+            .collect();
+        names.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        let text: Vec<u8> = names.iter().flat_map(|(_, path)| fs::read(path).unwrap_or_default()).collect();
+        let mut seen = self.seen.lock().unwrap();
+        assert!(text.starts_with(&seen), "the output was changed behind its reader's back");
+        seen.clone_from(&text);
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines = text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(line)))).collect()
+    }
+
+    /// `text` of each error, and `gap why` of each gap.
+    #[track_caller]
+    pub fn texts(&self) -> Vec<String> {
+        self.records()
+            .iter()
+            .map(|record| record["text"].as_str().map_or_else(|| format!("{} {}", record["kind"].as_str().unwrap(), record["why"]), str::to_owned))
+            .collect()
+    }
+
+    pub fn pass(&mut self, micros: i64) {
+        self.now.0 += micros;
+    }
+}
+
+/// A line that is an error by its level alone.
+pub fn error(text: &str) -> String {
+    format!("2026-09-21T10:00:00Z ERROR {text}\n")
+}
+
+fn id_of(source: &str, node: Node) -> Uid {
+    let id = derived_id("test", &[source.as_bytes(), &node.dev.to_be_bytes(), &node.ino.to_be_bytes(), &node.born.to_be_bytes()]);
+    let mut uid = [0; 16];
+    uid.copy_from_slice(&id.as_bytes()[..16]);
+    uid
+}
+
+/// The daemon.
+pub struct Rig {
+    pub follower: Follower,
+    committer: Committer,
+    writer: Writer,
+    pub sink: Output,
+    desk: TestDesk,
+    space: Space,
+    /// Read, not committed.
+    pub pending: VecDeque<Batch>,
+}
+
+struct TestDesk {
+    outbox: Arc<Outbox>,
+    state: PathBuf,
+    words: Vec<Word>,
+    own: OwnOutputs,
+    cache: HashMap<u64, Arc<Chunk>>,
+}
+
+impl Desk for TestDesk {
+    fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
+        match self.outbox.next(seq) {
+            Next::Chunk(chunk) => Ok(Some(chunk)),
+            Next::InFile => {
+                let store = Store::look(&self.state).unwrap().unwrap();
+                let chunk = store.chunk_after(seq).unwrap().map(Arc::new);
+                if let Some(chunk) = &chunk {
+                    self.cache.insert(seq, chunk.clone());
+                }
+                Ok(chunk)
+            }
+            Next::Nothing | Next::End => Ok(None),
+        }
+    }
+
+    fn tell(&mut self, mark: &SinkMark) {
+        self.words.push(Word::Sink(mark.clone()));
+    }
+
+    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+        self.outbox.is_committed(mark)
+    }
+
+    fn owns(&mut self, dev: u64, ino: u64) {
+        self.own.lock().unwrap().insert((dev, ino));
+    }
+}
+
+impl Rig {
+    pub fn start(world: &World) -> Self {
+        let state = world.folder.path().join("state");
+        fs::create_dir_all(&state).unwrap();
+        let (store, said) = Store::open(&state).unwrap();
+        assert_eq!(said, None);
+        let (rows, sources) = (store.streams().unwrap(), store.sources().unwrap());
+        let write_notice = Arc::new(|out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, "host", label, said, at));
+        let mut committer = Committer::new(Some(store), world.rules.clone(), write_notice, &["out".to_owned()]).unwrap();
+        let mut spec = Spec::new("agent", world.start, Duration::from_micros(ROTATE_WAIT as u64)).unwrap();
+        for name in &world.include {
+            spec.include(&world.folder.path().join(name)).unwrap();
+        }
+        let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
+        let own = OwnOutputs::default();
+        let mut follower = Follower::new(world.engine.clone(), id_of, vec![spec], known, |_| sources.is_empty()).without(own.clone());
+        follower.discover(world.now);
+        let marks: Vec<Batch> = follower.marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)).collect();
+        committer.begin(&["agent".to_owned()], &marks, world.now).unwrap();
+        let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
+        let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
+        let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new() };
+        Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new() }
+    }
+
+    /// Looks at names and sizes.
+    pub fn look(&mut self, world: &World) {
+        self.follower.discover(world.now);
+        self.follower.sweep(Some(&|_| true), world.now);
+        self.follower.due(world.now);
+        for (uid, label, notice) in self.follower.take_lost() {
+            self.pending.push_back(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: world.now });
+        }
+    }
+
+    /// One turn; false: there is none to take.
+    pub fn turn(&mut self, world: &World) -> bool {
+        let Some(job) = self.follower.next_job() else { return false };
+        let mut reader = lock(&job.reader);
+        let mut turn = if job.last { reader.finish(&mut self.space, world.now) } else { reader.turn(&mut self.space, world.now) };
+        drop(reader);
+        let events = std::mem::take(&mut turn.events);
+        let sent = siftd::sources::reader::Turn { events, notices: std::mem::take(&mut turn.notices), mark: turn.mark.clone(), ..Default::default() };
+        self.pending.extend(self.writer.batch(job.uid, &job.label, sent).map(|batch| Batch { at: world.now, ..batch }));
+        self.follower.done(job.id, &turn, None, world.now);
+        true
+    }
+
+    /// Commits the first `count` batches and what the sink said.
+    pub fn commit(&mut self, count: usize, world: &World) {
+        let batches: Vec<Batch> = self.pending.drain(..count.min(self.pending.len())).collect();
+        self.committer.commit(&batches, &std::mem::take(&mut self.desk.words), world.now).unwrap();
+    }
+
+    pub fn write(&mut self, world: &World) -> Step {
+        self.sink.step(&mut self.desk, world.now, false).unwrap()
+    }
+
+    /// Until everything that is there now is read, committed and written.
+    pub fn settle(&mut self, world: &World) {
+        // What was held back in one round is settled in the next.
+        for _ in 0..2 {
+            self.settle_once(world);
+        }
+    }
+
+    fn settle_once(&mut self, world: &World) {
+        loop {
+            self.look(world);
+            while self.turn(world) {}
+            self.commit(usize::MAX, world);
+            let mut steps = 0;
+            loop {
+                let step = self.sink.step(&mut self.desk, world.now, true).unwrap();
+                if !self.desk.words.is_empty() {
+                    self.commit(0, world);
+                }
+                steps += 1;
+                assert!(steps < 10_000, "the sink does not come to an end");
+                if step == Step::Settled {
+                    break;
+                }
+            }
+            if !self.follower.is_busy() && self.pending.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// What SIGTERM does.
+    pub fn stop(mut self, world: &World) {
+        self.settle(world);
+        for job in self.follower.all() {
+            let turn = lock(&job.reader).pause();
+            self.pending.extend(self.writer.batch(job.uid, &job.label, turn));
+        }
+        self.commit(usize::MAX, world);
+        self.settle(world);
+    }
+
+    /// Time passes until every pause and every wait is over.
+    pub fn wait(&mut self, world: &mut World) {
+        for _ in 0..4 {
+            self.settle(world);
+            world.pass(ROTATE_WAIT);
+        }
+        self.settle(world);
+    }
+
+    /// How far each file was read, by its name.
+    pub fn read(&self) -> BTreeMap<String, u64> {
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        self.follower.list().map(|(_, path, mark, _)| (name(path), mark.read)).collect()
+    }
+}
+
+fn batch_of(uid: Uid, label: Arc<Label>, mark: siftd::delivery::Mark, at: Timestamp) -> Batch {
+    Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark: Some(mark), at }
+}

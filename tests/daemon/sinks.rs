@@ -1,0 +1,232 @@
+//! Sinks and what is held back: stepped, with files that are really there.
+
+use std::fs;
+
+use siftd::config::Schema;
+use siftd::core::event::{Category, Severity};
+use siftd::sinks::generations;
+use siftd::state::store::Store;
+
+use super::rig::{Rig, SECOND, World, error};
+
+#[test]
+fn rotation_by_size_keeps_every_record_and_drops_the_oldest_files() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.options.rotate_size = 6000;
+    let mut rig = Rig::start(&world);
+    for n in 0..60 {
+        world.append("a.log", &error(&format!("number {n}")));
+        rig.settle(&world);
+    }
+    rig.wait(&mut world);
+    let texts = world.texts();
+    assert_eq!(texts, (0..60).map(|n| format!("ERROR number {n}")).collect::<Vec<_>>());
+    let files = generations::all(&world.options.path).len();
+    assert!(files > 3, "{files}");
+}
+
+#[test]
+fn rotation_by_age_and_compression() {
+    let mut world = World::new(&["logs/*.log"]);
+    (world.options.rotate_age_us, world.options.compress, world.options.keep) = (60 * SECOND, true, 2);
+    let mut rig = Rig::start(&world);
+    for n in 0..5 {
+        world.append("a.log", &(error(&format!("number {n}")) + "fine\n"));
+        rig.settle(&world);
+        world.pass(61 * SECOND);
+        rig.settle(&world);
+    }
+    drop(rig);
+    let mut names: Vec<String> = generations::all(&world.options.path).iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["out.ndjson", "out.ndjson.1.gz", "out.ndjson.2.gz"]);
+}
+
+#[test]
+fn an_end_between_any_two_steps_of_a_rotation() {
+    for steps in 0..40 {
+        let mut world = World::new(&["logs/*.log"]);
+        world.options.rotate_size = 3000;
+        let mut wanted = Vec::new();
+        for n in 0..12 {
+            world.append("a.log", &error(&format!("number {n}")));
+            wanted.push(format!("ERROR number {n}"));
+            let mut rig = Rig::start(&world);
+            rig.look(&world);
+            while rig.turn(&world) {}
+            for step in 0..steps {
+                rig.write(&world);
+                if step % 3 == 2 {
+                    rig.commit(1, &world);
+                }
+            }
+        }
+        let mut rig = Rig::start(&world);
+        rig.wait(&mut world);
+        assert_eq!(world.texts(), wanted, "{steps} steps");
+    }
+}
+
+#[test]
+fn moved_away_by_someone_else_and_opened_anew() {
+    use siftd::sinks::Sink;
+    let mut world = World::new(&["logs/*.log"]);
+    let mut rig = Rig::start(&world);
+    world.append("a.log", &(error("one") + "fine\n"));
+    rig.settle(&world);
+    let moved = world.folder.path().join("out.ndjson.1");
+    fs::rename(&world.options.path, &moved).unwrap();
+    world.append("a.log", &(error("two") + "fine\n"));
+    rig.settle(&world);
+    assert_eq!(fs::read_to_string(&moved).unwrap().lines().count(), 2, "until it is told, it writes on");
+    rig.sink.reopen();
+    world.append("a.log", &(error("three") + "fine\n"));
+    rig.wait(&mut world);
+    assert_eq!(fs::read_to_string(&world.options.path).unwrap().lines().count(), 1);
+    assert_eq!(world.texts(), ["ERROR one", "ERROR two", "ERROR three"]);
+}
+
+#[test]
+fn a_torn_end_is_completed_and_foreign_bytes_are_left() {
+    for (cut, foreign) in [(1, ""), (100, ""), (0, "not ours\n"), (0, "not ours, and torn"), (0, "{\"schema\":1,")] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.append("a.log", &(error("one") + "fine\n"));
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        world.append("a.log", &(error("two") + "fine\n"));
+        // Read and committed, but never told by the sink.
+        rig.look(&world);
+        while rig.turn(&world) {}
+        rig.commit(9, &world);
+        drop(rig);
+        let store = Store::look(&world.folder.path().join("state")).unwrap().unwrap();
+        let record = store.chunk_after(1).unwrap().unwrap().body;
+        let mut bytes = fs::read(&world.options.path).unwrap();
+        bytes.extend(foreign.as_bytes());
+        bytes.extend(&record[..cut]);
+        fs::write(&world.options.path, &bytes).unwrap();
+        let mut rig = Rig::start(&world);
+        rig.wait(&mut world);
+        let text = fs::read_to_string(&world.options.path).unwrap();
+        assert!(text.as_bytes().starts_with(&bytes), "{text}");
+        let ours: Vec<&str> = text.lines().filter(|line| line.ends_with('}')).collect();
+        assert_eq!(ours.len(), 2, "{cut} {foreign:?}: {text}");
+        assert!(text.ends_with('\n') && ours[1].contains("ERROR two"));
+    }
+}
+
+#[test]
+fn an_output_that_is_gone_is_written_again() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &(error("one") + "fine\n"));
+    let mut rig = Rig::start(&world);
+    rig.look(&world);
+    while rig.turn(&world) {}
+    rig.commit(9, &world);
+    for _ in 0..6 {
+        rig.write(&world);
+        rig.commit(0, &world);
+    }
+    drop(rig);
+    fs::remove_file(&world.options.path).unwrap();
+    let mut rig = Rig::start(&world);
+    world.append("a.log", &(error("two") + "fine\n"));
+    world.seen.lock().unwrap().clear();
+    rig.wait(&mut world);
+    assert_eq!(world.texts().last().map(String::as_str), Some("ERROR two"));
+}
+
+#[test]
+fn filters_and_schemas() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.options.choose.categories = vec![Category::parse("network_error").unwrap()];
+    world.options.choose.min_severity = Severity::Medium;
+    world.options.choose.schema = Schema::Ecs;
+    world.append("a.log", &(error("something else") + "curl: (7) Failed to connect to db port 5432: Connection refused\nfine\n"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    let records = world.records();
+    assert_eq!(records.len(), 1, "{records:?}");
+    assert_eq!((records[0]["error"]["code"].as_str(), records[0]["log"]["file"]["path"].is_string()), (Some("network_error"), true));
+    world.options.choose.sources = vec!["another".to_owned()];
+    world.append("a.log", "curl: (7) Failed to connect to db port 5432: Connection refused\nfine\n");
+    drop(rig);
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    assert_eq!(world.records().len(), 1);
+}
+
+#[test]
+fn what_is_withheld_is_said_with_its_count_whatever_happens() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.rules.per_second.insert("agent".to_owned(), 10);
+    let mut rig = Rig::start(&world);
+    for n in 0..50 {
+        world.append("a.log", &(error(&format!("number {n}")) + "fine\n"));
+    }
+    rig.look(&world);
+    while rig.turn(&world) {}
+    rig.commit(99, &world);
+    // An end in the middle of a flood: the count is kept.
+    drop(rig);
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.pass(2 * SECOND);
+    rig.settle(&world);
+    let records = world.records();
+    let gaps: Vec<_> = records.iter().filter(|record| record["kind"] == "gap").collect();
+    assert_eq!((records.len(), gaps.len(), gaps[0]["count"].as_u64()), (11, 1, Some(40)));
+    assert_eq!(gaps[0]["why"], "rate_limit");
+}
+
+#[test]
+fn repeats_collapse_to_the_first_and_a_count() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.rules.repeat_window_us = 10 * SECOND;
+    let mut rig = Rig::start(&world);
+    for _ in 0..30 {
+        world.append("a.log", &(error("the same again") + "fine\n"));
+        rig.settle(&world);
+    }
+    world.pass(11 * SECOND);
+    rig.settle(&world);
+    let records = world.records();
+    assert_eq!(records.len(), 2);
+    assert_eq!((records[1]["kind"].as_str(), records[1]["count"].as_u64()), (Some("repeat"), Some(29)));
+    assert_eq!(records[1]["signature"], records[0]["signature"]);
+}
+
+#[test]
+fn a_state_that_cannot_be_read_is_set_aside() {
+    for bytes in [&b"not a database at all, but long enough to be taken for one"[..], b"SQLite format 3\0 and then nothing that makes sense"] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.append("a.log", &error("one"));
+        let state = world.folder.path().join("state");
+        fs::create_dir_all(&state).unwrap();
+        fs::write(state.join("siftd.db"), bytes).unwrap();
+        let (_, said) = Store::open(&state).unwrap();
+        let said = said.unwrap();
+        assert!(said.contains("set aside as") && said.contains("siftd.db.unreadable-"), "{said}");
+        let mut rig = Rig::start(&world);
+        rig.wait(&mut world);
+        assert_eq!(world.texts(), ["ERROR one"]);
+        let kept = fs::read_dir(&state).unwrap().flatten().filter(|entry| entry.file_name().to_string_lossy().contains("unreadable")).count();
+        assert_eq!(kept, 1);
+    }
+}
+
+#[test]
+fn a_damaged_state_is_set_aside() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    drop(rig);
+    let path = world.folder.path().join("state/siftd.db");
+    let mut bytes = fs::read(&path).unwrap();
+    let length = bytes.len();
+    bytes[4096..length].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    let (_, said) = Store::open(path.parent().unwrap()).unwrap();
+    assert!(said.is_some());
+}
