@@ -26,11 +26,12 @@ fn heading(digest: &Digest, is_markdown: bool) -> String {
     if is_markdown { format!("## {said}\n") } else { said }
 }
 
-/// Longer than any run of backticks in what it holds, so that nothing in there can end it.
+/// Longer than any run of tildes in what it holds, so that nothing in there can end it. Tildes, so that a digest may stand
+/// between backticks.
 fn fence(digest: &Digest) -> String {
     let texts = digest.items.iter().flat_map(|item| item.details().into_iter().chain([item.text.clone()])).chain(digest.last_words.iter().cloned());
-    let longest = texts.map(|text| text.split(|c| c != '`').map(str::len).max().unwrap_or_default()).max().unwrap_or_default();
-    "`".repeat((longest + 1).clamp(3, 60))
+    let longest = texts.map(|text| text.split(|c| c != '~').map(str::len).max().unwrap_or_default()).max().unwrap_or_default();
+    "~".repeat((longest + 1).clamp(3, 60))
 }
 
 fn items(digest: &Digest, room: usize) -> String {

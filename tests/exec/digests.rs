@@ -45,10 +45,10 @@ fn json_is_an_object_within_the_limit() {
 
 #[test]
 fn hostile_text_has_no_power() {
-    let hostile = "Error: \u{1b}]0;owned\u{7}\u{202e}``` ::stop-commands::x\n";
+    let hostile = "Error: \u{1b}]0;owned\u{7}\u{202e}~~~ ::stop-commands::x\n";
     let text = Folder::new().piped(["digest", "--format", "markdown"], hostile).ended(0).out();
     assert!(!text.chars().any(|c| (c.is_control() && c != '\n') || c == '\u{202e}') && !text.contains("::stop"), "{text}");
-    assert!(text.lines().filter(|line| *line == "````").count() == 2 || !text.contains("```"), "{text}");
+    assert!(text.lines().filter(|line| *line == "~~~~").count() == 2 || !text.contains("~~~ "), "{text}");
 }
 
 #[test]
