@@ -137,13 +137,17 @@ pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<
 }
 
 fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<Outcome> {
-    let keep = if order.keep_output.is_some() { raw_output::KEPT_BYTES } else { KEPT_BYTES };
+    let keep = match (order.is_blind, &order.keep_output) {
+        (true, _) => (0, 0),
+        (_, Some(_)) => raw_output::KEPT_BYTES,
+        _ => KEPT_BYTES,
+    };
     let attempt = Attempt {
         argv: &order.argv,
         around: order.around,
         timeout: order.timeout,
         kill_after: order.kill_after,
-        keep: if order.is_blind { (0, 0) } else { keep },
+        keep,
         journal,
         is_blind: order.is_blind,
         uid: order.uid,
@@ -203,7 +207,8 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);
         tell(&said.text);
-    } else if !order.is_blind {
+    } else if !order.is_blind && stderr.kept.total() > 0 {
+        // Only what was printed is a reason to wait for the rules.
         (said.text, said.only_noise) = filtered(&journal.ready().engine, &stderr.kept.bytes(), now());
     }
     let facts = Facts {
@@ -267,8 +272,8 @@ fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io:
     }
     if let Some(file) = &mut order.verdict {
         let (mut errors, mut line) = (Vec::new(), Vec::new());
-        let max = journal.ready().max_event_bytes;
-        outcome.said.errors.iter().for_each(|event| record::write(&mut errors, journal.envelope(), event, max));
+        let write = |event| record::write(&mut errors, journal.envelope(), event, journal.ready().max_event_bytes);
+        outcome.said.errors.iter().for_each(write);
         verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
         line.push(b'\n');
         file.write_all(&line)?;

@@ -122,14 +122,13 @@ pub fn keyboard(pty: &Pty, stop: Arc<OwnedFd>) -> io::Result<()> {
             if stopped {
                 break;
             }
-            match ready.then(|| stdin.read(&mut typed)) {
-                None => {}
-                Some(Ok(count)) if count > 0 => {
-                    if press(&mut keys, &typed[..count], &stop).is_err() {
-                        break;
-                    }
-                }
+            let pressed = match ready.then(|| stdin.read(&mut typed)) {
+                None => Ok(()),
+                Some(Ok(count @ 1..)) => press(&mut keys, &typed[..count], &stop),
                 Some(_) => break,
+            };
+            if pressed.is_err() {
+                break;
             }
         }
     });
