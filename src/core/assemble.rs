@@ -179,7 +179,8 @@ impl Assembler {
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
-        if !self.in_noise_block(cx, line) && (!candidates.is_empty() || !self.regions.is_empty()) {
+        let is_hit = !candidates.is_empty();
+        if (is_hit || !self.regions.is_empty()) && !self.in_noise_block(cx, line, is_hit) {
             self.begin(cx, line, candidates, out);
         }
         self.end_unadopted(cx, line, out);
@@ -379,16 +380,17 @@ impl Assembler {
 
     /// Whether the line is a further one of the noise block under way. The lines between, which had no
     /// hit, are judged only now.
-    fn in_noise_block(&mut self, cx: &Context, line: &Line) -> bool {
-        let Some(open) = self.noise.take() else { return false };
+    fn in_noise_block(&mut self, cx: &Context, line: &Line, is_hit: bool) -> bool {
+        let Some(open) = self.noise else { return false };
         let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
         let lines = line.place.num.saturating_sub(open.last_num);
         let continues = |line: &Line| regex.is_match(line.text) || regex.is_match(line.body());
-        if lines > u64::from(open.left) || !continues(line) || !cx.back.all_between(open.last_num, line, continues) {
-            return false;
+        let inside = lines <= u64::from(open.left) && continues(line) && cx.back.all_between(open.last_num, line, continues);
+        // Only a hit moves the block on: whoever skips the other lines must come to the same.
+        if is_hit {
+            self.noise = inside.then(|| OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
         }
-        self.noise = Some(OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
-        true
+        inside
     }
 
     /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
