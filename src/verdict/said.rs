@@ -16,7 +16,7 @@ pub const MAX_ERRORS: usize = 1000;
 /// What a run printed.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// Its errors, those of stderr first, each with its `io`; at most [`MAX_ERRORS`].
+    /// Its errors, those of stderr first, each with its `io`; at most 1000.
     pub errors: Vec<Event>,
     /// All errors, by severity.
     pub summary: Summary,
