@@ -75,10 +75,13 @@ pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     reader.finish(Date { year, month: date / 100 % 100, day: date % 100 })
 }
 
-/// End of a bare time of day (`10:00:00`, `10:00:00.123`, `9:05AM`) at `at`: a shape, but no time.
+/// End of a bare time of day (`10:00:00`, `10:00:00.123`, `00:00:01.234,567` of Zephyr, `9:05AM`) at `at`: a shape, but no time.
 pub fn clock_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut reader = Reader { bytes, at, now: Timestamp(0) };
     let clock = reader.clock()?;
+    if clock.digits == 3 && reader.peek() == b',' && digits(bytes, reader.at + 1) == reader.at + 4 {
+        reader.at += 4;
+    }
     (clock.valid() && !byte(bytes, reader.at).is_ascii_alphanumeric()).then_some(reader.at)
 }
 
@@ -130,11 +133,13 @@ impl Reader<'_> {
             (2, b'.') => self.dotted(),
             (1 | 2, b' ') => self.day_first(),
             (10.., _) => self.bare_epoch(),
+            (1, b'.') => self.scientific_epoch(),
             _ => None,
         }
     }
 
-    /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`, `2026.11.20 10:00:00`
+    /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`, `2026.11.20 10:00:00`, `2026/11/20-10:00:00` (RocksDB),
+    /// `2026-11-20, 10:00:00` (Airflow), `2026-11-20|10:00:00`, `2026-11-20;10:00:00`
     fn year_first(mut self, sep: u8) -> Option<Moment> {
         let year = self.number(4, 4)?;
         self.at += 1;
@@ -143,7 +148,9 @@ impl Reader<'_> {
             return None;
         }
         let day = self.number(1, 2)?;
-        if !(self.eat(b'T') || self.eat_blanks() || self.eat(b'_')) {
+        self.eat(b',');
+        let dashed = sep == b'/' && self.eat(b'-');
+        if !(dashed || self.eat(b'T') || self.eat_blanks() || self.eat(b'_') || self.eat(b'|') || self.eat(b';')) {
             return None;
         }
         self.finish(Date { year: Some(year), month, day })
@@ -203,10 +210,10 @@ impl Reader<'_> {
         let third = if self.eat(b'/') {
             self.number(2, 4)?
         } else {
-            return None;
+            return self.slashed_day(first, second);
         };
         self.eat(b',');
-        if !self.eat(b' ') {
+        if !(self.eat(b' ') || self.eat(b'-')) {
             return None;
         }
         self.finish(match (third, first) {
@@ -214,6 +221,16 @@ impl Reader<'_> {
             (_, 13..) => Date { year: Some(third), month: second, day: first },
             _ => Date { year: Some(third), month: first, day: second },
         })
+    }
+
+    /// `11/10 10:00:00`: month and day, and seconds, without which it may as well be a fraction of something.
+    fn slashed_day(mut self, month: i64, day: i64) -> Option<Moment> {
+        let clock = self.at + 1;
+        let seconds = digits(self.bytes, clock) == clock + 2 && byte(self.bytes, clock + 5) == b':';
+        if !seconds || !self.eat(b' ') {
+            return None;
+        }
+        self.finish(Date { year: None, month, day })
     }
 
     /// `15.01.2024 10:00:00`
@@ -260,7 +277,7 @@ impl Reader<'_> {
                 return None;
             }
             if self.peek().is_ascii_digit() {
-                return self.day_first();
+                return if digits(self.bytes, self.at) - self.at == 4 { self.year_first(b'-') } else { self.day_first() };
             }
         }
         let month = month(rest(self.bytes, self.at))?;
@@ -393,6 +410,16 @@ impl Reader<'_> {
         let likely = BARE_EPOCH_SECONDS.contains(&time.0.div_euclid(1_000_000));
         let ends = is_gap(byte(self.bytes, end)) || matches!(byte(self.bytes, end), b']' | b')');
         (ends && (dotted || likely)).then_some(Moment { time, end, style: Style::Logger })
+    }
+
+    /// `1.7943048001234E+09` (zap's console): at a line's start, before a blank.
+    fn scientific_epoch(self) -> Option<Moment> {
+        let end = self.at + self.bytes[self.at..].iter().take(24).take_while(|b| !is_blank(**b)).count();
+        let text = self.bytes.get(self.at..end).filter(|text| text.ends_with(b"E+09") || text.ends_with(b"e+09"))?;
+        let seconds: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+        #[expect(clippy::cast_possible_truncation, reason = "a number with nine digits before the point, in microseconds")]
+        let time = Timestamp((seconds * 1e6) as i64);
+        BARE_EPOCH_SECONDS.contains(&(time.0 / 1_000_000)).then_some(Moment { time, end, style: Style::Logger })
     }
 
     /// `@400000005f5e1000…`: TAI64N, eight bytes of seconds since 1970 TAI plus 2^62, four of nanoseconds, in hex.
