@@ -11,9 +11,6 @@ use std::ops::Range;
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
 use crate::core::text::with_digits;
 
-/// Version of the record's shape.
-pub const SCHEMA: u32 = 1;
-
 /// What the records of one source have in common.
 #[derive(Clone, Debug, Default)]
 pub struct Envelope {
