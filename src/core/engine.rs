@@ -6,6 +6,7 @@ use super::line::Line;
 use super::noise_gate::NoiseGate;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
+use super::transcript::Mode;
 use crate::rules::{Kind, Pattern, RuleSet};
 use crate::words::{Category, Severity};
 
@@ -28,6 +29,8 @@ pub struct Limits {
     pub capture_multiline: bool,
     /// Search the literals first; off, every line is asked.
     pub two_stage: bool,
+    /// How streams are read.
+    pub mode: Mode,
     /// Category or rule id → severity.
     pub severity_overrides: Vec<(String, Severity)>,
 }
@@ -43,6 +46,7 @@ impl Default for Limits {
             max_stack_depth: 20,
             capture_multiline: true,
             two_stage: true,
+            mode: Mode::Auto,
             severity_overrides: Vec::new(),
         }
     }

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::deliver::Ready;
-use super::{Stop, Wake};
+use super::wake::{Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
@@ -34,18 +34,28 @@ pub(super) struct Commits {
     pub stop: Arc<Stop>,
 }
 
-/// Commits what sinks say until all of them have begun, or have failed to.
-pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready) {
+/// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
+pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready, wakes: &Receiver<Wake>) -> Result<bool, String> {
+    let mut said = false;
     while !ready.is_all() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
-        if !arrived.words.is_empty()
-            && let Err(error) = committer.commit(&[], &arrived.words, now())
-        {
-            tracing::warn!("state: {error}");
-            arrived.words.into_iter().for_each(|word| queue.tell(word));
-            std::thread::sleep(AGAIN);
+        if arrived.words.is_empty() {
+            continue;
+        }
+        match committer.commit(&[], &arrived.words, now()) {
+            Ok(()) => continue,
+            Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => tracing::warn!("state: {why}; waiting until it can be written"),
+            Err(StoreError::Later(_)) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        arrived.words.into_iter().for_each(|word| queue.tell(word));
+        match wakes.recv_timeout(AGAIN) {
+            Ok(Wake::Stop) => return Ok(false),
+            Ok(Wake::Failed(Some(why))) => return Err(why),
+            _ => {}
         }
     }
+    Ok(true)
 }
 
 pub(super) fn start(mut commits: Commits, sender: Sender<Wake>) -> JoinHandle<()> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Stop, Wake};
+use super::wake::{Stop, Wake};
 use crate::delivery::{Chunk, SinkMark};
 use crate::sinks::{Desk, Sink, Step};
 use crate::sources::clock::now;

@@ -342,7 +342,7 @@ impl Reader {
         let before = bytes.len().min((self.start - self.offset) as usize);
         let part = &bytes[..before];
         if self.offset == 0 {
-            counting.transcript = Memory::of_head(part);
+            counting.transcript = Memory::of_head(self.engine.limits.mode, part);
         }
         counting.lines += memchr::memchr_iter(b'\n', part).count() as u64;
         if let Some(last) = memchr::memrchr(b'\n', part) {
@@ -536,11 +536,16 @@ impl Reader {
 }
 
 /// Whether `other` could be a rotated copy of `live`, by its name: `app.log` → `app.log.1`, `app-2026.log`.
+/// It is asked of many pairs.
 #[must_use]
 pub fn is_related(live: &Path, other: &Path) -> bool {
-    let (Some(stem), Some(name)) = (live.file_stem(), other.file_name()) else { return false };
-    let is_longer = name.len() > live.file_name().map_or(0, std::ffi::OsStr::len);
-    is_longer && live.parent() == other.parent() && name.as_encoded_bytes().starts_with(stem.as_encoded_bytes())
+    let (live, other) = (live.as_os_str().as_encoded_bytes(), other.as_os_str().as_encoded_bytes());
+    if other.len() <= live.len() {
+        return false;
+    }
+    let name = memchr::memrchr(b'/', live).map_or(0, |slash| slash + 1);
+    let stem = memchr::memrchr(b'.', &live[name..]).filter(|dot| *dot > 0).map_or(live.len(), |dot| name + dot);
+    other.starts_with(&live[..stem]) && !other[stem..].contains(&b'/')
 }
 
 /// Where a file that had a name in `folder` is now, if it is still there.

@@ -33,6 +33,8 @@ pub struct Committer {
     /// Last record and bytes of each chunk that waits.
     waiting: VecDeque<(u64, u64)>,
     sinks: Vec<SinkMark>,
+    /// Sinks of the last run that there are no more.
+    gone: Vec<String>,
 }
 
 /// What is under way in one transaction.
@@ -64,19 +66,11 @@ impl Committer {
         let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
         let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(_, bytes)| bytes).sum(), store.is_none()));
-        let mut committer = Self { store, emitted, withhold: Withhold::new(rules, held), write_notice, outbox, waiting, sinks: marks };
-        if let Some(store) = &mut committer.store {
-            let tx = store.begin()?;
-            for old in known.iter().filter(|old| !sinks.contains(&old.name)) {
-                tx.no_sink(&old.name)?;
-            }
-            committer.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
-            tx.done(done)?;
-            tx.commit()?;
-            let waiting = committer.forget_done(done);
-            committer.outbox.done(done, Some(waiting));
-            committer.outbox.committed(&committer.sinks);
-        }
+        let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
+        let mut committer = Self { store, emitted, withhold: Withhold::new(rules, held), write_notice, outbox, waiting, sinks: marks, gone };
+        let waiting = committer.forget_done(done);
+        committer.outbox.done(done, Some(waiting));
+        committer.outbox.committed(&committer.sinks);
         Ok(committer)
     }
 
@@ -98,7 +92,7 @@ impl Committer {
         self.withhold.deadline()
     }
 
-    /// The file sources that begin with this start.
+    /// What is true from this start on: its sinks, and file sources that begin with it.
     ///
     /// # Errors
     /// The store's.
@@ -107,6 +101,9 @@ impl Committer {
         let Some(store) = &mut self.store else { return Ok(()) };
         let tx = store.begin()?;
         sources.iter().try_for_each(|name| tx.source(name))?;
+        self.gone.iter().try_for_each(|name| tx.no_sink(name))?;
+        self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
+        tx.done(self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last()))?;
         tx.commit()
     }
 

@@ -22,12 +22,25 @@ fn sorted(world: &World) -> Vec<String> {
     texts
 }
 
-#[test]
-fn rename_the_old_file_is_read_to_its_end() {
-    let mut world = World::new(&["logs/*.log"]);
+/// A world whose one log holds one error, which is out.
+fn one_is_read() -> (World, Rig) {
+    let world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
     let mut rig = Rig::start(&world);
     rig.settle(&world);
+    (world, rig)
+}
+
+/// A start, and time until everything is out.
+fn play(world: &mut World) -> Rig {
+    let mut rig = Rig::start(world);
+    rig.wait(world);
+    rig
+}
+
+#[test]
+fn rename_the_old_file_is_read_to_its_end() {
+    let (mut world, mut rig) = one_is_read();
     world.append("a.log", &error("two"));
     world.rename("a.log", "a.log.1");
     world.append("a.log", &error("three"));
@@ -40,27 +53,29 @@ fn rename_the_old_file_is_read_to_its_end() {
     assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log"], "the old one was closed");
 }
 
-#[test]
-fn rename_while_nobody_looks() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+fn rotated_while_nobody_looks(rotate: impl Fn(&World)) {
+    let (mut world, rig) = one_is_read();
     drop(rig);
     world.append("a.log", &error("two"));
-    world.rename("a.log", "a.log.1");
+    rotate(&world);
     world.append("a.log", &error("three"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(sorted(&world), ["one", "three", "two"]);
 }
 
 #[test]
+fn rename_while_nobody_looks() {
+    rotated_while_nobody_looks(|world| world.rename("a.log", "a.log.1"));
+}
+
+#[test]
+fn copytruncate_while_nobody_looks() {
+    rotated_while_nobody_looks(|world| world.copytruncate("a.log", "a.log.1"));
+}
+
+#[test]
 fn copytruncate_the_rest_is_read_from_the_copy() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     world.append("a.log", &error("two"));
     world.copytruncate("a.log", "a.log.1");
     rig.settle(&world);
@@ -70,26 +85,8 @@ fn copytruncate_the_rest_is_read_from_the_copy() {
 }
 
 #[test]
-fn copytruncate_while_nobody_looks() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
-    drop(rig);
-    world.append("a.log", &error("two"));
-    world.copytruncate("a.log", "a.log.1");
-    world.append("a.log", &error("three"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
-    assert_eq!(sorted(&world), ["one", "three", "two"]);
-}
-
-#[test]
 fn copytruncate_and_grown_beyond_the_old_offset() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     world.copytruncate("a.log", "a.log.1");
     world.append("a.log", &(error("new one") + &error("new two") + &error("new three")));
     rig.wait(&mut world);
@@ -98,10 +95,7 @@ fn copytruncate_and_grown_beyond_the_old_offset() {
 
 #[test]
 fn rule_1_rewritten_to_the_same_size() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     fs::write(world.path("a.log"), error("two")).unwrap();
     // Nothing but a notice says so: the size is what it was.
     rig.follower.changed(&[world.path("a.log")].into(), false, world.now);
@@ -124,10 +118,7 @@ fn rule_1_truncated_without_a_copy_is_a_gap() {
 
 #[test]
 fn rule_2_delete_and_recreate() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     fs::remove_file(world.path("a.log")).unwrap();
     world.append("a.log", &error("two"));
     rig.wait(&mut world);
@@ -137,10 +128,7 @@ fn rule_2_delete_and_recreate() {
 
 #[test]
 fn rule_2_unlinked_but_open_is_read_and_then_let_go() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     let mut writer = fs::OpenOptions::new().append(true).open(world.path("a.log")).unwrap();
     fs::remove_file(world.path("a.log")).unwrap();
     writer.write_all(error("two").as_bytes()).unwrap();
@@ -168,14 +156,10 @@ fn rule_2_a_switched_symlink() {
 
 #[test]
 fn rule_3_a_known_file_goes_on_where_it_was() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, rig) = one_is_read();
     drop(rig);
     world.append("a.log", &error("two"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world), ["one", "two"]);
     assert_eq!(world.records()[1]["line_num"], 2);
 }
@@ -184,14 +168,11 @@ fn rule_3_a_known_file_goes_on_where_it_was() {
 fn rule_3_a_reused_inode_is_a_new_file() {
     let mut world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
-    drop(rig);
+    drop(play(&mut world));
     // Most file systems hand the inode out again at once; where not, it is a new file all the same.
     fs::remove_file(world.path("a.log")).unwrap();
     world.append("b.log", &(error("longer than the first one") + &error("two")));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     let texts: Vec<String> = bare(&world).into_iter().filter(|text| !text.starts_with("gap")).collect();
     assert_eq!(texts, ["one", "longer than the first one", "two"]);
 }
@@ -210,8 +191,7 @@ fn rule_4_moved_from_elsewhere_goes_on() {
     fs::write(world.path("zz"), "takes the old inode").unwrap();
     fs::write(world.path("b.log"), bytes).unwrap();
     world.append("b.log", &error("new"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world).len(), 21, "{:?}", bare(&world));
 }
 
@@ -219,14 +199,11 @@ fn rule_4_moved_from_elsewhere_goes_on() {
 fn rule_4_a_short_file_proves_nothing() {
     let mut world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
-    drop(rig);
+    drop(play(&mut world));
     fs::remove_file(world.path("a.log")).unwrap();
     fs::write(world.path("zz"), "takes the old inode").unwrap();
     world.append("b.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world), ["one", "one"]);
 }
 
@@ -323,8 +300,7 @@ fn start_at_end_holds_for_what_is_there_at_the_first_start_alone() {
     rig.wait(&mut world);
     drop(rig);
     world.append("c.log", &error("of a file between two starts"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world), ["new", "of a later file", "of a file between two starts"]);
     assert_eq!(world.records()[0]["line_num"], 3, "lines before the start count");
 }
