@@ -98,7 +98,7 @@ impl Pump {
 }
 
 /// Writes all, also where the other end has been set not to wait.
-fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+pub fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match output.write(bytes) {
             Ok(count) => bytes = &bytes[count..],
