@@ -12,6 +12,7 @@ mod keys;
 pub mod policy;
 mod pump;
 mod raw_output;
+pub mod relay;
 pub mod reset;
 pub mod signals;
 mod start;
