@@ -232,7 +232,7 @@ impl Daemon {
         for job in self.follower.all() {
             // One that is still read is left; it goes on with the next start.
             let Ok(mut reader) = job.reader.try_lock() else { continue };
-            let turn = if self.is_durable { reader.pause() } else { reader.finish(&mut space, now()) };
+            let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
             if let Some(batch) = self.writer.batch(job.uid, &job.label, turn) {
                 self.queue.send(batch);

@@ -259,7 +259,7 @@ impl Rig {
     pub fn stop(mut self, world: &World) {
         self.settle(world);
         for job in self.follower.all() {
-            let turn = lock(&job.reader).pause();
+            let turn = lock(&job.reader).pause(&mut self.space, world.now);
             self.pending.extend(self.writer.batch(job.uid, &job.label, turn));
         }
         self.commit(usize::MAX, world);

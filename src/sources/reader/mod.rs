@@ -1,22 +1,34 @@
 //! One file that is read, in turns: each goes on where the last one ended, sees whether the file is still
 //! what was read (PROTOCOLS, E), and says how far it came. Between turns it keeps little; put to rest it
 //! keeps nothing but its mark, from which it goes on. It opens and reads, and decides nothing about names.
+//! `rewritten` is what happens when the content was replaced, `count` skips what is not to be read, and
+//! `unfinished` is about the last line of a file that nobody ends.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::content::{self, HEAD_BYTES, Head, bytes_at, push_tail};
-use super::open::{self, Trust};
-use crate::core::assemble::{Facts, Snapshot};
+use super::content::{Head, push_tail};
+use super::open::Trust;
+use crate::core::assemble::Facts;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
-use crate::core::extract::Origin;
-use crate::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
-use crate::core::transcript::Memory;
-use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid, Why, derived_id};
+use crate::core::pipeline::{Stream, Workspace};
+use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid};
+
+mod count;
+mod hole;
+mod names;
+mod rewritten;
+mod take_up;
+mod unfinished;
+
+use count::Counting;
+use hole::pass;
+pub use names::{find_inode, is_related};
+use unfinished::Unfinished;
 
 /// A file is with its reader for so many bytes, then the next one has its turn.
 const TURN_BYTES: u64 = 1 << 20;
@@ -88,22 +100,14 @@ pub struct Reader {
     previous: Option<Content>,
     /// The mark that is known outside.
     sent: Option<Mark>,
-}
-
-/// Lines before the start are counted, not read.
-#[derive(Default)]
-struct Counting {
-    lines: u64,
-    line_start: u64,
-    /// What the file's head shows, if it is a transcript.
-    transcript: Option<Memory>,
+    unfinished: Unfinished,
 }
 
 impl Reader {
     /// A file that was never read, just opened; reading begins at `start`.
     #[must_use]
     pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
-        let (stream, counting, head, tail, sent, previous) = Default::default();
+        let (stream, counting, head, tail, sent, previous, unfinished) = Default::default();
         let facts = Facts::plain(0);
         Self {
             engine,
@@ -124,6 +128,7 @@ impl Reader {
             tail,
             previous,
             sent,
+            unfinished,
         }
     }
 
@@ -131,7 +136,7 @@ impl Reader {
     #[must_use]
     pub fn resume(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, mark: Mark) -> Self {
         let facts = serde_json::from_str(&mark.facts).ok().filter(Facts::is_known).unwrap_or_else(|| Facts::plain(0));
-        let (file, stream, counting, head, tail) = Default::default();
+        let (file, stream, counting, head, tail, unfinished) = Default::default();
         let Mark { node, generation, start, read, safe, size, previous, .. } = mark;
         Self {
             engine,
@@ -152,6 +157,7 @@ impl Reader {
             tail,
             previous,
             sent: Some(mark),
+            unfinished,
         }
     }
 
@@ -169,7 +175,10 @@ impl Reader {
     /// Reads for one turn. The stream stands between two reads afterwards.
     pub fn turn(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
-        self.guarded(space, now, &mut turn, |reader, space, turn| reader.read(space, now, turn));
+        self.guarded(space, now, &mut turn, |reader, space, turn| {
+            reader.read(space, now, turn)?;
+            reader.look_ahead(space, now, turn)
+        });
         self.end(now, &mut turn);
         turn
     }
@@ -188,8 +197,12 @@ impl Reader {
     }
 
     /// Publishes what is open as a pause would; nothing is finished.
-    pub fn pause(&mut self) -> Turn {
+    pub fn pause(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
+        if self.file.is_some() && self.stream.is_some() {
+            self.unfinished.hurry(self.engine.limits.trace_idle_us);
+            self.guarded(space, now, &mut turn, |reader, space, turn| reader.look_ahead(space, now, turn));
+        }
         if let Some(stream) = &mut self.stream {
             let mut events = Vec::new();
             stream.pause(&mut events);
@@ -201,7 +214,8 @@ impl Reader {
 
     /// Gives back descriptor and memory; the next turn begins at the safe place.
     pub fn rest(&mut self) {
-        (self.file, self.stream, self.counting) = Default::default();
+        (self.file, self.stream, self.counting, self.head) = Default::default();
+        self.tail = Vec::new();
     }
 
     /// Runs a step with the stream in its room.
@@ -216,69 +230,6 @@ impl Reader {
                 _ => turn.trouble = Some(error.to_string()),
             }
         }
-    }
-
-    /// A descriptor and a stream that has room.
-    fn ready(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
-        if let Some(stream) = &mut self.stream {
-            stream.attach(&mut space.stream);
-        }
-        if self.file.is_none() {
-            let (file, size) = self.open_again()?;
-            self.size = size;
-            let known = self.sent.clone().unwrap_or_default();
-            if size < known.read || !content::is_same(&file, known.content())? {
-                self.file = Some(file);
-                self.rewritten(space, now, turn)?;
-            } else {
-                self.file = Some(file);
-            }
-        }
-        if self.stream.is_none() && self.counting.is_none() {
-            if self.safe == 0 && self.start > 0 {
-                self.begin();
-                self.counting = Some(Counting::default());
-            } else {
-                self.take_up(None, space)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn open_again(&self) -> io::Result<(File, u64)> {
-        if let Ok((file, node, size)) = open::open(&self.path, &self.trust)
-            && node.is(&self.node)
-        {
-            return Ok((file, size));
-        }
-        let moved = find_inode(self.path.parent().unwrap_or(Path::new("/")), self.node).ok_or(io::ErrorKind::NotFound)?;
-        let (file, node, size) = open::open(&moved, &Trust::Matched { link: false, within: moved.parent().map(Path::to_owned).into_iter().collect() })?;
-        if node.is(&self.node) { Ok((file, size)) } else { Err(io::ErrorKind::NotFound.into()) }
-    }
-
-    /// Everything at offset 0 of this generation.
-    fn begin(&mut self) {
-        (self.offset, self.safe, self.facts) = (0, 0, Facts::plain(0));
-        (self.head, self.stream, self.counting) = Default::default();
-        self.tail.clear();
-    }
-
-    /// A stream at the safe place, from this file or from its copy.
-    fn take_up(&mut self, copy: Option<&File>, space: &mut Space) -> io::Result<()> {
-        let Some(file) = copy.or(self.file.as_ref()) else { return Err(io::ErrorKind::NotFound.into()) };
-        let count = BEFORE_BYTES.min(self.safe);
-        let before = bytes_at(file, self.safe - count, count as usize)?;
-        let mut head = Head::default();
-        head.push(&bytes_at(file, 0, self.safe.min(HEAD_BYTES as u64) as usize)?);
-        self.head = head;
-        self.tail.clear();
-        push_tail(&mut self.tail, &before);
-        self.offset = self.safe;
-        let safe = Snapshot::new(self.safe, &self.facts, &self.engine);
-        let mut stream = Stream::resume(self.engine.clone(), Origin { uid: self.uid, generation: self.generation }, safe, &before);
-        stream.attach(&mut space.stream);
-        self.stream = Some(stream);
-        Ok(())
     }
 
     fn read(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
@@ -318,6 +269,7 @@ impl Reader {
     /// The next bytes of the file.
     fn feed(&mut self, bytes: &[u8], space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         turn.bytes += bytes.len() as u64;
+        self.unfinished.grew(now);
         if self.counting.is_some() {
             if self.offset == 0 && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])) {
                 // UTF-16 has no newline byte to count: it is read, and what comes of it left out.
@@ -337,138 +289,18 @@ impl Reader {
         Ok(())
     }
 
-    fn count(&mut self, bytes: &[u8], space: &mut Space) -> io::Result<()> {
-        let Some(counting) = &mut self.counting else { return Ok(()) };
-        let before = bytes.len().min((self.start - self.offset) as usize);
-        let part = &bytes[..before];
-        if self.offset == 0 {
-            counting.transcript = Memory::of_head(part);
-        }
-        counting.lines += memchr::memchr_iter(b'\n', part).count() as u64;
-        if let Some(last) = memchr::memrchr(b'\n', part) {
-            counting.line_start = self.offset + last as u64 + 1;
-        }
-        self.head.push(part);
-        self.offset += before as u64;
-        push_tail(&mut self.tail, part);
-        if self.offset == self.start {
-            // The line that stands half before the start is read whole.
-            let facts = Facts::plain(counting.lines).with_transcript(counting.transcript.take());
-            (self.safe, self.start, self.facts) = (counting.line_start, counting.line_start, facts);
-            self.counting = None;
-            self.take_up(None, space)?;
-        }
-        Ok(())
-    }
-
-    /// Bytes into the stream; NULs at the beginning of a line are a hole and left out.
-    fn pass(&mut self, mut bytes: &[u8], now: Timestamp, turn: &mut Turn) {
+    /// Bytes into the stream.
+    fn pass(&mut self, bytes: &[u8], now: Timestamp, turn: &mut Turn) {
         let mut events = Vec::new();
-        let Some(stream) = &mut self.stream else { return };
-        let has_nul = memchr::memchr(0, bytes).is_some();
-        while !bytes.is_empty() {
-            if bytes[0] == 0 && stream.is_between_lines() {
-                let hole = bytes.iter().take_while(|byte| **byte == 0).count();
-                stream.skip(hole as u64);
-                bytes = &bytes[hole..];
-                continue;
-            }
-            let line = if has_nul { memchr::memmem::find(bytes, b"\n\0").map_or(bytes.len(), |at| at + 1) } else { bytes.len() };
-            stream.push(&bytes[..line], now, &mut events);
-            bytes = &bytes[line..];
+        if let Some(stream) = &mut self.stream {
+            pass(stream, bytes, now, &mut events);
         }
         self.keep(events, turn);
-    }
-
-    /// A hole is skipped without reading it, where the file system knows how.
-    fn skip_hole(&mut self) {
-        let (Some(file), Some(stream)) = (&self.file, &mut self.stream) else { return };
-        if !stream.is_between_lines() {
-            return;
-        }
-        let data = rustix::fs::seek(file, rustix::fs::SeekFrom::Data(self.offset)).unwrap_or(self.offset);
-        if data > self.offset {
-            tracing::debug!("{}: a hole of {} bytes is left out", self.path.display(), data - self.offset);
-            stream.skip(data - self.offset);
-            let zeros = [0; HEAD_BYTES];
-            self.head.push(&zeros[..(data - self.offset).min(HEAD_BYTES as u64) as usize]);
-            self.offset = data;
-        }
     }
 
     fn keep(&self, events: Vec<Event>, turn: &mut Turn) {
         let (generation, start) = (self.generation, self.start);
         turn.events.extend(events.into_iter().filter(|event| event.offset >= start).map(|event| (generation, event)));
-    }
-
-    /// The content at offset 0 was replaced: what is left of the old one is looked for in a copy.
-    fn rewritten(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
-        let old = self.mark();
-        let is_counting = self.counting.take().is_some();
-        if !is_counting {
-            match self.find_copy(&old) {
-                Some(copy) => self.read_copy(&copy, space, now, turn)?,
-                None if old.read > 0 || old.size > 0 => {
-                    // At least what was there when it was last looked at.
-                    let bytes = old.size.checked_sub(old.read).filter(|unread| *unread > 0);
-                    let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &old.read.to_be_bytes()]);
-                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes, events: None, from: now, to: now });
-                }
-                None => {}
-            }
-        }
-        tracing::info!("{}: was rewritten; reading it from its beginning", self.path.display().to_string().escape_debug());
-        if let Some(stream) = &mut self.stream {
-            stream.detach(&mut space.stream);
-        }
-        self.finish_stream(now, turn);
-        turn.rewritten = true;
-        self.previous = Some(old.content());
-        self.generation += 1;
-        self.start = 0;
-        self.begin();
-        Ok(())
-    }
-
-    fn read_copy(&mut self, copy: &File, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
-        if self.stream.is_none() {
-            self.take_up(Some(copy), space)?;
-        }
-        let mut bytes = std::mem::take(&mut space.bytes);
-        loop {
-            let got = content::read_at(copy, &mut bytes, self.offset)?;
-            if got == 0 {
-                break;
-            }
-            self.pass(&bytes[..got], now, turn);
-            self.offset += got as u64;
-        }
-        space.bytes = bytes;
-        Ok(())
-    }
-
-    /// A file beside this one that holds what was read, and perhaps more.
-    fn find_copy(&self, mark: &Mark) -> Option<File> {
-        if mark.read == 0 {
-            return None;
-        }
-        let folder = self.path.parent()?;
-        let mut found: Option<(File, i64)> = None;
-        for entry in std::fs::read_dir(folder).ok()?.flatten() {
-            if !is_related(&self.path, &entry.path()) {
-                continue;
-            }
-            let Ok(meta) = entry.metadata() else { continue };
-            if !meta.is_file() || meta.ino() == self.node.ino || meta.len() < mark.read || found.as_ref().is_some_and(|(_, newest)| *newest > meta.mtime()) {
-                continue;
-            }
-            let within = folder.canonicalize().into_iter().collect();
-            let Ok((file, ..)) = open::open(&entry.path(), &Trust::Matched { link: false, within }) else { continue };
-            if content::is_same(&file, mark.content()).is_ok_and(|same| same) {
-                found = Some((file, meta.mtime()));
-            }
-        }
-        found.map(|(file, _)| file)
     }
 
     fn finish_stream(&mut self, now: Timestamp, turn: &mut Turn) {
@@ -486,7 +318,8 @@ impl Reader {
             if stream.deadline().is_some_and(|at| at <= now) {
                 stream.tick(now, &mut events);
             }
-            turn.deadline = stream.deadline();
+            let line = if stream.has_partial() { self.unfinished.deadline(self.offset, self.engine.limits.trace_idle_us) } else { None };
+            turn.deadline = stream.deadline().into_iter().chain(line).min();
             if stream.safe().offset != self.safe {
                 (self.safe, self.facts) = stream.facts();
             }
@@ -533,30 +366,6 @@ impl Reader {
             previous: self.previous,
         }
     }
-}
-
-/// Whether `other` could be a rotated copy of `live`, by its name: `app.log` → `app.log.1`, `app-2026.log`.
-/// It is asked of many pairs.
-#[must_use]
-pub fn is_related(live: &Path, other: &Path) -> bool {
-    let (live, other) = (live.as_os_str().as_encoded_bytes(), other.as_os_str().as_encoded_bytes());
-    if other.len() <= live.len() {
-        return false;
-    }
-    let name = memchr::memrchr(b'/', live).map_or(0, |slash| slash + 1);
-    let stem = memchr::memrchr(b'.', &live[name..]).filter(|dot| *dot > 0).map_or(live.len(), |dot| name + dot);
-    other.starts_with(&live[..stem]) && !other[stem..].contains(&b'/')
-}
-
-/// Where a file that had a name in `folder` is now, if it is still there.
-#[must_use]
-pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
-    use std::os::unix::fs::DirEntryExt;
-    let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let born = |entry: &std::fs::DirEntry| entry.metadata().map_or(0, |meta| open::node(&meta).born);
-    let is_same = |entry: &std::fs::DirEntry| entry.ino() == node.ino && [0, born(entry)].contains(&node.born);
-    let mut same = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && is_same(entry));
-    same.next().map(|entry| entry.path())
 }
 
 /// A label for what is read from a file.
