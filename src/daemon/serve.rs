@@ -103,6 +103,7 @@ impl Daemon {
                 return false;
             }
             Wake::Stdin(bytes) => self.piped(&bytes),
+            Wake::StateLost => self.say_all(),
             Wake::Files => {}
             Wake::Done(id, turn) => {
                 let rest = REST_US + REST_A_FILE_US * self.follower.active() as i64;
@@ -112,6 +113,14 @@ impl Daemon {
             }
         }
         true
+    }
+
+    /// All that is known of files, for a state that has lost it.
+    fn say_all(&self) {
+        let at = now();
+        for (uid, label, mark) in self.follower.all_marks() {
+            self.queue.send(work::mark_only(uid, label, mark, at));
+        }
     }
 
     fn hand_out(&mut self) {
@@ -224,6 +233,7 @@ impl Daemon {
             match wakes.recv_timeout(left) {
                 Ok(Wake::Done(id, turn)) => self.follower.done(id, &turn, None, now()),
                 Ok(Wake::Failed(why)) => self.failed = Some(why),
+                Ok(Wake::StateLost) => self.say_all(),
                 _ => {}
             }
         }

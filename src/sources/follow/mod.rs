@@ -336,6 +336,11 @@ impl Follower {
         self.files.values().map(|file| (&*file.label, file.path.as_path(), &file.mark, file.retired.is_some()))
     }
 
+    /// What is known of all files, those of earlier runs included.
+    pub fn all_marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
+        self.marks().chain(self.known.all().map(|known| (known.uid, Arc::new(known.label.clone()), known.mark.clone())))
+    }
+
     /// What is known of all files before the first turn.
     pub fn marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
         self.files.values().map(|file| (file.uid, file.label.clone(), file.mark.clone()))
