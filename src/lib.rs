@@ -32,6 +32,7 @@ pub mod core {
     pub mod line;
     pub mod lookback;
     pub mod noise;
+    mod noise_gate;
     pub mod notes;
     pub mod pipeline;
     pub mod prefilter;

@@ -167,15 +167,15 @@ impl Assembler {
     /// belongs to it. `fresh` settles that.
     fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
-        let same_writer = line.key() == trace.key.as_deref() || is_bare(line);
-        trace.is_single()
-            && trace.stamped
+        let same_writer = || line.key() == trace.key.as_deref() || is_bare(line);
+        trace.stamped
+            && line.place.num == trace.last_num + 1
+            && trace.is_single()
             && !trace.is_on_trial_beyond_blanks()
             && !line.settled
-            && line.place.num == trace.last_num + 1
             && line.place.io == trace.lines.get(0).place.io
             && !line.is_stamped()
-            && same_writer
+            && same_writer()
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {

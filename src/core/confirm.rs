@@ -63,7 +63,8 @@ impl<'a> Confirm<'a> {
     /// Prepares; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        Self { engine, line, candidates, asked: 0, is_code: OnceCell::new(), is_noise: OnceCell::new(), cancelled: OnceCell::new() }
+        let (is_code, is_noise, cancelled) = Default::default();
+        Self { engine, line, candidates, asked: 0, is_code, is_noise, cancelled }
     }
 
     /// The line is a border.

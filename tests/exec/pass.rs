@@ -118,5 +118,5 @@ fn a_wrong_configuration_is_one_warning() {
     assert!(done.err().contains("wrong.toml:2:1") && done.err().contains("built-in configuration"), "{}", done.err());
     assert_eq!(done.records()[0]["errors"][0]["category"], "type_error");
     let strict = folder.exec(&["--config", "wrong.toml", "--verdict", "-", "--strict-config"], "touch ran").ended(2);
-    assert!(strict.err().contains("wrong.toml:2:1") && !folder.path("ran").exists());
+    assert!(strict.err().contains("wrong.toml:2:1") && !folder.at("ran").exists());
 }

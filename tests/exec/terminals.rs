@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
@@ -16,6 +17,7 @@ struct Screen {
     pty: Pty,
     child: Child,
     shown: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl Screen {
@@ -23,16 +25,16 @@ impl Screen {
     fn new(folder: &Folder, script: &str) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(31, 97)).unwrap();
-        let child = Command::new("sh").args(["-c", script]).env("SIFTD", siftd()).current_dir(folder.path("")).spawn(pts).unwrap();
+        let child = Command::new("sh").args(["-c", script]).env("SIFTD", siftd()).current_dir(folder.path()).spawn(pts).unwrap();
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut screen, text) = (File::from(pty.as_fd().try_clone_to_owned().unwrap()), shown.clone());
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         });
-        Self { pty, child, shown }
+        Self { pty, child, shown, reader }
     }
 
     fn shown(&self) -> String {
@@ -56,11 +58,8 @@ impl Screen {
             status.is_some()
         });
         assert_eq!(status.unwrap().code(), Some(code), "{}", self.shown());
-        let mut last = String::new();
-        until("the last output", || {
-            let now = self.shown();
-            std::mem::replace(&mut last, now) == self.shown()
-        });
+        // The end of its session hangs the terminal up; what was written before is still read.
+        until("the last output", || self.reader.is_finished());
         self.shown()
     }
 }

@@ -23,7 +23,7 @@ impl Reader {
         let before = bytes.len().min((self.start - self.offset) as usize);
         let part = &bytes[..before];
         if self.offset == 0 {
-            counting.transcript = Memory::of_head(part);
+            counting.transcript = Memory::of_head(self.engine.limits.mode, part);
         }
         counting.lines += memchr::memchr_iter(b'\n', part).count() as u64;
         if let Some(last) = memchr::memrchr(b'\n', part) {
