@@ -127,9 +127,8 @@ impl Daemon {
         while let Some(job) = self.follower.next_job() {
             self.pool.push(job);
         }
-        for (uid, label, notice) in self.follower.take_lost() {
-            let batch = Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() };
-            self.queue.send(batch);
+        for lost in self.follower.take_lost() {
+            self.queue.send(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
         }
     }
 

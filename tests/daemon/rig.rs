@@ -196,8 +196,8 @@ impl Rig {
         self.follower.discover(world.now);
         self.follower.sweep(Some(&|_| true), world.now);
         self.follower.due(world.now);
-        for (uid, label, notice) in self.follower.take_lost() {
-            self.pending.push_back(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: world.now });
+        for lost in self.follower.take_lost() {
+            self.pending.push_back(Batch { notices: vec![lost.notice], ..batch_of(lost.uid, lost.label, lost.mark, world.now) });
         }
     }
 

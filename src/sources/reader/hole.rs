@@ -4,6 +4,7 @@
 use super::Reader;
 use crate::core::event::{Event, Timestamp};
 use crate::core::pipeline::Stream;
+use crate::sources::bytes::Bytes;
 use crate::sources::content::HEAD_BYTES;
 
 /// Bytes into a stream; NULs at the beginning of a line are a hole and left out.
@@ -25,7 +26,7 @@ pub(super) fn pass(stream: &mut Stream, mut bytes: &[u8], now: Timestamp, events
 impl Reader {
     /// A hole is skipped without reading it, where the file system knows how.
     pub(super) fn skip_hole(&mut self) {
-        let (Some(file), Some(stream)) = (&self.file, &mut self.stream) else { return };
+        let (Some(Bytes::Plain(file)), Some(stream)) = (&self.file, &mut self.stream) else { return };
         if !stream.is_between_lines() {
             return;
         }

@@ -6,10 +6,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::bytes::{Bytes, ReadAt};
 use super::content::{Head, push_tail};
 use super::open::Trust;
 use crate::core::assemble::Facts;
@@ -21,6 +22,7 @@ use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid};
 mod count;
 mod hole;
 mod names;
+mod packed;
 mod rewritten;
 mod take_up;
 mod unfinished;
@@ -84,7 +86,7 @@ pub struct Reader {
     uid: Uid,
     path: PathBuf,
     trust: Trust,
-    file: Option<File>,
+    file: Option<Bytes>,
     stream: Option<Stream>,
     counting: Option<Counting>,
     node: Node,
@@ -109,6 +111,9 @@ impl Reader {
     pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
         let (stream, counting, head, tail, sent, previous, unfinished) = Default::default();
         let facts = Facts::plain(0);
+        let file = Bytes::new(file, &path);
+        // A compressed file is read whole or not at all; its size is known when it was read.
+        let (size, start) = if file.is_packed() { (size.min(start), 0) } else { (size, start) };
         Self {
             engine,
             uid,
@@ -234,7 +239,7 @@ impl Reader {
 
     fn read(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         let mut rewrites = 0;
-        loop {
+        while !self.is_done() {
             let most = if self.counting.is_some() { COUNT_BYTES } else { TURN_BYTES };
             if turn.bytes >= most {
                 turn.more = true;
@@ -244,6 +249,7 @@ impl Reader {
             let overlap = self.tail.len();
             let got = match file.read_at(&mut space.bytes, self.offset - overlap as u64) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if file.is_packed() => return self.end_packed(Some(&error), space, now, turn),
                 got => got?,
             };
             if got < overlap || space.bytes[..overlap] != self.tail {
@@ -257,13 +263,14 @@ impl Reader {
                 continue;
             }
             if got == overlap {
-                return Ok(());
+                return if file.is_packed() { self.end_packed(None, space, now, turn) } else { Ok(()) };
             }
             let bytes = std::mem::take(&mut space.bytes);
             let fed = self.feed(&bytes[overlap..got], space, now, turn);
             space.bytes = bytes;
             fed?;
         }
+        Ok(())
     }
 
     /// The next bytes of the file.
@@ -325,8 +332,10 @@ impl Reader {
             }
         }
         self.keep(events, turn);
-        if let Some(meta) = self.file.as_ref().and_then(|file| file.metadata().ok()) {
-            self.size = meta.len();
+        if let Some((file, meta)) = self.file.as_ref().and_then(|file| Some((file, file.file().metadata().ok()?))) {
+            if !file.is_packed() {
+                self.size = meta.len();
+            }
             turn.unlinked = meta.nlink() == 0;
         }
         if turn.lost || self.file.is_none() {

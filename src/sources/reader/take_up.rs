@@ -12,6 +12,7 @@ use crate::core::assemble::{Facts, Snapshot};
 use crate::core::event::Timestamp;
 use crate::core::extract::Origin;
 use crate::core::pipeline::{BEFORE_BYTES, Stream};
+use crate::sources::bytes::Bytes;
 use crate::sources::content::{self, HEAD_BYTES, Head, bytes_at, push_tail};
 use crate::sources::open::{self, Trust};
 
@@ -23,14 +24,17 @@ impl Reader {
         }
         if self.file.is_none() {
             let (file, size) = self.open_again()?;
-            self.size = size;
+            let file = Bytes::new(file, &self.path);
             let known = self.sent.clone().unwrap_or_default();
-            if size < known.read || !content::is_same(&file, known.content())? {
-                self.file = Some(file);
+            let is_same = file.is_packed() || size >= known.read && content::is_same(&file, known.content())?;
+            self.size = if file.is_packed() { self.size } else { size };
+            self.file = Some(file);
+            if !is_same {
                 self.rewritten(space, now, turn)?;
-            } else {
-                self.file = Some(file);
             }
+        }
+        if self.is_done() {
+            return Ok(());
         }
         if self.stream.is_none() && self.counting.is_none() {
             if self.safe == 0 && self.start > 0 {
@@ -63,11 +67,15 @@ impl Reader {
 
     /// A stream at the safe place, from this file or from its copy.
     pub(super) fn take_up(&mut self, copy: Option<&File>, space: &mut Space) -> io::Result<()> {
-        let Some(file) = copy.or(self.file.as_ref()) else { return Err(io::ErrorKind::NotFound.into()) };
-        let count = BEFORE_BYTES.min(self.safe);
-        let before = bytes_at(file, self.safe - count, count as usize)?;
+        let bytes = |offset, count: u64| match (copy, &self.file) {
+            (Some(copy), _) => bytes_at(copy, offset, count as usize),
+            (None, Some(file)) => bytes_at(file, offset, count as usize),
+            (None, None) => Err(io::ErrorKind::NotFound.into()),
+        };
         let mut head = Head::default();
-        head.push(&bytes_at(file, 0, self.safe.min(HEAD_BYTES as u64) as usize)?);
+        head.push(&bytes(0, self.safe.min(HEAD_BYTES as u64))?);
+        let count = BEFORE_BYTES.min(self.safe);
+        let before = bytes(self.safe - count, count)?;
         self.head = head;
         self.tail.clear();
         push_tail(&mut self.tail, &before);
