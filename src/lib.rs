@@ -19,6 +19,7 @@ pub mod words;
 pub mod core {
     //! The sync heart: bytes and `now` in, events out.
     pub mod assemble;
+    pub mod block;
     pub mod classify;
     pub mod confirm;
     pub mod decode;

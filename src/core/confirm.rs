@@ -6,9 +6,9 @@
 use std::cell::OnceCell;
 
 use super::engine::{Candidate, Engine};
-use super::line::Line;
+use super::line::{Line, View};
 use super::shown;
-use super::trace::{View, starts};
+use super::trace::starts;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
 
