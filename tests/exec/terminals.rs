@@ -151,7 +151,7 @@ fn a_program_that_reads_keys_from_stderr_gets_them() {
     const PAGER: &str = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key";
     for (before, behind) in [("exec", ""), ("echo text |", "; stty -a > after; read line; echo line $line")] {
         let folder = Folder::new();
-        folder.write("pager.sh", &format!("{PAGER}; echo next; [ -t 0 ] && read line && echo line $line; exit 0"));
+        folder.write("pager.sh", format!("{PAGER}; echo next; [ -t 0 ] && read line && echo line $line; exit 0"));
         let mut screen = Screen::new(&folder, &format!("stty -a > before; {before} $SIFTD exec --strict -- sh pager.sh{behind}"));
         screen.wait_for("ready\r\n");
         screen.press("q");
