@@ -123,12 +123,17 @@ impl Stream {
         }
     }
 
-    /// The stream has ended.
-    pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+    /// The unfinished line is taken for a whole one; what follows would be another line.
+    pub fn end_line(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         if let Some(framed) = self.buffer.last_line() {
             self.read(&framed, now, out);
             self.buffer.done(&framed);
         }
+    }
+
+    /// The stream has ended.
+    pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.end_line(now, out);
         self.finish_records(now, out);
         let events = out.len();
         for piece in std::mem::take(&mut self.pieces) {

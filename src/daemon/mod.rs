@@ -104,8 +104,16 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     if !daemon.begin(&mut committer, &sources, &wakes)? {
         return Ok(Ended::Well);
     }
-    let commits = Commits { committer, queue: queue.clone(), outbox_max: plan.outbox_max, sinks: threads.len(), stop: stop.clone() };
-    let committing = commit::start(commits, sender.clone());
+    let committing = commit::start(Commits {
+        committer,
+        queue: queue.clone(),
+        outbox_max: plan.outbox_max,
+        dropping: plan.dropping,
+        folder: folder.clone(),
+        sender: sender.clone(),
+        sinks: threads.len(),
+        stop: stop.clone(),
+    });
     work::start(&daemon.pool, &queue, &daemon.writer, &sender);
     let credit = daemon.stdin.as_ref().map(|_| stdin::read(&sender));
     daemon.serve(&wakes, credit.as_ref());

@@ -32,6 +32,8 @@ pub struct Plan {
     pub withhold: Rules,
     /// Most bytes that wait for sinks.
     pub outbox_max: u64,
+    /// Sinks that leave records out when they are behind by that.
+    pub dropping: Vec<String>,
     /// Time to drain.
     pub grace: Duration,
     /// Name of this machine.

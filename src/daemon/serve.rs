@@ -103,6 +103,7 @@ impl Daemon {
                 return false;
             }
             Wake::Stdin(bytes) => self.piped(&bytes),
+            Wake::StateLost => self.say_all(),
             Wake::Files => {}
             Wake::Done(id, turn) => {
                 let rest = REST_US + REST_A_FILE_US * self.follower.active() as i64;
@@ -114,13 +115,20 @@ impl Daemon {
         true
     }
 
+    /// All that is known of files, for a state that has lost it.
+    fn say_all(&self) {
+        let at = now();
+        for (uid, label, mark) in self.follower.all_marks() {
+            self.queue.send(work::mark_only(uid, label, mark, at));
+        }
+    }
+
     fn hand_out(&mut self) {
         while let Some(job) = self.follower.next_job() {
             self.pool.push(job);
         }
-        for (uid, label, notice) in self.follower.take_lost() {
-            let batch = Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() };
-            self.queue.send(batch);
+        for lost in self.follower.take_lost() {
+            self.queue.send(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
         }
     }
 
@@ -224,6 +232,7 @@ impl Daemon {
             match wakes.recv_timeout(left) {
                 Ok(Wake::Done(id, turn)) => self.follower.done(id, &turn, None, now()),
                 Ok(Wake::Failed(why)) => self.failed = Some(why),
+                Ok(Wake::StateLost) => self.say_all(),
                 _ => {}
             }
         }
@@ -232,7 +241,7 @@ impl Daemon {
         for job in self.follower.all() {
             // One that is still read is left; it goes on with the next start.
             let Ok(mut reader) = job.reader.try_lock() else { continue };
-            let turn = if self.is_durable { reader.pause() } else { reader.finish(&mut space, now()) };
+            let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
             if let Some(batch) = self.writer.batch(job.uid, &job.label, turn) {
                 self.queue.send(batch);

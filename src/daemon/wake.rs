@@ -22,6 +22,8 @@ pub(crate) enum Wake {
     Stdin(Vec<u8>),
     /// SIGINT or SIGTERM.
     Stop,
+    /// The state was begun anew: what is known of files is to be said again.
+    StateLost,
     /// It cannot go on; without a text nobody reads stdout any more.
     Failed(Option<String>),
 }

@@ -155,6 +155,26 @@ fn rule_2_a_switched_symlink() {
 }
 
 #[test]
+fn what_was_rotated_away_unread_while_nobody_looked_is_a_gap_once() {
+    let mut world = World::new(&["logs/*.log"]);
+    // More than a turn reads.
+    world.append("a.log", &(error("one") + &"all is well\n".repeat(200_000)));
+    let mut rig = Rig::start(&world);
+    rig.look(&world);
+    rig.turn(&world);
+    rig.commit(9, &world);
+    drop(rig);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("b.log", &error("two"));
+    for _ in 0..2 {
+        play(&mut world);
+    }
+    assert_eq!(sorted(&world), ["gap \"rotated_away\"", "one", "two"]);
+    let gap = world.records().into_iter().find(|record| record["kind"] == "gap").unwrap();
+    assert!(gap["bytes"].as_u64().unwrap() > 1_000_000, "{gap}");
+}
+
+#[test]
 fn rule_3_a_known_file_goes_on_where_it_was() {
     let (mut world, rig) = one_is_read();
     drop(rig);
@@ -254,6 +274,88 @@ fn rule_6_compressed_generations_are_not_read() {
     fs::write(world.path("a.log.2.zst"), error("not even compressed")).unwrap();
     rig.wait(&mut world);
     assert_eq!(bare(&world), ["one"]);
+}
+
+/// What logrotate's `compress` does.
+fn compress(world: &World, name: &str) {
+    let mut gzip = flate2::write::GzEncoder::new(fs::File::create(world.path(&format!("{name}.gz"))).unwrap(), flate2::Compression::fast());
+    gzip.write_all(&fs::read(world.path(name)).unwrap()).unwrap();
+    gzip.finish().unwrap();
+    fs::remove_file(world.path(name)).unwrap();
+}
+
+#[test]
+fn rule_6_included_by_name_they_are_read_once() {
+    let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+    let long: String = (0..3000).map(|n| format!("{}all is well\n", error(&format!("number {n}")))).collect();
+    world.append("old", &long);
+    compress(&world, "old");
+    let mut rig = play(&mut world);
+    assert_eq!(bare(&world), (0..3000).map(|n| format!("number {n}")).collect::<Vec<_>>());
+    assert_eq!(world.records()[2999]["line_num"], 5999);
+    // Renamed, and after a restart.
+    world.rename("old.gz", "older.gz");
+    rig.wait(&mut world);
+    drop(rig);
+    play(&mut world);
+    assert_eq!(world.records().len(), 3000);
+}
+
+#[test]
+fn rule_6_a_generation_that_was_read_is_not_read_again() {
+    for copied in [false, true] {
+        let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+        world.append("a.log", &(0..20).map(|n| error(&format!("number {n}"))).collect::<String>());
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        if copied {
+            world.copytruncate("a.log", "a.log.1");
+        } else {
+            world.rename("a.log", "a.log.1");
+        }
+        world.append("a.log", &error("new"));
+        rig.wait(&mut world);
+        compress(&world, "a.log.1");
+        rig.wait(&mut world);
+        drop(rig);
+        play(&mut world);
+        assert_eq!(bare(&world).len(), 21, "{:?}", bare(&world));
+    }
+}
+
+#[test]
+fn rule_6_the_rest_of_a_file_that_was_compressed_while_nobody_looked() {
+    let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+    world.append("a.log", &(0..20).map(|n| error(&format!("number {n}"))).collect::<String>());
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    drop(rig);
+    world.append("a.log", &error("number 20"));
+    world.rename("a.log", "a.log.1");
+    compress(&world, "a.log.1");
+    world.append("a.log", &error("number 21"));
+    play(&mut world);
+    let mut texts = bare(&world);
+    texts.sort_by_key(|text| text.trim_start_matches("number ").parse::<u32>().unwrap());
+    assert_eq!(texts, (0..22).map(|n| format!("number {n}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn rule_6_a_damaged_one_is_read_as_far_as_it_goes_and_said_once() {
+    let mut world = World::new(&["logs/*.gz"]);
+    world.append("old", &(0..9000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect::<String>());
+    compress(&world, "old");
+    let bytes = fs::read(world.path("old.gz")).unwrap();
+    fs::write(world.path("old.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    let mut rig = play(&mut world);
+    let texts = bare(&world);
+    assert!(texts.len() > 1000 && texts[0].starts_with("number 0 "), "{}", texts.len());
+    assert_eq!(texts.iter().filter(|text| text.starts_with("gap")).count(), 1);
+    assert_eq!(rig.follower.troubles().len(), 1, "{:?}", rig.follower.troubles());
+    rig.wait(&mut world);
+    drop(rig);
+    play(&mut world);
+    assert_eq!(bare(&world).len(), texts.len());
 }
 
 #[test]

@@ -1,9 +1,12 @@
 //! Files that leave: renamed, deleted, replaced, or only quiet. What lost its name is read until it has been
 //! quiet for `rotate_wait`; what is quiet gives back descriptor and memory (PROTOCOLS, E 2).
 
-use super::{FileId, Followed, Follower, Known, lock};
+use std::sync::Arc;
+
+use super::{FileId, Followed, Follower, Known, Lost, lock};
 use crate::core::event::Timestamp;
-use crate::delivery::{Notice, Why, derived_id};
+use crate::delivery::{Label, Mark, Notice, Uid, Why, derived_id};
+use crate::sources::discover::is_packed;
 use crate::sources::open::look;
 
 /// A file that was written in the last minute is looked at in every sweep.
@@ -23,7 +26,9 @@ impl Follower {
             Some(seen) if seen.node == file.node => {
                 // Rewritten with as many bytes: only its time says so.
                 let is_written = std::mem::replace(&mut file.written, seen.written) != seen.written;
-                if is_written || seen.size != file.mark.read {
+                // A compressed one was read when its size is known.
+                let known = if is_packed(&file.path) { file.mark.size } else { file.mark.read };
+                if is_written || seen.size != known {
                     self.turns.queue(id);
                 } else if now.0 - file.changed_at.0 > RECENT_US {
                     self.active.remove(&id);
@@ -77,14 +82,9 @@ impl Follower {
 
     /// It could not be opened again: what was not read is lost.
     pub(super) fn lose(&mut self, id: FileId, now: Timestamp) {
-        let Some(file) = self.files.get(&id) else { return };
+        let Some(file) = self.files.get_mut(&id) else { return };
         let (index, path) = (file.spec, file.path.clone());
-        let unread = file.mark.size.saturating_sub(file.mark.read);
-        if unread > 0 {
-            let parts: [&[u8]; 3] = [&file.uid, &file.mark.generation.to_be_bytes(), &file.mark.read.to_be_bytes()];
-            let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, bytes: Some(unread), events: None, from: now, to: now };
-            self.lost.push((file.uid, file.label.clone(), notice));
-        }
+        self.lost.extend(lost(file.uid, &file.label, &mut file.mark, now));
         self.drop_file(id);
         if path.exists() {
             self.meet(index, &path, now, None);
@@ -124,4 +124,13 @@ impl Follower {
             }
         }
     }
+}
+
+/// What is to be said of a file that cannot be found any more; then it counts as read.
+pub(super) fn lost(uid: Uid, label: &Arc<Label>, mark: &mut Mark, now: Timestamp) -> Option<Lost> {
+    let unread = mark.size.checked_sub(mark.read).filter(|unread| *unread > 0)?;
+    let parts: [&[u8]; 3] = [&uid, &mark.generation.to_be_bytes(), &mark.read.to_be_bytes()];
+    let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, bytes: Some(unread), events: None, from: now, to: now };
+    mark.size = mark.read;
+    Some(Lost { uid, label: label.clone(), notice, mark: mark.clone() })
 }

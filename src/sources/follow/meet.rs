@@ -19,13 +19,14 @@ impl Follower {
     pub(super) fn meet(&mut self, index: usize, path: &Path, now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
         let spec = &self.specs[index];
         if is_packed(path) {
-            return self.trouble(index, path, "is packed: read it with siftd scan");
+            return self.meet_packed(index, path, now);
         }
         match open::open(path, &spec.trust(path)) {
             Ok(opened) => self.accept(index, path, opened, now, strangers),
             // A file that a glob matched may be gone again; a literal one is waited for.
             Err(error) if error.kind() == ErrorKind::NotFound && !spec.is_literal(path) => {
                 self.held.remove(path);
+                self.said_no_more(path);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if !self.troubles.contains_key(path) {
@@ -37,9 +38,14 @@ impl Follower {
         }
     }
 
+    /// Whether siftd itself writes a file.
+    pub(super) fn is_own(&self, node: &Node) -> bool {
+        self.own_outputs.lock().unwrap_or_else(PoisonError::into_inner).contains(&(node.dev, node.ino))
+    }
+
     pub(super) fn accept(&mut self, index: usize, path: &Path, opened: (File, Node, u64), now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
         let key = (opened.1.dev, opened.1.ino);
-        if self.own_outputs.lock().unwrap_or_else(PoisonError::into_inner).contains(&key) {
+        if self.is_own(&opened.1) {
             if self.specs[index].is_literal(path) {
                 self.trouble(index, path, "is siftd's own output");
             }

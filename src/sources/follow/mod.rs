@@ -1,7 +1,7 @@
 //! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It
 //! looks at names and metadata and hands out readers as jobs; who runs the jobs is not its business, nor
-//! does it know a clock: every step gets the time. `meet` finds out about new paths, with `copy`, `moved`
-//! and `known`; `leave` is about files that lose their names or fall quiet; `turns` says who is next.
+//! does it know a clock: every step gets the time. `meet` finds out about new paths, with `copy`, `moved`,
+//! `packed` and `known`; `leave` is about files that lose their names or fall quiet; `turns` says who is next.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ mod known;
 mod leave;
 mod meet;
 mod moved;
+mod packed;
 mod turns;
 
 pub use known::Known;
@@ -30,6 +31,18 @@ pub type IdOf = fn(&str, Node) -> Uid;
 pub type OwnOutputs = Arc<Mutex<HashSet<(u64, u64)>>>;
 /// Number of a file while it is followed.
 pub type FileId = u64;
+
+/// What vanished unread.
+pub struct Lost {
+    /// Identity of its stream.
+    pub uid: Uid,
+    /// What it was called.
+    pub label: Arc<Label>,
+    /// What is to be said.
+    pub notice: Notice,
+    /// How far it was read, and that nothing is left.
+    pub mark: Mark,
+}
 
 /// A turn that is to be taken.
 pub struct Job {
@@ -63,7 +76,9 @@ pub struct Follower {
     active: BTreeSet<FileId>,
     troubles: BTreeMap<PathBuf, String>,
     own_outputs: OwnOutputs,
-    lost: Vec<(Uid, Arc<Label>, Notice)>,
+    lost: Vec<Lost>,
+    /// When files of earlier runs that were not found are given up.
+    give_up_at: Option<Timestamp>,
     begun: bool,
     max_open: usize,
     open: usize,
@@ -112,6 +127,7 @@ impl Follower {
             troubles: BTreeMap::new(),
             own_outputs: OwnOutputs::default(),
             lost: Vec::new(),
+            give_up_at: None,
             begun: false,
             max_open: 256,
             open: 0,
@@ -154,7 +170,14 @@ impl Follower {
             self.look_for_rotated(now);
         }
         self.settle_strangers(strangers, now);
+        if !self.begun {
+            let longest = self.specs.iter().map(|spec| spec.rotate_wait).max().unwrap_or_default();
+            self.give_up_at = Some(Timestamp(now.0.saturating_add(2 * longest.as_micros() as i64)));
+        }
         self.begun = true;
+        if self.give_up_at.take_if(|at| *at <= now).is_some() {
+            self.give_up(now);
+        }
     }
 
     /// Looks at the paths that changed: a known file is read, a new one met. `names`: names, too, may lead
@@ -279,7 +302,7 @@ impl Follower {
     }
 
     /// What vanished unread.
-    pub fn take_lost(&mut self) -> Vec<(Uid, Arc<Label>, Notice)> {
+    pub fn take_lost(&mut self) -> Vec<Lost> {
         std::mem::take(&mut self.lost)
     }
 
@@ -336,9 +359,19 @@ impl Follower {
         self.files.values().map(|file| (&*file.label, file.path.as_path(), &file.mark, file.retired.is_some()))
     }
 
+    /// What is known of all files, those of earlier runs included.
+    pub fn all_marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
+        self.marks().chain(self.known.all().map(|known| (known.uid, Arc::new(known.label.clone()), known.mark.clone())))
+    }
+
     /// What is known of all files before the first turn.
     pub fn marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
         self.files.values().map(|file| (file.uid, file.label.clone(), file.mark.clone()))
+    }
+
+    /// A path that a glob had matched is gone, and so is what was wrong with it.
+    fn said_no_more(&mut self, path: &Path) {
+        self.troubles.remove(path);
     }
 
     /// Says once what is wrong with a path.

@@ -6,11 +6,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Follower;
+use super::leave::lost;
+use super::{Follower, Known};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Node, Print, Uid};
+use crate::sources::bytes::ReadAt;
 use crate::sources::content::{self, HEAD_BYTES, bytes_at};
-use crate::sources::discover::Start;
+use crate::sources::discover::{Start, is_packed};
 use crate::sources::open::{self, Seen, look};
 use crate::sources::reader::{Reader, find_inode};
 
@@ -35,7 +37,7 @@ impl Follower {
             for row in self.known.of_source(source).filter(|row| row.mark.read >= MIN_MOVED_BYTES && row.mark.read <= *size) {
                 // Many files may be known and gone: the folder is asked last.
                 let is_same = heads.is(file, &row.mark.head) && content::is_same(file, row.mark.content()).unwrap_or_default();
-                if is_same && find_inode(row.mark.path.parent().unwrap_or(Path::new("/")), row.mark.node).is_none() {
+                if is_same && find_anywhere(&row.mark).is_none() {
                     matches.push((number, row.uid));
                 }
             }
@@ -88,18 +90,36 @@ impl Follower {
             }
         }
     }
+
+    /// Files of earlier runs that did not turn up: what was not read of them is lost.
+    pub(super) fn give_up(&mut self, now: Timestamp) {
+        let mut folders = Folders::default();
+        let is_unread = |known: &&Known| known.mark.size > known.mark.read && !is_packed(&known.mark.path);
+        for mut known in self.known.all().filter(is_unread).cloned().collect::<Vec<_>>() {
+            let is_followed = self.specs.iter().any(|spec| spec.name == known.label.source);
+            if is_followed && folders.find(known.mark.path.parent().unwrap_or(Path::new("/")), known.mark.node).is_none() {
+                self.lost.extend(lost(known.uid, &Arc::new(known.label.clone()), &mut known.mark, now));
+                self.known.insert(known);
+            }
+        }
+    }
+}
+
+/// Where the file of a row is now, if it is in its folder.
+pub(super) fn find_anywhere(mark: &Mark) -> Option<PathBuf> {
+    find_inode(mark.path.parent().unwrap_or(Path::new("/")), mark.node)
 }
 
 /// The hashes of a file's first bytes, each taken once.
 #[derive(Default)]
-struct Heads {
+pub(super) struct Heads {
     bytes: Option<Vec<u8>>,
     prints: HashMap<u32, Print>,
 }
 
 impl Heads {
     /// Whether the file begins so.
-    fn is(&mut self, file: &File, wanted: &Print) -> bool {
+    pub fn is(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
         let bytes = self.bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default());
         let head = bytes.get(..wanted.len as usize);
         head.is_some_and(|head| self.prints.entry(wanted.len).or_insert_with(|| Print::of(head)) == wanted)
