@@ -64,7 +64,7 @@ impl Logfmt {
             return level.is_some();
         }
         match key {
-            b"msg" | b"message" | b"MSG" | b"Message" | b"event" => {
+            b"msg" | b"message" | b"MSG" | b"Message" => {
                 self.message = self.message.or(Some(pair.value));
                 true
             }
