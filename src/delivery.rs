@@ -11,6 +11,9 @@ use crate::core::event::{Category, Severity, Timestamp};
 /// Identity of a stream; kept in the state, never computed again.
 pub type Uid = [u8; 16];
 
+/// Kind of the label of a record that is for one sink alone; the source is the sink's name.
+pub const FOR_SINK: &str = "sink";
+
 /// What a stream is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label {
@@ -161,6 +164,10 @@ pub enum Why {
     RotatedAway,
     /// More events than `max_events_per_second`.
     RateLimit,
+    /// A sink was behind by more than `outbox_max`, and is to leave records out then.
+    OutboxFull,
+    /// The state was damaged, and records that waited in it could not be read.
+    StateLost,
 }
 
 impl Why {
@@ -171,13 +178,9 @@ impl Why {
             Self::TruncatedFile => "truncated_file",
             Self::RotatedAway => "rotated_away",
             Self::RateLimit => "rate_limit",
+            Self::OutboxFull => "outbox_full",
+            Self::StateLost => "state_lost",
         }
-    }
-
-    /// The reason behind a word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::TruncatedFile, Self::RotatedAway, Self::RateLimit].into_iter().find(|why| why.as_str() == word)
     }
 }
 

@@ -19,6 +19,7 @@ pub mod words;
 pub mod core {
     //! The sync heart: bytes and `now` in, events out.
     pub mod assemble;
+    pub mod block;
     pub mod classify;
     pub mod confirm;
     pub mod decode;
@@ -32,6 +33,7 @@ pub mod core {
     pub mod line;
     pub mod lookback;
     pub mod noise;
+    mod noise_gate;
     pub mod notes;
     pub mod pipeline;
     pub mod prefilter;

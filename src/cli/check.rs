@@ -5,7 +5,7 @@ use super::{Exit, Failure, setup};
 use crate::sinks::human::sanitise;
 
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let setup = setup::load(&args.setup, None)?;
+    let setup = setup::load(&args.setup, setup::Reading::default())?;
     let name = args.setup.config.as_ref().map_or("/etc/siftd".into(), |path| path.display().to_string());
     let (config, rules) = (&setup.config, &setup.engine.rules);
     println!("{}: ok ({} sources, {} sinks, {} rules)", sanitise(&name), config.sources.len(), config.sinks.len(), rules.entries.len() + rules.cancels.len());

@@ -18,7 +18,7 @@ const MAX_RECORD_BYTES: usize = 1 << 20;
 
 pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     let mut opened = open(args)?;
-    let setup = setup::load(&args.setup, None)?;
+    let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut digest = Digest::default();
     let fault = |error: io::Error| Failure::new(format!("reading ended early: {error}"));
     if Item::of_record(&first_line(&opened.head)).is_some() {

@@ -30,7 +30,7 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     let signals = Signals::take(around.wiring != Wiring::Shared)?;
     let ready = Arc::new(OnceLock::new());
     if args.strict_config {
-        drop(ready.set(setup::load(&args.setup, None)?.into()));
+        drop(ready.set(setup::load(&args.setup, setup::Reading::default())?.into()));
     }
     let hook = args.on_blocking.as_deref().map(hook_words).transpose()?;
     let events = opened("--events", args.events.as_deref(), Mode::Append)?;
@@ -82,7 +82,7 @@ fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
         return;
     }
     std::thread::spawn(move || {
-        let loaded = setup::load(&setup, None).unwrap_or_else(|failure| {
+        let loaded = setup::load(&setup, setup::Reading::default()).unwrap_or_else(|failure| {
             say(&failure);
             say(&"exec goes on with the built-in configuration; --strict-config would have stopped here");
             setup::builtin_setup()

@@ -29,7 +29,7 @@ use crate::sources::input;
 const MAX_STDIN_BYTES: u64 = 1 << 20;
 
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let setup = setup::load(&args.setup, None)?;
+    let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut page = String::new();
     match &args.place {
         Some(place) => {

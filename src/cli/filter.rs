@@ -12,7 +12,7 @@ use crate::sources::clock::now;
 const BUFFER_BYTES: usize = 64 << 10;
 
 pub(super) fn filter(args: &FilterArgs) -> Result<Exit, Failure> {
-    let setup = setup::load(&args.setup, None)?;
+    let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut noise = Noise::new(&setup.engine);
     let out = BufWriter::with_capacity(BUFFER_BYTES, out::stdout()?);
     out::quiet_on_closed_pipe(copy(&mut noise, out))

@@ -19,7 +19,7 @@ use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
 const FIELDS: [&str; 7] = ["exit_code", "stderr", "stdout", "timed_out", "run_status", "operation", "task"];
 
 pub fn judge(args: &JudgeArgs) -> Result<Exit, Failure> {
-    let setup = setup::load(&args.setup, None)?;
+    let setup = setup::load(&args.setup, setup::Reading::default())?;
     let judge = Judge { engine: setup.engine, host: identity::host(), max_event_bytes: setup.config.limits.max_event_bytes as usize };
     answer_each(setup.config.limits.max_document_bytes, |line, out| judge.answer(line.ok(), out))
 }

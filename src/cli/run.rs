@@ -10,7 +10,7 @@ mod plan;
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     crate::telemetry::init();
-    let setup = setup::load(&args.setup, args.context)?;
+    let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
     if args.dry_run {
         return dry::run(args, &setup);
     }

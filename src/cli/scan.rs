@@ -11,7 +11,6 @@ use super::args::{Color, Format, ScanArgs};
 use super::order::Order;
 use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup};
-use crate::core::transcript::Mode;
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
@@ -27,7 +26,6 @@ struct Job {
     setup: setup::Setup,
     printer: Printer,
     run_id: String,
-    mode: Mode,
     host: String,
     inputs: Vec<Input>,
     next: AtomicUsize,
@@ -53,7 +51,7 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
 
 fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
     let (inputs, troubles) = expand(&names(args)?);
-    let setup = setup::load(&args.setup, args.context)?;
+    let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
     let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
     let order = Order::new(out::stdout()?, args.format == Some(Format::Report));
     let progress = Progress::new(|| total_bytes(&inputs));
@@ -61,7 +59,6 @@ fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
         setup,
         printer,
         run_id: args.run_id.clone(),
-        mode: args.mode.into(),
         host: identity::host(),
         inputs,
         next: AtomicUsize::new(0),

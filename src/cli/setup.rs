@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Failure;
-use super::args::SetupArgs;
+use super::args::{ReadMode, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
 use crate::core::engine::{Engine, Limits};
+use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile, WARNING_FILE, parse, parse_beside};
 use crate::sources::expand::{Input, expand, is_glob};
@@ -26,14 +27,24 @@ pub struct Setup {
     pub engine: Arc<Engine>,
 }
 
-/// Reads the configuration; `context` is `--context`.
-pub fn load(args: &SetupArgs, context: Option<u16>) -> Result<Setup, Failure> {
+/// What flags say of how a log is read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reading {
+    /// `--context`
+    pub context: Option<u16>,
+    /// `--mode`
+    pub mode: ReadMode,
+}
+
+/// Reads the configuration.
+pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     let mut config = config(args)?;
-    if let Some(lines) = context {
+    if let Some(lines) = reading.context {
         config.error_detection.max_context_lines = u32::from(lines) * 2 + 1;
     }
     let rules = rule_set(&config, &args.rules)?;
-    let engine = Arc::new(Engine::new(rules, limits(&config)));
+    let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
+    let engine = Arc::new(Engine::new(rules, limits));
     Ok(Setup { config, engine })
 }
 
@@ -121,6 +132,7 @@ fn limits(config: &Config) -> Limits {
         max_stack_depth: detection.max_stack_depth as usize,
         capture_multiline: detection.capture_multiline,
         two_stage: detection.two_stage,
+        mode: Mode::Auto,
         severity_overrides: detection.severity_overrides.iter().map(|(name, severity)| (name.clone(), *severity)).collect(),
     }
 }

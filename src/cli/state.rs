@@ -9,6 +9,7 @@ use crate::core::assemble::Facts;
 use crate::core::event::Hex;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
+use crate::sources::discover::is_packed;
 use crate::sources::open::look;
 use crate::state::lock::{Lock, LockError};
 use crate::state::store::{Store, StreamRow};
@@ -40,7 +41,13 @@ fn rows(folder: &std::path::Path) -> Result<Vec<StreamRow>, Failure> {
 /// Bytes that are not read yet; `None`: the file is not where it was.
 fn lag(row: &StreamRow) -> Option<u64> {
     let seen = look(&row.mark.path)?;
-    (seen.node.ino == row.mark.node.ino).then(|| seen.size.saturating_sub(row.mark.read))
+    // Of a compressed file nobody knows what is left: all of it, until it was read.
+    let read = match is_packed(&row.mark.path) {
+        true if row.mark.size < seen.size => 0,
+        true => seen.size,
+        false => row.mark.read,
+    };
+    (seen.node.ino == row.mark.node.ino).then(|| seen.size.saturating_sub(read))
 }
 
 fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {

@@ -63,6 +63,10 @@ words! {
     /// The names of a record's fields.
     Schema { Native = "native", Ecs = "ecs", Otel = "otel" }
 }
+words! {
+    /// What happens when a sink is behind by `outbox_max`.
+    WhenFull { Block = "block", Drop = "drop" }
+}
 
 /// A validated configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,6 +242,8 @@ pub struct SinkConfig {
     pub compress: bool,
     /// What was written is on disk after so long at the latest.
     pub fsync: Duration,
+    /// Behind by `outbox_max`: reading waits, or records are left out.
+    pub when_full: WhenFull,
 }
 
 impl Config {
@@ -349,6 +355,7 @@ impl SinkConfig {
             keep: 5,
             compress: false,
             fsync: Duration::from_secs(1),
+            when_full: WhenFull::Block,
         }
     }
 }
@@ -363,4 +370,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, PatternKind, Severity, Category);
+impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, WhenFull, PatternKind, Severity, Category);

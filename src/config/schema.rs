@@ -183,6 +183,7 @@ fn sink(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
         keep: count(0..=10_000),
         compress: flag(),
         fsync: duration(Duration::ZERO..=HOUR),
+        when_full: word(),
     });
     require(t, "name", "name it, such as name = \"events\"", header);
     require(t, "type", "say which: type = \"file\"", header);

@@ -5,29 +5,29 @@
 
 use std::collections::VecDeque;
 
+use super::block::Block;
 use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
 use super::event::{Event, Lines, Timestamp};
-use super::extract::{self, Origin};
+use super::extract::Origin;
 use super::line::{Line, Place};
 use super::lookback::LookBack;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
-use super::shown;
-use super::trace::{Block, MAX_SEEN_LINES, OpenTrace, Outcome, View, starts};
-use crate::rules::{Kind, Region};
+use super::trace::OpenTrace;
+use crate::rules::Kind;
 
+mod offer;
+mod publish;
 mod quiet;
+mod regions;
 use quiet::Cut;
 pub use quiet::{Facts, Snapshot};
+use regions::OpenRegion;
 
 /// Most traces that are open at once in a stream; the least recently continued one ends.
 const MAX_OPEN_TRACES: usize = 16;
-/// Most regions inside each other.
-const MAX_REGIONS: usize = 3;
-/// An open trace of another writer ends when its own has been silent for so many lines.
-const MAX_SILENT_LINES: u64 = 1000;
 /// Most rivals for one head line.
 const MAX_RIVALS: usize = 8;
 
@@ -59,12 +59,6 @@ pub struct Work {
     pub hits: Vec<Hit>,
     /// Their candidates.
     pub candidates: Vec<Candidate>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct OpenRegion {
-    entry: u16,
-    left: u32,
 }
 
 /// A noise block under way.
@@ -136,46 +130,6 @@ impl Assembler {
             self.fresh(cx, &line, &candidates, out);
             self.work.candidates = candidates;
         }
-    }
-
-    /// Offers the line to the open traces, newest first; a trace that does not go on ends.
-    fn continue_open(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
-        let mut at = self.open.len();
-        while at > 0 {
-            at -= 1;
-            match offer(cx, &mut self.open[at], line) {
-                Offer::Taken => {
-                    self.note_crossing(self.open[at].anchor(), line.place.offset);
-                    return true;
-                }
-                Offer::Elsewhere if line.place.num.saturating_sub(self.open[at].last_num) <= MAX_SILENT_LINES => {}
-                Offer::Elsewhere | Offer::Ended => {
-                    if self.adoptable(at, line) {
-                        continue;
-                    }
-                    self.close(cx, at, out);
-                    if !self.again.is_empty() {
-                        return false;
-                    }
-                }
-            }
-        }
-        false
-    }
-
-    /// A one-line error with a time stamp waits for the line after it: a stack trace without one
-    /// belongs to it. `fresh` settles that.
-    fn adoptable(&self, at: usize, line: &Line) -> bool {
-        let trace = &self.open[at];
-        let same_writer = line.key() == trace.key.as_deref() || is_bare(line);
-        trace.is_single()
-            && trace.stamped
-            && !trace.is_on_trial_beyond_blanks()
-            && !line.settled
-            && line.place.num == trace.last_num + 1
-            && line.place.io == trace.lines.get(0).place.io
-            && !line.is_stamped()
-            && same_writer
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
@@ -253,40 +207,6 @@ impl Assembler {
         true
     }
 
-    /// Takes the one-line error that `line` follows out of the open ones.
-    fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
-        let at = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))?;
-        self.note_crossing(self.open[at].anchor(), line.place.offset);
-        Some(self.open.remove(at))
-    }
-
-    fn end_unadopted(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
-        while let Some(at) = (0..self.open.len()).find(|&at| self.adoptable(at, line)) {
-            self.close(cx, at, out);
-        }
-    }
-
-    /// The weak traces that the line begins, innermost region first: as it stands, or behind its
-    /// prefix.
-    fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
-        let entries = &cx.engine.rules.entries;
-        for open in self.regions.iter().rev() {
-            let Some(region) = region(cx, open.entry) else { continue };
-            for view in [View::Text, View::Body] {
-                let part = view.of(line);
-                let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
-                let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
-                if !found.is_empty() {
-                    return (found, view);
-                }
-                if line.prefix().body == 0 {
-                    break;
-                }
-            }
-        }
-        (Vec::new(), View::Text)
-    }
-
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
@@ -335,49 +255,6 @@ impl Assembler {
         }
     }
 
-    fn border(&mut self, cx: &Context, out: &mut Vec<Event>) {
-        self.end_regions(cx, 0, out);
-        for unclaimed in self.notes.settle() {
-            self.publish(cx, &unclaimed, out);
-        }
-    }
-
-    fn absorbed(&self, cx: &Context) -> bool {
-        self.regions.iter().any(|open| region(cx, open.entry).is_some_and(|region| region.absorb))
-    }
-
-    fn enter(&mut self, entry: u16, region: &Region) {
-        if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
-            open.left = region.max_lines;
-        } else if self.regions.len() < MAX_REGIONS {
-            self.regions.push(OpenRegion { entry, left: region.max_lines });
-        }
-    }
-
-    fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
-        for at in 0..self.regions.len() {
-            let open = &mut self.regions[at];
-            open.left = open.left.saturating_sub(1);
-            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.close.is_match(line.body()));
-            if ended {
-                self.end_regions(cx, at, out);
-                self.redo(cx, line.now(), out);
-                return;
-            }
-        }
-    }
-
-    /// Ends the regions from `first` on, with the traces that began in them.
-    fn end_regions(&mut self, cx: &Context, first: usize, out: &mut Vec<Event>) {
-        if self.regions.len() <= first {
-            return;
-        }
-        self.regions.truncate(first);
-        while let Some(at) = self.open.iter().position(|trace| trace.depth > first) {
-            self.close(cx, at, out);
-        }
-    }
-
     /// Whether the line is a further one of the noise block under way. The lines between, which had no
     /// hit, are judged only now.
     fn in_noise_block(&mut self, cx: &Context, line: &Line, is_hit: bool) -> bool {
@@ -391,113 +268,6 @@ impl Assembler {
             self.noise = inside.then(|| OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
         }
         inside
-    }
-
-    /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
-    /// go back to the start state.
-    fn close(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
-        let mut trace = self.open.remove(at);
-        let outcome = trace.outcome(&cx.engine.rules.entries);
-        let used = outcome.map_or(0, |outcome| outcome.lines);
-        if outcome.is_some() {
-            self.publish(cx, &trace, out);
-        }
-        let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
-        if used == 0
-            && let Some(single) = trace.adopted.take()
-        {
-            // It had adopted a one-line error, which stands by itself again.
-            self.open.push(*single);
-        }
-        if first < trace.lines.len() {
-            self.given = std::mem::take(&mut trace.context);
-            let before = first.saturating_sub(cx.engine.limits.context_a_side());
-            trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
-        }
-        for (index, taken) in trace.lines.from(first).enumerate() {
-            self.again.push_back((taken.place.clone(), taken.text.to_vec(), used == 0 && index == 0));
-        }
-    }
-
-    /// The trace has ended: an event, if it is none yet; what it claims.
-    fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
-        let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
-        let last_num = outcome.last_num.max(trace.lines.get(0).place.num);
-        self.claimed_to = self.claimed_to.max(last_num);
-        if let Some(cut) = self.cut_after(trace.anchor()) {
-            cut.claimed(last_num);
-        }
-        if self.is_repeat(cx, trace, outcome) {
-            // The one-line error that it had adopted is no repeat.
-            if let Some(single) = &trace.adopted {
-                self.publish(cx, single, out);
-            }
-            return;
-        }
-        if !trace.published {
-            out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
-        }
-        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        if entry.claims() {
-            let key = extract::key(cx.engine, trace, outcome);
-            self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
-            if let Some(cut) = self.cut_after(trace.anchor()) {
-                cut.claim(entry.family, key.as_deref(), outcome.last_num);
-            }
-        }
-    }
-
-    /// At line `num`: notes that have waited in vain are events.
-    pub fn expire(&mut self, cx: &Context, num: u64, out: &mut Vec<Event>) {
-        for unclaimed in self.notes.expired(num) {
-            self.publish(cx, &unclaimed, out);
-        }
-    }
-
-    /// A runner prints a failure again: an event said the same before this trace began.
-    fn is_repeat(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
-        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-        once && extract::key(cx.engine, trace, outcome)
-            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
-    }
-
-    /// The next moment at which something open is published.
-    #[must_use]
-    pub fn deadline(&self, engine: &Engine) -> Option<Timestamp> {
-        let due = |trace: &OpenTrace| Timestamp(trace.touched_at.0.saturating_add(engine.limits.trace_idle_us));
-        self.open.iter().filter(|trace| !trace.paused && trace.outcome(&engine.rules.entries).is_some()).map(due).min()
-    }
-
-    /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
-    /// lines. Nothing else changes: what it claims, it claims when it ends.
-    pub fn tick(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        for at in 0..self.open.len() {
-            let trace = &self.open[at];
-            let due = trace.touched_at.0.saturating_add(cx.engine.limits.trace_idle_us) <= now.0;
-            if !due || trace.paused {
-                continue;
-            }
-            let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { continue };
-            if !self.is_repeat(cx, trace, outcome) {
-                out.push(extract::event(cx.engine, cx.origin, trace, outcome, true));
-                self.open[at].published = true;
-            }
-            self.open[at].paused = true;
-        }
-    }
-
-    /// The stream has ended: everything open comes to what it has come to.
-    pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        while !self.open.is_empty() {
-            self.close(cx, 0, out);
-            self.redo(cx, now, out);
-        }
-        self.regions.clear();
-        self.noise = None;
-        for unclaimed in self.notes.settle() {
-            self.publish(cx, &unclaimed, out);
-        }
     }
 
     /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
@@ -522,71 +292,4 @@ impl Assembler {
     pub fn work(&mut self) -> &mut Work {
         &mut self.work
     }
-}
-
-/// Says nothing of its writer: it stands where the line before it left off.
-fn is_bare(line: &Line) -> bool {
-    !line.prefix().shaped && line.place.key.is_none()
-}
-
-fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
-    match &cx.engine.rules.entries[usize::from(entry)].kind {
-        Kind::Region(region) => Some(region),
-        _ => None,
-    }
-}
-
-enum Offer {
-    /// The line belongs to the trace.
-    Taken,
-    /// The line is another writer's: it says nothing about the trace.
-    Elsewhere,
-    /// The line is the same writer's and does not belong to the trace.
-    Ended,
-}
-
-fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
-    if line.place.io != trace.lines.get(0).place.io {
-        return Offer::Elsewhere;
-    }
-    if shown::stands_alone(line.text) {
-        return Offer::Ended;
-    }
-    let limits = &cx.engine.limits;
-    if trace.is_single() {
-        return offer_single(cx, trace, line);
-    }
-    let entries = &cx.engine.rules.entries;
-    let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
-    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
-    if keyed && trace.key.as_deref() != line.key() {
-        return Offer::Elsewhere;
-    }
-    let part = view.of(line);
-    if trace.offer(entries, part, line.place.num) {
-        trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    Offer::Ended
-}
-
-/// A one-line error with a time stamp owns the indented lines without one that follow it.
-fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
-    let limits = &cx.engine.limits;
-    let adjacent = line.place.num == trace.last_num + 1;
-    let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
-    if line.prefix().shaped && line.key() != trace.key.as_deref() {
-        return Offer::Elsewhere;
-    }
-    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
-        // A blank line that is indented belongs to it when a further line does.
-        trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    // Its causes may stand behind a blank line, in a trace that adopts it.
-    if adjacent && line.text.is_empty() && trace.stamped && !trace.is_on_trial() {
-        trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    Offer::Ended
 }

@@ -1,3 +1,5 @@
+//! Category, severity and cause: the rows of both tables, in their own words, and the order that they are asked in.
+
 use super::*;
 use crate::core::event::{Remedy, RetryClass};
 

@@ -6,9 +6,9 @@
 use std::cell::OnceCell;
 
 use super::engine::{Candidate, Engine};
-use super::line::Line;
+use super::line::{Line, View};
 use super::shown;
-use super::trace::{View, starts};
+use super::trace::starts;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
 
@@ -63,7 +63,8 @@ impl<'a> Confirm<'a> {
     /// Prepares; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        Self { engine, line, candidates, asked: 0, is_code: OnceCell::new(), is_noise: OnceCell::new(), cancelled: OnceCell::new() }
+        let (is_code, is_noise, cancelled) = Default::default();
+        Self { engine, line, candidates, asked: 0, is_code, is_noise, cancelled }
     }
 
     /// The line is a border.

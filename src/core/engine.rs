@@ -1,9 +1,13 @@
 //! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
 
+use std::sync::OnceLock;
+
 use super::line::Line;
+use super::noise_gate::NoiseGate;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
-use crate::rules::{Kind, Pattern, RuleSet, first_visible};
+use super::transcript::Mode;
+use crate::rules::{Kind, Pattern, RuleSet};
 use crate::words::{Category, Severity};
 
 /// Bounds and switches of the core; `config` fills them.
@@ -25,6 +29,8 @@ pub struct Limits {
     pub capture_multiline: bool,
     /// Search the literals first; off, every line is asked.
     pub two_stage: bool,
+    /// How streams are read.
+    pub mode: Mode,
     /// Category or rule id → severity.
     pub severity_overrides: Vec<(String, Severity)>,
 }
@@ -40,6 +46,7 @@ impl Default for Limits {
             max_stack_depth: 20,
             capture_multiline: true,
             two_stage: true,
+            mode: Mode::Auto,
             severity_overrides: Vec::new(),
         }
     }
@@ -81,6 +88,7 @@ pub struct Engine {
     pub limits: Limits,
     /// All cancels in one regex.
     pub cancels: Pattern,
+    noise_gate: OnceLock<NoiseGate>,
     /// Secrets.
     pub redactor: &'static Redactor,
 }
@@ -91,16 +99,17 @@ impl Engine {
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
-        Self { rules, prefilter, limits, cancels, redactor: Redactor::builtin() }
+        Self { rules, prefilter, limits, cancels, noise_gate: OnceLock::new(), redactor: Redactor::builtin() }
     }
 
     /// Whether the line is noise.
     #[must_use]
     pub fn is_noise(&self, line: &Line) -> bool {
-        let (body, lead) = (line.body(), first_visible(line.body()));
-        self.rules.noise.iter().map(|&entry| &self.rules.entries[usize::from(entry)]).any(|entry| {
+        let maybe = self.noise_gate.get_or_init(|| NoiseGate::new(&self.rules)).of(line.text);
+        self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.has(*at)).any(|(_, &entry)| {
+            let entry = &self.rules.entries[usize::from(entry)];
             let Kind::Noise { regex, .. } = &entry.kind else { return false };
-            regex.is_match_from(body, lead) || (entry.whole && regex.is_match(line.text))
+            regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text))
         })
     }
 

@@ -45,7 +45,7 @@ impl Keywords {
         let (redactor, table) = (Redactor::builtin(), Table::builtin());
         self.gate.scan(whole.as_bytes(), |id, word| {
             match id.checked_sub(self.secrets) {
-                None => seen.touched.push(redactor.touch(id, word.start)),
+                None => seen.touched.extend(redactor.touch(id, whole, word)),
                 Some(index) => table.add(self.causes[index], word.end, &mut seen.causes),
             }
             true

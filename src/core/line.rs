@@ -94,3 +94,32 @@ impl<'a> Line<'a> {
         self.text.iter().all(u8::is_ascii_whitespace)
     }
 }
+
+/// Which part of a line the machines are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum View {
+    /// The whole visible text.
+    Text,
+    /// After time stamp and writer.
+    Body,
+    /// After the level tag, too.
+    Message,
+}
+
+impl View {
+    /// The part of `line` that this view shows.
+    #[must_use]
+    pub fn of<'a>(self, line: &Line<'a>) -> &'a [u8] {
+        match self {
+            Self::Text => line.text,
+            Self::Body => line.body(),
+            Self::Message => line.message(),
+        }
+    }
+
+    /// The view of a line that has a prefix of its own.
+    #[must_use]
+    pub fn at_least_body(self) -> Self {
+        if self == Self::Text { Self::Body } else { self }
+    }
+}

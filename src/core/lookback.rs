@@ -1,10 +1,10 @@
 //! The lines before the current one, read backwards from the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
+use super::block::Block;
 use super::event::Lines;
 use super::frame::utf16_bytes;
-use super::line::{Line, Place};
-use super::trace::{Block, View};
+use super::line::{Line, Place, View};
 use super::visible::visible;
 use crate::rules::{Entry, Kind, Pattern};
 

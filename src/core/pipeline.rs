@@ -9,7 +9,7 @@ use memchr::memmem;
 use super::assemble::{Assembler, Context, Snapshot};
 use super::decode::{self, Json};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Io, Lines, Timestamp};
+use super::event::{Event, Lines, Timestamp};
 use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
@@ -88,7 +88,8 @@ impl Stream {
     #[must_use]
     pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
-        let (assembler, pieces, transcript, document) = Default::default();
+        let transcript = Transcript::new(engine.limits.mode);
+        let (assembler, pieces, document) = Default::default();
         let (counts, work, safe) = Default::default();
         Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, work, safe }
     }
@@ -122,12 +123,17 @@ impl Stream {
         }
     }
 
-    /// The stream has ended.
-    pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+    /// The unfinished line is taken for a whole one; what follows would be another line.
+    pub fn end_line(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         if let Some(framed) = self.buffer.last_line() {
             self.read(&framed, now, out);
             self.buffer.done(&framed);
         }
+    }
+
+    /// The stream has ended.
+    pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.end_line(now, out);
         self.finish_records(now, out);
         let events = out.len();
         for piece in std::mem::take(&mut self.pieces) {
@@ -383,10 +389,4 @@ fn is_piece(raw: &[u8], text: &[u8]) -> bool {
         Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),
         None => memmem::find(raw, b"\"Output\":\"").is_some(),
     }
-}
-
-/// Streams that a supervised command writes.
-#[must_use]
-pub fn io_word(io: Io) -> &'static str {
-    io.as_str()
 }

@@ -21,6 +21,8 @@ pub struct Redactor {
     words: Vec<(String, bool)>,
     /// The secret (index, bit) that a gate word belongs to.
     owners: Vec<u64>,
+    /// Those whose words are keys that a value is assigned to.
+    assigned: u64,
     /// That of private keys.
     private_key: u64,
     secrets: Vec<Secret>,
@@ -39,8 +41,6 @@ struct Secret {
     source: String,
     regex: OnceLock<Option<Regex>>,
     value: Value,
-    /// What a key ends with, when a value is assigned to it; empty: not asked.
-    keys: Vec<String>,
 }
 
 /// What a secret must also look like.
@@ -72,8 +72,6 @@ struct Entry {
     regex: String,
     #[serde(default)]
     value: Value,
-    #[serde(default)]
-    keys: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -101,8 +99,9 @@ impl Redactor {
         }
         let gate = Gate::new(words.iter().map(|(word, exact)| (word.as_str(), *exact)));
         let private_key = file.secret.iter().position(|entry| entry.kind == PRIVATE_KEY).map_or(0, |index| 1 << index);
+        let assigned = (0..).zip(&file.secret).filter(|(_, entry)| entry.value == Value::Assigned).fold(0, |all, (index, _)| all | 1 << index);
         let secrets = file.secret.into_iter().map(Secret::new).collect();
-        Ok(Self { gate, words, owners, private_key, secrets, placeholders: file.placeholder.into_iter().flat_map(|p| p.words).collect() })
+        Ok(Self { gate, words, owners, assigned, private_key, secrets, placeholders: file.placeholder.into_iter().flat_map(|p| p.words).collect() })
     }
 
     /// The gate's words, and whether their case counts.
@@ -110,10 +109,12 @@ impl Redactor {
         self.words.iter().map(|(word, exact)| (word.as_str(), *exact))
     }
 
-    /// What word `id` at `at` opens.
+    /// What word `id`, which stands at `word` of `text`, opens; `None` when it is a key to which nothing is
+    /// assigned.
     #[must_use]
-    pub fn touch(&self, id: usize, at: usize) -> Touch {
-        Touch { at, owners: self.owners[id] }
+    pub fn touch(&self, id: usize, text: &str, word: Range<usize>) -> Option<Touch> {
+        let owners = self.owners[id];
+        (owners & self.assigned == 0 || assigns(&text.as_bytes()[word.end..])).then_some(Touch { at: word.start, owners })
     }
 
     /// Whether a secret may stand in these bytes: false means that [`Redactor::redact`] would change nothing in them.
@@ -125,8 +126,8 @@ impl Redactor {
     /// The text with its secrets replaced; `count` grows by one for each.
     pub fn redact<'a>(&self, text: &'a str, count: &mut u32) -> Cow<'a, str> {
         let mut asked = 0u64;
-        self.gate.scan(text.as_bytes(), |id, _| {
-            asked |= self.owners[id];
+        self.gate.scan(text.as_bytes(), |id, word| {
+            asked |= self.touch(id, text, word).map_or(0, |touch| touch.owners);
             true
         });
         self.replace_all(text, asked, count)
@@ -142,7 +143,7 @@ impl Redactor {
     pub fn redact_context(&self, lines: &mut Lines) {
         let mut touched = Vec::new();
         self.gate.scan(lines.as_str().as_bytes(), |id, word| {
-            touched.push(self.touch(id, word.start));
+            touched.extend(self.touch(id, lines.as_str(), word));
             true
         });
         if let Some(clean) = self.without(lines, &touched, &mut 0, |line| line.find(": ").map_or(0, |at| at + 2)) {
@@ -282,14 +283,13 @@ impl Redactor {
 
 impl Secret {
     fn new(entry: Entry) -> Self {
-        Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value, keys: entry.keys }
+        Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value }
     }
 
     /// A cheap test before the regex, which needs what this looks for.
     fn may_stand_in(&self, text: &str) -> bool {
         match self.value {
             Value::Userinfo => memchr::memchr(b'@', text.as_bytes()).is_some(),
-            Value::Assigned => assigns(text, &self.keys),
             _ => true,
         }
     }
@@ -305,26 +305,15 @@ fn is_mixed(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// Whether a `=` or `:` stands behind one of `keys`, with nothing but backslashes, a quotation mark and blanks between them.
-fn assigns(text: &str, keys: &[String]) -> bool {
-    let bytes = text.as_bytes();
-    let follows_key = |at: usize| {
-        let head = without_last(&bytes[..at], |b| matches!(b, b' ' | b'\t'));
-        let head = head.strip_suffix(b"\"").or_else(|| head.strip_suffix(b"'")).unwrap_or(head);
-        let head = without_last(head, |b| b == b'\\');
-        let Some(last) = head.last().map(u8::to_ascii_lowercase) else { return false };
-        keys.iter().any(|key| key.as_bytes().last() == Some(&last) && ends_with(head, key.as_bytes()))
-    };
-    // The patterns know a few letters outside of ASCII that fold to letters of a key.
-    keys.is_empty() || !text.is_ascii() || memchr::memchr2_iter(b'=', b':', bytes).any(follows_key)
-}
-
-fn ends_with(text: &[u8], end: &[u8]) -> bool {
-    text.len() >= end.len() && text[text.len() - end.len()..].eq_ignore_ascii_case(end)
-}
-
-fn without_last(bytes: &[u8], is_gone: impl Fn(u8) -> bool) -> &[u8] {
-    &bytes[..bytes.iter().rposition(|&b| !is_gone(b)).map_or(0, |at| at + 1)]
+/// Whether `behind` a key stands a `=` or `:`: after the rest of its name, backslashes, a quotation mark and
+/// blanks. (The patterns know a few letters outside of ASCII that fold to letters of a key.)
+fn assigns(behind: &[u8]) -> bool {
+    let without = |bytes: &'_ [u8], is_gone: fn(u8) -> bool| bytes.iter().take_while(|b| is_gone(**b)).count();
+    let behind = &behind[without(behind, |b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | 0x80..))..];
+    let behind = &behind[without(behind, |b| b == b'\\')..];
+    let behind = &behind[usize::from(matches!(behind.first(), Some(b'"' | b'\'')))..];
+    let behind = &behind[without(behind, |b| matches!(b, b' ' | b'\t'))..];
+    matches!(behind.first(), Some(b'=' | b':'))
 }
 
 /// The line of `text` that holds the byte at `at`.

@@ -1,3 +1,5 @@
+//! Secrets of each kind go, what only looks like one stays, and whatever is replaced opens the gate before it.
+
 use super::*;
 
 fn redact(text: &str) -> (String, u32) {

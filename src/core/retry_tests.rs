@@ -1,3 +1,5 @@
+//! Structured errors, log texts and runs against the rows of the retry tables, and the pauses that follow.
+
 use super::*;
 use crate::core::event::RetryClass::{Fatal, Permanent, Transient, Unknown};
 

@@ -2,9 +2,9 @@
 //! It walks the rows of its machines and knows no language. It never looks at time, keys or other
 //! traces; `assemble` decides which lines are offered to it.
 
+use super::block::Block;
 use super::event::{Lines, Timestamp};
-use super::frame::CUT;
-use super::line::{Line, Place};
+use super::line::{Line, View};
 use crate::rules::{Entry, Kind, Machine, Take, first_visible};
 
 /// Most lines that a machine takes on trial before it gives up.
@@ -14,164 +14,12 @@ const MAX_TRIAL_LINES: usize = 60;
 pub const MAX_SEEN_LINES: usize = 20_000;
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
-/// Most bytes that are kept of one line.
-const MAX_TAKEN_BYTES: usize = 64 << 10;
 /// Lines and bytes of a usual trace.
 const TYPICAL_LINES: usize = 12;
 const TYPICAL_BYTES: usize = 1024;
 /// Row number of a line that no row of the machine took: look-back, or the line that a log record
 /// put before the trace.
 const NO_ROW: u16 = u16::MAX;
-
-/// Which part of a line the machines are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum View {
-    /// The whole visible text.
-    Text,
-    /// After time stamp and writer.
-    Body,
-    /// After the level tag, too.
-    Message,
-}
-
-impl View {
-    /// The part of `line` that this view shows.
-    #[must_use]
-    pub fn of<'a>(self, line: &Line<'a>) -> &'a [u8] {
-        match self {
-            Self::Text => line.text,
-            Self::Body => line.body(),
-            Self::Message => line.message(),
-        }
-    }
-}
-
-impl View {
-    /// The view of a line that has a prefix of its own.
-    #[must_use]
-    pub fn at_least_body(self) -> Self {
-        if self == Self::Text { Self::Body } else { self }
-    }
-}
-
-/// A line that a trace has taken.
-#[derive(Clone, Copy, Debug)]
-pub struct Taken<'a> {
-    /// Where it stands in the stream.
-    pub place: &'a Place,
-    /// Its visible text.
-    pub text: &'a [u8],
-    /// The part that the machines saw.
-    pub part: &'a [u8],
-}
-
-/// Lines in one piece of memory.
-#[derive(Clone, Debug, Default)]
-pub struct Block {
-    bytes: Vec<u8>,
-    lines: Vec<Kept>,
-    /// Bytes of lines that are gone.
-    waste: usize,
-}
-
-#[derive(Clone, Debug)]
-struct Kept {
-    place: Place,
-    from: usize,
-    to: usize,
-    part: (usize, usize),
-}
-
-impl Block {
-    /// Room for `lines` lines and `bytes` bytes.
-    #[must_use]
-    pub fn with_room(lines: usize, bytes: usize) -> Self {
-        Self { bytes: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines), waste: 0 }
-    }
-
-    /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
-    pub fn push(&mut self, line: &Line, part: &[u8]) {
-        let offset = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
-        let mut seen = (offset, (offset + part.len()).min(line.text.len()));
-        let mut place = line.place.clone();
-        let from = self.bytes.len();
-        if line.text.len() <= MAX_TAKEN_BYTES {
-            self.bytes.extend_from_slice(line.text);
-        } else {
-            let half = MAX_TAKEN_BYTES / 2;
-            self.bytes.extend_from_slice(&line.text[..half]);
-            self.bytes.extend_from_slice(CUT);
-            self.bytes.extend_from_slice(&line.text[line.text.len() - half..]);
-            place.truncated = true;
-            let gone = line.text.len() - (self.bytes.len() - from);
-            let within = |at: usize| if at <= half { at } else { at.saturating_sub(gone).max(half) };
-            seen = (within(seen.0), within(seen.1));
-        }
-        self.lines.push(Kept { place, from, to: self.bytes.len(), part: (from + seen.0, from + seen.1) });
-    }
-
-    /// Line `at`.
-    #[must_use]
-    pub fn get(&self, at: usize) -> Taken<'_> {
-        self.taken(&self.lines[at])
-    }
-
-    /// The first `count` lines.
-    pub fn first(&self, count: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
-        self.lines.iter().take(count).map(|kept| self.taken(kept))
-    }
-
-    /// The lines from `from` on.
-    pub fn from(&self, from: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
-        self.lines.iter().skip(from).map(|kept| self.taken(kept))
-    }
-
-    fn taken<'a>(&'a self, kept: &'a Kept) -> Taken<'a> {
-        Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1] }
-    }
-
-    /// How many there are.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-
-    /// Whether there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Turns the order of the lines round.
-    pub fn reverse(&mut self) {
-        self.lines.reverse();
-    }
-
-    /// Bytes of the lines.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.bytes.len() - self.waste
-    }
-
-    fn remove(&mut self, at: usize) {
-        let gone = self.lines.remove(at);
-        self.waste += gone.to - gone.from;
-        if self.waste > MAX_TAKEN_BYTES && self.waste > self.bytes.len() / 2 {
-            self.compact();
-        }
-    }
-
-    fn compact(&mut self) {
-        let mut bytes = Vec::with_capacity(self.bytes());
-        for kept in &mut self.lines {
-            let (from, old) = (bytes.len(), kept.from);
-            bytes.extend_from_slice(&self.bytes[kept.from..kept.to]);
-            let moved = |at: usize| at - old + from;
-            (kept.from, kept.to, kept.part) = (from, bytes.len(), (moved(kept.part.0), moved(kept.part.1)));
-        }
-        (self.bytes, self.waste) = (bytes, 0);
-    }
-}
 
 /// One machine that competes for a trace.
 #[derive(Clone, Debug)]

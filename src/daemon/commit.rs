@@ -2,14 +2,15 @@
 //! again where the disk is full. Marks without events wait a little longer: losing them costs reading.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::deliver::Ready;
-use super::{Stop, Wake};
+use super::wake::{Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
@@ -30,29 +31,44 @@ pub(super) struct Commits {
     pub committer: Committer,
     pub queue: Arc<Queue>,
     pub outbox_max: u64,
+    /// Sinks that leave records out beyond it.
+    pub dropping: Vec<String>,
+    /// Folder of the state.
+    pub folder: Option<PathBuf>,
+    pub sender: Sender<Wake>,
     pub sinks: usize,
     pub stop: Arc<Stop>,
 }
 
-/// Commits what sinks say until all of them have begun, or have failed to.
-pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready) {
+/// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
+pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready, wakes: &Receiver<Wake>) -> Result<bool, String> {
+    let mut said = false;
     while !ready.is_all() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
-        if !arrived.words.is_empty()
-            && let Err(error) = committer.commit(&[], &arrived.words, now())
-        {
-            tracing::warn!("state: {error}");
-            arrived.words.into_iter().for_each(|word| queue.tell(word));
-            std::thread::sleep(AGAIN);
+        if arrived.words.is_empty() {
+            continue;
+        }
+        match committer.commit(&[], &arrived.words, now()) {
+            Ok(()) => continue,
+            Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => tracing::warn!("state: {why}; waiting until it can be written"),
+            Err(StoreError::Later(_)) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+        arrived.words.into_iter().for_each(|word| queue.tell(word));
+        match wakes.recv_timeout(AGAIN) {
+            Ok(Wake::Stop) => return Ok(false),
+            Ok(Wake::Failed(Some(why))) => return Err(why),
+            _ => {}
         }
     }
+    Ok(true)
 }
 
-pub(super) fn start(mut commits: Commits, sender: Sender<Wake>) -> JoinHandle<()> {
+pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
     std::thread::spawn(move || {
         if let Err(error) = commits.run() {
             let why = format!("the state cannot be written: {error}; what was read since is read again after the next start");
-            drop(sender.send(Wake::Failed(Some(why))));
+            drop(commits.sender.send(Wake::Failed(Some(why))));
         }
         commits.queue.close();
         commits.committer.outbox().close();
@@ -64,17 +80,22 @@ impl Commits {
         let outbox = self.committer.outbox();
         let mut marks: HashMap<Uid, Batch> = HashMap::new();
         let (mut committed, mut marked) = (Instant::now(), Instant::now());
-        let (mut is_full, mut is_closed) = (false, false);
+        let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
         let mut words = Vec::new();
         loop {
-            let is_over = outbox.waiting_bytes() > self.outbox_max;
+            let mut is_over = outbox.waiting_bytes() > self.outbox_max;
+            if is_over && !self.dropping.is_empty() {
+                self.committer.leave_out(&self.dropping, self.outbox_max, now());
+                self.commit(&[], &mut words)?;
+                is_over = outbox.waiting_bytes() > self.outbox_max;
+            }
             if is_over != is_full {
                 is_full = is_over;
                 if is_full {
                     tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
                 }
             }
-            let arrived = self.queue.take(!is_full, self.timeout(&marks, marked), Some(committed + PACE), MAX_BYTES);
+            let arrived = self.queue.take(!is_full, self.timeout(has_more || !marks.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
             words.extend(arrived.words);
             let mut batches = Vec::new();
             for batch in arrived.batches {
@@ -92,6 +113,7 @@ impl Commits {
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
                 marked = Instant::now();
+                has_more = self.committer.shrink()?;
             }
             if !batches.is_empty() || !words.is_empty() || is_due {
                 self.commit(&batches, &mut words)?;
@@ -106,9 +128,9 @@ impl Commits {
         }
     }
 
-    fn timeout(&self, marks: &HashMap<Uid, Batch>, marked: Instant) -> Duration {
+    fn timeout(&self, has_more: bool, marked: Instant) -> Duration {
         let held = self.committer.deadline().map(|at: Timestamp| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64));
-        let mut timeout = if marks.is_empty() { Duration::from_secs(60) } else { MARKS.saturating_sub(marked.elapsed()) };
+        let mut timeout = if has_more { MARKS.saturating_sub(marked.elapsed()) } else { Duration::from_secs(60) };
         if self.stop.hurry.load(Ordering::Relaxed) {
             timeout = timeout.min(Duration::from_millis(5));
         }
@@ -117,7 +139,7 @@ impl Commits {
 
     /// Commits; where there is no room it waits, and everything behind it does.
     fn commit(&mut self, batches: &[Batch], words: &mut Vec<Word>) -> Result<(), StoreError> {
-        let mut said = false;
+        let (mut said, mut renewed) = (false, false);
         loop {
             match self.committer.commit(batches, words, now()) {
                 Ok(()) => {
@@ -136,8 +158,18 @@ impl Commits {
                     }
                     words.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).words);
                 }
+                Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// The file is damaged: goes on with a new one, and asks for what is known elsewhere.
+    fn renew(&mut self, why: &str) -> Result<(), StoreError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let said = self.committer.renew(folder, why, now())?;
+        tracing::error!("{said}; reading goes on where it was");
+        drop(self.sender.send(Wake::StateLost));
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::{Stop, Wake};
+use super::wake::{Stop, Wake};
 use crate::delivery::{Chunk, SinkMark};
 use crate::sinks::{Desk, Sink, Step};
 use crate::sources::clock::now;
@@ -63,7 +63,14 @@ pub(super) fn start(sinks: Vec<Delivery>, sender: &Sender<Wake>, threads: &mut V
 
 impl Delivery {
     fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) {
-        let mut desk = Counter { outbox: self.outbox.clone(), queue: self.queue.clone(), folder: self.folder.clone(), store: None, own: self.own.clone() };
+        let mut desk = Counter {
+            name: self.name.clone(),
+            outbox: self.outbox.clone(),
+            queue: self.queue.clone(),
+            folder: self.folder.clone(),
+            store: None,
+            own: self.own.clone(),
+        };
         let (mut said, mut reopened, mut steps) = (None, self.stop.reopen.load(Ordering::Relaxed), 0);
         loop {
             let version = self.outbox.version();
@@ -124,6 +131,7 @@ impl Delivery {
 
 /// The desk of a running daemon.
 struct Counter {
+    name: String,
     outbox: Arc<Outbox>,
     queue: Arc<Queue>,
     folder: Option<PathBuf>,
@@ -133,13 +141,19 @@ struct Counter {
 
 impl Desk for Counter {
     fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
-        match self.outbox.next(seq) {
-            Next::Chunk(chunk) => {
-                self.store = None;
-                Ok(Some(chunk))
+        loop {
+            let seq = self.outbox.goes_on(&self.name, seq);
+            let chunk = match self.outbox.next(seq) {
+                Next::Chunk(chunk) => {
+                    self.store = None;
+                    Some(chunk)
+                }
+                Next::InFile => self.read_file(seq)?,
+                Next::Nothing | Next::End => None,
+            };
+            if chunk.as_ref().is_none_or(|chunk| self.outbox.give(&self.name, chunk)) {
+                return Ok(chunk);
             }
-            Next::InFile => self.read_file(seq),
-            Next::Nothing | Next::End => Ok(None),
         }
     }
 
@@ -159,10 +173,13 @@ impl Desk for Counter {
 impl Counter {
     fn read_file(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         let Some(folder) = &self.folder else { return Ok(None) };
-        if self.store.is_none() {
-            self.store = Store::look(folder).map_err(io::Error::other)?;
-        }
-        let chunk = self.store.as_ref().map_or(Ok(None), |store| store.chunk_after(seq)).map_err(io::Error::other)?;
+        let store = match self.store.take() {
+            Some(store) => Some(store),
+            None => Store::look(folder).map_err(io::Error::other)?,
+        };
+        let chunk = store.as_ref().map_or(Ok(None), |store| store.chunk_after(seq)).map_err(io::Error::other)?;
+        // Nothing there: it may be a file that was set aside.
+        self.store = store.filter(|_| chunk.is_some());
         Ok(chunk.map(Arc::new))
     }
 }

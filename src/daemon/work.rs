@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::Wake;
+use super::wake::Wake;
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
 use crate::sinks::record::{self, Envelope};

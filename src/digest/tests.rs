@@ -1,3 +1,5 @@
+//! A digest of any size: its bound, what always stands in it, its forms, and what must not come through.
+
 use super::*;
 
 fn item(severity: Severity, text: &str) -> Item {

@@ -11,6 +11,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::program::{MAX_NAMED, Program, Slots, UNSET, Wanted};
+use super::prove::required_words;
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
@@ -157,6 +158,12 @@ impl Pattern {
 
     fn hir(&self) -> Option<Hir> {
         ParserBuilder::new().utf8(false).unicode(!self.source.is_ascii()).case_insensitive(self.ignore_case).build().parse(&self.source).ok()
+    }
+
+    /// Words of which a text holds one, in any case, if this matches anywhere in it; `None`: it may hold none.
+    #[must_use]
+    pub fn required_words(&self) -> Option<Vec<String>> {
+        required_words(&self.hir()?)?.into_iter().map(String::from_utf8).collect::<Result<_, _>>().ok()
     }
 
     fn program(&self, hir: &Hir, wanted: Wanted) -> Option<Program> {

@@ -7,6 +7,9 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// Most strings that a part of a regex is written out into.
 const MAX_STRINGS: usize = 512;
+/// Most words that are asked for instead of a regex, and the least of their bytes.
+const MAX_WORDS: usize = 24;
+const MIN_WORD_BYTES: usize = 3;
 
 /// A literal, and what the prefilter lets follow it.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +62,30 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
         }
     }
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
+}
+
+/// Strings in lower case of which every match of `hir` contains one, in any case; of those that are known
+/// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
+#[must_use]
+pub fn required_words(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+    let least = |words: &Vec<Vec<u8>>| words.iter().map(Vec::len).min().unwrap_or(0);
+    let inside = match hir.kind() {
+        HirKind::Capture(group) => required_words(&group.sub),
+        HirKind::Repetition(repeat) if repeat.min > 0 => required_words(&repeat.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(required_words).max_by_key(least),
+        HirKind::Alternation(branches) => branches.iter().map(required_words).collect::<Option<Vec<_>>>().map(|words| words.concat()),
+        _ => None,
+    };
+    let all = runs(hir).into_iter().chain(inside).map(|run| distinct(&run));
+    all.filter(|words| words.len() <= MAX_WORDS && least(words) >= MIN_WORD_BYTES).max_by_key(least)
+}
+
+/// Each string once, in lower case.
+fn distinct(strings: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut all: Vec<Vec<u8>> = strings.iter().map(|s| s.to_ascii_lowercase()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 fn fold(bytes: &[u8], ignore_case: bool) -> Vec<u8> {
@@ -213,6 +240,23 @@ mod tests {
         assert!(!proves("^ERROR_LOG", error) && !proves("ERROR(_x|-y)", error));
         assert!(!proves("^ERROR: x", Needle { after: "", not_after: ":", ..error }));
         assert!(!proves("^ERROR: x", Needle { after: "", at_end: true, ..error }) && proves("^x ERROR$", Needle { after: "", at_end: true, ..error }));
+    }
+
+    #[test]
+    fn finds_the_words_that_a_match_requires() {
+        let cases: &[(&str, &[&str])] = &[
+            (r"^(?:\S+ )?(?i)warn(?:ing)?:", &["warn:", "warning:"]),
+            (r"^npm warn\b|^W: |Deprecated", &["deprecated", "npm warn", "w: "]),
+            (r"\d+ (?:error|failure)s?\b", &[" error", " errors", " failure", " failures"]),
+            (r"^\w+ x$", &[]),
+            (r"(?:abc)?\d", &[]),
+            (r"abc|\d+", &[]),
+        ];
+        for (regex, wanted) in cases {
+            let hir = ParserBuilder::new().utf8(false).build().parse(regex).expect("parses");
+            let words = required_words(&hir).unwrap_or_default();
+            assert_eq!(words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>(), *wanted, "{regex}");
+        }
     }
 
     #[test]

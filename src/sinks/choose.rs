@@ -6,11 +6,13 @@ use serde_json::Value;
 use super::schema;
 use crate::config::Schema;
 use crate::core::event::{Category, Severity};
-use crate::delivery::Head;
+use crate::delivery::{FOR_SINK, Head};
 
 /// A sink's wishes.
 #[derive(Clone, Debug)]
 pub struct Choose {
+    /// The name of the sink.
+    pub name: String,
     /// Lesser errors are left out; what is no error is not.
     pub min_severity: Severity,
     /// Only these, unless it is empty.
@@ -29,12 +31,16 @@ impl Choose {
         {
             return;
         }
+        if head.kind.is_none() && self.is_for_another(record) {
+            return;
+        }
         if self.sources.is_empty() && self.schema == Schema::Native {
             return out.extend_from_slice(record);
         }
         let Ok(value) = serde_json::from_slice::<Value>(record) else { return out.extend_from_slice(record) };
         let source = value["source"]["name"].as_str().unwrap_or_default();
-        if !self.sources.is_empty() && !self.sources.iter().any(|name| name == source) {
+        let is_own = value["source"]["type"] == FOR_SINK;
+        if !is_own && !self.sources.is_empty() && !self.sources.iter().any(|name| name == source) {
             return;
         }
         let named = match self.schema {
@@ -44,5 +50,11 @@ impl Choose {
         };
         out.extend_from_slice(named.to_string().as_bytes());
         out.push(b'\n');
+    }
+
+    /// What a sink has left out concerns that one alone.
+    fn is_for_another(&self, record: &[u8]) -> bool {
+        let Ok(value) = serde_json::from_slice::<Value>(record) else { return false };
+        value["source"]["type"] == FOR_SINK && value["source"]["name"] != self.name.as_str()
     }
 }

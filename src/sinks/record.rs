@@ -6,13 +6,9 @@
 //! context, then the middle of `text` and `message` go, and `truncated` says so.
 
 use std::cell::RefCell;
-use std::ops::Range;
 
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
 use crate::core::text::with_digits;
-
-/// Version of the record's shape.
-pub const SCHEMA: u32 = 1;
 
 /// What the records of one source have in common.
 #[derive(Clone, Debug, Default)]
@@ -302,6 +298,22 @@ fn odd_bytes(chunk: [u8; HALF]) -> u64 {
     !(beyond_control & is_some(word ^ (ONES * 0x22)) & is_some(word ^ (ONES * 0x5c)) & is_some(word ^ (ONES * 0x7f))) & !LOW
 }
 
+/// How many bytes there are before the first that needs an escape.
+fn plain_bytes(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while bytes[at..].first_chunk().is_some_and(is_plain) {
+        at += CHUNK;
+    }
+    while let Some(half) = bytes[at..].first_chunk() {
+        let odd = odd_bytes(*half);
+        if odd != 0 {
+            return at + odd.trailing_zeros() as usize / 8;
+        }
+        at += HALF;
+    }
+    at + bytes[at..].iter().take_while(|byte| ESCAPES[usize::from(**byte)] == 0).count()
+}
+
 /// Appends JSON members to a buffer. A member is given with its name and all that stands before its
 /// value: a string's opening quote, too.
 struct Writer<'a> {
@@ -370,47 +382,13 @@ impl Writer<'_> {
 
     /// The inside of a JSON string; `newline` stands for `\n`.
     fn text(&mut self, bytes: &[u8], newline: &[u8]) {
-        let (chunks, rest) = bytes.as_chunks::<CHUNK>();
-        for chunk in chunks {
-            if is_plain(chunk) { self.raw(chunk) } else { self.escaped(chunk, newline) }
-        }
-        match bytes.last_chunk::<CHUNK>() {
-            _ if rest.is_empty() => {}
-            Some(last) if is_plain(last) => self.raw(rest),
-            _ => {
-                // What fills it up is plain, and taken away again.
-                let mut last = [b' '; CHUNK];
-                last[..rest.len()].copy_from_slice(rest);
-                if is_plain(&last) {
-                    self.raw(&last)
-                } else {
-                    self.escaped(&last, newline)
-                }
-                self.out.truncate(self.out.len() - (CHUNK - rest.len()));
-            }
-        }
-    }
-
-    fn escaped(&mut self, bytes: &[u8; CHUNK], newline: &[u8]) {
-        for half in bytes.as_chunks::<HALF>().0 {
-            let (mut odd, mut from) = (odd_bytes(*half), 0);
-            let word = u64::from_le_bytes(*half);
-            while odd != 0 {
-                let at = odd.trailing_zeros() as usize / 8;
-                self.part(word, from..at);
-                self.escape(half[at], newline);
-                odd &= odd - 1;
-                from = at + 1;
-            }
-            self.part(word, from..HALF);
-        }
-    }
-
-    /// Some of eight bytes: all of them are copied, and what was too much is taken away.
-    fn part(&mut self, word: u64, range: Range<usize>) {
-        if !range.is_empty() {
-            self.raw(&(word >> (8 * range.start)).to_le_bytes());
-            self.out.truncate(self.out.len() - (HALF - range.len()));
+        let mut rest = bytes;
+        loop {
+            let plain = plain_bytes(rest);
+            self.raw(&rest[..plain]);
+            let Some(byte) = rest.get(plain) else { break };
+            self.escape(*byte, newline);
+            rest = &rest[plain + 1..];
         }
     }
 

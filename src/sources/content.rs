@@ -1,10 +1,9 @@
 //! How a file is known again: hashes of its first bytes and of those before a place (PROTOCOLS, E). They
 //! cover only what was read, so that a file of one line has an identity, too.
 
-use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
 
+use super::bytes::ReadAt;
 use crate::delivery::{Content, Print};
 
 /// Bytes at the beginning.
@@ -20,7 +19,7 @@ const MAX_COMPARED_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// What the file system says.
-pub fn read_at(file: &File, space: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &impl ReadAt, space: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut count = 0;
     while count < space.len() {
         match file.read_at(&mut space[count..], offset + count as u64) {
@@ -37,7 +36,7 @@ pub fn read_at(file: &File, space: &mut [u8], offset: u64) -> io::Result<usize> 
 ///
 /// # Errors
 /// What the file system says.
-pub fn bytes_at(file: &File, offset: u64, count: usize) -> io::Result<Vec<u8>> {
+pub fn bytes_at(file: &impl ReadAt, offset: u64, count: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     let got = read_at(file, &mut bytes, offset)?;
     bytes.truncate(got);
@@ -48,11 +47,11 @@ pub fn bytes_at(file: &File, offset: u64, count: usize) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// What the file system says.
-pub fn is_same(file: &File, known: Content) -> io::Result<bool> {
+pub fn is_same(file: &impl ReadAt, known: Content) -> io::Result<bool> {
     Ok(has(file, &known.head, 0)? && has(file, &known.tail, known.read.saturating_sub(u64::from(known.tail.len)))?)
 }
 
-fn has(file: &File, print: &Print, offset: u64) -> io::Result<bool> {
+fn has(file: &impl ReadAt, print: &Print, offset: u64) -> io::Result<bool> {
     let bytes = bytes_at(file, offset, print.len as usize)?;
     Ok(Print::of(&bytes) == *print)
 }
@@ -62,12 +61,12 @@ fn has(file: &File, print: &Print, offset: u64) -> io::Result<bool> {
 ///
 /// # Errors
 /// What the file system says.
-pub fn is_prefix(one: &File, other: &File, len: u64) -> io::Result<bool> {
+pub fn is_prefix(one: &impl ReadAt, other: &impl ReadAt, len: u64) -> io::Result<bool> {
     let head = len.min(HEAD_BYTES as u64);
     Ok(are_equal(one, other, 0, head)? && are_equal(one, other, len.saturating_sub(MAX_COMPARED_BYTES).max(head), len)?)
 }
 
-fn are_equal(one: &File, other: &File, from: u64, to: u64) -> io::Result<bool> {
+fn are_equal(one: &impl ReadAt, other: &impl ReadAt, from: u64, to: u64) -> io::Result<bool> {
     let mut at = from;
     while at < to {
         let count = (to - at).min(STEP_BYTES as u64) as usize;

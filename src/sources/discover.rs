@@ -1,5 +1,5 @@
 //! Which files a source means, now: its globs over the file system, without what it excludes, packed
-//! copies, and links that lead out of its folders. Looks at names and metadata; opens nothing.
+//! copies that it does not name, and links that lead out of its folders. Looks at names and metadata; opens nothing.
 
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
@@ -44,6 +44,8 @@ struct Glob {
     base: PathBuf,
     depth: Option<usize>,
     matcher: GlobMatcher,
+    /// It speaks of compressed files: only then it means them.
+    packed: bool,
 }
 
 impl Spec {
@@ -72,7 +74,7 @@ impl Spec {
             return Ok(());
         }
         let base = base(&whole);
-        self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)? });
+        self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)?, packed: names_packed(name) });
         Ok(())
     }
 
@@ -104,7 +106,8 @@ impl Spec {
         if self.is_literal(path) {
             return true;
         }
-        !is_packed(path) && self.globs.iter().any(|glob| glob.matcher.is_match(path)) && !self.exclude.iter().any(|glob| glob.is_match(path))
+        let is_meant = |glob: &Glob| (glob.packed || !is_packed(path)) && glob.matcher.is_match(path);
+        self.globs.iter().any(is_meant) && !self.exclude.iter().any(|glob| glob.is_match(path))
     }
 
     /// Whether the file was named itself.
@@ -143,6 +146,12 @@ impl Spec {
         let shown = if rooted { path } else { path.strip_prefix(&self.folder).unwrap_or(path) };
         shown.display().to_string()
     }
+}
+
+/// Whether a glob names compressed files, as `*.log.gz` and `*.{gz,zst}` do.
+fn names_packed(glob: &Path) -> bool {
+    let last = glob.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
+    [&b"gz"[..], b"zst"].iter().any(|end| memchr::memmem::find(last, end).is_some())
 }
 
 /// Whether a name is that of a rotated copy that was compressed: it never grows.

@@ -92,7 +92,8 @@ pub fn stdin(read: Arc<AtomicU64>) -> io::Result<Opened> {
     Ok(Opened { bytes: unpacked(&head, stdin), head, live: true })
 }
 
-fn unpacked(head: &[u8], rest: impl Read + Send + 'static) -> Box<dyn Read + Send> {
+/// What an input holds whose first bytes are `head`.
+pub(super) fn unpacked(head: &[u8], rest: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     let all = Cursor::new(head.to_vec()).chain(rest);
     if head.starts_with(GZIP) {
         Box::new(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BYTES, all)))

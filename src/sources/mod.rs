@@ -1,8 +1,10 @@
 //! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one;
-//! `follow` keeps files that grow: `discover` names them, `open` opens them, `content` knows them again,
+//! `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
+//! `content` knows them again,
 //! `reader` reads them, `watch` says when.
 //! Sources know files and folders; they never look into a line.
 
+pub mod bytes;
 pub mod clock;
 pub mod content;
 pub mod discover;

@@ -3,12 +3,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::mem::take;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use notify::event::{EventKind, ModifyKind};
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
+
+/// Paths that are noted until somebody asks; with more of them it is cheaper to look everywhere.
+const MAX_PATHS: usize = 4096;
 
 /// What changed since it was last asked.
 #[derive(Debug, Default)]
@@ -19,6 +21,28 @@ pub struct Changes {
     pub named: HashSet<PathBuf>,
     /// Notices were lost: look everywhere.
     pub lost: bool,
+    /// Whoever asks was woken and has not asked yet.
+    is_told: bool,
+}
+
+impl Changes {
+    /// Takes a notice in; true: somebody is to be woken. Once, until the changes are taken: who asks may
+    /// be busy for long.
+    fn note(&mut self, event: notify::Result<Event>) -> bool {
+        match event {
+            Ok(event) if !event.need_rescan() => match event.kind {
+                EventKind::Access(_) => return false,
+                _ if self.lost => {}
+                EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any) => self.written.extend(event.paths),
+                _ => self.named.extend(event.paths),
+            },
+            _ => self.lost = true,
+        }
+        if self.lost || self.written.len() + self.named.len() > MAX_PATHS {
+            *self = Self { lost: true, is_told: self.is_told, ..Self::default() };
+        }
+        !std::mem::replace(&mut self.is_told, true)
+    }
 }
 
 type Shared = Arc<Mutex<Changes>>;
@@ -33,23 +57,14 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// `wake` is called, from another thread, when something has changed.
+    /// `wake` is called, from another thread, when something has changed; not again before [`take`](Self::take).
     pub fn new(wake: impl Fn() + Send + 'static) -> Self {
         let changes = Shared::default();
         let noted = changes.clone();
-        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-            let mut changes = lock(&noted);
-            match event {
-                Ok(event) if event.need_rescan() => changes.lost = true,
-                Ok(event) => match event.kind {
-                    EventKind::Access(_) => return,
-                    EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any) => changes.written.extend(event.paths),
-                    _ => changes.named.extend(event.paths),
-                },
-                Err(_) => changes.lost = true,
+        let watcher = notify::recommended_watcher(move |event| {
+            if lock(&noted).note(event) {
+                wake();
             }
-            drop(changes);
-            wake();
         });
         let watcher = watcher.inspect_err(|error| tracing::warn!("{}", advice(error))).ok();
         Self { watcher, folders: HashMap::new(), changes, refused: HashSet::new() }
@@ -100,7 +115,7 @@ impl Watch {
     /// What has changed since the last call.
     #[must_use]
     pub fn take(&self) -> Changes {
-        take(&mut *lock(&self.changes))
+        std::mem::take(&mut *lock(&self.changes))
     }
 }
 
@@ -140,6 +155,30 @@ fn lock(changes: &Mutex<Changes>) -> std::sync::MutexGuard<'_, Changes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn written(path: &str) -> notify::Result<Event> {
+        Ok(Event::new(EventKind::Modify(ModifyKind::Any)).add_path(path.into()))
+    }
+
+    #[test]
+    fn one_wake_until_the_changes_are_taken_and_so_many_paths_at_most() {
+        let changes = Shared::default();
+        let watch = Watch { changes: changes.clone(), ..Watch::none() };
+        let flood = |count: usize| (0..count).filter(|n| lock(&changes).note(written(&format!("/logs/{n}.log")))).count();
+        assert_eq!(flood(MAX_PATHS), 1);
+        let taken = watch.take();
+        assert_eq!((taken.written.len(), taken.lost), (MAX_PATHS, false));
+        assert_eq!(flood(10 * MAX_PATHS), 1, "it wakes anew, and once");
+        assert!(lock(&changes).written.is_empty(), "what is looked for everywhere needs no list");
+        assert!(watch.take().lost && !watch.take().lost);
+    }
+
+    #[test]
+    fn reading_a_file_wakes_nobody() {
+        let mut changes = Changes::default();
+        assert!(!changes.note(Ok(Event::new(EventKind::Access(notify::event::AccessKind::Read)))));
+        assert!(changes.note(Err(notify::Error::generic("odd"))) && changes.lost);
+    }
 
     #[test]
     fn a_limit_is_named_with_its_sysctl() {

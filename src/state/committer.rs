@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::leave_out::{self, LeftOut};
 use super::outbox::Outbox;
 use super::queue::Word;
 use super::store::{Store, StoreError};
@@ -24,15 +25,21 @@ pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Se
 /// The one who commits.
 pub struct Committer {
     /// None: nothing is kept; what waits for sinks waits in memory.
-    store: Option<Store>,
+    pub(super) store: Option<Store>,
     /// Events of each stream that could be found again.
-    emitted: HashMap<Uid, BTreeSet<Place>>,
-    withhold: Withhold,
+    pub(super) emitted: HashMap<Uid, BTreeSet<Place>>,
+    pub(super) withhold: Withhold,
     write_notice: WriteNotice,
-    outbox: Arc<Outbox>,
-    /// Last record and bytes of each chunk that waits.
-    waiting: VecDeque<(u64, u64)>,
-    sinks: Vec<SinkMark>,
+    pub(super) outbox: Arc<Outbox>,
+    /// First and last record and bytes of each chunk that waits.
+    pub(super) waiting: VecDeque<(u64, u64, u64)>,
+    pub(super) sinks: Vec<SinkMark>,
+    /// What sinks are not given any more.
+    pub(super) left_out: Vec<LeftOut>,
+    /// Sinks of the last run that there are no more.
+    gone: Vec<String>,
+    /// File sources that were followed.
+    pub(super) sources: Vec<String>,
 }
 
 /// What is under way in one transaction.
@@ -50,12 +57,13 @@ impl Committer {
     /// The store's.
     pub fn new(store: Option<Store>, rules: Rules, write_notice: WriteNotice, sinks: &[String]) -> Result<Self, StoreError> {
         let mut emitted: HashMap<Uid, BTreeSet<Place>> = HashMap::new();
-        let (mut last, mut waiting, mut known, mut held) = Default::default();
+        let (mut last, mut waiting, mut known, mut held, mut sources) = Default::default();
         if let Some(store) = &store {
             store.emitted(&mut |uid, place| {
                 emitted.entry(uid).or_default().insert(place);
             })?;
             (last, waiting, known, held) = (store.last()?, VecDeque::from(store.outbox()?), store.sinks()?, store.withheld()?);
+            sources = store.sources()?;
         }
         let mark = |name: &String| {
             let old = known.iter().find(|mark: &&SinkMark| mark.name == *name).cloned();
@@ -63,20 +71,13 @@ impl Committer {
         };
         let marks: Vec<SinkMark> = sinks.iter().map(mark).collect();
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
-        let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(_, bytes)| bytes).sum(), store.is_none()));
-        let mut committer = Self { store, emitted, withhold: Withhold::new(rules, held), write_notice, outbox, waiting, sinks: marks };
-        if let Some(store) = &mut committer.store {
-            let tx = store.begin()?;
-            for old in known.iter().filter(|old| !sinks.contains(&old.name)) {
-                tx.no_sink(&old.name)?;
-            }
-            committer.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
-            tx.done(done)?;
-            tx.commit()?;
-            let waiting = committer.forget_done(done);
-            committer.outbox.done(done, Some(waiting));
-            committer.outbox.committed(&committer.sinks);
-        }
+        let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
+        let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
+        let mut committer =
+            Self { store, emitted, withhold: Withhold::new(rules, held), write_notice, outbox, waiting, sinks: marks, left_out: Vec::new(), gone, sources };
+        let waiting = committer.forget_done(done);
+        committer.outbox.done(done, Some(waiting));
+        committer.outbox.committed(&committer.sinks);
         Ok(committer)
     }
 
@@ -98,15 +99,19 @@ impl Committer {
         self.withhold.deadline()
     }
 
-    /// The file sources that begin with this start.
+    /// What is true from this start on: its sinks, and file sources that begin with it.
     ///
     /// # Errors
     /// The store's.
     pub fn begin(&mut self, sources: &[String], batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
         self.commit(batches, &[], now)?;
         let Some(store) = &mut self.store else { return Ok(()) };
+        self.sources.extend_from_slice(sources);
         let tx = store.begin()?;
-        sources.iter().try_for_each(|name| tx.source(name))?;
+        self.sources.iter().try_for_each(|name| tx.source(name))?;
+        self.gone.iter().try_for_each(|name| tx.no_sink(name))?;
+        self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
+        tx.done(self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last()))?;
         tx.commit()
     }
 
@@ -147,6 +152,10 @@ impl Committer {
                     draft.settled.push((batch.uid, old));
                 }
             }
+        }
+        for left_out in self.left_out.iter().filter(|left_out| !left_out.is_said) {
+            let (label, notice) = left_out.notice(now);
+            body.notice(&write_notice, &label, &notice, now);
         }
         for (source, notice) in self.withhold.due(now, false) {
             body.notice(&write_notice, &Label { source, kind: "file", path: String::new() }, &notice, now);
@@ -197,13 +206,16 @@ impl Committer {
         if words.iter().any(|word| matches!(word, Word::Sink(_))) {
             tx.done(sinks.iter().map(|mark| mark.seq).min().unwrap_or(u64::MAX >> 1))?;
         }
+        for first in leave_out::needless(&self.waiting, &sinks, &self.left_out) {
+            tx.drop_chunk(first)?;
+        }
         tx.commit()
     }
 
     /// It is so: sinks may have it.
     fn publish(&mut self, draft: Draft, words: &[Word]) {
         for chunk in draft.chunks {
-            self.waiting.push_back((chunk.last(), chunk.body.len() as u64));
+            self.waiting.push_back((chunk.first, chunk.last(), chunk.body.len() as u64));
             self.outbox.push(Arc::new(chunk));
         }
         let mut any = false;
@@ -223,13 +235,36 @@ impl Committer {
             self.outbox.done(done, Some(waiting));
             self.outbox.committed(&self.sinks);
         }
+        self.forget_left_out();
     }
 
-    fn forget_done(&mut self, done: u64) -> u64 {
-        while self.waiting.front().is_some_and(|(last, _)| *last <= done) {
+    pub(super) fn forget_done(&mut self, done: u64) -> u64 {
+        while self.waiting.front().is_some_and(|(_, last, _)| *last <= done) {
             self.waiting.pop_front();
         }
-        self.waiting.iter().map(|(_, bytes)| bytes).sum()
+        self.waiting.iter().map(|(.., bytes)| bytes).sum()
+    }
+
+    /// Says something that belongs to no batch.
+    pub(super) fn say(&mut self, label: &Label, notice: &Notice, now: Timestamp) -> Result<(), StoreError> {
+        let batch = Batch {
+            uid: Uid::default(),
+            label: Arc::new(label.clone()),
+            records: Vec::new(),
+            body: Vec::new(),
+            notices: vec![notice.clone()],
+            mark: None,
+            at: now,
+        };
+        self.commit(&[batch], &[], now)
+    }
+
+    /// Gives unused room of the file back; true: there is more.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn shrink(&mut self) -> Result<bool, StoreError> {
+        self.store.as_ref().map_or(Ok(false), Store::shrink)
     }
 
     fn undo(&mut self, draft: Draft) {
@@ -241,14 +276,6 @@ impl Committer {
                 seen.remove(&place);
             }
         }
-    }
-
-    /// Gives unused room of the file back.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn shrink(&mut self) -> Result<(), StoreError> {
-        self.store.as_ref().map_or(Ok(()), Store::shrink)
     }
 }
 

@@ -3,12 +3,15 @@
 //! read committed records only. After an end at any moment the next start goes on where this stands.
 //!
 //! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox`
-//! hands committed records to sinks, `queue` is the bounded way in.
+//! hands committed records to sinks, `queue` is the bounded way in. `leave_out` is for a sink that is too far
+//! behind, `renew` for a file that turns out to be damaged.
 
 pub mod committer;
+pub mod leave_out;
 pub mod lock;
 pub mod outbox;
 pub mod queue;
+mod renew;
 pub mod store;
 mod wire;
 pub mod withhold;

@@ -1,7 +1,7 @@
 //! Committed records on their way to sinks. The newest stay in memory, so that a sink that keeps up
 //! never asks the file; one that is behind reads the file until it has caught up.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,18 @@ struct Inside {
     closed: bool,
     /// What is known of the sinks, committed.
     marks: Vec<SinkMark>,
+    /// By the name of a sink: what it was given, and what it is not given any more.
+    given: HashMap<String, Given>,
     version: u64,
+}
+
+/// What a sink was given.
+#[derive(Clone, Copy, Default)]
+struct Given {
+    /// The last record of it.
+    last: u64,
+    /// Records up to here are left out.
+    left_out: u64,
 }
 
 /// Shared by the committer and the sinks.
@@ -126,10 +137,51 @@ impl Outbox {
             return if inside.closed { Next::End } else { Next::Nothing };
         }
         let at = inside.chunks.partition_point(|chunk| chunk.last() <= seq);
-        match inside.chunks.get(at).filter(|chunk| chunk.first <= seq + 1) {
+        match inside.chunks.get(at).filter(|chunk| self.keeps_all || chunk.first <= seq + 1) {
             Some(chunk) => Next::Chunk(chunk.clone()),
             None => Next::InFile,
         }
+    }
+
+    /// What is in memory, in order; the newest records are.
+    #[must_use]
+    pub fn kept(&self) -> Vec<Arc<Chunk>> {
+        self.lock().chunks.iter().cloned().collect()
+    }
+
+    /// Where a sink goes on that has done the records up to `seq`: further, if some were left out.
+    #[must_use]
+    pub fn goes_on(&self, sink: &str, seq: u64) -> u64 {
+        self.lock().given.get(sink).map_or(seq, |given| seq.max(given.left_out))
+    }
+
+    /// A sink is given a chunk. False: it is left out meanwhile.
+    #[must_use]
+    pub fn give(&self, sink: &str, chunk: &Chunk) -> bool {
+        let mut inside = self.lock();
+        let given = inside.given.entry(sink.to_owned()).or_default();
+        let is_given = chunk.last() > given.left_out;
+        if is_given {
+            given.last = given.last.max(chunk.last());
+        }
+        is_given
+    }
+
+    /// A sink is not given the records up to `to`, unless it has them: those after the returned number.
+    pub fn leave_out(&self, sink: &str, to: u64) -> u64 {
+        let mut inside = self.lock();
+        let given = inside.given.entry(sink.to_owned()).or_default();
+        let from = given.last.max(given.left_out);
+        given.left_out = given.left_out.max(to);
+        from
+    }
+
+    /// Chunks that nobody needs any more; `waiting_bytes` still wait.
+    pub fn forget(&self, firsts: &[u64], waiting_bytes: u64) {
+        let mut inside = self.lock();
+        inside.chunks.retain(|chunk| !firsts.contains(&chunk.first));
+        inside.bytes = inside.chunks.iter().map(|chunk| chunk.body.len()).sum();
+        inside.waiting_bytes = waiting_bytes;
     }
 
     /// Counts what has happened here: to be asked before looking, and given to [`wait`](Self::wait).

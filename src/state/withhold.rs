@@ -140,6 +140,11 @@ impl Withhold {
         self.held.iter().map(over).min().map(Timestamp)
     }
 
+    /// All that is held.
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Held)> {
+        self.held.iter()
+    }
+
     /// What has changed since the last call; `None`: it is gone.
     pub fn take_changed(&mut self) -> Vec<(Key, Option<Held>)> {
         let mut changed = std::mem::take(&mut self.changed);

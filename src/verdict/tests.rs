@@ -1,3 +1,5 @@
+//! Verdicts: which fact decides, what a finished result says in one line, and how the record is written.
+
 use super::*;
 use crate::core::engine::{Engine, Limits};
 use crate::core::event::Timestamp;

@@ -272,3 +272,19 @@ fn what_this_version_cannot_run_is_refused() {
     folder.write("http.toml", "[[sink]]\nname = \"net\"\ntype = \"http\"\n");
     folder.piped(["run", "--config", "http.toml"], "").ended(2);
 }
+
+/// `--mode` means the same as in `scan`.
+#[test]
+fn a_transcript_is_read_as_one_where_it_begins_unless_told_otherwise() {
+    let folder = Folder::new();
+    let record = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"String to replace not found"}]}}"#;
+    let late = "all is well\n".repeat(100) + record + "\n";
+    for (mode, input, calls) in [("auto", &format!("{record}\n"), 1), ("text", &format!("{record}\n"), 0), ("auto", &late, 0), ("records", &late, 1)] {
+        let piped = folder.piped(["run", "--mode", mode], input).ended(0);
+        let found = piped.records().iter().filter(|event| event["tool_call_id"] == "t1").count();
+        assert_eq!(found, calls, "{mode}: {}", piped.out());
+        folder.write("a.jsonl", input);
+        let scanned = folder.siftd(["scan", "--mode", mode, "a.jsonl"]).ended(0);
+        assert_eq!(scanned.records().iter().filter(|event| event["tool_call_id"] == "t1").count(), calls, "{mode}");
+    }
+}

@@ -59,9 +59,10 @@ fn play(state: &Path, out: &Path, folder: &Path, small: &Small) {
     until(&format!("nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost"));
     // An end while it is full, and another one when there is room again.
     daemon.kill();
+    let said = daemon.stderr().len();
     daemon.start();
     append(&daemon, 1501, 1600);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    until("it does not say again that it is full", || daemon.stderr().len() > said);
     small.free();
     until(&format!("the last ones do not come\n{}", daemon.stderr()), || is_out(out, 1600));
     daemon.kill();

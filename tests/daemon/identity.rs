@@ -22,12 +22,25 @@ fn sorted(world: &World) -> Vec<String> {
     texts
 }
 
-#[test]
-fn rename_the_old_file_is_read_to_its_end() {
-    let mut world = World::new(&["logs/*.log"]);
+/// A world whose one log holds one error, which is out.
+fn one_is_read() -> (World, Rig) {
+    let world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
     let mut rig = Rig::start(&world);
     rig.settle(&world);
+    (world, rig)
+}
+
+/// A start, and time until everything is out.
+fn play(world: &mut World) -> Rig {
+    let mut rig = Rig::start(world);
+    rig.wait(world);
+    rig
+}
+
+#[test]
+fn rename_the_old_file_is_read_to_its_end() {
+    let (mut world, mut rig) = one_is_read();
     world.append("a.log", &error("two"));
     world.rename("a.log", "a.log.1");
     world.append("a.log", &error("three"));
@@ -40,27 +53,29 @@ fn rename_the_old_file_is_read_to_its_end() {
     assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log"], "the old one was closed");
 }
 
-#[test]
-fn rename_while_nobody_looks() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+fn rotated_while_nobody_looks(rotate: impl Fn(&World)) {
+    let (mut world, rig) = one_is_read();
     drop(rig);
     world.append("a.log", &error("two"));
-    world.rename("a.log", "a.log.1");
+    rotate(&world);
     world.append("a.log", &error("three"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(sorted(&world), ["one", "three", "two"]);
 }
 
 #[test]
+fn rename_while_nobody_looks() {
+    rotated_while_nobody_looks(|world| world.rename("a.log", "a.log.1"));
+}
+
+#[test]
+fn copytruncate_while_nobody_looks() {
+    rotated_while_nobody_looks(|world| world.copytruncate("a.log", "a.log.1"));
+}
+
+#[test]
 fn copytruncate_the_rest_is_read_from_the_copy() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     world.append("a.log", &error("two"));
     world.copytruncate("a.log", "a.log.1");
     rig.settle(&world);
@@ -70,26 +85,8 @@ fn copytruncate_the_rest_is_read_from_the_copy() {
 }
 
 #[test]
-fn copytruncate_while_nobody_looks() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
-    drop(rig);
-    world.append("a.log", &error("two"));
-    world.copytruncate("a.log", "a.log.1");
-    world.append("a.log", &error("three"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
-    assert_eq!(sorted(&world), ["one", "three", "two"]);
-}
-
-#[test]
 fn copytruncate_and_grown_beyond_the_old_offset() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     world.copytruncate("a.log", "a.log.1");
     world.append("a.log", &(error("new one") + &error("new two") + &error("new three")));
     rig.wait(&mut world);
@@ -98,10 +95,7 @@ fn copytruncate_and_grown_beyond_the_old_offset() {
 
 #[test]
 fn rule_1_rewritten_to_the_same_size() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     fs::write(world.path("a.log"), error("two")).unwrap();
     // Nothing but a notice says so: the size is what it was.
     rig.follower.changed(&[world.path("a.log")].into(), false, world.now);
@@ -124,10 +118,7 @@ fn rule_1_truncated_without_a_copy_is_a_gap() {
 
 #[test]
 fn rule_2_delete_and_recreate() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     fs::remove_file(world.path("a.log")).unwrap();
     world.append("a.log", &error("two"));
     rig.wait(&mut world);
@@ -137,10 +128,7 @@ fn rule_2_delete_and_recreate() {
 
 #[test]
 fn rule_2_unlinked_but_open_is_read_and_then_let_go() {
-    let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    let (mut world, mut rig) = one_is_read();
     let mut writer = fs::OpenOptions::new().append(true).open(world.path("a.log")).unwrap();
     fs::remove_file(world.path("a.log")).unwrap();
     writer.write_all(error("two").as_bytes()).unwrap();
@@ -167,15 +155,31 @@ fn rule_2_a_switched_symlink() {
 }
 
 #[test]
-fn rule_3_a_known_file_goes_on_where_it_was() {
+fn what_was_rotated_away_unread_while_nobody_looked_is_a_gap_once() {
     let mut world = World::new(&["logs/*.log"]);
-    world.append("a.log", &error("one"));
+    // More than a turn reads.
+    world.append("a.log", &(error("one") + &"all is well\n".repeat(200_000)));
     let mut rig = Rig::start(&world);
-    rig.settle(&world);
+    rig.look(&world);
+    rig.turn(&world);
+    rig.commit(9, &world);
+    drop(rig);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("b.log", &error("two"));
+    for _ in 0..2 {
+        play(&mut world);
+    }
+    assert_eq!(sorted(&world), ["gap \"rotated_away\"", "one", "two"]);
+    let gap = world.records().into_iter().find(|record| record["kind"] == "gap").unwrap();
+    assert!(gap["bytes"].as_u64().unwrap() > 1_000_000, "{gap}");
+}
+
+#[test]
+fn rule_3_a_known_file_goes_on_where_it_was() {
+    let (mut world, rig) = one_is_read();
     drop(rig);
     world.append("a.log", &error("two"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world), ["one", "two"]);
     assert_eq!(world.records()[1]["line_num"], 2);
 }
@@ -184,14 +188,11 @@ fn rule_3_a_known_file_goes_on_where_it_was() {
 fn rule_3_a_reused_inode_is_a_new_file() {
     let mut world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
-    drop(rig);
+    drop(play(&mut world));
     // Most file systems hand the inode out again at once; where not, it is a new file all the same.
     fs::remove_file(world.path("a.log")).unwrap();
     world.append("b.log", &(error("longer than the first one") + &error("two")));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     let texts: Vec<String> = bare(&world).into_iter().filter(|text| !text.starts_with("gap")).collect();
     assert_eq!(texts, ["one", "longer than the first one", "two"]);
 }
@@ -210,8 +211,7 @@ fn rule_4_moved_from_elsewhere_goes_on() {
     fs::write(world.path("zz"), "takes the old inode").unwrap();
     fs::write(world.path("b.log"), bytes).unwrap();
     world.append("b.log", &error("new"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world).len(), 21, "{:?}", bare(&world));
 }
 
@@ -219,14 +219,11 @@ fn rule_4_moved_from_elsewhere_goes_on() {
 fn rule_4_a_short_file_proves_nothing() {
     let mut world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
-    drop(rig);
+    drop(play(&mut world));
     fs::remove_file(world.path("a.log")).unwrap();
     fs::write(world.path("zz"), "takes the old inode").unwrap();
     world.append("b.log", &error("one"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world), ["one", "one"]);
 }
 
@@ -279,6 +276,88 @@ fn rule_6_compressed_generations_are_not_read() {
     assert_eq!(bare(&world), ["one"]);
 }
 
+/// What logrotate's `compress` does.
+fn compress(world: &World, name: &str) {
+    let mut gzip = flate2::write::GzEncoder::new(fs::File::create(world.path(&format!("{name}.gz"))).unwrap(), flate2::Compression::fast());
+    gzip.write_all(&fs::read(world.path(name)).unwrap()).unwrap();
+    gzip.finish().unwrap();
+    fs::remove_file(world.path(name)).unwrap();
+}
+
+#[test]
+fn rule_6_included_by_name_they_are_read_once() {
+    let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+    let long: String = (0..3000).map(|n| format!("{}all is well\n", error(&format!("number {n}")))).collect();
+    world.append("old", &long);
+    compress(&world, "old");
+    let mut rig = play(&mut world);
+    assert_eq!(bare(&world), (0..3000).map(|n| format!("number {n}")).collect::<Vec<_>>());
+    assert_eq!(world.records()[2999]["line_num"], 5999);
+    // Renamed, and after a restart.
+    world.rename("old.gz", "older.gz");
+    rig.wait(&mut world);
+    drop(rig);
+    play(&mut world);
+    assert_eq!(world.records().len(), 3000);
+}
+
+#[test]
+fn rule_6_a_generation_that_was_read_is_not_read_again() {
+    for copied in [false, true] {
+        let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+        world.append("a.log", &(0..20).map(|n| error(&format!("number {n}"))).collect::<String>());
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        if copied {
+            world.copytruncate("a.log", "a.log.1");
+        } else {
+            world.rename("a.log", "a.log.1");
+        }
+        world.append("a.log", &error("new"));
+        rig.wait(&mut world);
+        compress(&world, "a.log.1");
+        rig.wait(&mut world);
+        drop(rig);
+        play(&mut world);
+        assert_eq!(bare(&world).len(), 21, "{:?}", bare(&world));
+    }
+}
+
+#[test]
+fn rule_6_the_rest_of_a_file_that_was_compressed_while_nobody_looked() {
+    let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+    world.append("a.log", &(0..20).map(|n| error(&format!("number {n}"))).collect::<String>());
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    drop(rig);
+    world.append("a.log", &error("number 20"));
+    world.rename("a.log", "a.log.1");
+    compress(&world, "a.log.1");
+    world.append("a.log", &error("number 21"));
+    play(&mut world);
+    let mut texts = bare(&world);
+    texts.sort_by_key(|text| text.trim_start_matches("number ").parse::<u32>().unwrap());
+    assert_eq!(texts, (0..22).map(|n| format!("number {n}")).collect::<Vec<_>>());
+}
+
+#[test]
+fn rule_6_a_damaged_one_is_read_as_far_as_it_goes_and_said_once() {
+    let mut world = World::new(&["logs/*.gz"]);
+    world.append("old", &(0..9000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect::<String>());
+    compress(&world, "old");
+    let bytes = fs::read(world.path("old.gz")).unwrap();
+    fs::write(world.path("old.gz"), &bytes[..bytes.len() / 2]).unwrap();
+    let mut rig = play(&mut world);
+    let texts = bare(&world);
+    assert!(texts.len() > 1000 && texts[0].starts_with("number 0 "), "{}", texts.len());
+    assert_eq!(texts.iter().filter(|text| text.starts_with("gap")).count(), 1);
+    assert_eq!(rig.follower.troubles().len(), 1, "{:?}", rig.follower.troubles());
+    rig.wait(&mut world);
+    drop(rig);
+    play(&mut world);
+    assert_eq!(bare(&world).len(), texts.len());
+}
+
 #[test]
 fn rule_7_a_hole_is_skipped() {
     let mut world = World::new(&["logs/*.log"]);
@@ -323,8 +402,7 @@ fn start_at_end_holds_for_what_is_there_at_the_first_start_alone() {
     rig.wait(&mut world);
     drop(rig);
     world.append("c.log", &error("of a file between two starts"));
-    let mut rig = Rig::start(&world);
-    rig.wait(&mut world);
+    play(&mut world);
     assert_eq!(bare(&world), ["new", "of a later file", "of a file between two starts"]);
     assert_eq!(world.records()[0]["line_num"], 3, "lines before the start count");
 }

@@ -117,6 +117,7 @@ impl Shipper {
                 if last {
                     return seen;
                 }
+                // The pace of a shipper.
                 std::thread::sleep(Duration::from_millis(2));
             }
         });
@@ -147,12 +148,20 @@ pub fn counts(output: &[u8]) -> BTreeMap<String, u32> {
 }
 
 #[track_caller]
-pub fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, done: impl FnMut() -> bool) {
+    assert!(until_or(DEADLINE, done), "{what}");
+}
+
+/// Asks again and again; false: not within `longest`.
+pub fn until_or(longest: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < DEADLINE, "{what}");
+        if start.elapsed() > longest {
+            return false;
+        }
         std::thread::sleep(Duration::from_millis(3));
     }
+    true
 }
 
 /// Writes lines in halves and rotates.
@@ -237,6 +246,7 @@ fn kill_many(kills: usize, seed: u64, sink: &str) {
             }
             writer.rotate(name);
         }
+        // Any moment of its life, its start included.
         let wait = writer.rng.below(40_000) as u64;
         std::thread::sleep(Duration::from_micros(wait));
         writer.daemon.kill();
@@ -245,12 +255,9 @@ fn kill_many(kills: usize, seed: u64, sink: &str) {
     writer.errors("a.log", 1);
     writer.settle();
     let last = writer.next;
-    let all = |output: &[u8]| (1..=last).filter(|n| memchr::memmem::find(output, format!("ERROR job-{n} ").as_bytes()).is_none()).count();
+    let missing = |output: &[u8]| (1..=last).filter(|n| memchr::memmem::find(output, format!("ERROR job-{n} ").as_bytes()).is_none()).count();
     let out = folder.path().join("out.ndjson");
-    let start = Instant::now();
-    while all(&fs::read(&out).unwrap()) > 0 && start.elapsed() < Duration::from_secs(15) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until_or(Duration::from_secs(15), || missing(&fs::read(&out).unwrap()) == 0);
     daemon.stop();
     let counts = counts(&shipper.end());
     let wrong: Vec<_> = (1..=last).map(|n| format!("job-{n}")).filter(|word| counts.get(word) != Some(&1)).map(|word| (counts.get(&word), word)).collect();
@@ -263,6 +270,41 @@ fn killed_at_random_moments_it_loses_and_doubles_nothing() {
     let seed = u64::from(std::process::id());
     eprintln!("seed {seed}");
     kill_many(kills, seed, "");
+}
+
+#[test]
+fn sigusr1_opens_the_output_anew_although_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "");
+    let out = folder.path().join("out.ndjson");
+    daemon.start();
+    until("it does not begin", || out.exists());
+    let old = folder.path().join("out.ndjson.1");
+    fs::rename(&out, &old).unwrap();
+    // Many at once are one.
+    (0..20).for_each(|_| daemon.signal("-USR1"));
+    assert!(until_or(Duration::from_secs(10), || out.exists()), "{}", daemon.stderr());
+    fs::write(daemon.log("a.log"), "2026-09-21T10:00:00Z ERROR job-1 failed\nfine\n").unwrap();
+    until("it is not in the new file", || fs::read_to_string(&out).unwrap().contains("job-1"));
+    assert_eq!(fs::metadata(&old).unwrap().len(), 0);
+    daemon.stop();
+}
+
+#[test]
+fn an_end_that_is_asked_for_twice_at_once_drains_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..5 {
+        let mut daemon = Daemon::new(folder.path(), "");
+        daemon.start();
+        let word = format!("job-{round}");
+        fs::write(daemon.log(&format!("{round}.log")), format!("2026-09-21T10:00:00Z ERROR {word} failed\nfine\n")).unwrap();
+        until("its error does not come out", || fs::read_to_string(folder.path().join("out.ndjson")).is_ok_and(|out| out.contains(&word)));
+        // The second one may come too late.
+        daemon.signal("-TERM");
+        drop(Command::new("kill").args(["-TERM", &daemon.pid().to_string()]).stderr(Stdio::null()).status());
+        let status = daemon.child.take().unwrap().wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", daemon.stderr());
+    }
 }
 
 fn said(daemon: &Daemon, args: &[&str]) -> (Option<i32>, String) {
@@ -310,13 +352,14 @@ fn without_inotify_it_says_how_to_raise_the_limit_and_goes_on() {
     let Ok(child) = child else { return println!("skipped: needs unshare") };
     let mut daemon = daemon;
     daemon.child = Some(child);
-    let start = Instant::now();
-    while !daemon.stderr().contains("sysctl") {
-        if daemon.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some()) || start.elapsed() > DEADLINE {
-            daemon.child = None;
-            return println!("skipped: needs the right to make a user namespace with limits of its own: {}", daemon.stderr());
-        }
-        std::thread::sleep(Duration::from_millis(5));
+    let mut has_ended = false;
+    let said = until_or(DEADLINE, || {
+        has_ended = daemon.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some());
+        has_ended || daemon.stderr().contains("sysctl")
+    });
+    if has_ended || !said {
+        daemon.child = None;
+        return println!("skipped: needs the right to make a user namespace with limits of its own: {}", daemon.stderr());
     }
     assert!(daemon.stderr().contains("sysctl fs.inotify.max_user_instances="), "{}", daemon.stderr());
     fs::write(daemon.log("later.log"), "2026-09-21T10:00:00Z ERROR job-1 failed\nfine\n").unwrap();

@@ -12,3 +12,4 @@ mod sinks;
 #[path = "../invariants/support.rs"]
 #[allow(dead_code, reason = "the invariants use all of it")]
 mod support;
+mod unfinished;

@@ -264,24 +264,26 @@ impl Model {
             self.world.pass(ROTATE_WAIT);
             self.settle();
         }
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        let (mut counts, mut parts): (BTreeMap<String, u32>, BTreeMap<String, u32>) = Default::default();
         let mut ids = BTreeMap::new();
         for record in self.world.records() {
             *ids.entry(record["id"].to_string()).or_insert(0) += 1;
             let Some(text) = record["text"].as_str() else { continue };
             let word = text.split(' ').find(|word| word.starts_with("job-") || word.starts_with("trace-")).unwrap_or(text);
+            let is_part = record["closed"] == "idle" && !self.wanted.contains_key(word);
+            let counts = if is_part { &mut parts } else { &mut counts };
             *counts.entry(word.to_owned()).or_default() += 1;
         }
-        // A pause publishes a trace as far as it came: its id is right, its text is what was there.
-        let halves = counts.remove("Traceback (most recent call last):").unwrap_or(0);
+        // A pause publishes a trace or a line as far as it came: its id is right, its text is what was there.
+        let halves: u32 = parts.values().sum();
         let lost: Vec<_> = self.wanted.iter().filter(|(text, _)| !counts.contains_key(*text)).collect();
         let extra: Vec<_> = counts.iter().filter(|(text, count)| **count != 1 || !self.wanted.contains_key(*text)).collect();
         let twice = ids.values().filter(|count| **count > 1).count();
-        let lost: Vec<_> = if lost.len() == halves as usize && lost.iter().all(|(text, _)| text.starts_with("trace-")) { Vec::new() } else { lost };
+        let lost: Vec<_> = if lost.len() == halves as usize { Vec::new() } else { lost };
         if lost.is_empty() && extra.is_empty() && twice == 0 {
             return Ok(());
         }
-        Err(format!("include {:?}\nlost: {lost:?}\ntoo many: {extra:?}\n{twice} ids twice\n{}", self.world.include, self.played.join(", ")))
+        Err(format!("include {:?}\nlost: {lost:?}\nparts: {parts:?}\ntoo many: {extra:?}\n{twice} ids twice\n{}", self.world.include, self.played.join(", ")))
     }
 }
 

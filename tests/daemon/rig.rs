@@ -23,7 +23,7 @@ use siftd::sources::reader::Space;
 use siftd::state::committer::Committer;
 use siftd::state::outbox::{Next, Outbox};
 use siftd::state::queue::Word;
-use siftd::state::store::Store;
+use siftd::state::store::{Store, StoreError};
 use siftd::state::withhold::Rules;
 
 use super::support::{NOW, engine};
@@ -49,7 +49,7 @@ impl World {
     pub fn new(include: &[&'static str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("logs")).unwrap();
-        let choose = Choose { min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native };
+        let choose = Choose { name: "out".into(), min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native };
         let path = folder.path().join("out.ndjson");
         let options = Options { path, choose, rotate_size: 0, rotate_age_us: 0, keep: 1000, compress: false, fsync_us: SECOND };
         let (start, rules, seen) = (Start::Beginning, Rules::default(), Mutex::default());
@@ -196,8 +196,8 @@ impl Rig {
         self.follower.discover(world.now);
         self.follower.sweep(Some(&|_| true), world.now);
         self.follower.due(world.now);
-        for (uid, label, notice) in self.follower.take_lost() {
-            self.pending.push_back(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: world.now });
+        for lost in self.follower.take_lost() {
+            self.pending.push_back(Batch { notices: vec![lost.notice], ..batch_of(lost.uid, lost.label, lost.mark, world.now) });
         }
     }
 
@@ -218,6 +218,19 @@ impl Rig {
     pub fn commit(&mut self, count: usize, world: &World) {
         let batches: Vec<Batch> = self.pending.drain(..count.min(self.pending.len())).collect();
         self.committer.commit(&batches, &std::mem::take(&mut self.desk.words), world.now).unwrap();
+    }
+
+    /// Reads and commits into a state that is damaged; returns what is said.
+    pub fn settle_with_renewal(&mut self, world: &World) -> String {
+        self.look(world);
+        while self.turn(world) {}
+        let batches: Vec<Batch> = self.pending.drain(..).collect();
+        let Err(StoreError::Unreadable(why)) = self.committer.commit(&batches, &[], world.now) else { panic!("it is not damaged") };
+        let said = self.committer.renew(&world.folder.path().join("state"), &why, world.now).unwrap();
+        self.committer.commit(&batches, &[], world.now).unwrap();
+        self.pending.extend(self.follower.all_marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)));
+        self.settle(world);
+        said
     }
 
     pub fn write(&mut self, world: &World) -> Step {
@@ -259,7 +272,7 @@ impl Rig {
     pub fn stop(mut self, world: &World) {
         self.settle(world);
         for job in self.follower.all() {
-            let turn = lock(&job.reader).pause();
+            let turn = lock(&job.reader).pause(&mut self.space, world.now);
             self.pending.extend(self.writer.batch(job.uid, &job.label, turn));
         }
         self.commit(usize::MAX, world);

@@ -230,3 +230,29 @@ fn a_damaged_state_is_set_aside() {
     let (_, said) = Store::open(path.parent().unwrap()).unwrap();
     assert!(said.is_some());
 }
+
+#[test]
+fn a_state_that_is_damaged_while_it_is_used_is_set_aside_and_nothing_is_lost() {
+    let mut world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("one"));
+    world.append("b.log", &error("of another file"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    let state = world.folder.path().join("state");
+    // Written over in place: what is mapped must not vanish.
+    for name in ["siftd.db", "siftd.db-wal", "siftd.db-shm"] {
+        let length = fs::metadata(state.join(name)).unwrap().len() as usize;
+        let file = fs::OpenOptions::new().write(true).open(state.join(name)).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; length], 0).unwrap();
+    }
+    world.append("a.log", &error("two"));
+    let said = rig.settle_with_renewal(&world);
+    assert!(said.contains("set aside as") && said.contains("unreadable-"), "{said}");
+    drop(rig);
+    world.append("a.log", &error("three"));
+    let mut rig = Rig::start(&world);
+    rig.wait(&mut world);
+    let mut texts = world.texts();
+    texts.sort();
+    assert_eq!(texts, ["ERROR of another file", "ERROR one", "ERROR three", "ERROR two"]);
+}

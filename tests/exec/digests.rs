@@ -14,7 +14,7 @@ fn log() -> String {
 #[test]
 fn a_log_in_few_characters() {
     let folder = Folder::new();
-    folder.write("a.log", &log());
+    folder.write("a.log", log());
     let text = folder.siftd(["digest", "a.log"]).ended(0).out();
     assert!(text.chars().count() <= 500 && text.contains("untrusted"), "{text}");
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what} in {text}"));
@@ -26,8 +26,8 @@ fn a_log_in_few_characters() {
 #[test]
 fn records_that_siftd_wrote_give_the_same_digest() {
     let folder = Folder::new();
-    folder.write("a.log", &log());
-    folder.write("e.ndjson", &folder.siftd(["scan", "--format", "ndjson", "a.log"]).ended(0).out());
+    folder.write("a.log", log());
+    folder.write("e.ndjson", folder.siftd(["scan", "--format", "ndjson", "a.log"]).ended(0).out());
     for format in ["text", "json", "markdown"] {
         let of = |name| folder.siftd(["digest", "--format", format, "--max-chars", "3000", name]).ended(0).out();
         assert_eq!(of("a.log"), of("e.ndjson"));

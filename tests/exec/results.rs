@@ -18,6 +18,9 @@ fn a_verdict_goes_where_it_is_wanted() {
     assert_eq!(folder.records("nine")[0]["exit_code"], 3);
     folder.shell("echo before > nine; $SIFTD exec --verdict fd:9 -- true 9>> nine");
     assert!(folder.read("nine").starts_with("before\n{"), "what the caller wrote before stays");
+    folder.shell("{ $SIFTD exec --verdict fd:9 -- true; echo behind >&9; } 9> nine");
+    assert!(folder.read("nine").ends_with("}\nbehind\n"), "one position for both: {}", folder.read("nine"));
+    assert!(folder.shell("$SIFTD exec --verdict fd:9 -- true 9< nine").ended(2).err().contains("for reading only"));
     let piped = folder.shell("$SIFTD exec --verdict fd:9 -- echo out 9>&1 >/dev/null | cat");
     assert_eq!(piped.records()[0]["success"], true);
 }
@@ -61,7 +64,7 @@ fn secrets_are_in_nothing_that_is_written() {
     let done = folder.exec(&flags, &format!("echo 'Error: token {secret} was refused' >&2; exit 1")).ended(1);
     assert!(done.err().contains(secret), "what passes through is unchanged");
     let mut written = folder.read("v.json") + &folder.read("e.ndjson") + &folder.read("d.txt");
-    for entry in std::fs::read_dir(folder.path("kept")).unwrap() {
+    for entry in std::fs::read_dir(folder.at("kept")).unwrap() {
         written += &std::fs::read_to_string(entry.unwrap().path()).unwrap();
     }
     assert!(!written.contains(secret) && written.matches("[redacted:").count() >= 4, "{written}");
@@ -71,7 +74,7 @@ fn secrets_are_in_nothing_that_is_written() {
 fn the_output_of_a_run_that_failed_for_good_is_kept() {
     let folder = Folder::new();
     let kept = || -> Vec<(String, Vec<u8>)> {
-        let Ok(entries) = std::fs::read_dir(folder.path("kept")) else { return Vec::new() };
+        let Ok(entries) = std::fs::read_dir(folder.at("kept")) else { return Vec::new() };
         let mut files: Vec<_> = entries
             .map(|entry| entry.unwrap().path())
             .map(|path| (path.extension().unwrap().to_str().unwrap().to_owned(), std::fs::read(path).unwrap()))
@@ -83,9 +86,9 @@ fn the_output_of_a_run_that_failed_for_good_is_kept() {
     assert!(kept().is_empty());
     folder.exec(&["--keep-output", "kept", "--task", "../t 1"], r"printf 'raw\377\n'; echo oops >&2; exit 1").ended(1);
     assert_eq!(kept(), [("stderr".to_owned(), b"oops\n".to_vec()), ("stdout".to_owned(), b"raw\xff\n".to_vec())]);
-    let name = std::fs::read_dir(folder.path("kept")).unwrap().next().unwrap().unwrap();
+    let name = std::fs::read_dir(folder.at("kept")).unwrap().next().unwrap().unwrap();
     assert_eq!(name.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    std::fs::remove_dir_all(folder.path("kept")).unwrap();
+    std::fs::remove_dir_all(folder.at("kept")).unwrap();
     folder.exec(&["--keep-output", "kept"], "echo first; yes | head -c 12000000; echo last; exit 1").ended(1);
     let (_, bytes) = &kept()[0];
     let text = String::from_utf8_lossy(bytes);
@@ -96,12 +99,12 @@ fn the_output_of_a_run_that_failed_for_good_is_kept() {
 fn a_blocking_error_calls_the_users_command_once() {
     let folder = Folder::new();
     folder.write("hook.sh", "#!/bin/sh\ncat >> calls\necho \"$1\" >> args\necho from the hook\n");
-    std::fs::set_permissions(folder.path("hook.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(folder.at("hook.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
     let script = "echo 'bash: $(touch${IFS}pwned): command not found' >&2; echo 'bash: $(touch${IFS}pwned): command not found' >&2; echo 'TypeError: x is not a function' >&2";
     let done = folder.exec(&["--on-blocking", "./hook.sh 'two words'"], script).ended(0);
     assert_eq!(folder.records("calls").len(), 1, "{}", folder.read("calls"));
     assert_eq!((folder.records("calls")[0]["severity"].as_str(), folder.read("args").as_str()), (Some("blocking"), "two words\n"));
-    assert!(!folder.path("pwned").exists() && done.out().is_empty() && done.err().contains("from the hook"));
+    assert!(!folder.at("pwned").exists() && done.out().is_empty() && done.err().contains("from the hook"));
     let missing = folder.exec(&["--on-blocking", "./no-such-hook"], "echo 'bash: foo: command not found' >&2").ended(0);
     assert!(missing.err().contains("--on-blocking ./no-such-hook"), "{}", missing.err());
     assert!(folder.exec(&["--on-blocking", "'open"], "true").ended(2).err().contains("quotes closed"));
@@ -119,4 +122,18 @@ fn the_call_does_not_wait_for_the_end() {
     until("the call", || folder.read("called").contains("command not found"));
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success() || !folder.read("called").is_empty());
+}
+
+/// What a parent such as Node.js calls a pipe is a socket.
+#[test]
+fn a_verdict_goes_into_a_socket() {
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let folder = Folder::new();
+    let mut command = folder.command(["exec", "--verdict", "fd:0", "--", "echo", "out"]);
+    let done = command.stdin(std::os::fd::OwnedFd::from(theirs)).output().unwrap();
+    drop(command);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut ours, &mut said).unwrap();
+    assert!(said.starts_with("{\"success\":true"), "{said}");
 }

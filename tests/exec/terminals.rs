@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::process::Child;
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use pty_process::Size;
 use pty_process::blocking::{Command, Pty, open};
@@ -16,6 +17,7 @@ struct Screen {
     pty: Pty,
     child: Child,
     shown: Arc<Mutex<String>>,
+    reader: JoinHandle<()>,
 }
 
 impl Screen {
@@ -23,16 +25,16 @@ impl Screen {
     fn new(folder: &Folder, script: &str) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(31, 97)).unwrap();
-        let child = Command::new("sh").args(["-c", script]).env("SIFTD", siftd()).current_dir(folder.path("")).spawn(pts).unwrap();
+        let child = Command::new("sh").args(["-c", script]).env("SIFTD", siftd()).current_dir(folder.path()).spawn(pts).unwrap();
         let shown = Arc::new(Mutex::new(String::new()));
         let (mut screen, text) = (File::from(pty.as_fd().try_clone_to_owned().unwrap()), shown.clone());
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = screen.read(&mut bytes) {
                 text.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         });
-        Self { pty, child, shown }
+        Self { pty, child, shown, reader }
     }
 
     fn shown(&self) -> String {
@@ -56,11 +58,8 @@ impl Screen {
             status.is_some()
         });
         assert_eq!(status.unwrap().code(), Some(code), "{}", self.shown());
-        let mut last = String::new();
-        until("the last output", || {
-            let now = self.shown();
-            std::mem::replace(&mut last, now) == self.shown()
-        });
+        // The end of its session hangs the terminal up; what was written before is still read.
+        until("the last output", || self.reader.is_finished());
         self.shown()
     }
 }
@@ -144,6 +143,24 @@ fn in_a_pipeline_the_rest_stays_a_terminal() {
     assert!(shown.contains("in\r\n") && !shown.contains("out\r\n") && shown.contains("err\r\n"), "{shown:?}");
     let shown = Screen::new(&folder, "echo typed | $SIFTD exec --strict -- sh -c 'test -t 1 && echo out; read line; echo got $line'").ended(0);
     assert!(shown.contains("out\r\n") && shown.contains("got typed\r\n"), "{shown:?}");
+}
+
+/// A pager listens to its stderr: keys come there while it has taken that out of line mode, and else to stdin.
+#[test]
+fn a_program_that_reads_keys_from_stderr_gets_them() {
+    const PAGER: &str = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key";
+    for (before, behind) in [("exec", ""), ("echo text |", "; stty -a > after; read line; echo line $line")] {
+        let folder = Folder::new();
+        folder.write("pager.sh", format!("{PAGER}; echo next; [ -t 0 ] && read line && echo line $line; exit 0"));
+        let mut screen = Screen::new(&folder, &format!("stty -a > before; {before} $SIFTD exec --strict -- sh pager.sh{behind}"));
+        screen.wait_for("ready\r\n");
+        screen.press("q");
+        screen.wait_for("next\r\n");
+        screen.press("typed\r");
+        let shown = screen.ended(0);
+        assert!(shown.contains("key q\r\n") && shown.contains("line typed\r\n"), "{before}: {shown:?}");
+        assert!(behind.is_empty() || folder.read("before") == folder.read("after"), "{}", folder.read("after"));
+    }
 }
 
 #[test]

@@ -42,7 +42,13 @@ fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
 }
 
 fn choose(sink: &SinkConfig, least: Severity) -> Choose {
-    Choose { min_severity: sink.min_severity.max(least), categories: sink.categories.clone(), sources: sink.sources.clone(), schema: sink.schema }
+    Choose {
+        name: sink.name.clone(),
+        min_severity: sink.min_severity.max(least),
+        categories: sink.categories.clone(),
+        sources: sink.sources.clone(),
+        schema: sink.schema,
+    }
 }
 
 /// stdout, if it is a file: nobody reads it as a log.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::setup::Setup;
 use super::super::{Failure, identity};
 use super::{RunArgs, output, stdin_is_given};
-use crate::config::{Config, SourceConfig, SourceKind, StartAt};
+use crate::config::{Config, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
 use crate::state::withhold::Rules;
@@ -36,6 +36,7 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         state: state_dir(args, config),
         withhold: Rules { per_second, repeat_window_us },
         outbox_max: config.delivery.outbox_max,
+        dropping: config.sinks.iter().filter(|sink| sink.when_full == WhenFull::Drop).map(|sink| sink.name.clone()).collect(),
         grace: config.delivery.shutdown_grace,
         host: identity::host(),
         max_event_bytes: config.limits.max_event_bytes as usize,

@@ -99,7 +99,7 @@ impl<'a> Reading<'a> {
             None => identity::nonce(),
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
-        let stream = stream.in_mode(job.mode).with_documents(job.setup.config.limits.max_document_bytes);
+        let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
         Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: None }
     }
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Assembler, MAX_REGIONS, OpenNoise, OpenRegion};
+use super::regions::{MAX_REGIONS, OpenRegion};
+use super::{Assembler, OpenNoise};
 use crate::core::engine::Engine;
 use crate::core::notes::{Claim, Claims};
 use crate::core::transcript::Memory;

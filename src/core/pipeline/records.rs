@@ -8,7 +8,7 @@ use crate::core::frame::Framed;
 use crate::core::line::Place;
 use crate::core::lookback::LookBack;
 use crate::core::prefilter::Hit;
-use crate::core::transcript::{Document, Mode};
+use crate::core::transcript::Document;
 
 /// Whether documents are read, and the one that is.
 #[derive(Default)]
@@ -19,13 +19,6 @@ pub(super) struct Documents {
 }
 
 impl Stream {
-    /// Reads in this way.
-    #[must_use]
-    pub fn in_mode(mut self, mode: Mode) -> Self {
-        self.transcript.set_mode(mode);
-        self
-    }
-
     /// Reads a document, too, up to so many bytes of it. For finished inputs.
     #[must_use]
     pub fn with_documents(mut self, max_bytes: u64) -> Self {

@@ -8,7 +8,7 @@ use crate::core::engine::Engine;
 use crate::core::extract::Origin;
 use crate::core::frame::Buffer;
 use crate::core::lookback;
-use crate::core::transcript::{Mode, Transcript};
+use crate::core::transcript::Transcript;
 
 /// Bytes before a place that [`Stream::resume`] needs, at most: a look-back, in UTF-16 twice as long.
 pub const BEFORE_BYTES: u64 = 2 * lookback::MAX_BYTES as u64;
@@ -35,7 +35,7 @@ impl Stream {
         }
         stream.counts.lines = safe.lines;
         stream.assembler.restore(&safe);
-        stream.transcript = Transcript::resume(Mode::Auto, safe.lines, safe.transcript.as_deref());
+        stream.transcript = Transcript::resume(stream.engine.limits.mode, safe.lines, safe.transcript.as_deref());
         stream.safe = safe;
         stream
     }

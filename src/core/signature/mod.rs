@@ -18,8 +18,10 @@
 //!    `NUL frame` for each frame). (MD5: RFC 1321; a label, not a protection.)
 //! 6. A plain line has no type: `kind` is empty and the line is the message.
 
+mod fault;
 mod name;
 mod normalise;
+mod place;
 mod shape;
 #[cfg(test)]
 mod tests;

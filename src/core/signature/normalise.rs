@@ -47,7 +47,7 @@ impl Listener for &mut Vec<Replacement> {
 }
 
 /// A byte of a token.
-const WORD: u8 = 1;
+pub(super) const WORD: u8 = 1;
 const DIGIT: u8 = 2;
 const SLASH: u8 = 4;
 const DOT: u8 = 8;
@@ -55,9 +55,9 @@ const AT: u8 = 16;
 /// A blank.
 const SPACE: u8 = 32;
 /// A byte that may begin a control character or a quotation mark.
-const ODD: u8 = 64;
+pub(super) const ODD: u8 = 64;
 
-const CLASS: [u8; 256] = classes();
+pub(super) const CLASS: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
     let mut table = [0u8; 256];
@@ -89,7 +89,7 @@ pub(super) struct Machine<'t, 'o, L> {
     /// Text before this is in `out`, as it was or replaced.
     pub(super) done: usize,
     /// The two words before the current token, as the text has them.
-    words: [Span; 2],
+    pub(super) words: [Span; 2],
 }
 
 impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
@@ -169,12 +169,12 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     }
 
     /// Replaces a token and remembers it as the last word.
-    fn whole(&mut self, span: Span, token: &str, why: &'static str) -> usize {
+    pub(super) fn whole(&mut self, span: Span, token: &str, why: &'static str) -> usize {
         self.replace(span, token, why);
         self.pass(span)
     }
 
-    fn pass(&mut self, span: Span) -> usize {
+    pub(super) fn pass(&mut self, span: Span) -> usize {
         self.words = [self.words[1], span];
         // A unit or a group of thousands beyond the token may have been taken with it.
         span.1.max(self.done)
@@ -285,51 +285,6 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.whole(span, "DATE", "date or time")
     }
 
-    /// `scheme://…`, `C:\…` or an address with colons, whose first part ends at `colon`.
-    fn beyond_colon(&mut self, at: usize, colon: usize) -> Option<usize> {
-        if colon <= at + 4
-            && self.bytes[at].is_ascii_hexdigit()
-            && let Some(stop) = shape::colon_address(self.bytes, at)
-        {
-            return Some(self.whole((at, stop), "IP", "IPv6 or MAC address"));
-        }
-        let after = &self.bytes[colon + 1..];
-        if after.starts_with(b"//") && self.bytes[at].is_ascii_alphabetic() {
-            return Some(self.url(at, colon));
-        }
-        if colon == at + 1 && self.bytes[at].is_ascii_alphabetic() && matches!(after.first(), Some(b'\\' | b'/')) {
-            let end = colon + 1 + after.iter().take_while(|&&b| CLASS[b as usize] & WORD != 0).count();
-            return Some(self.path((at, end)));
-        }
-        None
-    }
-
-    /// A URL: scheme, then the last part of its path, normalised.
-    fn url(&mut self, at: usize, colon: usize) -> usize {
-        let stops = |b: &u8| {
-            b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || CLASS[*b as usize] & ODD != 0
-        };
-        let start = colon + 3;
-        let mut end = start + self.bytes[start..].iter().take_while(|b| !stops(b)).count();
-        while end > start && matches!(self.bytes[end - 1], b'.' | b':' | b';' | b'!' | b'?' | b'\\') {
-            end -= 1;
-        }
-        let address = self.slice((start, end));
-        let path = &address[..address.iter().position(|b| matches!(b, b'?' | b'#')).unwrap_or(address.len())];
-        if self.slice((at, colon)) == b"file" {
-            self.replace((at, start), "", "path");
-            return self.path((start, end));
-        }
-        let last = memchr::memrchr(b'/', path).map_or(path.len(), |slash| slash + 1);
-        self.keep(start);
-        self.replace((start, start + last), if last < path.len() { "…/" } else { "…" }, "host and path of a URL");
-        self.names((start + last, start + path.len()));
-        if path.len() < address.len() {
-            self.replace((start + path.len(), end), "", "query of a URL");
-        }
-        self.pass((at, end))
-    }
-
     /// A token with digits, slashes, inner dots or `@`.
     fn varied(&mut self, span: Span, flags: u8) -> usize {
         let end = span.1;
@@ -363,13 +318,6 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.pass(span)
     }
 
-    /// An e-mail address.
-    fn address(&mut self, span: Span) -> Option<usize> {
-        let token = self.slice(span);
-        let sign = memchr::memrchr(b'@', token).filter(|&sign| sign > 0)?;
-        shape::is_host(&token[sign + 1..], false).then(|| self.whole(span, "USER@HOST", "address"))
-    }
-
     /// Dates and clock times, which reach beyond the token.
     fn starts_with_digit(&mut self, at: usize) -> Option<usize> {
         if !self.bytes[at].is_ascii_digit() {
@@ -382,123 +330,4 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         let stop = shape::clock(self.bytes, at).filter(|_| !after_colon)?;
         Some(self.whole((at, stop), "DUR", "minutes and seconds"))
     }
-
-    /// Whether a token with a slash is a path: absolute, relative with a dot, deep, or ending in a file name.
-    fn is_path(&self, span: Span) -> bool {
-        let token = self.slice(span);
-        let slashes = memchr::memchr_iter(b'/', token).count();
-        let last = token.rsplit(|b| matches!(b, b'/' | b'\\')).next().unwrap_or(token);
-        if slashes == 0 {
-            return token.starts_with(b"\\\\")
-                || token.starts_with(b".\\")
-                || token.starts_with(b"..\\")
-                || (token[0] != b'\\' && shape::has_extension(last) && !last[0].is_ascii_uppercase());
-        }
-        if token.starts_with(b"HTTP/") {
-            return false;
-        }
-        token.len() > 1 && (matches!(token[0], b'/' | b'.' | b'~') || slashes >= 2 || shape::has_extension(last)) && !is_fraction(token)
-    }
-
-    /// A path: its last part, normalised; `TMP` for what a temporary folder holds under a made-up name.
-    fn path(&mut self, (at, end): Span) -> usize {
-        let token = self.slice((at, end));
-        let trimmed = token.len() - token.iter().rev().take_while(|b| matches!(b, b'/' | b'\\')).count();
-        let start = token[..trimmed].iter().rposition(|b| matches!(b, b'/' | b'\\')).map_or(0, |slash| slash + 1);
-        let name = &token[start..trimmed];
-        if is_temporary(&token[..start], name) {
-            let extension = memchr::memrchr(b'.', name).filter(|&dot| dot > 0 && shape::has_extension(name));
-            let stop = extension.map_or(trimmed, |dot| start + dot);
-            self.replace((at, at + stop), "TMP", "temporary name");
-            return self.pass((at, end));
-        }
-        if start > 0 {
-            self.replace((at, at + start), "", "path");
-        }
-        self.names((at + start, at + trimmed));
-        if trimmed < token.len() {
-            self.replace((at + trimmed, end), "", "path");
-        }
-        self.pass((at, end))
-    }
-
-    /// Whether a token with digits is what the fault is: a code after a word that says so, a status before its phrase.
-    fn is_fault(&self, (at, end): Span) -> bool {
-        let token = self.slice((at, end));
-        let number = token.strip_prefix(b"-").unwrap_or(token);
-        let numeric = (1..=10).contains(&number.len()) && number.iter().all(u8::is_ascii_digit);
-        let coded = (2..=12).contains(&token.len()) && token.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'));
-        let address = token.starts_with(b"0x") && token.len() <= 10;
-        if !numeric && !coded && !address {
-            return false;
-        }
-        let (from, to) = self.words[1];
-        let (word, gap) = (self.slice((from, to)), &self.bytes[to..at]);
-        let near = to > 0 && gap.len() <= 4 && gap.iter().all(|b| b" :=([#\"'\\".contains(b));
-        let status = token.len() == 3 && matches!(token[0], b'1'..=b'5');
-        (near && (names_code(word) || (status && word.starts_with(b"HTTP/")) || (numeric && self.follows_error(word, gap, status && token[0] >= b'4'))))
-            || (status && token[0] >= b'4' && says_status(&self.bytes[end..]))
-    }
-
-    /// `Error 2`, `API Error: 429`, `exited with 1`, `status code was 500`.
-    fn follows_error(&self, word: &[u8], gap: &[u8], status: bool) -> bool {
-        if word.eq_ignore_ascii_case(b"error") {
-            return gap == b" " || gap == b" (" || (status && gap == b": ");
-        }
-        let before = self.slice(self.words[0]);
-        let filler = [&b"with"[..], b"of", b"is", b"was", b"to", b"by"].contains(&word) && matches!(gap, b" " | b" '" | b" \"" | b": ");
-        filler && (names_code(before) || [&b"exited"[..], b"exit", b"died", b"terminated"].contains(&before))
-    }
-}
-
-/// `3/10`.
-fn is_fraction(token: &[u8]) -> bool {
-    token.iter().all(|b| b.is_ascii_digit() || matches!(b, b'/' | b'.')) && token[0].is_ascii_digit()
-}
-
-/// Words after which a number is the fault itself; also as the end of a longer name (`exitCode`, `http_status`).
-fn names_code(word: &[u8]) -> bool {
-    const ENDS: &[&[u8]] = &[b"code", b"status", b"errno", b"signal", b"sqlstate", b"hresult"];
-    const WHOLE: &[&[u8]] = &[b"exit", b"http", b"rc", b"sig", b"winerror", b"ntstatus", b"httperror"];
-    ENDS.iter().any(|end| word.len() >= end.len() && word[word.len() - end.len()..].eq_ignore_ascii_case(end))
-        || WHOLE.iter().any(|whole| word.eq_ignore_ascii_case(whole))
-}
-
-/// Whether the text after a number makes it an HTTP status (reason phrases of RFC 9110, and `requests`' two).
-fn says_status(after: &[u8]) -> bool {
-    const PHRASES: &[&[u8]] = &[
-        b"Bad Request",
-        b"Unauthorized",
-        b"Payment Required",
-        b"Forbidden",
-        b"Not Found",
-        b"Method Not",
-        b"Not Acceptable",
-        b"Request Timeout",
-        b"Conflict",
-        b"Gone",
-        b"Payload Too",
-        b"Unprocessable",
-        b"Too Many",
-        b"Client Error",
-        b"Internal Server",
-        b"Not Implemented",
-        b"Bad Gateway",
-        b"Service Unavailable",
-        b"Gateway Time",
-        b"Server Error",
-        b"overloaded",
-    ];
-    let skip = after.iter().take_while(|b| matches!(b, b' ' | b':' | b'-' | b'(')).count();
-    skip > 0 && PHRASES.iter().any(|phrase| after[skip..].get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase)))
-}
-
-/// Whether a file of this name in this folder was made for one run.
-fn is_temporary(folder: &[u8], name: &[u8]) -> bool {
-    let direct = [&b"/tmp/"[..], b"/var/tmp/", b"/private/tmp/", b"/dev/shm/"].contains(&folder)
-        || folder.ends_with(b"\\Temp\\")
-        || (folder.starts_with(b"/var/folders/") && folder.ends_with(b"/T/"));
-    let made_up = !shape::has_extension(name) || name.iter().any(u8::is_ascii_digit);
-    let python = name.len() == 11 && name.starts_with(b"tmp") && name.iter().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || *b == b'_');
-    (direct && made_up) || python || name.starts_with(b"tmp.") || name.starts_with(b"pytest-of-")
 }

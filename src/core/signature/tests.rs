@@ -1,3 +1,5 @@
+//! Signatures: which pairs of errors must meet, which must not, and what each part of a text is replaced by.
+
 use super::*;
 
 fn norm(text: &str) -> String {

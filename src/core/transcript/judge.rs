@@ -104,7 +104,9 @@ impl Reading<'_, '_> {
         };
         let entries = &self.cx.engine.rules.entries;
         let entry = entries.iter().position(|entry| matches!(entry.kind, Kind::Fact(kind) if kind == wanted)).unwrap_or_default();
-        let plain = Plain { entry: entry as u16, lines: Lines::new(telling(step)), place: self.place, time: self.place.time, now: self.now };
+        let (number, line) = telling(step);
+        let place = Place { inner: self.base + number as u32, ..self.place.clone() };
+        let plain = Plain { entry: entry as u16, lines: Lines::new(line), place: &place, time: self.place.time, now: self.now };
         extract::plain(self.cx.engine, self.cx.origin, &plain)
     }
 
@@ -129,15 +131,39 @@ impl Reading<'_, '_> {
             None => Place { inner: self.base, ..self.place.clone() },
         };
         extract::restart(self.cx.engine, self.cx.origin, event, &place, self.place.time);
+        let (text, gap) = ends(&step.text);
+        let mut redactions = 0;
+        let text = extract::clean(self.cx.engine, text, &mut redactions);
+        event.context = self.context(step, (&text, gap), number, event.multiline.len());
         if step.lines.is_empty() {
-            let (text, is_cut) = ends(&step.text);
-            event.truncated |= is_cut;
-            event.multiline = extract::clean(self.cx.engine, text, &mut event.redactions);
+            event.truncated |= gap.is_some();
+            event.redactions += redactions;
+            event.multiline = text;
             event.record = Some(RecordPlace { pointer: step.pointer.clone(), line: number as u32 + 1 });
         } else {
             event.line_end = event.line_num + event.multiline.len().saturating_sub(1) as u64;
         }
-        event.context = Lines::default();
+    }
+
+    /// The lines of the step before an error of `count` lines, its first line `number`, and the lines behind it; numbered
+    /// as `record.line` or, where they have lines of their own in the stream, as these. What other records say is
+    /// another writer's.
+    fn context(&self, step: &Step, (text, gap): (&Lines, Option<Gap>), number: usize, count: usize) -> Lines {
+        let side = self.cx.engine.limits.context_a_side();
+        let behind = number + count.max(1);
+        let near = |at: usize| (number.saturating_sub(side)..=number).contains(&at) || (behind..behind + side).contains(&at);
+        let mut context = Lines::default();
+        for (at, line) in text.iter().enumerate() {
+            let at = match gap {
+                Some(gap) if at == gap.at => continue,
+                Some(gap) if at > gap.at => at + gap.lines,
+                _ => at,
+            };
+            if near(at) {
+                context.push_numbered(step.lines.get(at).map_or(at as u64 + 1, |(num, _)| *num), line.as_bytes());
+            }
+        }
+        context
     }
 
     fn call(&self, memory: &Memory, step: &Step, flavour: Option<&'static str>, redactions: &mut u32) -> Call {
@@ -152,15 +178,24 @@ impl Reading<'_, '_> {
     }
 }
 
-/// The lines of a text; of a long one those at both ends, and whether some are gone. Records are smaller
-/// still, and what an event keeps is redacted and copied.
-fn ends(text: &str) -> (Lines, bool) {
+/// What is missing in the lines of a long text: before line `at`, which only says so, `lines` more than that one.
+#[derive(Clone, Copy)]
+struct Gap {
+    at: usize,
+    lines: usize,
+}
+
+/// The lines of a text without escapes; of a long one those at both ends. Records are smaller still, and what an event
+/// keeps is redacted and copied.
+fn ends(text: &str) -> (Lines, Option<Gap>) {
     if text.len() <= 2 * MAX_END_BYTES {
-        return (text.lines().collect(), false);
+        return (text.lines().map(visible_text).collect(), None);
     }
     let head = &text[..text.floor_char_boundary(MAX_END_BYTES)];
     let tail = &text[text.ceil_char_boundary(text.len() - MAX_END_BYTES)..];
-    (head.lines().chain(std::iter::once("…")).chain(tail.lines()).collect(), true)
+    let (all, at) = (text.lines().count(), head.lines().count());
+    let gap = Gap { at, lines: all.saturating_sub(at + 1 + tail.lines().count()) };
+    (head.lines().chain(std::iter::once("…")).chain(tail.lines()).map(visible_text).collect(), Some(gap))
 }
 
 /// A search that found nothing, a comparison that differs.
@@ -168,17 +203,20 @@ fn is_answer(step: &Step) -> bool {
     step.exit == Some(1) && phrases::output(&step.text).is_empty() && phrases::answers(step.command.as_deref())
 }
 
-/// The line of a failure that says most: of a command the last one, else the first.
-fn telling(step: &Step) -> String {
+/// The line of a failure that says most, and its number from 0: of a command the last one, else the first.
+fn telling(step: &Step) -> (usize, String) {
     let text = phrases::output(&step.text);
-    let is_code = |line: &&str| line.starts_with("Command exited with code ");
+    let is_code = |line: &str| line.starts_with("Command exited with code ");
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_code(line));
     let line = if step.exit.is_some() { lines.next_back() } else { lines.next() };
     match (line, step.exit) {
-        (Some(line), _) => visible_text(line),
-        (None, Some(code)) => format!("exited with code {code}"),
-        (None, None) if text.is_empty() => step.kind.clone().or(step.flavour.map(str::to_owned)).unwrap_or_else(|| "failed without a word".to_owned()),
-        (None, None) => text.to_owned(),
+        (Some(line), _) => {
+            let at = line.as_ptr() as usize - step.text.as_ptr() as usize;
+            (memchr::memchr_iter(b'\n', &step.text.as_bytes()[..at]).count(), visible_text(line))
+        }
+        (None, Some(code)) => (0, format!("exited with code {code}")),
+        (None, None) if text.is_empty() => (0, step.kind.clone().or(step.flavour.map(str::to_owned)).unwrap_or_else(|| "failed without a word".to_owned())),
+        (None, None) => (0, text.to_owned()),
     }
 }
 

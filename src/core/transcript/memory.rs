@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use md5::{Digest, Md5};
 use serde::{Deserialize, Serialize};
 
-use super::Format;
 use super::step::{Step, Who};
+use super::{Format, Mode};
 
 /// Calls without a result; the oldest is forgotten.
 const MAX_CALLS: usize = 64;
@@ -53,8 +53,8 @@ impl Memory {
     /// Of a stream that begins with `head`, if that shows a transcript; for one that is not read from its
     /// beginning.
     #[must_use]
-    pub fn of_head(head: &[u8]) -> Option<Self> {
-        let mut transcript = super::Transcript::default();
+    pub fn of_head(mode: Mode, head: &[u8]) -> Option<Self> {
+        let mut transcript = super::Transcript::new(mode);
         transcript.begins(head)?;
         transcript.memory
     }

@@ -74,9 +74,10 @@ pub enum Read {
 }
 
 impl Transcript {
-    /// Reads in this way from now on.
-    pub fn set_mode(&mut self, mode: Mode) {
-        self.mode = mode;
+    /// Of a stream that begins.
+    #[must_use]
+    pub fn new(mode: Mode) -> Self {
+        Self { mode, ..Self::default() }
     }
 
     /// Goes on where a stream of `lines` lines was left.

@@ -2,7 +2,6 @@
 //! input that means ill. The events of each format are in `fixtures/agents`.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::{Format, Mode, recognise};
@@ -24,6 +23,11 @@ fn stream() -> Stream {
     Stream::new(engine(), Origin::default())
 }
 
+fn in_mode(mode: Mode) -> Stream {
+    let limits = Limits { mode, ..Limits::default() };
+    Stream::new(Arc::new(Engine::new(RuleSet::builtin(), limits)), Origin::default())
+}
+
 fn read(mut stream: Stream, input: &[u8], chunk: usize) -> Vec<Event> {
     let mut out = Vec::new();
     input.chunks(chunk.max(1)).for_each(|part| stream.push(part, NOW, &mut out));
@@ -35,12 +39,19 @@ fn scan(input: &str) -> Vec<Event> {
     read(stream(), input.as_bytes(), usize::MAX)
 }
 
-fn fixtures() -> Vec<(String, Vec<u8>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/agents");
-    let mut all: Vec<_> = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    all.sort();
-    all.iter().map(|path| (path.display().to_string(), std::fs::read(path.join("input.log")).unwrap())).collect()
-}
+/// Transcripts of the formats, and one that is damaged: name and bytes.
+const FIXTURES: [(&str, &[u8]); 10] = [
+    ("aider", include_bytes!("../../../fixtures/agents/aider/input.log")),
+    ("broken", include_bytes!("../../../fixtures/agents/broken/input.log")),
+    ("claude-session", include_bytes!("../../../fixtures/agents/claude-session/input.log")),
+    ("claude-stream", include_bytes!("../../../fixtures/agents/claude-stream/input.log")),
+    ("codex-exec", include_bytes!("../../../fixtures/agents/codex-exec/input.log")),
+    ("codex-rollout", include_bytes!("../../../fixtures/agents/codex-rollout/input.log")),
+    ("gemini", include_bytes!("../../../fixtures/agents/gemini/input.log")),
+    ("openhands", include_bytes!("../../../fixtures/agents/openhands/input.log")),
+    ("pi", include_bytes!("../../../fixtures/agents/pi/input.log")),
+    ("specstory", include_bytes!("../../../fixtures/agents/specstory/input.log")),
+];
 
 /// A flagged result of Claude Code.
 fn flagged(id: &str, text: &str) -> String {
@@ -84,7 +95,7 @@ fn a_format_is_known_by_one_record() {
 #[test]
 fn every_format_has_a_fixture() {
     let mut found = Vec::new();
-    for (_, input) in fixtures() {
+    for (_, input) in FIXTURES {
         found.extend(input.split(|&byte| byte == b'\n').find_map(recognise).map(|format| format!("{format:?}")));
     }
     for format in [Format::Claude, Format::Codex, Format::Gemini, Format::Pi, Format::Openhands, Format::Aider, Format::Specstory] {
@@ -100,8 +111,8 @@ fn only_the_beginning_of_a_stream_shows_a_format() {
     assert_eq!(rule(&scan(&after(20))), [true]);
     // Later it is some record with a flag, among lines of text.
     assert_eq!(rule(&scan(&after(200))), [false]);
-    assert_eq!(rule(&read(stream().in_mode(Mode::Records), after(200).as_bytes(), 100)), [true]);
-    assert_eq!(rule(&read(stream().in_mode(Mode::Text), after(0).as_bytes(), 100)), [false]);
+    assert_eq!(rule(&read(in_mode(Mode::Records), after(200).as_bytes(), 100)), [true]);
+    assert_eq!(rule(&read(in_mode(Mode::Text), after(0).as_bytes(), 100)), [false]);
 }
 
 #[test]
@@ -172,8 +183,8 @@ fn secrets_in_commands_are_replaced() {
 /// Stopped between any two lines and taken up again from its facts, a transcript gives the same ids.
 #[test]
 fn a_transcript_goes_on_where_it_stopped() {
-    for (name, input) in fixtures() {
-        let whole = ids(&read(stream(), &input, usize::MAX));
+    for (name, input) in FIXTURES {
+        let whole = ids(&read(stream(), input, usize::MAX));
         for cut in input.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1) {
             let mut first = stream();
             let mut events = Vec::new();
@@ -195,11 +206,11 @@ fn a_transcript_goes_on_where_it_stopped() {
 /// Of a stream that is read from its end on, the head says what it is.
 #[test]
 fn a_transcript_that_is_not_read_from_its_beginning_is_one() {
-    for (name, input) in fixtures() {
-        let whole = read(stream(), &input, usize::MAX);
+    for (name, input) in FIXTURES {
+        let whole = read(stream(), input, usize::MAX);
         let half = input[..input.len() / 2].iter().rposition(|&byte| byte == b'\n').unwrap() + 1;
         let lines = input[..half].iter().filter(|&&byte| byte == b'\n').count() as u64;
-        let facts = Facts::plain(lines).with_transcript(super::Memory::of_head(&input[..half]));
+        let facts = Facts::plain(lines).with_transcript(super::Memory::of_head(Mode::Auto, &input[..half]));
         let safe = Snapshot::new(half as u64, &facts, &engine());
         let events = read(Stream::resume(engine(), Origin::default(), safe, b""), &input[half..], usize::MAX);
         let behind: Vec<_> = whole.iter().filter(|event| event.line_num > lines).map(|event| event.line_num).collect();
@@ -302,12 +313,10 @@ fn random_records_are_survived() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as usize % below
     };
-    let all = fixtures();
     for _ in 0..300 {
-        let (_, input) = &all[next(all.len())];
-        let mut input = input.clone();
+        let mut input = FIXTURES[next(FIXTURES.len())].1.to_vec();
         for _ in 0..next(12) {
-            let (_, other) = &all[next(all.len())];
+            let other = FIXTURES[next(FIXTURES.len())].1;
             let (from, length, at) = (next(other.len()), next(60), next(input.len()));
             let piece = &other[from..(from + length).min(other.len())];
             let end = (at + next(60)).min(input.len());
@@ -320,4 +329,26 @@ fn random_records_are_survived() {
         events.iter().for_each(|event| _ = writeln!(said, "{}:{} {}", event.line_num, event.inner, event.text));
         assert_eq!(all, unique, "{said}\n{}", String::from_utf8_lossy(&input));
     }
+}
+
+/// The lines around an error come from the text that it stands in, numbered as in there.
+#[test]
+fn context_is_of_the_same_text() {
+    let text = "Exit code 1\nbuilding\nlinking\nTypeError: x is not a function\nend\nbye\nmore";
+    let event = &scan(&flagged("t", text))[0];
+    assert_eq!(event.record.as_ref().unwrap().line, 4);
+    assert_eq!(event.context, ["2: building", "3: linking", "4: TypeError: x is not a function", "5: end", "6: bye"][..]);
+    let trace = "Exit code 1\nstart\nTraceback (most recent call last):\n  File \"/srv/a.py\", line 1, in f\n    f()\nKeyError: 'x'\nend\nbye\nmore";
+    let event = &scan(&flagged("t", trace))[0];
+    assert_eq!(event.context, ["1: Exit code 1", "2: start", "3: Traceback (most recent call last):", "7: end", "8: bye"][..]);
+    // No rule knows a line: the last one says why.
+    let event = &scan(&flagged("t", "Exit code 2\none\ntwo\nthree"))[0];
+    assert_eq!((event.text.as_str(), event.record.as_ref().unwrap().line), ("three", 4));
+    assert_eq!(event.context, ["2: one", "3: two", "4: three"][..]);
+    // Of a long text both ends are there, and keep their numbers.
+    let long = format!("Exit code 2\n{}last words", "some line\n".repeat(20_000));
+    let event = &scan(&flagged("t", &long))[0];
+    assert_eq!(event.context, ["20000: some line", "20001: some line", "20002: last words"][..]);
+    let secret = &scan(&flagged("t", "Exit code 2\npassword=hunter2secret\nno"))[0];
+    assert!(!secret.context.as_str().contains("hunter2"), "{:?}", secret.context);
 }

@@ -6,12 +6,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
 
 use super::wire;
 use super::withhold::{Held, Key};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
+
+mod aside;
+mod tx;
+
+use aside::set_aside;
+pub use tx::Tx;
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
@@ -19,6 +25,8 @@ pub const FILE: &str = "siftd.db";
 const VERSION: i64 = 1;
 /// "sftd": what says that the file is ours.
 const APPLICATION_ID: i64 = 0x7366_7464;
+/// So many free pages are kept for what comes next.
+const SPARE_PAGES: i64 = 2000;
 /// A larger file is not checked page by page at the start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
@@ -94,9 +102,19 @@ impl Store {
     pub fn open(folder: &Path) -> Result<(Self, Option<String>), StoreError> {
         let path = folder.join(FILE);
         let said = match Self::try_open(&path) {
-            Err(StoreError::Unreadable(why)) => Some(set_aside(&path, &why)?),
+            Err(StoreError::Unreadable(why)) => Some(format!("{}: files are read as at a first start", set_aside(&path, &why)?)),
             opened => return opened.map(|store| (store, None)),
         };
+        Ok((Self::try_open(&path)?, said))
+    }
+
+    /// Sets the file aside that this one was, and begins a new one; the text says so.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn renew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
+        let path = folder.join(FILE);
+        let said = set_aside(&path, why)?;
         Ok((Self::try_open(&path)?, said))
     }
 
@@ -250,13 +268,16 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The chunks that wait: number of the last record, bytes.
+    /// The chunks that wait: numbers of the first and the last record, bytes.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn outbox(&self) -> Result<Vec<(u64, u64)>, StoreError> {
+    pub fn outbox(&self) -> Result<Vec<(u64, u64, u64)>, StoreError> {
         let mut all = self.db.prepare("SELECT seq, count, length(body) FROM outbox ORDER BY seq")?;
-        let rows = all.query_map([], |row| Ok((unsigned(row.get::<_, i64>(0)? + row.get::<_, i64>(1)? - 1), unsigned(row.get(2)?))))?;
+        let rows = all.query_map([], |row| {
+            let (first, count): (i64, i64) = (row.get(0)?, row.get(1)?);
+            Ok((unsigned(first), unsigned(first + count - 1), unsigned(row.get(2)?)))
+        })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
@@ -285,151 +306,18 @@ impl Store {
         if holds.is_some() { Ok(holds) } else { one("SELECT seq, heads, body FROM outbox WHERE seq > ?1 ORDER BY seq LIMIT 1") }
     }
 
-    /// Gives room of rows that are gone back to the file system.
+    /// Gives room of rows that are gone back to the file system, a part of it; true: there is more.
     ///
     /// # Errors
     /// SQLite's.
-    pub fn shrink(&self) -> Result<(), StoreError> {
-        Ok(self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?)
+    pub fn shrink(&self) -> Result<bool, StoreError> {
+        let free: i64 = self.db.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
+        if free <= SPARE_PAGES {
+            return Ok(false);
+        }
+        self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
+        Ok(true)
     }
-}
-
-/// A transaction; dropped without `commit` it changes nothing.
-pub struct Tx<'a>(Transaction<'a>);
-
-impl Tx<'_> {
-    pub(super) fn source(&self, name: &str) -> Result<(), StoreError> {
-        self.0.execute("INSERT OR IGNORE INTO source VALUES (?1)", [name])?;
-        Ok(())
-    }
-
-    pub(super) fn mark(&self, uid: &Uid, label: &Label, mark: &Mark, seen: Timestamp) -> Result<(), StoreError> {
-        let mut put = self.0.prepare_cached(
-            "INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
-        )?;
-        put.execute(params![
-            uid,
-            label.source,
-            label.path,
-            mark.path.as_os_str().as_encoded_bytes(),
-            signed(mark.node.dev),
-            signed(mark.node.ino),
-            mark.node.born,
-            mark.generation,
-            signed(mark.start),
-            signed(mark.read),
-            signed(mark.safe),
-            signed(mark.size),
-            mark.facts,
-            mark.head.len,
-            mark.head.hash,
-            mark.tail.len,
-            mark.tail.hash,
-            seen.0,
-            mark.previous.map(|old| signed(old.read)),
-            mark.previous.map(|old| old.head.len),
-            mark.previous.map(|old| old.head.hash),
-            mark.previous.map(|old| old.tail.len),
-            mark.previous.map(|old| old.tail.hash),
-        ])?;
-        Ok(())
-    }
-
-    pub(super) fn seen(&self, uid: &Uid, at: Timestamp) -> Result<(), StoreError> {
-        self.0.prepare_cached("UPDATE stream SET seen = ?2 WHERE uid = ?1")?.execute(params![uid, at.0])?;
-        Ok(())
-    }
-
-    pub(super) fn emit(&self, uid: &Uid, (generation, offset, inner): (u32, u64, u32)) -> Result<(), StoreError> {
-        self.0.prepare_cached("INSERT OR IGNORE INTO emitted VALUES (?1, ?2, ?3, ?4)")?.execute(params![uid, generation, signed(offset), inner])?;
-        Ok(())
-    }
-
-    pub(super) fn settle(&self, uid: &Uid, generation: u32, offset: u64) -> Result<(), StoreError> {
-        let mut gone = self.0.prepare_cached("DELETE FROM emitted WHERE uid = ?1 AND (generation < ?2 OR (generation = ?2 AND offset < ?3))")?;
-        gone.execute(params![uid, generation, signed(offset)])?;
-        Ok(())
-    }
-
-    pub(super) fn chunk(&self, chunk: &Chunk) -> Result<(), StoreError> {
-        let mut put = self.0.prepare_cached("INSERT INTO outbox VALUES (?1, ?2, ?3, ?4)")?;
-        put.execute(params![signed(chunk.first), chunk.heads.len() as i64, wire::encode(&chunk.heads), chunk.body])?;
-        self.0.prepare_cached("UPDATE last SET seq = ?1")?.execute([signed(chunk.last())])?;
-        Ok(())
-    }
-
-    pub(super) fn done(&self, seq: u64) -> Result<(), StoreError> {
-        self.0.prepare_cached("DELETE FROM outbox WHERE seq <= ?1 AND seq + count - 1 <= ?1")?.execute([signed(seq)])?;
-        Ok(())
-    }
-
-    pub(super) fn sink(&self, mark: &SinkMark) -> Result<(), StoreError> {
-        let mut put = self.0.prepare_cached("INSERT OR REPLACE INTO sink VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-        let Node { dev, ino, born } = mark.node;
-        put.execute(params![mark.name, signed(mark.seq), signed(dev), signed(ino), born, signed(mark.len), mark.since.0])?;
-        Ok(())
-    }
-
-    pub(super) fn no_sink(&self, name: &str) -> Result<(), StoreError> {
-        self.0.execute("DELETE FROM sink WHERE name = ?1", [name])?;
-        Ok(())
-    }
-
-    pub(super) fn withheld(&self, key: &Key, held: Option<&Held>) -> Result<(), StoreError> {
-        match held {
-            Some(held) => self.0.prepare_cached("INSERT OR REPLACE INTO withheld VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(params![
-                key.source,
-                key.signature,
-                held.first_id,
-                held.since.0,
-                held.to.0,
-                signed(held.count)
-            ])?,
-            None => self.0.prepare_cached("DELETE FROM withheld WHERE source = ?1 AND signature = ?2")?.execute(params![key.source, key.signature])?,
-        };
-        Ok(())
-    }
-
-    /// Drops all that is known of a stream.
-    ///
-    /// # Errors
-    /// SQLite's.
-    pub fn forget(&self, uid: &Uid) -> Result<(), StoreError> {
-        self.0.execute("DELETE FROM stream WHERE uid = ?1", [uid])?;
-        self.0.execute("DELETE FROM emitted WHERE uid = ?1", [uid])?;
-        Ok(())
-    }
-
-    /// Makes it so.
-    ///
-    /// # Errors
-    /// SQLite's; nothing has changed then.
-    pub fn commit(self) -> Result<(), StoreError> {
-        Ok(self.0.commit()?)
-    }
-}
-
-/// Renames the file and what belongs to it; returns what is to be said.
-fn set_aside(path: &Path, why: &str) -> Result<String, StoreError> {
-    let stamp = fs::metadata(path).and_then(|meta| meta.modified()).ok();
-    let stamp = stamp.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
-    let free = |n: u32| path.with_file_name(format!("{FILE}.unreadable-{stamp}{}", if n == 0 { String::new() } else { format!("-{n}") }));
-    let aside = (0..).map(free).find(|aside| !aside.exists()).unwrap_or_else(|| free(0));
-    let fault = |error: std::io::Error| StoreError::Fatal(format!("{} cannot be read ({why}) and not be renamed: {error}", path.display()));
-    fs::rename(path, &aside).map_err(fault)?;
-    for end in ["-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        let mut new = aside.as_os_str().to_owned();
-        new.push(end);
-        // They need not be there.
-        let _ = fs::rename(&name, &new);
-    }
-    Ok(format!(
-        "the state in {} cannot be read ({why}); it was set aside as {} and a new one begun: files are read as at a first start",
-        path.display(),
-        aside.display()
-    ))
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {

@@ -1,0 +1,86 @@
+//! `siftd exec`: what is asked of a run, when it is tried again, and the command itself.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::words::{duration, max_chars, severity};
+use super::{DigestFormat, SetupArgs};
+use crate::words::Severity;
+
+/// `siftd exec`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd exec --digest digest.txt -- make test                what went wrong, in 500 characters
+  siftd exec --verdict - --task 42 -- npm ci                 one line of JSON after the command's output
+  siftd exec --retries 5 --timeout 10m -- ./download.sh      again while the network is to blame
+  siftd exec --strict --events events.ndjson -- Rscript fit.R
+                                                             exit 65 when it ends well with a real error on stderr
+
+stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
+
+Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left,
+124 timed out; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for.")]
+pub struct ExecArgs {
+    /// Write one line of JSON on how it went.
+    #[arg(long, value_name = "FILE")]
+    pub verdict: Option<PathBuf>,
+    /// Append the records of errors, retries and the exit.
+    #[arg(long, value_name = "FILE")]
+    pub events: Option<PathBuf>,
+    /// Write what is needed to mend it, as `siftd digest` does.
+    #[arg(long, value_name = "FILE")]
+    pub digest: Option<PathBuf>,
+    /// Form of the digest.
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "digest")]
+    pub digest_format: Option<DigestFormat>,
+    /// Most characters of the digest.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
+    pub max_chars: usize,
+    /// Exit with 65 where the command exits with 0 although stderr holds a real error.
+    #[arg(long)]
+    pub strict: bool,
+    /// Exit with 1 where the command exits with 0 although an error is this severe or worse.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub fail_on: Option<Severity>,
+    /// Run a command for each blocking error, with its record on stdin. Words and quotes are read as a shell does, no more.
+    #[arg(long, value_name = "COMMAND")]
+    pub on_blocking: Option<String>,
+    /// Keep the output of a run that failed for good, both ends of it, in a folder.
+    #[arg(long, value_name = "FOLDER")]
+    pub keep_output: Option<PathBuf>,
+    /// Try again what can be mended by trying again; without N as often as the configuration says.
+    #[arg(long, value_name = "N", num_args = 0..=1, value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub retries: Option<Option<u32>>,
+    /// Pause before the first retry, doubled for each further one [default: 1s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub base_delay: Option<Duration>,
+    /// The longest pause [default: 30s].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_delay: Option<Duration>,
+    /// The longest pause where the failure says when to try again [default: 10m].
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub max_reset_wait: Option<Duration>,
+    /// End a run, and all that it has started, after so long.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub timeout: Option<Duration>,
+    /// What does not end within it after SIGTERM gets SIGKILL.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    pub kill_after: Duration,
+    /// Retry for this reason, too, such as timed_out. Repeatable.
+    #[arg(long, value_name = "REASON", value_delimiter = ',')]
+    pub retry_on: Vec<String>,
+    /// Which task this is; stands in verdict and records.
+    #[arg(long, value_name = "ID")]
+    pub task: Option<String>,
+    /// Stop at a mistake in the configuration instead of going on with the defaults.
+    #[arg(long)]
+    pub strict_config: bool,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+    /// The command and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}

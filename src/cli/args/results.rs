@@ -1,0 +1,64 @@
+//! `siftd digest`, `judge` and `classify`: what is made of a finished run.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::SetupArgs;
+use super::words::max_chars;
+
+/// Forms of a digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DigestFormat {
+    /// Plain text.
+    Text,
+    /// One JSON object.
+    Json,
+    /// Markdown.
+    Markdown,
+}
+
+/// `siftd digest`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd digest build.log
+  cargo test 2>&1 | siftd digest --format markdown --max-chars 2000
+  siftd digest events.ndjson                                 records that siftd wrote earlier")]
+pub struct DigestArgs {
+    /// A log, or siftd's own records; - or nothing for stdin.
+    #[arg(value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Form of the output.
+    #[arg(long, short, value_enum, default_value = "text")]
+    pub format: DigestFormat,
+    /// Most characters.
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
+    pub max_chars: usize,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd judge`
+#[derive(Debug, Args)]
+#[command(after_help = "Fields, any subset: exit_code, stderr, stdout, timed_out, run_status, operation, task
+
+Example:
+  echo '{\"exit_code\": 1, \"stderr\": \"bash: jq: command not found\"}' | siftd judge")]
+pub struct JudgeArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd classify`
+#[derive(Debug, Args)]
+#[command(after_help = "Fields, any subset: name, code, message, response.status, context.operation, exit_code, timed_out, stderr, attempt, task
+
+Example:
+  echo '{\"message\": \"boom\", \"response\": {\"status\": 429}, \"attempt\": 3}' | siftd classify")]
+pub struct ClassifyArgs {
+    /// No error stops the whole run: what was fatal is permanent.
+    #[arg(long)]
+    pub continue_on_error: bool,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}

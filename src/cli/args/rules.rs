@@ -1,0 +1,59 @@
+//! `siftd rules`: the catalogue and the files of a user.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::SetupArgs;
+
+/// `siftd rules`
+#[derive(Debug, Args)]
+pub struct RulesArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: RulesCommand,
+}
+
+/// The commands of `siftd rules`.
+#[derive(Debug, Subcommand)]
+pub enum RulesCommand {
+    /// The catalogue: every rule, its kind and how deep its family goes
+    List {
+        /// Form of the output.
+        #[arg(long, value_enum, default_value = "table")]
+        format: ListFormat,
+        #[command(flatten)]
+        setup: SetupArgs,
+    },
+    /// One rule, or the rules of a family, as written
+    Show {
+        /// `family.slug` or `family`
+        id: String,
+        #[command(flatten)]
+        setup: SetupArgs,
+    },
+    /// Run every example of the built-in rules and of the files
+    Test {
+        /// Rule files to add.
+        files: Vec<PathBuf>,
+    },
+    /// Check a rules file: its form, its regexes, its examples
+    Check {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Convert a YAML or JSON file of the older systems to siftd's TOML, on stdout
+    Import {
+        /// The file.
+        file: PathBuf,
+    },
+}
+
+/// Forms of `siftd rules list`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For people.
+    Table,
+    /// One JSON array.
+    Json,
+}

@@ -1,0 +1,46 @@
+//! `siftd run`: what is followed, and where its records go.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::words::severity;
+use super::{ReadMode, SetupArgs};
+use crate::words::Severity;
+
+/// `siftd run`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd run --file app.log --file 'logs/**/*.log'     to stdout, from the beginning of each file
+  my-agent 2>&1 | siftd run --output events.ndjson    follow a pipe to its end
+  siftd run --config /etc/siftd/siftd.toml            sources and sinks of a configuration
+  siftd run --config siftd.toml --dry-run             what would be followed, and from where
+
+With sources of a configuration, or with --state-dir, it keeps positions: after any end it goes on where it was.
+SIGINT or SIGTERM ends it: what was read is written first. SIGUSR1 opens the output files anew.")]
+pub struct RunArgs {
+    /// File or glob to follow from its beginning; - for stdin. Repeatable.
+    #[arg(long, value_name = "GLOB")]
+    pub file: Vec<PathBuf>,
+    /// File that records are appended to, instead of stdout.
+    #[arg(long, short, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+    /// Leave out lesser errors.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub min_severity: Option<Severity>,
+    /// Lines of context before and after each error.
+    #[arg(long, short = 'C', value_name = "N")]
+    pub context: Option<u16>,
+    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
+    /// one on, or never.
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: ReadMode,
+    /// Folder in which positions are kept, instead of the configuration's.
+    #[arg(long, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
+    /// Say what would be followed and from where, and end.
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}

@@ -1,0 +1,88 @@
+//! `siftd scan`: which files, what is shown of them, and how they are read.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::SetupArgs;
+use super::words::{category, severity};
+use crate::core::transcript::Mode;
+use crate::words::{Category, Severity};
+
+/// What `scan` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One JSON record a line.
+    Ndjson,
+    /// One JSON document with all errors and a summary.
+    Report,
+    /// For people.
+    Pretty,
+    /// Annotations of a GitHub workflow.
+    Github,
+    /// file:line:col: severity: text
+    Unix,
+}
+
+/// How a stream is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReadMode {
+    /// As a transcript of an agent, if the first lines are records of one.
+    #[default]
+    Auto,
+    /// As a transcript from its first record on, wherever that stands.
+    Records,
+    /// As text.
+    Text,
+}
+
+impl From<ReadMode> for Mode {
+    fn from(mode: ReadMode) -> Self {
+        match mode {
+            ReadMode::Auto => Self::Auto,
+            ReadMode::Records => Self::Records,
+            ReadMode::Text => Self::Text,
+        }
+    }
+}
+
+/// `siftd scan`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd scan build.log                            errors, in colour on a terminal
+  siftd scan 'logs/**/*.log' old.log.gz           globs, folders, .gz and .zst
+  cargo test 2>&1 | siftd scan --format unix      file:line:col: severity: text, for editors
+  siftd scan --min-severity high --category build_error,test_failure ci.log
+  siftd scan --format ndjson app.log | jq -r .text")]
+pub struct ScanArgs {
+    /// Files, globs, folders, or - for stdin; stdin if it is a pipe and nothing is named.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Form of the output [default: pretty on a terminal, else ndjson].
+    #[arg(long, short, value_enum)]
+    pub format: Option<Format>,
+    /// Leave out lesser errors.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub min_severity: Option<Severity>,
+    /// Only these categories.
+    #[arg(long, value_name = "CATEGORY", value_delimiter = ',', value_parser = category())]
+    pub category: Vec<Category>,
+    /// Exit with 1 if an error that is shown is this severe or worse.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub fail_on: Option<Severity>,
+    /// Lines of context before and after each error.
+    #[arg(long, short = 'C', value_name = "N")]
+    pub context: Option<u16>,
+    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
+    /// one on, or never.
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: ReadMode,
+    /// Files read at once [default: one per core].
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Part of each record's id: the same file under another run id gives other ids.
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    pub run_id: String,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}

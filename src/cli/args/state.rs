@@ -1,0 +1,57 @@
+//! `siftd state`: which state, and which file in it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::ListFormat;
+
+/// `siftd state`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd state list                                    how far each file was read
+  siftd state show /var/log/agents/a.log
+  siftd state forget /var/log/agents/a.log            read it as new at the next start")]
+pub struct StateArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: StateCommand,
+}
+
+/// The commands of `siftd state`.
+#[derive(Debug, Subcommand)]
+pub enum StateCommand {
+    /// Every file: how far it was read, how much is left, and which file it is
+    List {
+        /// Form of the output.
+        #[arg(long, value_enum, default_value = "table")]
+        format: ListFormat,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+    /// All that is known of a file
+    Show {
+        /// Its path, or the first digits of its identity.
+        file: String,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+    /// Drop what is known of a file, while no `run` uses it
+    Forget {
+        /// Its path, or the first digits of its identity.
+        file: String,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+}
+
+/// Where the state is.
+#[derive(Clone, Debug, Default, Args)]
+pub struct StatePlace {
+    /// Folder of the state, instead of the configuration's.
+    #[arg(long, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
+    /// Configuration that names it.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}

@@ -1,0 +1,37 @@
+//! `siftd explain`, `signature` and `filter`: lines of text, looked at one by one.
+
+use clap::Args;
+
+use super::SetupArgs;
+
+/// `siftd explain`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd explain build.log:118
+  echo \"TypeError: undefined is not a function\" | siftd explain")]
+pub struct ExplainArgs {
+    /// A line of a file; without it the lines of stdin.
+    #[arg(value_name = "FILE:LINE")]
+    pub place: Option<String>,
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}
+
+/// `siftd signature`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  echo 'worker 7 lost 10.0.0.3:5432 after 31 s' | siftd signature --why")]
+pub struct SignatureArgs {
+    /// Name each replacement under its line.
+    #[arg(long)]
+    pub why: bool,
+}
+
+/// `siftd filter`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  npm ci 2>&1 | siftd filter")]
+pub struct FilterArgs {
+    #[command(flatten)]
+    pub setup: SetupArgs,
+}

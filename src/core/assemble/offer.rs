@@ -1,0 +1,126 @@
+//! What open traces do with a line: take it, leave it to another writer's trace, or end before it. A
+//! one-line error with a time stamp stays open for what follows it, too.
+
+use super::{Assembler, Context};
+use crate::core::event::Event;
+use crate::core::line::{Line, View};
+use crate::core::shown;
+use crate::core::trace::{MAX_SEEN_LINES, OpenTrace};
+
+/// An open trace of another writer ends when its own has been silent for so many lines.
+const MAX_SILENT_LINES: u64 = 1000;
+
+impl Assembler {
+    /// Offers the line to the open traces, newest first; a trace that does not go on ends.
+    pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
+        let mut at = self.open.len();
+        while at > 0 {
+            at -= 1;
+            match offer(cx, &mut self.open[at], line) {
+                Offer::Taken => {
+                    self.note_crossing(self.open[at].anchor(), line.place.offset);
+                    return true;
+                }
+                Offer::Elsewhere if line.place.num.saturating_sub(self.open[at].last_num) <= MAX_SILENT_LINES => {}
+                Offer::Elsewhere | Offer::Ended => {
+                    if self.adoptable(at, line) {
+                        continue;
+                    }
+                    self.close(cx, at, out);
+                    if !self.again.is_empty() {
+                        return false;
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// A one-line error with a time stamp waits for the line after it: a stack trace without one
+    /// belongs to it. `fresh` settles that.
+    pub(super) fn adoptable(&self, at: usize, line: &Line) -> bool {
+        let trace = &self.open[at];
+        let same_writer = || line.key() == trace.key.as_deref() || is_bare(line);
+        trace.stamped
+            && line.place.num == trace.last_num + 1
+            && trace.is_single()
+            && !trace.is_on_trial_beyond_blanks()
+            && !line.settled
+            && line.place.io == trace.lines.get(0).place.io
+            && !line.is_stamped()
+            && same_writer()
+    }
+
+    /// Takes the one-line error that `line` follows out of the open ones.
+    pub(super) fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
+        let at = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))?;
+        self.note_crossing(self.open[at].anchor(), line.place.offset);
+        Some(self.open.remove(at))
+    }
+
+    pub(super) fn end_unadopted(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        while let Some(at) = (0..self.open.len()).find(|&at| self.adoptable(at, line)) {
+            self.close(cx, at, out);
+        }
+    }
+}
+
+/// Says nothing of its writer: it stands where the line before it left off.
+fn is_bare(line: &Line) -> bool {
+    !line.prefix().shaped && line.place.key.is_none()
+}
+
+enum Offer {
+    /// The line belongs to the trace.
+    Taken,
+    /// The line is another writer's: it says nothing about the trace.
+    Elsewhere,
+    /// The line is the same writer's and does not belong to the trace.
+    Ended,
+}
+
+fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
+    if line.place.io != trace.lines.get(0).place.io {
+        return Offer::Elsewhere;
+    }
+    if shown::stands_alone(line.text) {
+        return Offer::Ended;
+    }
+    let limits = &cx.engine.limits;
+    if trace.is_single() {
+        return offer_single(cx, trace, line);
+    }
+    let entries = &cx.engine.rules.entries;
+    let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
+    let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
+    if keyed && trace.key.as_deref() != line.key() {
+        return Offer::Elsewhere;
+    }
+    let part = view.of(line);
+    if trace.offer(entries, part, line.place.num) {
+        trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    Offer::Ended
+}
+
+/// A one-line error with a time stamp owns the indented lines without one that follow it.
+fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
+    let limits = &cx.engine.limits;
+    let adjacent = line.place.num == trace.last_num + 1;
+    let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
+    if line.prefix().shaped && line.key() != trace.key.as_deref() {
+        return Offer::Elsewhere;
+    }
+    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
+        // A blank line that is indented belongs to it when a further line does.
+        trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    // Its causes may stand behind a blank line, in a trace that adopts it.
+    if adjacent && line.text.is_empty() && trace.stamped && !trace.is_on_trial() {
+        trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
+        return Offer::Taken;
+    }
+    Offer::Ended
+}

@@ -1,0 +1,118 @@
+//! What an open trace comes to: an event when it ends, or when it has been quiet for too long; the lines
+//! that it gives back; what it claims.
+
+use super::{Assembler, Context};
+use crate::core::engine::Engine;
+use crate::core::event::{Event, Timestamp};
+use crate::core::extract;
+use crate::core::trace::{OpenTrace, Outcome};
+use crate::rules::Kind;
+
+impl Assembler {
+    /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
+    /// go back to the start state.
+    pub(super) fn close(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
+        let mut trace = self.open.remove(at);
+        let outcome = trace.outcome(&cx.engine.rules.entries);
+        let used = outcome.map_or(0, |outcome| outcome.lines);
+        if outcome.is_some() {
+            self.publish(cx, &trace, out);
+        }
+        let first = if used == 0 { trace.lead } else { used.min(trace.lines.len()) };
+        if used == 0
+            && let Some(single) = trace.adopted.take()
+        {
+            // It had adopted a one-line error, which stands by itself again.
+            self.open.push(*single);
+        }
+        if first < trace.lines.len() {
+            self.given = std::mem::take(&mut trace.context);
+            let before = first.saturating_sub(cx.engine.limits.context_a_side());
+            trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
+        }
+        for (index, taken) in trace.lines.from(first).enumerate() {
+            self.again.push_back((taken.place.clone(), taken.text.to_vec(), used == 0 && index == 0));
+        }
+    }
+
+    /// The trace has ended: an event, if it is none yet; what it claims.
+    pub(super) fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
+        let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
+        let last_num = outcome.last_num.max(trace.lines.get(0).place.num);
+        self.claimed_to = self.claimed_to.max(last_num);
+        if let Some(cut) = self.cut_after(trace.anchor()) {
+            cut.claimed(last_num);
+        }
+        if self.is_repeat(cx, trace, outcome) {
+            // The one-line error that it had adopted is no repeat.
+            if let Some(single) = &trace.adopted {
+                self.publish(cx, single, out);
+            }
+            return;
+        }
+        if !trace.published {
+            out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
+        }
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        if entry.claims() {
+            let key = extract::key(cx.engine, trace, outcome);
+            self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
+            if let Some(cut) = self.cut_after(trace.anchor()) {
+                cut.claim(entry.family, key.as_deref(), outcome.last_num);
+            }
+        }
+    }
+
+    /// At line `num`: notes that have waited in vain are events.
+    pub fn expire(&mut self, cx: &Context, num: u64, out: &mut Vec<Event>) {
+        for unclaimed in self.notes.expired(num) {
+            self.publish(cx, &unclaimed, out);
+        }
+    }
+
+    /// A runner prints a failure again: an event said the same before this trace began.
+    pub(super) fn is_repeat(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
+        once && extract::key(cx.engine, trace, outcome)
+            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
+    }
+
+    /// The next moment at which something open is published.
+    #[must_use]
+    pub fn deadline(&self, engine: &Engine) -> Option<Timestamp> {
+        let due = |trace: &OpenTrace| Timestamp(trace.touched_at.0.saturating_add(engine.limits.trace_idle_us));
+        self.open.iter().filter(|trace| !trace.paused && trace.outcome(&engine.rules.entries).is_some()).map(due).min()
+    }
+
+    /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
+    /// lines. Nothing else changes: what it claims, it claims when it ends.
+    pub fn tick(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+        for at in 0..self.open.len() {
+            let trace = &self.open[at];
+            let due = trace.touched_at.0.saturating_add(cx.engine.limits.trace_idle_us) <= now.0;
+            if !due || trace.paused {
+                continue;
+            }
+            let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { continue };
+            if !self.is_repeat(cx, trace, outcome) {
+                out.push(extract::event(cx.engine, cx.origin, trace, outcome, true));
+                self.open[at].published = true;
+            }
+            self.open[at].paused = true;
+        }
+    }
+
+    /// The stream has ended: everything open comes to what it has come to.
+    pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+        while !self.open.is_empty() {
+            self.close(cx, 0, out);
+            self.redo(cx, now, out);
+        }
+        self.regions.clear();
+        self.noise = None;
+        for unclaimed in self.notes.settle() {
+            self.publish(cx, &unclaimed, out);
+        }
+    }
+}

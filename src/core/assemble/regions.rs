@@ -1,0 +1,90 @@
+//! The regions that a stream is in: sections of a tool's output in which weak traces are asked. They end
+//! at their closing line, at a border, or after so many lines, and their traces with them.
+
+use super::{Assembler, Context};
+use crate::core::event::Event;
+use crate::core::line::{Line, View};
+use crate::core::trace::starts;
+use crate::rules::{Kind, Region};
+
+/// Most regions inside each other.
+pub(super) const MAX_REGIONS: usize = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OpenRegion {
+    pub(super) entry: u16,
+    pub(super) left: u32,
+}
+
+impl Assembler {
+    /// The weak traces that the line begins, innermost region first: as it stands, or behind its
+    /// prefix.
+    pub(super) fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
+        let entries = &cx.engine.rules.entries;
+        for open in self.regions.iter().rev() {
+            let Some(region) = region(cx, open.entry) else { continue };
+            for view in [View::Text, View::Body] {
+                let part = view.of(line);
+                let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
+                let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
+                if !found.is_empty() {
+                    return (found, view);
+                }
+                if line.prefix().body == 0 {
+                    break;
+                }
+            }
+        }
+        (Vec::new(), View::Text)
+    }
+
+    pub(super) fn border(&mut self, cx: &Context, out: &mut Vec<Event>) {
+        self.end_regions(cx, 0, out);
+        for unclaimed in self.notes.settle() {
+            self.publish(cx, &unclaimed, out);
+        }
+    }
+
+    pub(super) fn absorbed(&self, cx: &Context) -> bool {
+        self.regions.iter().any(|open| region(cx, open.entry).is_some_and(|region| region.absorb))
+    }
+
+    pub(super) fn enter(&mut self, entry: u16, region: &Region) {
+        if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
+            open.left = region.max_lines;
+        } else if self.regions.len() < MAX_REGIONS {
+            self.regions.push(OpenRegion { entry, left: region.max_lines });
+        }
+    }
+
+    pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        for at in 0..self.regions.len() {
+            let open = &mut self.regions[at];
+            open.left = open.left.saturating_sub(1);
+            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.close.is_match(line.body()));
+            if ended {
+                self.end_regions(cx, at, out);
+                self.redo(cx, line.now(), out);
+                return;
+            }
+        }
+    }
+
+    /// Ends the regions from `first` on, with the traces that began in them.
+    pub(super) fn end_regions(&mut self, cx: &Context, first: usize, out: &mut Vec<Event>) {
+        if self.regions.len() <= first {
+            return;
+        }
+        self.regions.truncate(first);
+        while let Some(at) = self.open.iter().position(|trace| trace.depth > first) {
+            self.close(cx, at, out);
+        }
+    }
+}
+
+fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
+    match &cx.engine.rules.entries[usize::from(entry)].kind {
+        Kind::Region(region) => Some(region),
+        _ => None,
+    }
+}

@@ -1,0 +1,84 @@
+//! What a daemon is told to do, and how it says that it ended.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::engine::Engine;
+use crate::delivery::Uid;
+use crate::sinks::choose::Choose;
+use crate::sinks::file::Options;
+use crate::sources::discover::Spec;
+use crate::sources::follow::IdOf;
+use crate::state::withhold::Rules;
+
+/// What is run.
+pub struct Plan {
+    /// Rules and limits.
+    pub engine: Arc<Engine>,
+    /// Files.
+    pub specs: Vec<Spec>,
+    /// Name of the source that is stdin, and the identity of that stream.
+    pub stdin: Option<(String, Uid)>,
+    /// Gives files their identity.
+    pub id_of: IdOf,
+    /// Where records go.
+    pub sinks: Vec<SinkPlan>,
+    /// Folder of the state; none: nothing is kept.
+    pub state: Option<PathBuf>,
+    /// What is held back.
+    pub withhold: Rules,
+    /// Most bytes that wait for sinks.
+    pub outbox_max: u64,
+    /// Sinks that leave records out when they are behind by that.
+    pub dropping: Vec<String>,
+    /// Time to drain.
+    pub grace: Duration,
+    /// Name of this machine.
+    pub host: String,
+    /// Longest record.
+    pub max_event_bytes: usize,
+    /// Files that are never read, by device and inode.
+    pub own: HashSet<(u64, u64)>,
+    /// Labels of each source, by its name.
+    pub labels: BTreeMap<String, Vec<(String, String)>>,
+}
+
+/// One sink.
+pub enum SinkPlan {
+    /// An open descriptor.
+    Stdout {
+        /// Its name.
+        name: String,
+        /// The descriptor.
+        file: File,
+        /// Which records.
+        choose: Choose,
+    },
+    /// A file.
+    File {
+        /// Its name.
+        name: String,
+        /// How it is written.
+        options: Options,
+    },
+}
+
+impl SinkPlan {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Stdout { name, .. } | Self::File { name, .. } => name,
+        }
+    }
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Everything was read.
+    Well,
+    /// Some file could not be.
+    Troubled,
+}

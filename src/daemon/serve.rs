@@ -1,0 +1,253 @@
+//! The thread that decides what is read: it hears notices, signals and turns that were taken, looks at the
+//! clock, and hands out turns. It is the only one that knows the follower.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP};
+use super::stdin::Piped;
+use super::wake::{Stop, Wake};
+use super::work::{self, Pool, Writer};
+use crate::core::event::Timestamp;
+use crate::delivery::{Batch, Uid};
+use crate::sources::clock::now;
+use crate::sources::discover::Spec;
+use crate::sources::follow::Follower;
+use crate::sources::reader::Space;
+use crate::sources::watch::Watch;
+use crate::state::committer::Committer;
+use crate::state::queue::{Queue, Word};
+use crate::state::store::{StoreError, StreamRow};
+
+/// A file that is written all the time is read so often at most, if it is the only one.
+const REST_US: i64 = 2_000;
+/// And so much less often for each further one.
+const REST_A_FILE_US: i64 = 100;
+
+/// The thread that decides.
+pub(super) struct Daemon {
+    pub follower: Follower,
+    pub watch: Watch,
+    pub stdin: Option<Piped>,
+    pub queue: Arc<Queue>,
+    pub pool: Arc<Pool>,
+    pub writer: Writer,
+    pub is_durable: bool,
+    pub stop: Arc<Stop>,
+    pub failed: Option<Option<String>>,
+    pub rows: Vec<StreamRow>,
+    pub look_soon: Option<Instant>,
+}
+
+impl Daemon {
+    /// The first look: what is there now is known before anything is read. False: it was told to stop.
+    pub fn begin(&mut self, committer: &mut Committer, known: &[String], wakes: &Receiver<Wake>) -> Result<bool, String> {
+        self.watch_folders();
+        self.follower.discover(now());
+        let at = now();
+        let batches: Vec<Batch> = self.follower.marks().map(|(uid, label, mark)| work::mark_only(uid, label, mark, at)).collect();
+        let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
+        let mut said = false;
+        loop {
+            match committer.begin(&names, &batches, at) {
+                Ok(()) => return Ok(true),
+                Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => {
+                    tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
+                }
+                Err(StoreError::Later(_)) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+            match wakes.recv_timeout(Duration::from_secs(1)) {
+                Ok(Wake::Stop) => return Ok(false),
+                Ok(Wake::Failed(Some(why))) => return Err(why),
+                _ => {}
+            }
+        }
+    }
+
+    pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
+        let follows = !self.follower.specs().is_empty();
+        let mut clock = Clock::default();
+        self.prune();
+        while (follows && !self.follower.is_hopeless()) || self.stdin.is_some() {
+            if follows {
+                self.look(&mut clock);
+            }
+            self.hand_out();
+            let mut wake = wakes.recv_timeout(self.sleep(follows, &clock));
+            while let Ok(what) = wake {
+                let was_stdin = matches!(what, Wake::Stdin(_));
+                if !self.woken(what) {
+                    return;
+                }
+                if let Some(credit) = credit.filter(|_| was_stdin) {
+                    let _ = credit.try_recv();
+                }
+                self.hand_out();
+                wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
+            }
+            self.tick();
+        }
+    }
+
+    /// Whether to go on.
+    fn woken(&mut self, what: Wake) -> bool {
+        match what {
+            Wake::Stop => return false,
+            Wake::Failed(why) => {
+                self.failed = Some(why);
+                return false;
+            }
+            Wake::Stdin(bytes) => self.piped(&bytes),
+            Wake::StateLost => self.say_all(),
+            Wake::Files => {}
+            Wake::Done(id, turn) => {
+                let rest = REST_US + REST_A_FILE_US * self.follower.active() as i64;
+                let at = now();
+                let until = (!turn.more).then_some(Timestamp(at.0 + rest));
+                self.follower.done(id, &turn, until, at);
+            }
+        }
+        true
+    }
+
+    /// All that is known of files, for a state that has lost it.
+    fn say_all(&self) {
+        let at = now();
+        for (uid, label, mark) in self.follower.all_marks() {
+            self.queue.send(work::mark_only(uid, label, mark, at));
+        }
+    }
+
+    fn hand_out(&mut self) {
+        while let Some(job) = self.follower.next_job() {
+            self.pool.push(job);
+        }
+        for lost in self.follower.take_lost() {
+            self.queue.send(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
+        }
+    }
+
+    /// Files: what notices say, and what the time says.
+    fn look(&mut self, clock: &mut Clock) {
+        let at = now();
+        let changes = self.watch.take();
+        self.follower.changed(&changes.written, false, at);
+        self.follower.changed(&changes.named, true, at);
+        let has_folders = changes.named.iter().any(|path| path.is_dir());
+        if has_folders {
+            self.look_soon = Some(Instant::now() + LOOK_AGAIN);
+        }
+        let is_soon = self.look_soon.take_if(|soon| *soon <= Instant::now()).is_some();
+        if clock.look.is_due(LOOK.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
+            let is_new = self.watch_folders();
+            let is_blind = self.follower.specs().iter().flat_map(Spec::folders).any(|(folder, _)| !self.watch.sees(&folder.join("x")));
+            if is_new || is_blind {
+                self.follower.discover(at);
+            }
+            let unwatched = |path: &Path| !self.watch.sees(path);
+            self.follower.sweep(is_blind.then_some(&unwatched as &dyn Fn(&_) -> bool), at);
+        } else if clock.sweep.is_due(SWEEP.mul_f64(1.0 + self.follower.active() as f64 / 1000.0)) {
+            self.follower.sweep(None, at);
+        }
+        if clock.full.is_due(FULL_SWEEP) || changes.lost {
+            self.follower.discover(at);
+            self.follower.sweep(Some(&|_| true), at);
+        } else if has_folders || is_soon {
+            self.follower.discover(at);
+        }
+        if clock.prune.is_due(PRUNE) {
+            self.queue.tell(Word::Seen(self.follower.present()));
+            self.prune();
+        }
+        self.follower.due(at);
+    }
+
+    fn watch_folders(&mut self) -> bool {
+        let mut is_new = false;
+        for (folder, recursive) in self.follower.specs().iter().flat_map(Spec::folders) {
+            is_new |= self.watch.folder(folder, recursive);
+        }
+        is_new
+    }
+
+    /// Drops what is known of files that were not seen for `forget_after`.
+    fn prune(&mut self) {
+        let present: HashSet<Uid> = self.follower.present().into_iter().collect();
+        let at = now();
+        let forget_after = |source: &str| self.follower.specs().iter().find(|spec| spec.name == source).map(|spec| spec.forget_after);
+        self.rows.retain(|row| {
+            // Of a source that is not configured any more nobody says how long; a month is long.
+            let after = forget_after(&row.label.source).unwrap_or(Duration::from_secs(30 * 86_400));
+            let is_old = at.0 - row.seen.0 > after.as_micros() as i64 && !present.contains(&row.uid);
+            if is_old {
+                self.queue.tell(Word::Forget(row.uid));
+            }
+            !is_old
+        });
+    }
+
+    fn sleep(&self, follows: bool, clock: &Clock) -> Duration {
+        let deadline = self.follower.deadline().into_iter().chain(self.stdin.as_ref().and_then(|piped| piped.stream.deadline())).min();
+        // Where nothing happened for a while, nobody needs to look four times a second.
+        let longest = if follows { clock.next(self.follower.active() > 0) } else { FULL_SWEEP };
+        deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
+    }
+
+    fn piped(&mut self, bytes: &[u8]) {
+        let Some(piped) = &mut self.stdin else { return };
+        let turn = piped.take(bytes);
+        if let Some(batch) = self.writer.batch(piped.uid, &piped.label, turn) {
+            self.queue.send(batch);
+        }
+        if bytes.is_empty() {
+            self.stdin = None;
+        }
+    }
+
+    fn tick(&mut self) {
+        self.follower.due(now());
+        let Some(piped) = &mut self.stdin else { return };
+        if let Some(batch) = piped.tick().and_then(|turn| self.writer.batch(piped.uid, &piped.label, turn)) {
+            self.queue.send(batch);
+        }
+    }
+
+    /// Reads what is there, as long as there is time. Where positions are kept, what is open is published
+    /// as it stands and goes on with the next start; else it is finished.
+    pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) {
+        self.piped(&[]);
+        self.follower.discover(now());
+        self.follower.queue_all();
+        loop {
+            self.hand_out();
+            let left = until.saturating_duration_since(Instant::now());
+            if !self.follower.is_busy() || left.is_zero() || self.failed.is_some() {
+                break;
+            }
+            match wakes.recv_timeout(left) {
+                Ok(Wake::Done(id, turn)) => self.follower.done(id, &turn, None, now()),
+                Ok(Wake::Failed(why)) => self.failed = Some(why),
+                Ok(Wake::StateLost) => self.say_all(),
+                _ => {}
+            }
+        }
+        self.pool.close();
+        let mut space = Space::default();
+        for job in self.follower.all() {
+            // One that is still read is left; it goes on with the next start.
+            let Ok(mut reader) = job.reader.try_lock() else { continue };
+            let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
+            drop(reader);
+            if let Some(batch) = self.writer.batch(job.uid, &job.label, turn) {
+                self.queue.send(batch);
+            }
+        }
+        self.queue.tell(Word::Seen(self.follower.present()));
+        self.stop.hurry.store(true, Ordering::Relaxed);
+    }
+}

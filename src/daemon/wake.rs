@@ -1,0 +1,85 @@
+//! What ends the sleep of the deciding thread, and the signals among it. Whoever may say something often
+//! says it once until it was heard: the thread may be kept waiting for long, by a disk that is full.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::sources::follow::FileId;
+use crate::sources::reader::Turn;
+use crate::state::outbox::Outbox;
+
+/// What ends the sleep of the deciding thread.
+pub(crate) enum Wake {
+    /// Some file changed; `Watch` knows which.
+    Files,
+    /// A turn was taken.
+    Done(FileId, Box<Turn>),
+    /// Bytes of stdin; none is its end.
+    Stdin(Vec<u8>),
+    /// SIGINT or SIGTERM.
+    Stop,
+    /// The state was begun anew: what is known of files is to be said again.
+    StateLost,
+    /// It cannot go on; without a text nobody reads stdout any more.
+    Failed(Option<String>),
+}
+
+/// Flags for the other threads.
+#[derive(Default)]
+pub(crate) struct Stop {
+    /// Sinks write and sync at once.
+    pub hurry: AtomicBool,
+    /// Counts SIGUSR1.
+    pub reopen: AtomicU64,
+    /// Where sinks sleep.
+    pub outbox: OnceLock<Arc<Outbox>>,
+    /// Sinks that have ended.
+    pub ended: AtomicUsize,
+}
+
+impl Stop {
+    fn reopen(&self) {
+        self.reopen.fetch_add(1, Ordering::Relaxed);
+        if let Some(outbox) = self.outbox.get() {
+            outbox.nudge();
+        }
+    }
+}
+
+/// A second signal so soon after the first is the same wish: who ends a process group often signals the
+/// process itself as well (`timeout` of the GNU coreutils does).
+const SAME_WISH: Duration = Duration::from_secs(1);
+
+/// The first signal drains, a later one ends at once.
+pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>) -> Result<(), String> {
+    let fault = |error: io::Error| format!("signals cannot be handled: {error}");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;
+    let entered = runtime.enter();
+    let of = |kind| signal(kind).map_err(fault);
+    let (mut interrupt, mut terminate, mut reopen) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::user_defined1())?);
+    drop(entered);
+    let (sender, stop) = (sender.clone(), stop.clone());
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            let mut first: Option<Instant> = None;
+            loop {
+                let number = tokio::select! { _ = interrupt.recv() => 2, _ = terminate.recv() => 15, _ = reopen.recv() => 0 };
+                match (number, first) {
+                    (0, _) => stop.reopen(),
+                    (_, Some(first)) if first.elapsed() < SAME_WISH => {}
+                    (_, Some(_)) => std::process::exit(128 + number),
+                    (_, None) => {
+                        first = Some(Instant::now());
+                        drop(sender.send(Wake::Stop));
+                    }
+                }
+            }
+        });
+    });
+    Ok(())
+}

@@ -1,0 +1,339 @@
+//! From a parsed regex to the steps of a program, with what each choice and each run can be followed by.
+
+use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look, Repetition};
+
+use super::{END, Literal, MAX_NAMED, MAX_SETS, NOTHING, Program, Run, Sets, Split, Step, Wanted};
+
+/// Most steps of a program; a longer pattern is left to `regex`.
+const MAX_STEPS: usize = 1024;
+/// Most characters of a class that is not ASCII.
+const MAX_CHARACTERS: usize = 8;
+
+/// The program of `hir`; `None` when it needs more than the matcher can do.
+pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
+    let mut builder = Builder::new(wanted);
+    if wanted == Wanted::Match {
+        builder.tail(hir)?
+    } else {
+        builder.hir(hir)?
+    }
+    builder.push(Step::Match)?;
+    let heads = builder.look_ahead();
+    let anchored = hir.properties().look_set_prefix().contains(Look::Start);
+    let Builder { steps, runs, splits, sets, literals, names, .. } = builder;
+    let (steps, runs, splits, literals, names) = (steps.into(), runs.into(), splits.into(), literals.into(), names.into());
+    Some(Program { steps, runs, splits, literals, sets, names, anchored, heads })
+}
+
+/// A set of bytes while a program is built.
+type Bytes = [bool; 256];
+
+struct Builder {
+    wanted: Wanted,
+    steps: Vec<Step>,
+    runs: Vec<Run>,
+    splits: Vec<Split>,
+    literals: Vec<Literal>,
+    sets: Box<[Sets; 256]>,
+    /// The sets that have a bit, in the order of their bits.
+    known: Vec<Bytes>,
+    names: Vec<Box<str>>,
+    seen: Seen,
+}
+
+/// Which steps a look ahead has come by: those whose mark is the number of its round.
+#[derive(Default)]
+struct Seen {
+    first: (u32, Vec<u32>),
+    second: (u32, Vec<u32>),
+}
+
+/// Marks `step`; whether it was marked in this round.
+fn mark((round, marks): &mut (u32, Vec<u32>), step: usize) -> bool {
+    std::mem::replace(&mut marks[step], *round) == *round
+}
+
+impl Builder {
+    fn new(wanted: Wanted) -> Self {
+        let (steps, runs, splits, literals, known, names, seen) = Default::default();
+        Self { wanted, steps, runs, splits, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
+    }
+
+    fn push(&mut self, step: Step) -> Option<u16> {
+        (self.steps.len() < MAX_STEPS).then(|| {
+            self.steps.push(step);
+            (self.steps.len() - 1) as u16
+        })
+    }
+
+    fn here(&self) -> u16 {
+        self.steps.len() as u16
+    }
+
+    /// The number of a set, which is that of its bit; `None` when there is none left.
+    fn set(&mut self, bytes: &Bytes) -> Option<u8> {
+        if let Some(bit) = self.known.iter().position(|known| known == bytes) {
+            return Some(bit as u8);
+        }
+        let bit = self.known.len();
+        if bit == MAX_SETS {
+            return None;
+        }
+        self.known.push(*bytes);
+        self.sets.iter_mut().zip(bytes).for_each(|(sets, has)| *sets |= Sets::from(*has) << bit);
+        Some(bit as u8)
+    }
+
+    /// The part of a pattern with which a match ends, when its length does not matter.
+    fn tail(&mut self, hir: &Hir) -> Option<()> {
+        match hir.kind() {
+            HirKind::Capture(group) => self.tail(&group.sub),
+            HirKind::Alternation(branches) => self.alternation(branches, Self::tail),
+            HirKind::Concat(parts) => {
+                let Some((last, before)) = parts.split_last() else { return Some(()) };
+                if may_be_left_out(last) {
+                    return self.tail(&Hir::concat(before.to_vec()));
+                }
+                before.iter().try_for_each(|part| self.hir(part))?;
+                self.tail(last)
+            }
+            HirKind::Repetition(repetition) if repetition.max != Some(repetition.min) => {
+                (1..repetition.min).try_for_each(|_| self.hir(&repetition.sub))?;
+                if repetition.min > 0 { self.tail(&repetition.sub) } else { Some(()) }
+            }
+            _ => self.hir(hir),
+        }
+    }
+
+    fn hir(&mut self, hir: &Hir) -> Option<()> {
+        match hir.kind() {
+            HirKind::Empty => {}
+            HirKind::Literal(literal) => self.literal(&literal.0)?,
+            HirKind::Class(class) => match (single(hir), class) {
+                (Some(bytes), _) => {
+                    let set = self.set(&bytes)?;
+                    self.push(Step::Set(set))?;
+                }
+                (None, Class::Unicode(class)) => self.alternation(&characters(class)?, Self::hir)?,
+                (None, Class::Bytes(_)) => return None,
+            },
+            HirKind::Look(look @ (Look::Start | Look::End | Look::WordAscii | Look::WordAsciiNegate)) => {
+                self.push(Step::Look(*look))?;
+            }
+            HirKind::Look(_) => return None,
+            HirKind::Repetition(repetition) => self.repetition(repetition)?,
+            HirKind::Capture(group) => match &group.name {
+                Some(name) if self.wanted == Wanted::Groups => self.named(name, &group.sub)?,
+                _ => self.hir(&group.sub)?,
+            },
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.hir(part))?,
+            HirKind::Alternation(branches) => self.alternation(branches, Self::hir)?,
+        }
+        Some(())
+    }
+
+    fn literal(&mut self, bytes: &[u8]) -> Option<()> {
+        if let [byte] = bytes {
+            self.push(Step::Byte(*byte))?;
+            return Some(());
+        }
+        let number = self.literals.len() as u16;
+        self.literals.push(Literal::new(bytes));
+        self.push(Step::Literal(number)).map(drop)
+    }
+
+    fn named(&mut self, name: &str, sub: &Hir) -> Option<()> {
+        let slot = 2 * self.names.len();
+        if self.names.len() == MAX_NAMED || self.names.iter().any(|known| **known == *name) {
+            return None;
+        }
+        self.names.push(name.into());
+        self.push(Step::Save(slot as u8))?;
+        self.hir(sub)?;
+        self.push(Step::Save(slot as u8 + 1)).map(drop)
+    }
+
+    /// `each` writes a branch down.
+    fn alternation(&mut self, branches: &[Hir], each: fn(&mut Self, &Hir) -> Option<()>) -> Option<()> {
+        let mut ends = Vec::new();
+        for (index, branch) in branches.iter().enumerate() {
+            if index + 1 == branches.len() {
+                each(self, branch)?;
+                break;
+            }
+            let split = self.push(Step::Jump(0))?;
+            each(self, branch)?;
+            ends.push(self.push(Step::Jump(0))?);
+            self.split(split, (split + 1, self.here()), true);
+        }
+        let end = self.here();
+        ends.into_iter().for_each(|jump| self.steps[usize::from(jump)] = Step::Jump(end));
+        Some(())
+    }
+
+    fn repetition(&mut self, repetition: &Repetition) -> Option<()> {
+        if let Some(bytes) = single(&repetition.sub) {
+            return self.run(&bytes, repetition);
+        }
+        // A body that may be empty would go round without end.
+        if repetition.sub.properties().minimum_len().is_none_or(|least| least == 0) && repetition.max != Some(1) {
+            return None;
+        }
+        let copies = if repetition.max.is_none() { repetition.min.saturating_sub(1) } else { repetition.min };
+        (0..copies).try_for_each(|_| self.hir(&repetition.sub))?;
+        match repetition.max {
+            None if repetition.min > 0 => {
+                let body = self.here();
+                self.hir(&repetition.sub)?;
+                let split = self.push(Step::Jump(0))?;
+                self.split(split, (body, self.here()), repetition.greedy);
+            }
+            None => {
+                let split = self.push(Step::Jump(0))?;
+                self.hir(&repetition.sub)?;
+                self.push(Step::Jump(split))?;
+                self.split(split, (split + 1, self.here()), repetition.greedy);
+            }
+            Some(max) => {
+                let mut splits = Vec::new();
+                for _ in repetition.min..max {
+                    splits.push(self.push(Step::Jump(0))?);
+                    self.hir(&repetition.sub)?;
+                }
+                let end = self.here();
+                splits.into_iter().for_each(|split| self.split(split, (split + 1, end), repetition.greedy));
+            }
+        }
+        Some(())
+    }
+
+    fn run(&mut self, bytes: &Bytes, repetition: &Repetition) -> Option<()> {
+        let set = 1 << self.set(bytes)?;
+        let mut outside = (0..=u8::MAX).filter(|byte| !bytes[usize::from(*byte)]);
+        let stop = outside.next().filter(|_| outside.next().is_none());
+        let number = self.runs.len() as u16;
+        let at = self.push(Step::Run(number))?;
+        let (min, max) = (repetition.min, repetition.max.unwrap_or(u32::MAX));
+        self.runs.push(Run { after: at + 1, set, min, max, lazy: !repetition.greedy, ahead: (NOTHING, NOTHING), exact: false, stop });
+        Some(())
+    }
+
+    /// Makes the step at `split` a choice between a body and what comes after it.
+    fn split(&mut self, split: u16, (body, out): (u16, u16), greedy: bool) {
+        let (first, second) = if greedy { (body, out) } else { (out, body) };
+        self.steps[usize::from(split)] = Step::Split(self.splits.len() as u16);
+        self.splits.push(Split { first, second, heads: (NOTHING, NOTHING) });
+    }
+
+    /// Tells each run and each choice with which bytes it can go on; returns those of the whole.
+    fn look_ahead(&mut self) -> (Sets, Sets) {
+        for number in 0..self.runs.len() {
+            let Run { after, set, max, .. } = self.runs[number];
+            let ahead = (self.first(after), self.second(after));
+            let both = |sets: &Sets| sets & set != 0 && sets & ahead.0 != 0;
+            // A limit may stop it before another byte of its own.
+            let exact = max == u32::MAX && !self.sets.iter().any(both);
+            let run = &mut self.runs[number];
+            (run.ahead, run.exact) = (ahead, exact);
+        }
+        for number in 0..self.splits.len() {
+            let Split { first, second, .. } = self.splits[number];
+            self.splits[number].heads = (self.first(first), self.first(second));
+        }
+        (self.first(0), self.second(0))
+    }
+
+    /// The bytes with which a match from `step` on can begin.
+    fn first(&mut self, step: u16) -> Sets {
+        let (round, marks) = &mut self.seen.first;
+        marks.resize(self.steps.len(), 0);
+        *round += 1;
+        self.first_from(step.into())
+    }
+
+    /// The second bytes of a match from `step` on.
+    fn second(&mut self, step: u16) -> Sets {
+        let (round, marks) = &mut self.seen.second;
+        marks.resize(self.steps.len(), 0);
+        *round += 1;
+        self.second_from(step.into())
+    }
+
+    fn first_from(&mut self, step: usize) -> Sets {
+        if mark(&mut self.seen.first, step) {
+            return 0;
+        }
+        match self.steps[step] {
+            Step::Byte(byte) => self.byte(byte),
+            Step::Literal(number) => self.byte(self.literals[usize::from(number)].bytes[0]),
+            Step::Set(number) => 1 << number,
+            Step::Run(run) => {
+                let Run { set, min, .. } = self.runs[usize::from(run)];
+                set | if min > 0 { 0 } else { self.first_from(step + 1) }
+            }
+            Step::Split(number) => {
+                let Split { first, second, .. } = self.splits[usize::from(number)];
+                self.first_from(first.into()) | self.first_from(second.into())
+            }
+            Step::Jump(to) => self.first_from(to.into()),
+            Step::Look(Look::End) => END,
+            Step::Save(_) | Step::Look(_) => self.first_from(step + 1),
+            Step::Match => NOTHING,
+        }
+    }
+
+    fn second_from(&mut self, step: usize) -> Sets {
+        if mark(&mut self.seen.second, step) {
+            return 0;
+        }
+        match self.steps[step] {
+            Step::Byte(_) | Step::Set(_) => self.first(step as u16 + 1),
+            Step::Literal(number) => self.byte(self.literals[usize::from(number)].bytes[1]),
+            Step::Run(run) => {
+                let Run { set, min, .. } = self.runs[usize::from(run)];
+                let after = set | self.first(step as u16 + 1);
+                after | if min > 0 { 0 } else { self.second_from(step + 1) }
+            }
+            Step::Split(number) => {
+                let Split { first, second, .. } = self.splits[usize::from(number)];
+                self.second_from(first.into()) | self.second_from(second.into())
+            }
+            Step::Jump(to) => self.second_from(to.into()),
+            Step::Match | Step::Look(Look::End) => NOTHING,
+            Step::Save(_) | Step::Look(_) => self.second_from(step + 1),
+        }
+    }
+
+    /// The set of one byte; when there is no bit left for it, that of all.
+    fn byte(&mut self, byte: u8) -> Sets {
+        let mut bytes = [false; 256];
+        bytes[usize::from(byte)] = true;
+        self.set(&bytes).map_or(NOTHING, |number| 1 << number)
+    }
+}
+
+/// Whether a part at the end of a pattern decides nothing: without it there is a match, too.
+fn may_be_left_out(hir: &Hir) -> bool {
+    hir.properties().minimum_len() == Some(0) && hir.properties().look_set().is_empty()
+}
+
+/// A few characters that are no ASCII, each as the bytes that it is written with.
+fn characters(class: &ClassUnicode) -> Option<Vec<Hir>> {
+    let all = class.iter().flat_map(|range| range.start()..=range.end()).take(MAX_CHARACTERS + 1);
+    let all: Vec<Hir> = all.map(|character| Hir::literal(character.to_string().into_bytes())).collect();
+    (all.len() <= MAX_CHARACTERS).then_some(all)
+}
+
+/// The bytes of a class, or of a literal of one byte.
+fn single(hir: &Hir) -> Option<Bytes> {
+    let mut set = [false; 256];
+    match hir.kind() {
+        HirKind::Class(Class::Bytes(class)) => class.iter().for_each(|range| set[usize::from(range.start())..=usize::from(range.end())].fill(true)),
+        HirKind::Class(Class::Unicode(class)) if class.is_ascii() => {
+            class.iter().for_each(|range| set[range.start() as usize..=range.end() as usize].fill(true))
+        }
+        HirKind::Literal(literal) if literal.0.len() == 1 => set[usize::from(literal.0[0])] = true,
+        _ => return None,
+    }
+    Some(set)
+}

@@ -1,0 +1,304 @@
+//! Runs a program over one text: follows its steps, keeps the ways that are left to try, counts what that
+//! costs.
+
+use regex_syntax::hir::Look;
+
+use super::{END, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
+
+/// What a step costs beside the bytes that it looks at.
+const STEP_FUEL: usize = 4;
+/// Most choices that are left open at once, and those that need no memory of their own.
+const MAX_CHOICES: usize = 48;
+const NEAR_CHOICES: usize = 8;
+
+/// A way that is left to try.
+#[derive(Clone, Copy)]
+enum Choice {
+    Try {
+        step: u16,
+        at: u32,
+    },
+    /// A greedy run may end earlier: before `at`, not before `low`.
+    Shorter {
+        run: u16,
+        low: u32,
+        at: u32,
+    },
+    /// A lazy run may go on from `at`, up to `high`.
+    Longer {
+        run: u16,
+        at: u32,
+        high: u32,
+    },
+    Restore {
+        slot: u8,
+        value: u32,
+    },
+}
+
+/// What is left to try. Most attempts leave little: only more than that is kept in memory of its own.
+struct Stack {
+    near: [Choice; NEAR_CHOICES],
+    far: Vec<Choice>,
+    depth: usize,
+}
+
+impl Stack {
+    fn new() -> Self {
+        Self { near: [Choice::Restore { slot: 0, value: 0 }; NEAR_CHOICES], far: Vec::new(), depth: 0 }
+    }
+
+    fn clear(&mut self) {
+        self.far.clear();
+        self.depth = 0;
+    }
+
+    #[inline(always)]
+    fn push(&mut self, choice: Choice) -> Result<(), OutOfFuel> {
+        match self.near.get_mut(self.depth) {
+            Some(place) => *place = choice,
+            None if self.depth < MAX_CHOICES => self.far.push(choice),
+            None => return Err(OutOfFuel),
+        }
+        self.depth += 1;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn pop(&mut self) -> Option<Choice> {
+        self.depth = self.depth.checked_sub(1)?;
+        self.near.get(self.depth).copied().or_else(|| self.far.pop())
+    }
+}
+
+/// A search under way.
+pub(super) struct Thread<'a> {
+    program: &'a Program,
+    sets: &'a [Sets; 256],
+    text: &'a [u8],
+    stack: Stack,
+    spent: usize,
+    fuel: usize,
+}
+
+impl<'a> Thread<'a> {
+    /// A search in `text` that may cost `fuel`.
+    #[inline(always)]
+    pub(super) fn new(program: &'a Program, text: &'a [u8], fuel: usize) -> Self {
+        Self { program, sets: &program.sets, text, stack: Stack::new(), spent: 0, fuel }
+    }
+
+    /// What it has cost so far.
+    pub(super) fn spent(&self) -> usize {
+        self.spent
+    }
+
+    /// Whether the program matches somewhere; its named groups go to `slots`.
+    pub(super) fn search(&mut self, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+        let last = if self.program.anchored { 0 } else { self.text.len() };
+        let heads = self.program.heads;
+        for start in 0..=last {
+            if self.fit(heads, start) && self.attempt(start, slots.as_deref_mut())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The sets of what stands at `at`.
+    #[inline(always)]
+    fn sets(&self, at: usize) -> Sets {
+        self.text.get(at).map_or(NOTHING | END, |byte| self.sets[usize::from(*byte)])
+    }
+
+    /// Whether the bytes at `at` and behind it belong to these sets.
+    #[inline(always)]
+    fn fit(&self, (first, second): (Sets, Sets), at: usize) -> bool {
+        self.sets(at) & first != 0 && self.sets(at + 1) & second != 0
+    }
+
+    /// Whether a match begins at `start`.
+    fn attempt(&mut self, start: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+        self.stack.clear();
+        let (mut step, mut at) = (0, start);
+        loop {
+            if self.follow(step, at, slots.as_deref_mut())? {
+                return Ok(true);
+            }
+            // A way that goes on without a choice is as long as the text at most: it is enough to count here.
+            if self.spent > self.fuel {
+                return Err(OutOfFuel);
+            }
+            loop {
+                match self.stack.pop() {
+                    None => return Ok(false),
+                    Some(Choice::Restore { slot, value }) => {
+                        if let Some(slots) = slots.as_deref_mut() {
+                            slots[usize::from(slot)] = value;
+                        }
+                    }
+                    Some(Choice::Try { step: other, at: place }) => {
+                        (step, at) = (other, place as usize);
+                        break;
+                    }
+                    Some(Choice::Shorter { run, low, at: before }) => {
+                        if let Some(place) = self.shorter(run, low as usize, before as usize - 1)? {
+                            (step, at) = (self.program.runs[usize::from(run)].after, place);
+                            break;
+                        }
+                    }
+                    Some(Choice::Longer { run, at: from, high }) => {
+                        if let Some(place) = self.longer(run, from as usize, high as usize)? {
+                            (step, at) = (self.program.runs[usize::from(run)].after, place);
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Follows the steps from `step` until they match or fail.
+    #[inline]
+    fn follow(&mut self, mut step: u16, mut at: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+        let program = self.program;
+        let begun = step;
+        loop {
+            let fits = match program.steps[usize::from(step)] {
+                Step::Byte(byte) => {
+                    at += 1;
+                    self.text.get(at - 1) == Some(&byte)
+                }
+                Step::Literal(number) => {
+                    let literal = &program.literals[usize::from(number)];
+                    let fits = self.text.get(at..).is_some_and(|rest| literal.begins(rest));
+                    at += literal.bytes.len();
+                    fits
+                }
+                Step::Set(number) => {
+                    at += 1;
+                    self.sets(at - 1) & (1 << number) != 0
+                }
+                Step::Run(run) => match self.begin_run(run, at)? {
+                    Some(place) => {
+                        at = place;
+                        true
+                    }
+                    None => false,
+                },
+                Step::Split(number) => {
+                    let Split { first, second, heads } = program.splits[usize::from(number)];
+                    let here = self.sets(at);
+                    step = if here & heads.0 == 0 { second } else { first };
+                    if here & heads.0 != 0 && here & heads.1 != 0 {
+                        self.stack.push(Choice::Try { step: second, at: at as u32 })?;
+                    }
+                    self.spent += STEP_FUEL;
+                    continue;
+                }
+                Step::Jump(to) => {
+                    step = to;
+                    continue;
+                }
+                Step::Save(slot) => {
+                    if let Some(slots) = slots.as_deref_mut() {
+                        let value = std::mem::replace(&mut slots[usize::from(slot)], at as u32);
+                        self.stack.push(Choice::Restore { slot, value })?;
+                    }
+                    true
+                }
+                Step::Look(look) => self.looks(look, at),
+                Step::Match => return Ok(true),
+            };
+            if !fits {
+                self.spent += STEP_FUEL * usize::from(1 + step.saturating_sub(begun));
+                return Ok(false);
+            }
+            step += 1;
+        }
+    }
+
+    /// Where a run that begins at `at` ends first; the other ends are left as a choice.
+    fn begin_run(&mut self, number: u16, at: usize) -> Result<Option<usize>, OutOfFuel> {
+        let run = &self.program.runs[usize::from(number)];
+        let limit = self.text.len().min(at.saturating_add(run.max as usize));
+        let low = at + run.min as usize;
+        if low > limit {
+            return Ok(None);
+        }
+        if run.lazy && !run.exact {
+            self.spent += low - at;
+            let fits = self.text[at..low].iter().all(|byte| self.sets[usize::from(*byte)] & run.set != 0);
+            return if fits { self.longer(number, low, limit) } else { Ok(None) };
+        }
+        let end = self.end_of(run, at, limit);
+        self.spent += end - at;
+        if end < low {
+            return Ok(None);
+        }
+        if run.exact {
+            return Ok((self.sets(end) & run.ahead.0 != 0).then_some(end));
+        }
+        self.shorter(number, low, end)
+    }
+
+    /// Where the bytes of the run end that begins at `at`.
+    #[inline(always)]
+    fn end_of(&self, run: &Run, at: usize, limit: usize) -> usize {
+        let text = &self.text[at..limit];
+        let length = match run.stop {
+            Some(stop) => memchr::memchr(stop, text),
+            None => text.iter().position(|byte| self.sets[usize::from(*byte)] & run.set == 0),
+        };
+        length.map_or(limit, |length| at + length)
+    }
+
+    /// The last place from `high` down to `low` where what follows can begin.
+    fn shorter(&mut self, number: u16, low: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
+        let (first, second) = self.program.runs[usize::from(number)].ahead;
+        let mut behind = self.sets(high + 1);
+        let found = (low..=high).rev().find(|at| {
+            let here = self.sets(*at);
+            let behind = std::mem::replace(&mut behind, here);
+            here & first != 0 && behind & second != 0
+        });
+        self.spent += 1 + high - found.unwrap_or(low);
+        if let Some(at) = found.filter(|at| *at > low) {
+            self.stack.push(Choice::Shorter { run: number, low: low as u32, at: at as u32 })?;
+        }
+        Ok(found)
+    }
+
+    /// The first place from `at` on where what follows can begin, as long as the run's bytes last.
+    fn longer(&mut self, number: u16, at: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
+        let Run { set, ahead: (first, second), .. } = self.program.runs[usize::from(number)];
+        let (mut place, mut here) = (at, self.sets(at));
+        loop {
+            let behind = self.sets(place + 1);
+            if here & first != 0 && behind & second != 0 {
+                break;
+            }
+            if place >= high || here & set == 0 {
+                self.spent += 1 + place - at;
+                return Ok(None);
+            }
+            (place, here) = (place + 1, behind);
+        }
+        self.spent += 1 + place - at;
+        if place < high && here & set != 0 {
+            self.stack.push(Choice::Longer { run: number, at: place as u32 + 1, high: high as u32 })?;
+        }
+        Ok(Some(place))
+    }
+
+    fn looks(&self, look: Look, at: usize) -> bool {
+        let word = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
+        let boundary = || word(at.checked_sub(1).and_then(|before| self.text.get(before))) != word(self.text.get(at));
+        match look {
+            Look::Start => at == 0,
+            Look::End => at == self.text.len(),
+            Look::WordAscii => boundary(),
+            _ => !boundary(),
+        }
+    }
+}

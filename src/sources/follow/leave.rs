@@ -1,0 +1,136 @@
+//! Files that leave: renamed, deleted, replaced, or only quiet. What lost its name is read until it has been
+//! quiet for `rotate_wait`; what is quiet gives back descriptor and memory (PROTOCOLS, E 2).
+
+use std::sync::Arc;
+
+use super::{FileId, Followed, Follower, Known, Lost, lock};
+use crate::core::event::Timestamp;
+use crate::delivery::{Label, Mark, Notice, Uid, Why, derived_id};
+use crate::sources::discover::is_packed;
+use crate::sources::open::look;
+
+/// A file that was written in the last minute is looked at in every sweep.
+const RECENT_US: i64 = 60_000_000;
+/// A file that is quiet for so long is put to rest.
+pub(super) const REST_US: i64 = 10_000_000;
+/// A rotated file that never falls quiet and has no name any more is let go after so many `rotate_wait`.
+const MAX_WAITS: i64 = 10;
+
+impl Follower {
+    pub(super) fn look_at(&mut self, id: FileId, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        if file.retired.is_some() {
+            return self.turns.queue(id);
+        }
+        match look(&file.path) {
+            Some(seen) if seen.node == file.node => {
+                // Rewritten with as many bytes: only its time says so.
+                let is_written = std::mem::replace(&mut file.written, seen.written) != seen.written;
+                // A compressed one was read when its size is known.
+                let known = if is_packed(&file.path) { file.mark.size } else { file.mark.read };
+                if is_written || seen.size != known {
+                    self.turns.queue(id);
+                } else if now.0 - file.changed_at.0 > RECENT_US {
+                    self.active.remove(&id);
+                }
+            }
+            _ => self.retire(id, now),
+        }
+    }
+
+    pub(super) fn check_name(&mut self, id: FileId, now: Timestamp) {
+        let Some(file) = self.files.get(&id) else { return };
+        if file.retired.is_none() && look(&file.path).is_none_or(|seen| seen.node != file.node) {
+            self.retire(id, now);
+        }
+    }
+
+    /// The name of a file now means another one, or nothing.
+    pub(super) fn retire(&mut self, id: FileId, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        file.retired = Some(now);
+        file.changed_at = now;
+        let (index, path) = (file.spec, file.path.clone());
+        self.active.insert(id);
+        self.by_path.remove(&path);
+        self.turns.queue(id);
+        if path.exists() {
+            self.meet(index, &path, now, None);
+        } else if self.specs[index].is_literal(&path) {
+            self.trouble(index, &path, "has vanished; waiting for it to come back");
+        }
+    }
+
+    pub(super) fn end_retired(&mut self, now: Timestamp) {
+        let mut over = Vec::new();
+        // One that is retired stays active.
+        for (id, file) in self.active.iter().filter_map(|id| Some((id, self.files.get(id)?))) {
+            let Some(since) = file.retired.filter(|_| !file.is_last) else { continue };
+            let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
+            let is_quiet = now.0 - file.changed_at.0 >= wait;
+            if is_quiet || now.0 - since.0 >= wait.saturating_mul(MAX_WAITS) {
+                over.push(*id);
+            }
+        }
+        for id in over {
+            if let Some(file) = self.files.get_mut(&id) {
+                file.is_last = true;
+            }
+            self.turns.queue(id);
+        }
+    }
+
+    /// It could not be opened again: what was not read is lost.
+    pub(super) fn lose(&mut self, id: FileId, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let (index, path) = (file.spec, file.path.clone());
+        self.lost.extend(lost(file.uid, &file.label, &mut file.mark, now));
+        self.drop_file(id);
+        if path.exists() {
+            self.meet(index, &path, now, None);
+        } else if self.specs[index].is_literal(&path) {
+            self.trouble(index, &path, "has vanished; waiting for it to come back");
+        }
+    }
+
+    pub(super) fn drop_file(&mut self, id: FileId) {
+        let Some(file) = self.files.remove(&id) else { return };
+        self.open -= usize::from(file.is_open);
+        self.active.remove(&id);
+        self.turns.remove(id);
+        if self.by_path.get(&file.path) == Some(&id) {
+            self.by_path.remove(&file.path);
+        }
+        self.by_node.remove(&(file.node.dev, file.node.ino));
+        // Should it come back, it goes on.
+        self.known.insert(Known { uid: file.uid, label: (*file.label).clone(), mark: file.mark });
+    }
+
+    /// Descriptors and memory of quiet files are given back; of the quietest ones also earlier, where
+    /// descriptors run short.
+    pub(super) fn put_to_rest(&mut self, now: Timestamp) {
+        let can_rest = |id: FileId, file: &Followed| file.is_open && file.retired.is_none() && self.turns.is_idle(id);
+        let quiet = self.files.iter().filter(|(id, file)| can_rest(**id, file));
+        let mut quiet: Vec<(Timestamp, FileId)> = quiet.map(|(id, file)| (file.changed_at, *id)).collect();
+        quiet.sort_unstable();
+        for (changed_at, id) in quiet {
+            if now.0 - changed_at.0 < REST_US && self.open <= self.max_open {
+                break;
+            }
+            if let Some(file) = self.files.get_mut(&id) {
+                lock(&file.reader).rest();
+                file.is_open = false;
+                self.open -= 1;
+            }
+        }
+    }
+}
+
+/// What is to be said of a file that cannot be found any more; then it counts as read.
+pub(super) fn lost(uid: Uid, label: &Arc<Label>, mark: &mut Mark, now: Timestamp) -> Option<Lost> {
+    let unread = mark.size.checked_sub(mark.read).filter(|unread| *unread > 0)?;
+    let parts: [&[u8]; 3] = [&uid, &mark.generation.to_be_bytes(), &mark.read.to_be_bytes()];
+    let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, bytes: Some(unread), events: None, from: now, to: now };
+    mark.size = mark.read;
+    Some(Lost { uid, label: label.clone(), notice, mark: mark.clone() })
+}

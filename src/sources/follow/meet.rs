@@ -1,0 +1,170 @@
+//! A path that is new: which file it leads to, and whether that one is known (PROTOCOLS, E 2 and 3).
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::copy::Copy;
+use super::moved::Stranger;
+use super::{FileId, Followed, Follower, Known, lock};
+use crate::core::event::Timestamp;
+use crate::delivery::{Label, Mark, Node, Uid, derived_id};
+use crate::sources::content;
+use crate::sources::discover::is_packed;
+use crate::sources::open::{self, look};
+use crate::sources::reader::{self, Reader};
+
+impl Follower {
+    pub(super) fn meet(&mut self, index: usize, path: &Path, now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
+        let spec = &self.specs[index];
+        if is_packed(path) {
+            return self.meet_packed(index, path, now);
+        }
+        match open::open(path, &spec.trust(path)) {
+            Ok(opened) => self.accept(index, path, opened, now, strangers),
+            // A file that a glob matched may be gone again; a literal one is waited for.
+            Err(error) if error.kind() == ErrorKind::NotFound && !spec.is_literal(path) => {
+                self.held.remove(path);
+                self.said_no_more(path);
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                if !self.troubles.contains_key(path) {
+                    self.trouble(index, path, "is not there; waiting for it");
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::IsADirectory => self.trouble(index, path, "is a folder: name its files, such as 'folder/*.log'"),
+            Err(error) => self.trouble(index, path, error.to_string().split(" (os error").next().unwrap_or_default()),
+        }
+    }
+
+    /// Whether siftd itself writes a file.
+    pub(super) fn is_own(&self, node: &Node) -> bool {
+        self.own_outputs.lock().unwrap_or_else(PoisonError::into_inner).contains(&(node.dev, node.ino))
+    }
+
+    pub(super) fn accept(&mut self, index: usize, path: &Path, opened: (File, Node, u64), now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {
+        let key = (opened.1.dev, opened.1.ino);
+        if self.is_own(&opened.1) {
+            if self.specs[index].is_literal(path) {
+                self.trouble(index, path, "is siftd's own output");
+            }
+            return;
+        }
+        if let Some(&id) = self.by_node.get(&key) {
+            if self.files.get(&id).is_some_and(|file| file.node.is(&opened.1)) {
+                return self.met_again(id, index, path, now);
+            }
+            // What was put to rest is gone, and its inode has been handed out again.
+            self.lose(id, now);
+            if self.by_node.contains_key(&key) {
+                return;
+            }
+        }
+        let source = &self.specs[index].name;
+        let same_inode = self.known.with_inode(source, opened.1.ino);
+        // The newest of those that had this inode is the one that had it last.
+        let row = same_inode.max_by_key(|known| (known.mark.node.born == opened.1.born, known.mark.generation)).cloned();
+        if let Some(row) = row {
+            let (old, new) = (row.mark.node, opened.1);
+            // Another birth is another file in the same inode, whatever it holds.
+            let may_be_same = Node { dev: new.dev, ..old }.is(&new);
+            let is_same = may_be_same && opened.2 >= row.mark.read && content::is_same(&opened.0, row.mark.content()).unwrap_or_default();
+            let was_rewritten = old.dev == new.dev && old.born == new.born;
+            if is_same || was_rewritten {
+                return self.resume(index, path, row, opened.1, now);
+            }
+        }
+        match self.is_copy(index, path, &opened) {
+            Copy::No => {}
+            Copy::Perhaps => return,
+            Copy::Yes => {
+                let start = opened.2;
+                return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now);
+            }
+        }
+        let stranger = Stranger { spec: index, path: path.to_owned(), opened };
+        match strangers {
+            Some(strangers) => strangers.push(stranger),
+            None => self.settle_strangers(vec![stranger], now),
+        }
+    }
+
+    /// The same file under a new name goes on; under a second name it is one stream.
+    pub(super) fn met_again(&mut self, id: FileId, index: usize, path: &Path, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let has_name = file.retired.is_none() && look(&file.path).is_some_and(|seen| seen.node == file.node);
+        if has_name || file.spec != index || file.is_last {
+            return;
+        }
+        let old = std::mem::replace(&mut file.path, path.to_owned());
+        file.retired = None;
+        file.label = reader::label(&self.specs[index].name, self.specs[index].shown(path));
+        lock(&file.reader).rename(path.to_owned(), self.specs[index].trust(path));
+        if self.by_path.get(&old) == Some(&id) {
+            self.by_path.remove(&old);
+        }
+        self.by_path.insert(path.to_owned(), id);
+        self.troubles.remove(path);
+        self.turns.queue(id);
+        // Its old name may lead to its successor.
+        if self.specs[index].means(&old) && old.exists() && !self.by_path.contains_key(&old) {
+            self.meet(index, &old, now, None);
+        }
+    }
+
+    pub(super) fn resume(&mut self, index: usize, path: &Path, row: Known, node: Node, now: Timestamp) {
+        self.known.remove(&row.uid);
+        let spec = &self.specs[index];
+        let mark = Mark { node, path: path.to_owned(), ..row.mark };
+        let label = reader::label(&spec.name, spec.shown(path));
+        let reader = Reader::resume(self.engine.clone(), row.uid, path.to_owned(), spec.trust(path), mark.clone());
+        self.add(index, path, (label, row.uid, mark), reader, now);
+    }
+
+    /// A file that was never read; reading begins at `start`.
+    pub(super) fn begin(&mut self, stranger: Stranger, start: u64, now: Timestamp) {
+        let Stranger { spec: index, path, opened } = stranger;
+        let spec = &self.specs[index];
+        let node = opened.1;
+        let mut uid = (self.id_of)(&spec.name, node);
+        // Without a birth time an inode that was used before has the same identity.
+        while self.known.get(&uid).is_some() || self.files.values().any(|file| file.uid == uid) {
+            let next = derived_id("uid", &[&uid]);
+            uid = Uid::default();
+            uid.copy_from_slice(&next.as_bytes()[..16]);
+        }
+        let label = reader::label(&spec.name, spec.shown(&path));
+        let reader = Reader::new(self.engine.clone(), uid, path.clone(), spec.trust(&path), opened, start);
+        let mark = reader.mark();
+        self.add(index, &path, (label, uid, mark), reader, now);
+    }
+
+    pub(super) fn add(&mut self, spec: usize, path: &Path, (label, uid, mark): (Arc<Label>, Uid, Mark), reader: Reader, now: Timestamp) -> FileId {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.by_node.insert((mark.node.dev, mark.node.ino), id);
+        self.by_path.insert(path.to_owned(), id);
+        self.troubles.remove(path);
+        let is_open = reader.is_open();
+        self.open += usize::from(is_open);
+        let file = Followed {
+            spec,
+            path: path.to_owned(),
+            label,
+            uid,
+            node: mark.node,
+            reader: Arc::new(Mutex::new(reader)),
+            mark,
+            written: 0,
+            changed_at: now,
+            retired: None,
+            is_open,
+            is_last: false,
+            is_new: true,
+        };
+        self.files.insert(id, file);
+        self.turns.queue(id);
+        id
+    }
+}

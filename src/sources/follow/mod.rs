@@ -1,0 +1,389 @@
+//! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It
+//! looks at names and metadata and hands out readers as jobs; who runs the jobs is not its business, nor
+//! does it know a clock: every step gets the time. `meet` finds out about new paths, with `copy`, `moved`,
+//! `packed` and `known`; `leave` is about files that lose their names or fall quiet; `turns` says who is next.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::discover::Spec;
+use super::reader::{Reader, Turn};
+use crate::core::engine::Engine;
+use crate::core::event::Timestamp;
+use crate::delivery::{Label, Mark, Node, Notice, Uid};
+
+mod copy;
+mod known;
+mod leave;
+mod meet;
+mod moved;
+mod packed;
+mod turns;
+
+pub use known::Known;
+use known::KnownFiles;
+use turns::Turns;
+
+/// Gives a file its identity in ids.
+pub type IdOf = fn(&str, Node) -> Uid;
+/// Files that siftd itself writes.
+pub type OwnOutputs = Arc<Mutex<HashSet<(u64, u64)>>>;
+/// Number of a file while it is followed.
+pub type FileId = u64;
+
+/// What vanished unread.
+pub struct Lost {
+    /// Identity of its stream.
+    pub uid: Uid,
+    /// What it was called.
+    pub label: Arc<Label>,
+    /// What is to be said.
+    pub notice: Notice,
+    /// How far it was read, and that nothing is left.
+    pub mark: Mark,
+}
+
+/// A turn that is to be taken.
+pub struct Job {
+    /// Whose.
+    pub id: FileId,
+    /// What its records say.
+    pub label: Arc<Label>,
+    /// Identity of its stream.
+    pub uid: Uid,
+    /// Who takes it.
+    pub reader: Arc<Mutex<Reader>>,
+    /// It is the last one.
+    pub last: bool,
+}
+
+/// Everything under way.
+pub struct Follower {
+    engine: Arc<Engine>,
+    id_of: IdOf,
+    specs: Vec<Spec>,
+    /// Sources that were never followed before.
+    first: Vec<bool>,
+    files: BTreeMap<FileId, Followed>,
+    next_id: FileId,
+    by_path: HashMap<PathBuf, FileId>,
+    by_node: HashMap<(u64, u64), FileId>,
+    known: KnownFiles,
+    /// New files that could be the beginning of a copy: of which file, in which generation.
+    held: HashMap<PathBuf, (Uid, u32)>,
+    turns: Turns,
+    active: BTreeSet<FileId>,
+    troubles: BTreeMap<PathBuf, String>,
+    own_outputs: OwnOutputs,
+    lost: Vec<Lost>,
+    /// When files of earlier runs that were not found are given up.
+    give_up_at: Option<Timestamp>,
+    begun: bool,
+    max_open: usize,
+    open: usize,
+    rested_at: Timestamp,
+}
+
+struct Followed {
+    spec: usize,
+    path: PathBuf,
+    label: Arc<Label>,
+    uid: Uid,
+    node: Node,
+    reader: Arc<Mutex<Reader>>,
+    mark: Mark,
+    changed_at: Timestamp,
+    /// When the file system says that it was written, as of the last look.
+    written: i128,
+    /// Since when no name of its source leads to it.
+    retired: Option<Timestamp>,
+    is_open: bool,
+    is_last: bool,
+    /// It was not read to its end since it was met.
+    is_new: bool,
+}
+
+impl Follower {
+    /// Follows nothing yet. `known` are the files of earlier runs, `first` says which sources had none.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, id_of: IdOf, specs: Vec<Spec>, known: Vec<Known>, first: impl Fn(&str) -> bool) -> Self {
+        let first = specs.iter().map(|spec| first(&spec.name)).collect();
+        let mut files = KnownFiles::default();
+        known.into_iter().for_each(|known| files.insert(known));
+        Self {
+            engine,
+            id_of,
+            specs,
+            first,
+            known: files,
+            files: BTreeMap::new(),
+            next_id: 0,
+            by_path: HashMap::new(),
+            by_node: HashMap::new(),
+            held: HashMap::new(),
+            turns: Turns::default(),
+            active: BTreeSet::new(),
+            troubles: BTreeMap::new(),
+            own_outputs: OwnOutputs::default(),
+            lost: Vec::new(),
+            give_up_at: None,
+            begun: false,
+            max_open: 256,
+            open: 0,
+            rested_at: Timestamp(0),
+        }
+    }
+
+    /// Files that are never read.
+    #[must_use]
+    pub fn without(mut self, own_outputs: OwnOutputs) -> Self {
+        self.own_outputs = own_outputs;
+        self
+    }
+
+    /// At most so many descriptors.
+    #[must_use]
+    pub fn with_descriptors(mut self, most: usize) -> Self {
+        self.max_open = most;
+        self
+    }
+
+    /// The sources.
+    #[must_use]
+    pub fn specs(&self) -> &[Spec] {
+        &self.specs
+    }
+
+    /// Looks for files that are new under their names, and for names that lead elsewhere.
+    pub fn discover(&mut self, now: Timestamp) {
+        let mut strangers = Vec::new();
+        for index in 0..self.specs.len() {
+            let spec = &self.specs[index];
+            for path in spec.literals.iter().cloned().chain(spec.matches()).collect::<Vec<_>>() {
+                if !self.by_path.contains_key(&path) {
+                    self.meet(index, &path, now, Some(&mut strangers));
+                }
+            }
+        }
+        if !self.begun {
+            self.look_for_rotated(now);
+        }
+        self.settle_strangers(strangers, now);
+        if !self.begun {
+            let longest = self.specs.iter().map(|spec| spec.rotate_wait).max().unwrap_or_default();
+            self.give_up_at = Some(Timestamp(now.0.saturating_add(2 * longest.as_micros() as i64)));
+        }
+        self.begun = true;
+        if self.give_up_at.take_if(|at| *at <= now).is_some() {
+            self.give_up(now);
+        }
+    }
+
+    /// Looks at the paths that changed: a known file is read, a new one met. `names`: names, too, may lead
+    /// elsewhere now.
+    pub fn changed(&mut self, paths: &HashSet<PathBuf>, names: bool, now: Timestamp) {
+        for path in paths {
+            match self.by_path.get(path).copied() {
+                Some(id) => {
+                    if names {
+                        self.check_name(id, now);
+                    }
+                    self.turns.queue(id);
+                }
+                None => {
+                    if let Some(index) = self.specs.iter().position(|spec| spec.means(path)) {
+                        self.meet(index, path, now, None);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Looks at files that may have changed: those that were active lately, and those that `unwatched` names.
+    pub fn sweep(&mut self, unwatched: Option<&dyn Fn(&Path) -> bool>, now: Timestamp) {
+        let mut ids: Vec<FileId> = self.active.iter().copied().collect();
+        if let Some(unwatched) = unwatched {
+            ids.extend(self.files.iter().filter(|(id, file)| !self.active.contains(id) && unwatched(&file.path)).map(|(id, _)| *id));
+        }
+        for id in ids {
+            self.look_at(id, now);
+        }
+        for (path, _) in self.held.clone() {
+            if let Some(index) = self.specs.iter().position(|spec| spec.means(&path)) {
+                self.meet(index, &path, now, None);
+            }
+        }
+        self.end_retired(now);
+        if now.0 - self.rested_at.0 >= leave::REST_US / 10 || self.open > self.max_open {
+            self.rested_at = now;
+            self.put_to_rest(now);
+        }
+    }
+
+    /// Files whose deadline has come get a turn.
+    pub fn due(&mut self, now: Timestamp) {
+        self.turns.due(now);
+    }
+
+    /// When the next deadline is.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.turns.deadline()
+    }
+
+    /// The next turn to take, if any.
+    pub fn next_job(&mut self) -> Option<Job> {
+        let id = self.turns.begin()?;
+        let file = self.files.get(&id)?;
+        Some(Job { id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: file.is_last })
+    }
+
+    /// A turn was taken. `resting` asks for a pause until the file's next one.
+    pub fn done(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let again = self.turns.end(id) | turn.more;
+        if turn.bytes > 0 || turn.rewritten {
+            file.changed_at = now;
+            // What was there when it was met is no activity.
+            if !file.is_new {
+                self.active.insert(id);
+            }
+        }
+        file.is_new &= turn.more;
+        if let Some(mark) = &turn.mark {
+            file.mark.clone_from(mark);
+        }
+        if !file.is_open && !turn.lost {
+            file.is_open = true;
+            self.open += 1;
+        }
+        if let Some(why) = &turn.trouble {
+            let (spec, path) = (file.spec, file.path.clone());
+            self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default());
+        } else {
+            let path = file.path.clone();
+            self.troubles.remove(&path);
+        }
+        let Some(file) = self.files.get_mut(&id) else { return };
+        if turn.unlinked && file.retired.is_none() {
+            self.retire(id, now);
+        } else if turn.lost {
+            self.lose(id, now);
+            return;
+        }
+        let Some(file) = self.files.get_mut(&id) else { return };
+        if turn.finished {
+            self.drop_file(id);
+            return;
+        }
+        if file.is_last {
+            return self.turns.queue(id);
+        }
+        let timer = match (again, rest_until) {
+            (true, None) => return self.turns.queue(id),
+            (true, Some(until)) => Some(turn.deadline.map_or(until, |at| at.min(until))),
+            (false, _) => turn.deadline,
+        };
+        self.turns.set_timer(id, timer);
+    }
+
+    /// Every file gets a turn.
+    pub fn queue_all(&mut self) {
+        for id in self.files.keys().copied().collect::<Vec<_>>() {
+            self.turns.queue(id);
+        }
+    }
+
+    /// All files, to end them.
+    pub fn all(&mut self) -> Vec<Job> {
+        let job = |(id, file): (&FileId, &Followed)| Job { id: *id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: true };
+        self.files.iter().map(job).collect()
+    }
+
+    /// What vanished unread.
+    pub fn take_lost(&mut self) -> Vec<Lost> {
+        std::mem::take(&mut self.lost)
+    }
+
+    /// The streams whose files are there.
+    #[must_use]
+    pub fn present(&self) -> Vec<Uid> {
+        self.files.values().map(|file| file.uid).collect()
+    }
+
+    /// Whether some file could not be followed to the end.
+    #[must_use]
+    pub fn is_troubled(&self) -> bool {
+        !self.troubles.is_empty()
+    }
+
+    /// What is wrong, by path.
+    #[must_use]
+    pub fn troubles(&self) -> &BTreeMap<PathBuf, String> {
+        &self.troubles
+    }
+
+    /// Whether there is nothing to wait for: no file, and none can appear.
+    #[must_use]
+    pub fn is_hopeless(&self) -> bool {
+        self.files.is_empty() && !self.specs.iter().any(Spec::can_grow)
+    }
+
+    /// Files with a turn to take or under way.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.turns.is_busy()
+    }
+
+    /// How many files were active lately.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.active.len()
+    }
+
+    /// How many files are followed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// What is followed: name of the source, path, how far it was read, and its size.
+    pub fn list(&self) -> impl Iterator<Item = (&Label, &Path, &Mark, bool)> {
+        self.files.values().map(|file| (&*file.label, file.path.as_path(), &file.mark, file.retired.is_some()))
+    }
+
+    /// What is known of all files, those of earlier runs included.
+    pub fn all_marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
+        self.marks().chain(self.known.all().map(|known| (known.uid, Arc::new(known.label.clone()), known.mark.clone())))
+    }
+
+    /// What is known of all files before the first turn.
+    pub fn marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
+        self.files.values().map(|file| (file.uid, file.label.clone(), file.mark.clone()))
+    }
+
+    /// A path that a glob had matched is gone, and so is what was wrong with it.
+    fn said_no_more(&mut self, path: &Path) {
+        self.troubles.remove(path);
+    }
+
+    /// Says once what is wrong with a path.
+    fn trouble(&mut self, index: usize, path: &Path, why: &str) {
+        if self.troubles.get(path).is_none_or(|known| known != why) {
+            tracing::warn!("{}: {why}", self.specs[index].shown(path).escape_debug());
+            self.troubles.insert(path.to_owned(), why.to_owned());
+        }
+    }
+}
+
+/// A reader is never left half-done by a panic: panics end the process.
+pub fn lock(reader: &Mutex<Reader>) -> std::sync::MutexGuard<'_, Reader> {
+    reader.lock().unwrap_or_else(PoisonError::into_inner)
+}

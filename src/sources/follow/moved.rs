@@ -1,0 +1,145 @@
+//! Files that nobody knows by their inode: moved here from elsewhere, rotated while nobody looked, or new
+//! (PROTOCOLS, E 4).
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::leave::lost;
+use super::{Follower, Known};
+use crate::core::event::Timestamp;
+use crate::delivery::{Mark, Node, Print, Uid};
+use crate::sources::bytes::ReadAt;
+use crate::sources::content::{self, HEAD_BYTES, bytes_at};
+use crate::sources::discover::{Start, is_packed};
+use crate::sources::open::{self, Seen, look};
+use crate::sources::reader::{Reader, find_inode};
+
+/// Content of fewer bytes does not prove that a file is one that was known by another inode.
+const MIN_MOVED_BYTES: u64 = 256;
+
+/// A file that is not known by its inode.
+pub(super) struct Stranger {
+    pub spec: usize,
+    pub path: PathBuf,
+    pub opened: (File, Node, u64),
+}
+
+impl Follower {
+    /// Files that nobody knows by their inode: moved here from elsewhere, or new.
+    pub(super) fn settle_strangers(&mut self, strangers: Vec<Stranger>, now: Timestamp) {
+        let mut matches: Vec<(usize, Uid)> = Vec::new();
+        for (number, stranger) in strangers.iter().enumerate() {
+            let source = &self.specs[stranger.spec].name;
+            let (file, _, size) = &stranger.opened;
+            let mut heads = Heads::default();
+            for row in self.known.of_source(source).filter(|row| row.mark.read >= MIN_MOVED_BYTES && row.mark.read <= *size) {
+                // Many files may be known and gone: the folder is asked last.
+                let is_same = heads.is(file, &row.mark.head) && content::is_same(file, row.mark.content()).unwrap_or_default();
+                if is_same && find_anywhere(&row.mark).is_none() {
+                    matches.push((number, row.uid));
+                }
+            }
+        }
+        for (number, stranger) in strangers.into_iter().enumerate() {
+            let mut own = matches.iter().filter(|(other, _)| *other == number);
+            let row = own.next().filter(|(_, uid)| own.next().is_none() && matches.iter().filter(|(_, other)| other == uid).count() == 1);
+            if let Some(&id) = self.by_node.get(&(stranger.opened.1.dev, stranger.opened.1.ino)) {
+                self.met_again(id, stranger.spec, &stranger.path, now);
+                continue;
+            }
+            match row.and_then(|(_, uid)| self.known.get(uid).cloned()) {
+                Some(row) => self.resume(stranger.spec, &stranger.path, row, stranger.opened.1, now),
+                None => {
+                    let at_end = !self.begun && self.first[stranger.spec] && self.specs[stranger.spec].start == Start::End;
+                    let start = if at_end { stranger.opened.2 } else { 0 };
+                    self.begin(stranger, start, now);
+                }
+            }
+        }
+    }
+
+    /// Files that lost their names while nobody looked: what is left of them is read.
+    pub(super) fn look_for_rotated(&mut self, now: Timestamp) {
+        let mut folders = Folders::default();
+        for row in self.known.all().cloned().collect::<Vec<_>>() {
+            let Some(index) = self.specs.iter().position(|spec| spec.name == row.label.source) else { continue };
+            let Some(path) = folders.find(row.mark.path.parent().unwrap_or(Path::new("/")), row.mark.node) else { continue };
+            let Some(Seen { node, size, .. }) = look(&path) else { continue };
+            if !(Node { dev: node.dev, ..row.mark.node }).is(&node) {
+                continue;
+            }
+            if self.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {
+                continue;
+            }
+            let trust = open::Trust::Matched { link: false, within: path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect() };
+            let is_same = open::open(&path, &trust).is_ok_and(|(file, ..)| content::is_same(&file, row.mark.content()).unwrap_or_default());
+            if !is_same {
+                continue;
+            }
+            self.known.remove(&row.uid);
+            let mark = Mark { node, path: path.clone(), ..row.mark };
+            let reader = Reader::resume(self.engine.clone(), row.uid, path.clone(), trust, mark.clone());
+            let id = self.add(index, &path, (Arc::new(row.label), row.uid, mark), reader, now);
+            // Its name is not one of the source's.
+            self.by_path.remove(&path);
+            self.active.insert(id);
+            if let Some(file) = self.files.get_mut(&id) {
+                file.retired = Some(now);
+            }
+        }
+    }
+
+    /// Files of earlier runs that did not turn up: what was not read of them is lost.
+    pub(super) fn give_up(&mut self, now: Timestamp) {
+        let mut folders = Folders::default();
+        let is_unread = |known: &&Known| known.mark.size > known.mark.read && !is_packed(&known.mark.path);
+        for mut known in self.known.all().filter(is_unread).cloned().collect::<Vec<_>>() {
+            let is_followed = self.specs.iter().any(|spec| spec.name == known.label.source);
+            if is_followed && folders.find(known.mark.path.parent().unwrap_or(Path::new("/")), known.mark.node).is_none() {
+                self.lost.extend(lost(known.uid, &Arc::new(known.label.clone()), &mut known.mark, now));
+                self.known.insert(known);
+            }
+        }
+    }
+}
+
+/// Where the file of a row is now, if it is in its folder.
+pub(super) fn find_anywhere(mark: &Mark) -> Option<PathBuf> {
+    find_inode(mark.path.parent().unwrap_or(Path::new("/")), mark.node)
+}
+
+/// The hashes of a file's first bytes, each taken once.
+#[derive(Default)]
+pub(super) struct Heads {
+    bytes: Option<Vec<u8>>,
+    prints: HashMap<u32, Print>,
+}
+
+impl Heads {
+    /// Whether the file begins so.
+    pub fn is(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
+        let bytes = self.bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default());
+        let head = bytes.get(..wanted.len as usize);
+        head.is_some_and(|head| self.prints.entry(wanted.len).or_insert_with(|| Print::of(head)) == wanted)
+    }
+}
+
+/// Folders by inode, each listed once.
+#[derive(Default)]
+struct Folders(HashMap<PathBuf, HashMap<u64, PathBuf>>);
+
+impl Folders {
+    /// Where a file that had a name in `folder` is now.
+    fn find(&mut self, folder: &Path, node: Node) -> Option<PathBuf> {
+        let listed = self.0.entry(folder.to_owned()).or_insert_with(|| by_inode(folder));
+        let path = listed.get(&node.ino)?;
+        path.symlink_metadata().is_ok_and(|meta| meta.is_file() && [0, open::node(&meta).born].contains(&node.born)).then(|| path.clone())
+    }
+}
+
+fn by_inode(folder: &Path) -> HashMap<u64, PathBuf> {
+    use std::os::unix::fs::DirEntryExt;
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| (entry.ino(), entry.path())).collect()
+}

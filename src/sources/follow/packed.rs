@@ -1,0 +1,88 @@
+//! Compressed files that a source includes by name (PROTOCOLS, E 6): one that holds what was read of another
+//! file is its older generation. What was not read of that one, should it be gone, is read from here; all
+//! else is not read again. A compressed file that holds nothing known is read once, from its beginning.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::moved::{Heads, Stranger, find_anywhere};
+use super::{Follower, Known};
+use crate::core::event::Timestamp;
+use crate::delivery::{Content, Mark, Node};
+use crate::sources::bytes::{Bytes, ReadAt};
+use crate::sources::content::is_same;
+use crate::sources::discover::Start;
+use crate::sources::open::{self, look};
+
+/// Content of fewer bytes does not prove that a file is another one's older generation, unless it is all.
+const MIN_PROOF_BYTES: u64 = 256;
+
+/// What a compressed file is.
+enum Holds {
+    Nothing,
+    /// What was read of a file that is gone.
+    Rest(Box<Known>),
+    /// What was read of a file that is there, or was.
+    Old,
+}
+
+impl Follower {
+    pub(super) fn meet_packed(&mut self, index: usize, path: &Path, now: Timestamp) {
+        let spec = &self.specs[index];
+        let opened = match open::open(path, &spec.trust(path)) {
+            Ok(opened) => opened,
+            Err(error) if error.kind() == ErrorKind::NotFound => return self.said_no_more(path),
+            Err(error) => return self.trouble(index, path, error.to_string().split(" (os error").next().unwrap_or_default()),
+        };
+        // It may still be written: a half of it says nothing.
+        let wait = spec.rotate_wait.as_nanos() as i128;
+        let age = look(path).map_or(0, |seen| i128::from(now.0) * 1000 - seen.written);
+        if self.is_own(&opened.1) || (0..wait).contains(&age) {
+            return;
+        }
+        if let Some(&id) = self.by_node.get(&(opened.1.dev, opened.1.ino)) {
+            return self.met_again(id, index, path, now);
+        }
+        let (node, size) = (opened.1, opened.2);
+        let same = self.known.with_inode(&spec.name, node.ino).find(|known| (Node { dev: node.dev, ..known.mark.node }).is(&node)).cloned();
+        if let Some(row) = same {
+            return self.resume(index, path, row, node, now);
+        }
+        let bytes = Bytes::new(opened.0, path);
+        let holds = self.holds(index, &bytes);
+        let (file, ..) = match open::open(path, &self.specs[index].trust(path)) {
+            Ok(again) if again.1 == node => again,
+            _ => return,
+        };
+        let is_first = !self.begun && self.first[index] && self.specs[index].start == Start::End;
+        let stranger = Stranger { spec: index, path: path.to_owned(), opened: (file, node, size) };
+        match holds {
+            Holds::Rest(mut row) => {
+                row.mark.size = 0;
+                self.resume(index, path, *row, node, now);
+            }
+            // From its end on: it is known by its inode then, and not looked into again.
+            Holds::Old => self.begin(stranger, size, now),
+            Holds::Nothing => self.begin(stranger, if is_first { size } else { 0 }, now),
+        }
+    }
+
+    fn holds(&self, index: usize, bytes: &Bytes) -> Holds {
+        let mut heads = Heads::default();
+        let mut has = |known: Content| known.read > 0 && heads.is(bytes, &known.head) && is_same(bytes, known).unwrap_or_default();
+        let is_all = |known: Content| bytes.read_at(&mut [0], known.read).is_ok_and(|count| count == 0);
+        let is_proof = |known: Content| known.read >= MIN_PROOF_BYTES || is_all(known);
+        let source = &self.specs[index].name;
+        let live = self.files.values().filter(|file| file.spec == index).map(|file| &file.mark);
+        let cut = live.clone().chain(self.known.of_source(source).map(|known| &known.mark)).filter_map(|mark| mark.previous);
+        if cut.chain(live.map(Mark::content)).any(|known| has(known) && is_proof(known)) {
+            return Holds::Old;
+        }
+        let newest = self.known.of_source(source).filter(|known| has(known.mark.content())).max_by_key(|known| known.mark.read);
+        match newest {
+            Some(row) if find_anywhere(&row.mark).is_none() => Holds::Rest(Box::new(row.clone())),
+            Some(row) if is_proof(row.mark.content()) => Holds::Old,
+            _ => Holds::Nothing,
+        }
+    }
+}

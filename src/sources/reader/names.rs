@@ -1,0 +1,30 @@
+//! Names beside a file: which could be its rotated copies, and which it has now.
+
+use std::path::{Path, PathBuf};
+
+use crate::delivery::Node;
+use crate::sources::open;
+
+/// Whether `other` could be a rotated copy of `live`, by its name: `app.log` → `app.log.1`, `app-2026.log`.
+/// It is asked of many pairs.
+#[must_use]
+pub fn is_related(live: &Path, other: &Path) -> bool {
+    let (live, other) = (live.as_os_str().as_encoded_bytes(), other.as_os_str().as_encoded_bytes());
+    if other.len() <= live.len() {
+        return false;
+    }
+    let name = memchr::memrchr(b'/', live).map_or(0, |slash| slash + 1);
+    let stem = memchr::memrchr(b'.', &live[name..]).filter(|dot| *dot > 0).map_or(live.len(), |dot| name + dot);
+    other.starts_with(&live[..stem]) && !other[stem..].contains(&b'/')
+}
+
+/// Where a file that had a name in `folder` is now, if it is still there.
+#[must_use]
+pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
+    use std::os::unix::fs::DirEntryExt;
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let born = |entry: &std::fs::DirEntry| entry.metadata().map_or(0, |meta| open::node(&meta).born);
+    let is_same = |entry: &std::fs::DirEntry| entry.ino() == node.ino && [0, born(entry)].contains(&node.born);
+    let mut same = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && is_same(entry));
+    same.next().map(|entry| entry.path())
+}

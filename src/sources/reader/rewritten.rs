@@ -1,0 +1,85 @@
+//! The content at offset 0 was replaced: what is left of the old one is read from its copy, if there is one;
+//! then a new generation begins (PROTOCOLS, E 1 and 5).
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use super::names::is_related;
+use super::{Reader, Space, Turn};
+use crate::core::event::Timestamp;
+use crate::delivery::{Mark, Notice, Why, derived_id};
+use crate::sources::content;
+use crate::sources::open::{self, Trust};
+
+impl Reader {
+    /// The content at offset 0 was replaced: what is left of the old one is looked for in a copy.
+    pub(super) fn rewritten(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        let old = self.mark();
+        let is_counting = self.counting.take().is_some();
+        if !is_counting {
+            match self.find_copy(&old) {
+                Some(copy) => self.read_copy(&copy, space, now, turn)?,
+                None if old.read > 0 || old.size > 0 => {
+                    // At least what was there when it was last looked at.
+                    let bytes = old.size.checked_sub(old.read).filter(|unread| *unread > 0);
+                    let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &old.read.to_be_bytes()]);
+                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes, events: None, from: now, to: now });
+                }
+                None => {}
+            }
+        }
+        tracing::info!("{}: was rewritten; reading it from its beginning", self.path.display().to_string().escape_debug());
+        if let Some(stream) = &mut self.stream {
+            stream.detach(&mut space.stream);
+        }
+        self.finish_stream(now, turn);
+        turn.rewritten = true;
+        self.previous = Some(old.content());
+        self.generation += 1;
+        self.start = 0;
+        self.begin();
+        Ok(())
+    }
+
+    fn read_copy(&mut self, copy: &File, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        if self.stream.is_none() {
+            self.take_up(Some(copy), space)?;
+        }
+        let mut bytes = std::mem::take(&mut space.bytes);
+        loop {
+            let got = content::read_at(copy, &mut bytes, self.offset)?;
+            if got == 0 {
+                break;
+            }
+            self.pass(&bytes[..got], now, turn);
+            self.offset += got as u64;
+        }
+        space.bytes = bytes;
+        Ok(())
+    }
+
+    /// A file beside this one that holds what was read, and perhaps more.
+    fn find_copy(&self, mark: &Mark) -> Option<File> {
+        if mark.read == 0 {
+            return None;
+        }
+        let folder = self.path.parent()?;
+        let mut found: Option<(File, i64)> = None;
+        for entry in std::fs::read_dir(folder).ok()?.flatten() {
+            if !is_related(&self.path, &entry.path()) {
+                continue;
+            }
+            let Ok(meta) = entry.metadata() else { continue };
+            if !meta.is_file() || meta.ino() == self.node.ino || meta.len() < mark.read || found.as_ref().is_some_and(|(_, newest)| *newest > meta.mtime()) {
+                continue;
+            }
+            let within = folder.canonicalize().into_iter().collect();
+            let Ok((file, ..)) = open::open(&entry.path(), &Trust::Matched { link: false, within }) else { continue };
+            if content::is_same(&file, mark.content()).is_ok_and(|same| same) {
+                found = Some((file, meta.mtime()));
+            }
+        }
+        found.map(|(file, _)| file)
+    }
+}

@@ -1,0 +1,117 @@
+//! The last line of a file, which nobody has ended: a program died, or it asks and waits. When the file has
+//! been quiet for long enough, what the line says so far is published as it stands, as a pause publishes a
+//! trace. Nothing ends by it: the line stays open, and when it goes on it is read as a whole; its event has
+//! the same id then, so it is not written again. Torn JSON is no line and left alone.
+
+use std::io;
+
+use super::{READ_BYTES, Reader, Space, Turn, pass};
+use crate::core::event::{Event, Timestamp};
+use crate::core::pipeline::BEFORE_BYTES;
+use crate::sources::content::bytes_at;
+
+/// A line pauses for longer than a trace: programs print `building … ` and later `done`.
+const IDLES: i64 = 10;
+
+/// When a file grew last, and how far its last line was published.
+#[derive(Default)]
+pub(super) struct Unfinished {
+    grew_at: Timestamp,
+    /// Up to here it was published.
+    published: u64,
+    /// Up to here it was shown to a trace that paused.
+    joined: u64,
+}
+
+impl Unfinished {
+    /// The file has grown.
+    pub fn grew(&mut self, now: Timestamp) {
+        self.grew_at = now;
+    }
+
+    /// There may be no later: the pause of a trace is enough.
+    pub fn hurry(&mut self, idle_us: i64) {
+        self.grew_at.0 = self.grew_at.0.saturating_sub(idle_us.saturating_mul(IDLES - 1));
+    }
+
+    /// When the line that ends at `offset` is published, if it was not.
+    pub fn deadline(&self, offset: u64, idle_us: i64) -> Option<Timestamp> {
+        (self.published != offset).then(|| Timestamp(self.grew_at.0.saturating_add(idle_us.saturating_mul(IDLES))))
+    }
+}
+
+impl Reader {
+    /// Publishes what an unfinished line comes to, if it is time: its own, or that of a trace which it may
+    /// belong to.
+    pub(super) fn look_ahead(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        let Some(stream) = self.stream.as_mut().filter(|stream| !turn.more && stream.has_partial()) else { return Ok(()) };
+        let Some(due) = self.unfinished.deadline(self.offset, self.engine.limits.trace_idle_us) else { return Ok(()) };
+        let (is_due, trace_is_due) = (due <= now, stream.deadline().is_some_and(|trace| trace <= now));
+        if !is_due && (!trace_is_due || self.unfinished.joined == self.offset) {
+            return Ok(());
+        }
+        self.unfinished.joined = self.offset;
+        if is_due {
+            self.unfinished.published = self.offset;
+        }
+        let from = stream.position();
+        // The place to begin at must be the newest there is.
+        (self.safe, self.facts) = stream.facts();
+        if self.is_torn_record(from)? {
+            return Ok(());
+        }
+        let mut events = Vec::new();
+        stream_aside(self, space, |reader, space| reader.end_line(space, now, &mut events))?;
+        // A trace that pauses takes its part of the line, no more.
+        events.retain(|event| is_due || event.offset < from);
+        self.keep(events, turn);
+        Ok(())
+    }
+
+    /// The same bytes again through a stream that is thrown away, with an end to the line.
+    fn end_line(&self, space: &mut Space, now: Timestamp, events: &mut Vec<Event>) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let count = BEFORE_BYTES.min(self.safe);
+        let mut ahead = self.stream_at_safe(&bytes_at(file, self.safe - count, count as usize)?);
+        ahead.attach(&mut space.stream);
+        let mut at = self.safe;
+        while at < self.offset {
+            let bytes = bytes_at(file, at, (self.offset - at).min(READ_BYTES as u64) as usize)?;
+            if bytes.is_empty() {
+                break;
+            }
+            pass(&mut ahead, &bytes, now, events);
+            at += bytes.len() as u64;
+        }
+        // Those before it are out, or come when they are due.
+        events.clear();
+        ahead.end_line(now, events);
+        ahead.pause(events);
+        ahead.detach(&mut space.stream);
+        events.iter_mut().for_each(|event| event.closed_idle = true);
+        Ok(())
+    }
+
+    /// Whether the line at `from` is a JSON record that was not written to its end.
+    fn is_torn_record(&self, from: u64) -> io::Result<bool> {
+        let Some(file) = &self.file else { return Ok(false) };
+        if bytes_at(file, from, 1)? != b"{" {
+            return Ok(false);
+        }
+        let count = (self.offset - from).min(self.engine.limits.max_line_bytes as u64 + 1);
+        let line = bytes_at(file, from, count as usize)?;
+        Ok(serde_json::from_slice::<serde::de::IgnoredAny>(&line).is_err())
+    }
+}
+
+/// Runs a step while another stream has the room.
+fn stream_aside(reader: &mut Reader, space: &mut Space, step: impl FnOnce(&mut Reader, &mut Space) -> io::Result<()>) -> io::Result<()> {
+    if let Some(stream) = &mut reader.stream {
+        stream.detach(&mut space.stream);
+    }
+    let done = step(reader, space);
+    if let Some(stream) = &mut reader.stream {
+        stream.attach(&mut space.stream);
+    }
+    done
+}

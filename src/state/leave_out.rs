@@ -1,0 +1,148 @@
+//! A sink that is behind by more than `outbox_max`, and is to leave records out then: the oldest that it was
+//! not given are dropped, so that half of the room is free again, and a `gap` record for this sink has the
+//! count. What it was given before stays until it is done, so that its file can be compared after a kill.
+
+use std::collections::VecDeque;
+
+use super::committer::Committer;
+use crate::core::event::Timestamp;
+use crate::delivery::{FOR_SINK, Label, Notice, SinkMark, Why, derived_id};
+
+/// Records that a sink is not given.
+#[derive(Clone, Debug)]
+pub(super) struct LeftOut {
+    sink: String,
+    /// Behind this one …
+    from: u64,
+    /// … up to this one.
+    to: u64,
+    at: Timestamp,
+    pub is_said: bool,
+}
+
+impl LeftOut {
+    pub fn notice(&self, now: Timestamp) -> (Label, Notice) {
+        let id = derived_id("gap", &[self.sink.as_bytes(), &self.from.to_be_bytes(), &self.to.to_be_bytes()]);
+        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.to - self.from), from: self.at, to: now };
+        (Label { source: self.sink.clone(), kind: FOR_SINK, path: String::new() }, gap)
+    }
+
+    fn holds(&self, sink: &str, first: u64, last: u64) -> bool {
+        self.sink == sink && self.from < first && last <= self.to
+    }
+}
+
+/// Chunks that no sink needs: each has it behind it, or left out. They are named by their first record.
+pub(super) fn needless(waiting: &VecDeque<(u64, u64, u64)>, sinks: &[SinkMark], left_out: &[LeftOut]) -> Vec<u64> {
+    if left_out.is_empty() {
+        return Vec::new();
+    }
+    let is_needed = |first: u64, last: u64| sinks.iter().any(|sink| last > sink.seq && !left_out.iter().any(|out| out.holds(&sink.name, first, last)));
+    waiting.iter().filter(|(first, last, _)| !is_needed(*first, *last)).map(|(first, ..)| *first).collect()
+}
+
+impl Committer {
+    /// These sinks leave out what is too much: what waits is at most half of `max_bytes` then, if nobody else
+    /// needs it. It is so with the next commit.
+    pub fn leave_out(&mut self, sinks: &[String], max_bytes: u64, now: Timestamp) {
+        let mut kept = 0;
+        let newest = self.waiting.iter().rev().take_while(|(.., bytes)| {
+            kept += bytes;
+            kept <= max_bytes / 2
+        });
+        let Some(to) = newest.last().map(|(first, ..)| first - 1).or_else(|| self.waiting.back().map(|(_, last, _)| *last)) else { return };
+        for sink in self.sinks.iter().filter(|sink| sinks.contains(&sink.name) && sink.seq < to) {
+            let from = self.outbox.leave_out(&sink.name, to).max(sink.seq);
+            if from < to {
+                tracing::warn!("sink {}: outbox_max is reached; {} records are left out", sink.name, to - from);
+                self.left_out.push(LeftOut { sink: sink.name.clone(), from, to, at: now, is_said: false });
+            }
+        }
+    }
+
+    /// After a commit: what was left out is said, and gone where nobody else needs it.
+    pub(super) fn forget_left_out(&mut self) {
+        if self.left_out.is_empty() {
+            return;
+        }
+        let gone = needless(&self.waiting, &self.sinks, &self.left_out);
+        self.waiting.retain(|(first, ..)| !gone.contains(first));
+        self.outbox.forget(&gone, self.waiting.iter().map(|(.., bytes)| bytes).sum());
+        let sinks = &self.sinks;
+        self.left_out.retain_mut(|out| {
+            out.is_said = true;
+            sinks.iter().any(|sink| sink.name == out.sink && sink.seq < out.to)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::core::event::{Category, Severity};
+    use crate::delivery::{Batch, Chunk, Record};
+    use crate::state::outbox::{Next, Outbox};
+    use crate::state::queue::Word;
+    use crate::state::store::Store;
+    use crate::state::withhold::Rules;
+
+    /// A batch of one record of 1000 bytes.
+    fn batch(n: u64) -> Batch {
+        let (severity, category) = (Severity::High, Category::ALL[0]);
+        let record = Record { len: 1000, generation: 0, offset: n, inner: 0, id: format!("{n:032x}"), signature: "s".into(), severity, category };
+        let label = Arc::new(Label { source: "agent".into(), kind: "file", path: "a".into() });
+        Batch { uid: [1; 16], label, records: vec![record], body: vec![b'x'; 1000], notices: Vec::new(), mark: None, at: Timestamp(0) }
+    }
+
+    fn take(outbox: &Outbox, sink: &str, seq: u64) -> Option<Arc<Chunk>> {
+        match outbox.next(outbox.goes_on(sink, seq)) {
+            Next::Chunk(chunk) => outbox.give(sink, &chunk).then_some(chunk),
+            _ => None,
+        }
+    }
+
+    fn played(store: Option<Store>) {
+        let write = Arc::new(|out: &mut Vec<u8>, label: &Label, notice: &Notice, _| out.extend(format!("{} {notice:?}\n", label.source).bytes()));
+        let mut committer = Committer::new(store, Rules::default(), write, &["slow".to_owned(), "good".to_owned()]).unwrap();
+        let outbox = committer.outbox();
+        for n in 1..=3 {
+            committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
+        }
+        let given = take(&outbox, "slow", 0).unwrap();
+        assert_eq!(given.last(), 1);
+        for n in 4..=20 {
+            committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
+        }
+        // The other one is behind by two.
+        let good = SinkMark { name: "good".into(), seq: 18, ..SinkMark::default() };
+        committer.commit(&[], &[Word::Sink(good)], Timestamp(0)).unwrap();
+        committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
+        committer.commit(&[], &[], Timestamp(7)).unwrap();
+        assert!(outbox.waiting_bytes() < 7000, "{}", outbox.waiting_bytes());
+        let next = take(&outbox, "slow", given.last()).unwrap();
+        assert_eq!(next.first, 16, "2 to 15 are left out");
+        let (mut seq, mut text) = (next.last(), Vec::new());
+        while let Some(chunk) = take(&outbox, "slow", seq) {
+            seq = chunk.last();
+            text.clone_from(&chunk.body);
+        }
+        let text = String::from_utf8(text).unwrap();
+        assert!(seq == 21 && text.starts_with("slow Gap") && text.contains("OutboxFull") && text.contains("events: Some(14)"), "{text}");
+        assert_eq!(take(&outbox, "good", 18).unwrap().first, 19, "the other one misses nothing");
+        // It has done what it was given before: nothing of that is said again.
+        for name in ["slow", "good"] {
+            committer.commit(&[], &[Word::Sink(SinkMark { name: name.into(), seq: 21, ..SinkMark::default() })], Timestamp(8)).unwrap();
+        }
+        assert_eq!((outbox.waiting_bytes(), outbox.waiting()), (0, 0));
+        assert!(committer.left_out.is_empty());
+    }
+
+    #[test]
+    fn the_oldest_are_left_out_and_counted_for_one_sink() {
+        let folder = tempfile::tempdir().unwrap();
+        played(Some(Store::open(folder.path()).unwrap().0));
+        played(None);
+    }
+}

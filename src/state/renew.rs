@@ -1,0 +1,64 @@
+//! A state file that turned out to be damaged while it was in use: it is set aside, and a new one gets all
+//! that is known without it. Marks of files are not known here; who follows them says them again.
+
+use std::path::Path;
+
+use super::committer::Committer;
+use super::store::{Store, StoreError};
+use crate::core::event::Timestamp;
+use crate::delivery::{Chunk, Label, Notice, Why, derived_id};
+
+impl Committer {
+    /// Goes on with a new file. The text says what was set aside.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn renew(&mut self, folder: &Path, why: &str, now: Timestamp) -> Result<String, StoreError> {
+        let (mut store, mut said) = Store::renew(folder, why)?;
+        // The old one is still open, under its new name: what waits in it may be readable.
+        let old = self.store.take();
+        let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());
+        let lost = restore_chunks(&mut store, old.as_ref(), done, &self.outbox.kept())?;
+        let tx = store.begin()?;
+        self.sources.iter().try_for_each(|name| tx.source(name))?;
+        self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
+        self.withhold.all().try_for_each(|(key, held)| tx.withheld(key, Some(held)))?;
+        for (uid, places) in &self.emitted {
+            places.iter().try_for_each(|place| tx.emit(uid, *place))?;
+        }
+        tx.last(self.outbox.last())?;
+        tx.commit()?;
+        self.waiting = store.outbox()?.into();
+        self.store = Some(store);
+        let waiting = self.forget_done(done);
+        self.outbox.done(done, Some(waiting));
+        if lost > 0 {
+            said += &format!("; {lost} records that waited in it for sinks are lost");
+            let id = derived_id("gap", &[b"state", &done.to_be_bytes(), &lost.to_be_bytes()]);
+            let gap = Notice::Gap { id, why: Why::StateLost, bytes: None, events: Some(lost), from: now, to: now };
+            self.say(&Label { source: "state".to_owned(), kind: "file", path: folder.display().to_string() }, &gap, now)?;
+        }
+        Ok(said)
+    }
+}
+
+/// What sinks have not done: from the old file as far as it can be read, the newest from memory. Returns how
+/// many records are in neither.
+fn restore_chunks(store: &mut Store, old: Option<&Store>, done: u64, kept: &[std::sync::Arc<Chunk>]) -> Result<u64, StoreError> {
+    let first = kept.first().map(|chunk| chunk.first);
+    let mut seq = done;
+    while let (Some(old), true) = (old, first.is_none_or(|first| seq + 1 < first)) {
+        let Ok(Some(chunk)) = old.chunk_after(seq) else { break };
+        if chunk.heads.is_empty() || chunk.heads.iter().map(|head| head.len as usize).sum::<usize>() != chunk.body.len() {
+            break;
+        }
+        seq = chunk.last();
+        let tx = store.begin()?;
+        tx.chunk(&chunk)?;
+        tx.commit()?;
+    }
+    let tx = store.begin()?;
+    kept.iter().filter(|chunk| chunk.first > seq).try_for_each(|chunk| tx.chunk(chunk))?;
+    tx.commit()?;
+    Ok(first.map_or(0, |first| (first - 1).saturating_sub(seq)))
+}

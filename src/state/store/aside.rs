@@ -1,0 +1,25 @@
+//! A state file that cannot be read is kept under another name.
+
+use std::fs;
+use std::path::Path;
+
+use super::{FILE, StoreError};
+
+/// Renames the file and what belongs to it; returns what is to be said.
+pub(super) fn set_aside(path: &Path, why: &str) -> Result<String, StoreError> {
+    let stamp = fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let stamp = stamp.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
+    let free = |n: u32| path.with_file_name(format!("{FILE}.unreadable-{stamp}{}", if n == 0 { String::new() } else { format!("-{n}") }));
+    let aside = (0..).map(free).find(|aside| !aside.exists()).unwrap_or_else(|| free(0));
+    let fault = |error: std::io::Error| StoreError::Fatal(format!("{} cannot be read ({why}) and not be renamed: {error}", path.display()));
+    fs::rename(path, &aside).map_err(fault)?;
+    for end in ["-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        let mut new = aside.as_os_str().to_owned();
+        new.push(end);
+        // They need not be there.
+        let _ = fs::rename(&name, &new);
+    }
+    Ok(format!("the state in {} cannot be read ({why}); it was set aside as {} and a new one begun", path.display(), aside.display()))
+}

@@ -1,0 +1,109 @@
+//! The real binary in a folder of its own: what goes in, what comes out, and the exit code. Part of the tests that
+//! drive the command line.
+
+#![allow(dead_code, reason = "no test uses all of it")]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+pub fn siftd() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_siftd"))
+}
+
+/// A folder that goes with the test.
+pub struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Where a file of this name stands.
+    pub fn at(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// What stands in a file; nothing where there is none yet.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.at(name)).unwrap_or_default()
+    }
+
+    pub fn records(&self, name: &str) -> Vec<Value> {
+        parsed(&self.read(name))
+    }
+
+    /// siftd in this folder, without what the machine's user has set.
+    pub fn command<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
+        let mut command = Command::new(siftd());
+        command.args(args).current_dir(self.path()).env_remove("NO_COLOR").env_remove("SIFTD_LOG");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn siftd<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Done {
+        Done(self.command(args).output().unwrap())
+    }
+
+    /// The same with text on stdin.
+    pub fn piped<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>, stdin: impl AsRef<[u8]>) -> Done {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        let bytes = stdin.as_ref().to_vec();
+        let writer = std::thread::spawn(move || drop(pipe.write_all(&bytes)));
+        let done = Done(child.wait_with_output().unwrap());
+        writer.join().unwrap();
+        done
+    }
+}
+
+/// A finished program.
+pub struct Done(pub Output);
+
+impl Done {
+    pub fn code(&self) -> Option<i32> {
+        self.0.status.code()
+    }
+
+    pub fn out(&self) -> String {
+        String::from_utf8(self.0.stdout.clone()).unwrap()
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &self.0.stdout
+    }
+
+    pub fn err(&self) -> String {
+        String::from_utf8(self.0.stderr.clone()).unwrap()
+    }
+
+    pub fn records(&self) -> Vec<Value> {
+        parsed(&self.out())
+    }
+
+    /// Fails with what was printed unless it ended with `code`.
+    #[track_caller]
+    pub fn ended(self, code: i32) -> Self {
+        let [out, err] = [&self.0.stdout, &self.0.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+        assert_eq!(self.code(), Some(code), "stdout: {out}\nstderr: {err}");
+        self
+    }
+}
+
+fn parsed(lines: &str) -> Vec<Value> {
+    lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
