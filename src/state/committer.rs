@@ -151,6 +151,9 @@ impl Committer {
                 if !old.is_empty() {
                     draft.settled.push((batch.uid, old));
                 }
+                if seen.is_empty() {
+                    self.emitted.remove(&batch.uid);
+                }
             }
         }
         for left_out in self.left_out.iter().filter(|left_out| !left_out.is_said) {
