@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP};
+use super::commit;
 use super::plan::Ended;
 use super::stdin::Piped;
 use super::wake::{Stop, Wake};
@@ -22,8 +23,9 @@ use crate::sources::reader::Space;
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
-use crate::state::store::StoreError;
 
+/// Files of one transaction at the start.
+const BEGIN_FILES: usize = 500;
 /// A file that is written all the time is read so often at most, if it is the only one.
 const REST_US: i64 = 2_000;
 /// And so much less often for each further one.
@@ -57,24 +59,18 @@ impl Daemon {
         self.watch_folders();
         self.follower.discover(now());
         let at = now();
-        let batches: Vec<Batch> = self.follower.marks().map(|(uid, label, mark)| work::mark_only(uid, label, mark, at)).collect();
-        let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
-        let mut said = false;
+        let mut marks = self.follower.marks().map(|(uid, label, mark)| work::mark_only(uid, label, mark, at));
         loop {
-            match committer.begin(&names, &batches, at) {
-                Ok(()) => return Ok(true),
-                Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => {
-                    tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
-                }
-                Err(StoreError::Later(_)) => {}
-                Err(error) => return Err(error.to_string()),
+            let batches: Vec<Batch> = marks.by_ref().take(BEGIN_FILES).collect();
+            if batches.is_empty() {
+                break;
             }
-            match wakes.recv_timeout(Duration::from_secs(1)) {
-                Ok(Wake::Stop) => return Ok(false),
-                Ok(Wake::Failed(Some(why))) => return Err(why),
-                _ => {}
+            if !commit::until_done(wakes, || committer.commit(&batches, &[], at))? {
+                return Ok(false);
             }
         }
+        let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
+        commit::until_done(wakes, || committer.begin(&names, &[], at))
     }
 
     pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
