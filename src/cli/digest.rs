@@ -24,7 +24,7 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     if Item::of_record(&first_line(&opened.head)).is_some() {
         records(&mut opened.bytes, &mut digest).map_err(fault)?;
     } else {
-        let mut stream = Stream::new(setup.engine, Origin::default());
+        let mut stream = Stream::new(setup.engine, Origin::default()).with_documents(setup.config.limits.max_document_bytes);
         let mut events: Vec<Event> = Vec::new();
         loop {
             match input::fill(&mut opened.bytes, stream.space()).map_err(fault)? {

@@ -32,7 +32,7 @@ struct Judge {
 
 impl Judge {
     fn answer(&self, line: Option<Value>, out: &mut Vec<u8>) {
-        let result = line.filter(|value| FIELDS.iter().any(|field| value.get(field).is_some()));
+        let result = line.filter(is_result);
         let (verdict, said) = match &result {
             Some(result) => {
                 let said = self.read(result);
@@ -48,14 +48,17 @@ impl Judge {
 
     fn facts(&self, result: &Value) -> Facts {
         let code = integer(result, "exit_code");
+        // `null` is what ended without a code of its own.
+        let without_code = result.get("exit_code").filter(|code| code.is_null()).map(|_| Status::Failure);
+        let timed_out = result.get("timed_out").is_some_and(|value| value == true);
         let clean = |name| text(result, name).map(|text| self.engine.redactor.redact(text, &mut 0).into_owned());
         Facts {
             exit_code: code,
             // A negative code is a signal, as Python says it.
             signal: code.filter(|code| (-64..0).contains(code)).map(|code| -code as i32),
             signal_was_ours: false,
-            timed_out: result.get("timed_out").is_some_and(|value| value == true),
-            run_status: text(result, "run_status").and_then(Status::parse),
+            timed_out,
+            run_status: text(result, "run_status").and_then(Status::parse).or(without_code.filter(|_| !timed_out)),
             duration_ms: None,
             attempts: 1,
             task: clean("task"),
@@ -74,6 +77,12 @@ impl Judge {
         (said.text, said.only_noise) = filtered(&self.engine, stderr.as_bytes(), now());
         said
     }
+}
+
+/// Whether an object has a field of a result, and no exit code that is none.
+fn is_result(value: &Value) -> bool {
+    let code = value.get("exit_code").filter(|code| !code.is_null());
+    FIELDS.iter().any(|field| value.get(field).is_some()) && code.is_none_or(|_| integer(value, "exit_code").is_some())
 }
 
 /// An output: a string, or lines.

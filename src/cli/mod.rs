@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::diag::Diagnostics;
+use crate::exec::relay;
 use crate::sinks::human::sanitise;
 use args::{Cli, Command};
 
@@ -80,6 +81,10 @@ impl From<std::io::Error> for Failure {
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn main() -> ExitCode {
+    if relay::is_wanted() {
+        relay::copy();
+        return Exit::Done.into();
+    }
     let cli = Cli::parse();
     let color = cli.color;
     let done = match cli.command {

@@ -72,13 +72,26 @@ pub fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
 
 /// A member that is a whole number, or the text of one.
 pub fn integer(object: &Value, name: &str) -> Option<i64> {
+    /// From here on not every whole number is a float of its own.
+    const MAX_FLOAT: f64 = 9e15;
     let value = object.get(name)?;
-    value.as_i64().or_else(|| value.as_str()?.trim().parse().ok())
+    let whole = |number: &f64| number.fract() == 0.0 && number.abs() < MAX_FLOAT;
+    value.as_i64().or_else(|| value.as_f64().filter(whole).map(|number| number as i64)).or_else(|| value.as_str()?.trim().parse().ok())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_however_they_are_written() {
+        for (text, want) in
+            [("1", Some(1)), ("-9", Some(-9)), ("3.0", Some(3)), ("\" 137 \"", Some(137)), ("1.5", None), ("1e30", None), ("true", None), ("null", None)]
+        {
+            let object: Value = serde_json::from_str(&format!("{{\"code\":{text}}}")).unwrap();
+            assert_eq!(integer(&object, "code"), want, "{text}");
+        }
+    }
 
     #[test]
     fn halves_of_pairs_are_replaced_and_whole_ones_stay() {

@@ -4,8 +4,9 @@
 //!
 //! Only every second place of a text is looked at. A word is found by a window of three bytes, its rarest among those
 //! that lie at even places when the word begins at one, and by another for the words that begin at an odd place. A
-//! window is looked up by a multiplicative hash in a table of 64 KiB; only what is in the table costs a comparison. The
+//! window is looked up by a multiplicative hash in a table of 8 KiB; only what is in the table costs a comparison. The
 //! windows of a text do not depend on each other, as the states of an automaton do: eight are looked up without a branch.
+//! A bit a hash: tables of a byte would push each other out of the nearest cache.
 
 use std::ops::Range;
 
@@ -21,6 +22,10 @@ const LANES: usize = 8;
 const READ: usize = (LANES - 1) * STRIDE + 4;
 /// Bits of a hash.
 const HASH_BITS: u32 = 16;
+/// Bits of a word of the table.
+const WORD_BITS: u32 = 5;
+/// The table.
+type Table = [u32; 1 << (HASH_BITS - WORD_BITS)];
 /// Bits of a slot.
 const SLOT_BITS: u32 = 12;
 /// Folds each byte to six bits, a letter of either case to the same: equal words keep equal windows.
@@ -53,8 +58,8 @@ struct Entry {
 /// A set of keywords; made once, shared by all threads.
 #[derive(Debug)]
 pub struct Gate {
-    /// By hash, whether a window has it.
-    table: Box<[u8; 1 << HASH_BITS]>,
+    /// A bit for each hash: whether a window has it.
+    table: Box<Table>,
     /// By slot, the beginning of a hash: its first entry, and behind the last slot the end.
     starts: Box<[u16]>,
     /// In the order of their hashes.
@@ -77,11 +82,11 @@ impl Gate {
         };
         let words = words.into_iter().enumerate().map(enter).collect();
         entries.sort_unstable_by_key(|entry: &Entry| hash(entry.window));
-        let mut table = Box::new([0; 1 << HASH_BITS]);
+        let mut table: Box<Table> = Box::new([0; 1 << (HASH_BITS - WORD_BITS)]);
         let mut starts = vec![0_u16; (1 << SLOT_BITS) + 1].into_boxed_slice();
         for entry in &entries {
             let hash = hash(entry.window);
-            table[hash] = 1;
+            table[hash >> WORD_BITS] |= 1 << (hash & ((1 << WORD_BITS) - 1));
             starts[slot(hash) + 1] += 1;
         }
         for at in 1..starts.len() {
@@ -112,13 +117,20 @@ impl Gate {
     /// Whether one of the windows is in the table.
     #[inline(always)]
     fn holds_any(&self, bytes: &[u8; READ]) -> bool {
-        (0..LANES).fold(0, |any, lane| any | self.table[hash(window(bytes, lane))]) != 0
+        (0..LANES).fold(0, |any, lane| any | self.held(window(bytes, lane))) & 1 != 0
+    }
+
+    /// The lowest bit says whether the window is in the table.
+    #[inline(always)]
+    fn held(&self, window: u32) -> u32 {
+        let hash = hash(window);
+        self.table[hash >> WORD_BITS].wrapping_shr(hash as u32)
     }
 
     /// `bytes` stand at `at` of `hay`; behind its end there are zeros.
     #[inline(never)]
     fn confirm_all(&self, hay: &[u8], at: usize, bytes: &[u8; READ], seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
-        let mut held = (0..LANES).fold(0, |held, lane| held | u32::from(self.table[hash(window(bytes, lane))]) << lane);
+        let mut held = (0..LANES).fold(0, |held, lane| held | (self.held(window(bytes, lane)) & 1) << lane);
         while held != 0 {
             let lane = held.trailing_zeros() as usize;
             held &= held - 1;

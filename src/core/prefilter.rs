@@ -1,33 +1,37 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
 //! A *window hash*: every literal is represented by two 4-byte windows, one for each parity of its
-//! position, so that looking at every second byte finds it. A bitmap of 128 KiB, indexed by a
-//! multiplicative hash of the window, answers "maybe" for eight windows at a time; the places that
-//! remain are compared with the whole literal, so a hit is exact. The cost per byte does not depend
-//! on the number of rules. Windows are chosen by how rare they are in ordinary logs
-//! (`config/prefilter.txt` is the sample that is counted).
+//! position, so that looking at every second byte finds it. A table of 128 KiB, indexed by a
+//! multiplicative hash of the window, answers "maybe" for eight windows at a time; what remains is
+//! compared with the bytes that all literals of the window share, without a branch, and then with the
+//! whole literals, so a hit is exact. The cost per byte does not depend on the number of rules.
 //!
 //! It never decides what an error is, and it never misses a literal: the property test compares it
 //! with a plain search.
 
-use crate::rules::{LiteralForm, MIN_LITERAL_BYTES};
+mod guarded;
+mod windows;
+
+use crate::rules::LiteralForm;
+use guarded::{Byte, Guarded};
+use windows::KNOWN;
+pub(super) use windows::SAMPLE;
 
 /// Bytes of a window.
 const WINDOW: usize = 4;
-/// Bytes of a window that must belong to its literal; the other one is written out in all values.
-const KNOWN: usize = MIN_LITERAL_BYTES;
 /// Distance of the places that are looked at.
 const STRIDE: usize = 2;
+/// Places of a step: one bit each.
+const LANES: usize = 8;
 /// Bytes that one round of the hot loop looks at.
-const STEP: usize = 8 * STRIDE;
-/// Bits of a hash, one for each bit of the bitmap, and those that name a bucket.
-const HASH_BITS: u32 = 19;
-const BUCKET_BITS: u32 = 16;
-/// A window that reaches beyond its literal stands for more values than this.
-const FEW_VALUES: u64 = 4;
-/// How far into a literal its window may lie.
-const MAX_WINDOW_OFFSET: usize = 100;
-pub(super) const SAMPLE: &str = include_str!("../../config/prefilter.txt");
+const STEP: usize = LANES * STRIDE;
+/// Bytes that are compared at once.
+const WORD: usize = 8;
+/// A window lies within a word; it begins at most so far behind the beginning of the word.
+const MAX_BACK: usize = WORD - WINDOW;
+/// Bits of a hash, and the highest of them, which name a slot.
+const HASH_BITS: u32 = 17;
+const SLOT_BITS: u32 = 16;
 
 /// One occurrence of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,232 +45,159 @@ pub struct Hit {
 /// Work space of a scan, kept between calls so that a scan allocates nothing.
 #[derive(Default)]
 pub struct Scratch {
-    steps: Vec<u32>,
+    /// Where a step begins, and below it the bits of its places.
+    steps: Vec<u64>,
     places: Vec<u32>,
 }
 
 /// All literals of a rule set, ready to be found.
 pub struct Prefilter {
-    /// Whether a hash belongs to a window: one bit for each of its values.
-    bitmap: Box<[u32; 1 << (HASH_BITS - 5)]>,
-    /// For each bucket of hashes, where its entries begin; they end where the next one's begin.
-    buckets: Vec<u32>,
+    /// By hash, 1 where it belongs to a window.
+    table: Box<[u8; 1 << HASH_BITS]>,
+    /// By the highest bits of a hash, the slot of its windows; what no window has says nothing.
+    slots: Box<[u16; 1 << SLOT_BITS]>,
+    /// What is known of the windows of a slot; behind them one that ends the entries of the last.
+    shared: Vec<Shared>,
     entries: Vec<Entry>,
     literals: Vec<Guarded>,
+}
+
+/// What all literals of a slot have in common around their windows.
+#[derive(Clone, Copy)]
+struct Shared {
+    value: u64,
+    /// The bits of `value` that all of them have.
+    mask: u64,
+    /// Distance from the beginning of the word to the window.
+    back: u32,
+    /// The first entry; they end where the next slot's begin.
+    first: u32,
 }
 
 /// A literal that a window stands for.
 #[derive(Clone, Copy)]
 struct Entry {
-    /// The window itself: windows that only share its place in the tables cost one comparison.
     window: u32,
     literal: u16,
     /// Distance from the start of the literal to its window; -1 when the window begins before it.
     at: i8,
 }
 
-struct Guarded {
-    bytes: Box<[u8]>,
-    /// The first bytes, for a comparison in one step, and which of its eight bytes count.
-    head: u64,
-    mask: u64,
-    after: Option<Box<[bool; 256]>>,
-    not_before: Option<Box<[bool; 256]>>,
-    not_behind: Box<[u8]>,
-}
-
-impl Guarded {
-    fn new(literal: &LiteralForm) -> Self {
-        let mut head = [0; 8];
-        let mut mask = [0; 8];
-        for (at, &byte) in literal.bytes.iter().take(8).enumerate() {
-            (head[at], mask[at]) = (byte, 0xff);
-        }
-        Self {
-            bytes: literal.bytes.clone().into_boxed_slice(),
-            head: u64::from_le_bytes(head),
-            mask: u64::from_le_bytes(mask),
-            after: allowed_after(literal),
-            not_before: (!literal.not_before.is_empty()).then(|| set_of(&literal.not_before)),
-            not_behind: literal.not_behind.clone().into_boxed_slice(),
-        }
-    }
-
-    /// Whether the literal stands at `start` of `hay` with neighbours that the guard allows.
-    #[inline]
-    fn stands_at(&self, hay: &[u8], start: usize) -> bool {
-        if start + 8 <= hay.len() && (word(hay, start) ^ self.head) & self.mask != 0 {
-            return false;
-        }
-        hay.get(start..start + self.bytes.len()) == Some(&*self.bytes) && self.allows(hay, start)
-    }
-
-    fn allows(&self, hay: &[u8], start: usize) -> bool {
-        let next = hay.get(start + self.bytes.len());
-        if let (Some(set), Some(&next)) = (&self.after, next)
-            && !set[usize::from(next)]
-        {
-            return false;
-        }
-        if !self.not_behind.is_empty() && hay[..start].ends_with(&self.not_behind) {
-            return false;
-        }
-        match (&self.not_before, start.checked_sub(1)) {
-            (Some(set), Some(left)) if set[usize::from(hay[left])] => hay[start.saturating_sub(12)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
-            _ => true,
-        }
-    }
-}
-
-fn set_of(bytes: &[u8]) -> Box<[bool; 256]> {
-    let mut set = Box::new([false; 256]);
-    bytes.iter().for_each(|&b| set[usize::from(b)] = true);
-    set
-}
-
-/// Which bytes may follow a literal; `None` when all may. The end of a line and what stands for it
-/// in a JSON string (`\\n`, the closing quote) always may.
-fn allowed_after(literal: &LiteralForm) -> Option<Box<[bool; 256]>> {
-    if literal.after.is_empty() && literal.not_after.is_empty() {
-        return None;
-    }
-    let mut set = if literal.after.is_empty() { Box::new([true; 256]) } else { set_of(&literal.after) };
-    literal.not_after.iter().for_each(|&b| set[usize::from(b)] = false);
-    b"\n\r\\\"\x1b".iter().for_each(|&b| set[usize::from(b)] = true);
-    Some(set)
-}
-
 #[inline(always)]
 fn word(hay: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hay[at..at + 8]);
+    let mut bytes = [0; WORD];
+    bytes.copy_from_slice(&hay[at..at + WORD]);
     u64::from_le_bytes(bytes)
 }
 
-/// Hash of the window in the low 32 bits of `bytes`; what stands above them does not count.
 #[inline(always)]
-fn hash(bytes: u64) -> u32 {
-    (bytes as u32).wrapping_mul(0x9E37_79B1) >> (32 - HASH_BITS)
+fn window(hay: &[u8], at: usize) -> u32 {
+    let mut bytes = [0; WINDOW];
+    bytes.copy_from_slice(&hay[at..at + WINDOW]);
+    u32::from_le_bytes(bytes)
 }
 
-/// The bucket of a hash.
+/// The multiplier is a multiple of 8: of the last byte the low five bits count, so that a window whose
+/// last byte may be any has 32 places in the table instead of 256.
 #[inline(always)]
-fn bucket(hash: u32) -> usize {
-    (hash >> (HASH_BITS - BUCKET_BITS)) as usize
+fn hash(window: u32) -> usize {
+    (window.wrapping_mul(0xF1BB_CD88) >> (32 - HASH_BITS)) as usize
 }
 
-/// The lowest bit of the result says whether the bitmap knows `hash`.
 #[inline(always)]
-fn known(bitmap: &[u32; 1 << (HASH_BITS - 5)], hash: u32) -> u32 {
-    // The mask lets the compiler see that the index is in bounds; the shift counts modulo 32.
-    bitmap[(hash >> 5) as usize & ((1 << (HASH_BITS - 5)) - 1)].wrapping_shr(hash)
-}
-
-/// The window at `at`, which may lie near the end.
-#[inline(always)]
-fn window_at(hay: &[u8], at: usize) -> u64 {
-    if at + 8 <= hay.len() {
-        return word(hay, at);
-    }
-    let mut bytes = [0; 8];
-    bytes[..WINDOW].copy_from_slice(&hay[at..at + WINDOW]);
-    u64::from_le_bytes(bytes)
+fn slot(window: u32) -> usize {
+    hash(window) >> (HASH_BITS - SLOT_BITS)
 }
 
 impl Prefilter {
     /// Builds the tables for `literals`.
     #[must_use]
     pub fn new(literals: &[LiteralForm]) -> Self {
-        let mut entries: Vec<Entry> = Vec::new();
-        let weights = sample_weights();
-        for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.bytes.len() >= KNOWN) {
-            for remainder in 0..STRIDE {
-                let at = best_offset(literal, remainder, &weights);
-                entries.extend(window_values(literal, at).into_iter().map(|window| Entry { window: window as u32, literal: index as u16, at: at as i8 }));
-            }
+        let literals: Vec<Guarded> = literals.iter().map(Guarded::new).collect();
+        let entries = by_slot(&windows::entries(&literals));
+        let mut table = Box::new([0; 1 << HASH_BITS]);
+        let mut slots = Box::new([0; 1 << SLOT_BITS]);
+        let mut shared = Vec::new();
+        let mut first = 0;
+        for of_slot in entries.chunk_by(|a, b| slot(a.window) == slot(b.window)) {
+            slots[slot(of_slot[0].window)] = shared.len() as u16;
+            of_slot.iter().for_each(|entry| table[hash(entry.window)] = 1);
+            shared.push(Shared::new(of_slot, &literals, first));
+            first += of_slot.len() as u32;
         }
-        entries.sort_unstable_by_key(|entry| (hash(entry.window.into()), entry.window, entry.literal, entry.at));
-        let mut bitmap = Box::new([0; 1 << (HASH_BITS - 5)]);
-        let mut buckets = vec![0_u32; (1 << BUCKET_BITS) + 1];
-        for entry in &entries {
-            let hash = hash(entry.window.into());
-            bitmap[(hash >> 5) as usize] |= 1 << (hash & 31);
-            buckets[bucket(hash) + 1] += 1;
-        }
-        for at in 1..buckets.len() {
-            buckets[at] += buckets[at - 1];
-        }
-        Self { bitmap, buckets, entries, literals: literals.iter().map(Guarded::new).collect() }
+        shared.push(Shared::new(&[], &literals, first));
+        Self { table, slots, shared, entries, literals }
     }
 
     /// Appends every guarded occurrence of every literal in `hay` to `hits`, in order of position.
     /// `hay` holds at most 4 GiB.
     pub fn scan(&self, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         let before = hits.len();
-        let (scanned, marked) = self.mark_steps(hay, &mut scratch.steps);
-        let places = self.mark_places(hay, &scratch.steps[..marked], &mut scratch.places);
-        for &place in &scratch.places[..places] {
-            self.resolve(hay, place as usize, hits);
+        let (from, to, marked) = self.mark_steps(hay, &mut scratch.steps);
+        let kept = self.mark_places(hay, &scratch.steps[..marked], &mut scratch.places);
+        for &place in &scratch.places[..kept] {
+            self.compare(hay, place as usize, window(hay, place as usize), hits);
         }
-        for place in (scanned..hay.len().saturating_sub(WINDOW - 1)).step_by(STRIDE) {
-            self.resolve(hay, place, hits);
+        let windows = (hay.len() + 1).saturating_sub(WINDOW);
+        for place in (0..from.min(windows)).chain(to..windows).step_by(STRIDE) {
+            self.compare(hay, place, window(hay, place), hits);
         }
-        self.resolve_end(hay, hits);
+        self.compare_end(hay, hits);
         if hits.len() > before + 1 {
             hits[before..].sort_unstable();
             dedup_from(hits, before);
         }
     }
 
-    /// The hot loop: which 16-byte steps may hold a window. Returns where it stopped and how many
-    /// steps it marked.
+    /// The hot loop: which places may hold a window. Returns from where and to where it looked, and in
+    /// how many steps it found any.
     #[inline(never)]
-    fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u32>) -> (usize, usize) {
-        let bitmap = &*self.bitmap;
-        let mut at = 0;
-        let mut kept = 0;
+    fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u64>) -> (usize, usize, usize) {
+        let table = &*self.table;
         // Room for every step: the append below has no branch on the data.
         if steps.len() <= hay.len() / STEP {
             steps.resize(hay.len() / STEP + 1, 0);
         }
-        while at + STEP + 8 <= hay.len() {
-            let bytes: &[u8] = &hay[at..at + STEP + 8];
-            let lookup = |offset: usize| known(bitmap, hash(word(bytes, offset)));
-            let maybe = lookup(0) | lookup(2) | lookup(4) | lookup(6) | lookup(8) | lookup(10) | lookup(12) | lookup(14);
-            steps[kept] = at as u32;
-            kept += (maybe & 1) as usize;
+        let mut at = MAX_BACK;
+        let mut kept = 0;
+        while at + STEP + WORD <= hay.len() {
+            let bytes = &hay[at..at + STEP + WORD];
+            let known = |lane: usize| u64::from(table[hash(window(bytes, lane * STRIDE))]);
+            let low = known(0) + 2 * known(1) + 4 * (known(2) + 2 * known(3));
+            let high = known(4) + 2 * known(5) + 4 * (known(6) + 2 * known(7));
+            let lanes = low + 16 * high;
+            steps[kept] = (at as u64) << LANES | lanes;
+            kept += usize::from(lanes != 0);
             at += STEP;
         }
-        (at, kept)
+        (MAX_BACK, at, kept)
     }
 
-    /// Which places of the marked steps may hold a window.
-    fn mark_places(&self, hay: &[u8], steps: &[u32], places: &mut Vec<u32>) -> usize {
-        let bitmap = &*self.bitmap;
-        if places.len() < steps.len() * 8 + 8 {
-            places.resize(steps.len() * 8 + 8, 0);
+    /// Which of these places have what all literals of their window share.
+    #[inline(never)]
+    fn mark_places(&self, hay: &[u8], steps: &[u64], places: &mut Vec<u32>) -> usize {
+        if places.len() < steps.len() * LANES {
+            places.resize(steps.len() * LANES, 0);
         }
         let mut kept = 0;
-        for &step in steps {
-            let bytes = &hay[step as usize..step as usize + STEP + 8];
-            for offset in (0..STEP).step_by(STRIDE) {
-                places[kept] = step + offset as u32;
-                kept += (known(bitmap, hash(word(bytes, offset))) & 1) as usize;
+        for step in steps {
+            let mut lanes = step & ((1 << LANES) - 1);
+            while lanes != 0 {
+                let place = (step >> LANES) as usize + lanes.trailing_zeros() as usize * STRIDE;
+                let shared = &self.shared[usize::from(self.slots[slot(window(hay, place))])];
+                places[kept] = place as u32;
+                kept += usize::from(shared.fits(word(hay, place - shared.back as usize)));
+                lanes &= lanes - 1;
             }
         }
         kept
     }
 
     #[inline]
-    fn resolve(&self, hay: &[u8], place: usize, hits: &mut Vec<Hit>) {
-        self.compare(hay, place, window_at(hay, place), hits);
-    }
-
-    #[inline]
-    fn compare(&self, hay: &[u8], place: usize, window: u64, hits: &mut Vec<Hit>) {
-        let bucket = bucket(hash(window));
-        let entries = &self.entries[self.buckets[bucket] as usize..self.buckets[bucket + 1] as usize];
-        for entry in entries.iter().filter(|entry| entry.window == window as u32) {
+    fn compare(&self, hay: &[u8], place: usize, window: u32, hits: &mut Vec<Hit>) {
+        let slot = usize::from(self.slots[slot(window)]);
+        let entries = &self.entries[self.shared[slot].first as usize..self.shared[slot + 1].first as usize];
+        for entry in entries.iter().filter(|entry| entry.window == window) {
             let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
             if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
                 hits.push(Hit { pos: start as u32, literal: entry.literal });
@@ -276,11 +207,55 @@ impl Prefilter {
 
     /// A literal at the very end may have a window that would reach beyond it: there it is looked up
     /// as if a newline followed, which may always follow.
-    fn resolve_end(&self, hay: &[u8], hits: &mut Vec<Hit>) {
-        let Some(place) = hay.len().checked_sub(KNOWN) else { return };
-        let window = u64::from_le_bytes([hay[place], hay[place + 1], hay[place + 2], b'\n', 0, 0, 0, 0]);
-        self.compare(hay, place, window, hits);
+    fn compare_end(&self, hay: &[u8], hits: &mut Vec<Hit>) {
+        if let Some(&end) = hay.last_chunk::<KNOWN>() {
+            let window = u32::from_le_bytes([end[0], end[1], end[2], b'\n']);
+            self.compare(hay, hay.len() - KNOWN, window, hits);
+        }
     }
+}
+
+impl Shared {
+    /// What the entries of a slot have in common, in the word where it shows most.
+    fn new(entries: &[Entry], literals: &[Guarded], first: u32) -> Self {
+        let around = entries.iter().map(|entry| entry.around(&literals[usize::from(entry.literal)]));
+        let (value, mask) = around.reduce(|(value, mask), (other, known)| (value, mask & known & !(value ^ other))).unwrap_or_default();
+        let from = |back: usize| 8 * (MAX_BACK - back);
+        let back = (0..=MAX_BACK).rev().max_by_key(|back| ((mask >> from(*back)) as u64).count_ones()).unwrap_or_default();
+        Self { value: (value >> from(back)) as u64, mask: (mask >> from(back)) as u64, back: back as u32, first }
+    }
+
+    /// Whether a word has what all of them have.
+    #[inline(always)]
+    fn fits(&self, word: u64) -> bool {
+        (word ^ self.value) & self.mask == 0
+    }
+}
+
+impl Entry {
+    /// The bytes from [`MAX_BACK`] before the window to as many behind it, and which of them are known.
+    fn around(&self, literal: &Guarded) -> (u128, u128) {
+        let (mut value, mut mask) = (0, 0);
+        for at in 0..MAX_BACK + WORD {
+            let byte = match at.checked_sub(MAX_BACK).and_then(|at| self.window.to_le_bytes().get(at).copied()) {
+                Some(byte) => Byte::Only(byte),
+                None => literal.byte(isize::from(self.at) + at as isize - MAX_BACK as isize),
+            };
+            if let Byte::Only(byte) = byte {
+                value |= u128::from(byte) << (8 * at);
+                mask |= 0xff << (8 * at);
+            }
+        }
+        (value, mask)
+    }
+}
+
+/// The entries in the order of their slots.
+fn by_slot(entries: &[Entry]) -> Vec<Entry> {
+    let place = |(at, entry): (usize, &Entry)| (slot(entry.window) as u64) << 32 | at as u64;
+    let mut order: Vec<u64> = entries.iter().enumerate().map(place).collect();
+    order.sort_unstable();
+    order.into_iter().map(|place| entries[place as u32 as usize]).collect()
 }
 
 fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
@@ -292,57 +267,6 @@ fn dedup_from(hits: &mut Vec<Hit>, from: usize) {
         }
     }
     hits.truncate(kept);
-}
-
-/// Where in a literal to look, for one remainder of its position: the window that ordinary logs show
-/// least. A window may reach one byte beyond the literal, at the price of more table entries.
-fn best_offset(literal: &LiteralForm, remainder: usize, weights: &[u16]) -> isize {
-    let last = (literal.bytes.len() - KNOWN).min(MAX_WINDOW_OFFSET) as isize;
-    let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == remainder);
-    let cost = |at: isize, enough: u64| match whole_window(literal, at) {
-        Some(window) => 4 * u64::from(weights[hash(window) as usize]) + 1,
-        // One that reaches beyond costs an entry for each byte: mostly it need not be counted.
-        None if enough <= FEW_VALUES => u64::MAX,
-        None => {
-            let values = window_values(literal, at);
-            values.iter().map(|window| 4 * u64::from(weights[hash(*window) as usize]) + 1).sum()
-        }
-    };
-    let inside = offsets.clone().filter(|at| whole_window(literal, *at).is_some());
-    let enough = inside.map(|at| cost(at, 0)).min().unwrap_or(u64::MAX);
-    offsets.min_by_key(|at| cost(*at, enough)).unwrap_or(0)
-}
-
-/// The window of a literal at an offset, when it lies within.
-fn whole_window(literal: &LiteralForm, at: isize) -> Option<u64> {
-    let from = usize::try_from(at).ok()?;
-    let bytes = literal.bytes.get(from..from + WINDOW)?;
-    Some(u64::from(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
-}
-
-/// The windows of a literal at an offset: one, or one for each byte that may stand where the window
-/// reaches beyond the literal.
-fn window_values(literal: &LiteralForm, at: isize) -> Vec<u64> {
-    if let Some(window) = whole_window(literal, at) {
-        return vec![window];
-    }
-    let byte = |i: isize| usize::try_from(at + i).ok().and_then(|i| literal.bytes.get(i).copied());
-    let window = |value: u8| u64::from(u32::from_le_bytes([0, 1, 2, 3].map(|i| byte(i).unwrap_or(value))));
-    let all = 0..=u8::MAX;
-    match allowed_after(literal) {
-        Some(set) if at >= 0 => all.filter(|value| set[usize::from(*value)]).map(window).collect(),
-        _ => all.map(window).collect(),
-    }
-}
-
-/// How often the windows of each hash stand in the sample: what the bitmap would let through.
-fn sample_weights() -> Vec<u16> {
-    let mut weights = vec![0_u16; 1 << HASH_BITS];
-    for window in SAMPLE.as_bytes().windows(WINDOW) {
-        let weight = &mut weights[hash(window_at(window, 0)) as usize];
-        *weight = weight.saturating_add(1);
-    }
-    weights
 }
 
 #[cfg(test)]
@@ -384,6 +308,32 @@ mod tests {
             let mut hits = Vec::new();
             filter.scan(&hay, &mut Scratch::default(), &mut hits);
             assert_eq!(hits, plain(&literals, &hay), "round {round}: {:?}", String::from_utf8_lossy(&hay));
+        }
+    }
+
+    #[test]
+    fn a_class_stands_for_its_members() {
+        let class =
+            |text: &str, classes: &[(u8, &str)]| LiteralForm { classes: classes.iter().map(|(at, set)| (*at, (*set).into())).collect(), ..literal(text) };
+        let mut literals = vec![class("E01 x", &[(0, "EF"), (1, "01"), (2, "0123456789")]), class("0 E", &[(0, "0123456789"), (2, "EF")]), literal("F12 x")];
+        literals[1].after = b"Tt".to_vec();
+        literals[0].not_before = b"0123456789".to_vec();
+        let filter = Prefilter::new(&literals);
+        let pieces = ["E05 x", "F12 x", "E1", " x", "7 F", "7 E", "T", "\n", "0", " "];
+        let mut seed = 3_u64;
+        for round in 0..2000 {
+            let mut hay = String::new();
+            for _ in 0..round % 40 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                hay.push_str(pieces[(seed >> 33) as usize % pieces.len()]);
+            }
+            let mut hits = Vec::new();
+            filter.scan(hay.as_bytes(), &mut Scratch::default(), &mut hits);
+            assert_eq!(hits, plain(&literals, hay.as_bytes()), "round {round}: {hay:?}");
+            let of_the_class = |at: &usize| matches!(&hay.as_bytes()[*at..*at + 5], [b'E' | b'F', b'0' | b'1', b'0'..=b'9', b' ', b'x']);
+            let free = |at: &usize| *at == 0 || !hay.as_bytes()[*at - 1].is_ascii_digit();
+            let wanted = (0..hay.len().saturating_sub(4)).filter(of_the_class).filter(free).count();
+            assert_eq!(hits.iter().filter(|hit| hit.literal == 0).count(), wanted, "{hay:?}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -50,7 +51,11 @@ impl Stop {
     }
 }
 
-/// The first signal drains, the second one ends at once.
+/// A second signal so soon after the first is the same wish: who ends a process group often signals the
+/// process itself as well (`timeout` of the GNU coreutils does).
+const SAME_WISH: Duration = Duration::from_secs(1);
+
+/// The first signal drains, a later one ends at once.
 pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>) -> Result<(), String> {
     let fault = |error: io::Error| format!("signals cannot be handled: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;
@@ -61,14 +66,15 @@ pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>) -> Result<
     let (sender, stop) = (sender.clone(), stop.clone());
     std::thread::spawn(move || {
         runtime.block_on(async {
-            let mut is_stopping = false;
+            let mut first: Option<Instant> = None;
             loop {
                 let number = tokio::select! { _ = interrupt.recv() => 2, _ = terminate.recv() => 15, _ = reopen.recv() => 0 };
-                match number {
-                    0 => stop.reopen(),
-                    _ if is_stopping => std::process::exit(128 + number),
-                    _ => {
-                        is_stopping = true;
+                match (number, first) {
+                    (0, _) => stop.reopen(),
+                    (_, Some(first)) if first.elapsed() < SAME_WISH => {}
+                    (_, Some(_)) => std::process::exit(128 + number),
+                    (_, None) => {
+                        first = Some(Instant::now());
                         drop(sender.send(Wake::Stop));
                     }
                 }

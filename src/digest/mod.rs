@@ -82,9 +82,10 @@ impl Digest {
         digest
     }
 
-    /// Puts the worst first; among equals the order of the log stays.
+    /// Puts the worst first, and of these those that name a place in the code: what only follows from them names none.
+    /// Among equals the order of the log stays.
     pub fn order(&mut self) {
-        self.items.sort_by_key(|item| std::cmp::Reverse(item.severity));
+        self.items.sort_by_key(|item| (std::cmp::Reverse(item.severity), item.place.is_none() && item.frames.is_empty()));
     }
 
     fn total(&self) -> u64 {

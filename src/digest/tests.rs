@@ -38,6 +38,17 @@ fn the_worst_first_and_repeats_folded() {
 }
 
 #[test]
+fn what_names_a_place_stands_before_what_follows_from_it() {
+    let mut found = Digest::default();
+    found.add(Item { place: None, ..item(Severity::Blocking, "make: *** [all] Error 1") });
+    found.add(item(Severity::Blocking, "a.c:1:2: error: x"));
+    found.add(item(Severity::High, "other"));
+    found.order();
+    let texts: Vec<_> = found.items.iter().map(|item| item.text.as_str()).collect();
+    assert_eq!(texts, ["a.c:1:2: error: x", "make: *** [all] Error 1", "other"]);
+}
+
+#[test]
 fn any_size_holds_the_most_telling_line_and_no_more_characters() {
     let long = "é".repeat(700);
     let found = digest(&[(Severity::Blocking, "TypeError: ünïcode"), (Severity::High, &long), (Severity::Low, "low")]);

@@ -97,7 +97,9 @@ impl Attempt<'_> {
     fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {
         let origin = Origin { uid: (self.uid)(run, io), generation: 0 };
         let scan = (!self.is_blind).then(|| (self.journal.clone(), origin));
-        let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan };
+        // The end of a session hangs up on all that is left of it.
+        let is_relayed = self.around.wiring != Wiring::Session;
+        let pump = Pump { io, input, output, is_relayed, kept: Kept::new(self.keep.0, self.keep.1), scan };
         std::thread::spawn(move || {
             let pumped = pump.run(&stop);
             drop(done);

@@ -2,12 +2,12 @@
 //! blocking error. Shared by the threads of both outputs; a record is written whole.
 
 use std::fs::File;
-use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
 use super::hook::Hook;
+use super::pump;
 use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
@@ -131,7 +131,8 @@ impl Journal {
 
     fn append(&self, records: &[u8]) {
         let Some(events) = self.events.as_ref().filter(|_| !records.is_empty()) else { return };
-        if let Err(error) = events.lock().unwrap_or_else(PoisonError::into_inner).write_all(records) {
+        let mut file = events.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = pump::write_all(&mut file, records) {
             eprintln!("siftd: --events: {error}");
         }
     }

@@ -1,5 +1,5 @@
 //! `siftd exec`: a command is run as if siftd were not there, its errors are found on the way, and it is tried again
-//! where that can help. `start` and `terminal` wire it, `pump` passes its output on, `attempt` watches one run,
+//! where that can help. `start`, `terminal` and `keys` wire it, `pump` passes its output on, `attempt` watches one run,
 //! `policy` decides what comes next, `journal` writes records; here they come together.
 
 pub mod argv;
@@ -8,9 +8,11 @@ mod family;
 pub mod hook;
 pub mod journal;
 mod kept;
+mod keys;
 pub mod policy;
 mod pump;
 mod raw_output;
+pub mod relay;
 pub mod reset;
 pub mod signals;
 mod start;
@@ -20,7 +22,7 @@ mod waiting;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -268,7 +270,7 @@ fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io:
     }
     if let Some((file, form)) = &mut order.digest {
         let digest = Digest::of_run(&outcome.verdict, &outcome.said, &journal.envelope().argv);
-        file.write_all(digest::render(&digest, form).as_bytes())?;
+        pump::write_all(file, digest::render(&digest, form).as_bytes())?;
     }
     if let Some(file) = &mut order.verdict {
         let (mut errors, mut line) = (Vec::new(), Vec::new());
@@ -276,7 +278,7 @@ fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io:
         outcome.said.errors.iter().for_each(write);
         verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
         line.push(b'\n');
-        file.write_all(&line)?;
+        pump::write_all(file, &line)?;
     }
     Ok(())
 }

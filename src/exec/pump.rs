@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::journal::Journal;
 use super::kept::Kept;
-use super::waiting;
+use super::{relay, waiting};
 use crate::core::event::{Event, Io};
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
@@ -31,10 +31,18 @@ pub struct Pump {
     pub input: File,
     /// Where it goes.
     pub output: File,
+    /// What is written later is passed on by another process.
+    pub is_relayed: bool,
     /// What is kept of it.
     pub kept: Kept,
     /// Who is told of its errors, and in which stream they are; without it nothing is looked at.
     pub scan: Option<(Arc<Journal>, Origin)>,
+}
+
+/// Whether somebody can still write to an output when it is left.
+enum Held {
+    Closed,
+    Open,
 }
 
 /// What came of it.
@@ -54,21 +62,28 @@ impl Pump {
     pub fn run(mut self, stop: &OwnedFd) -> Pumped {
         let mut look = Look { io: self.io, scan: self.scan.take(), stream: None, events: Vec::new(), said: Said::default() };
         let mut first = vec![0; FIRST_BYTES];
-        let trouble = self.pass(stop, &mut look, &mut first).err();
-        // Closed before the last look: who writes on learns it at once.
-        drop(self.input);
+        let passed = self.pass(stop, &mut look, &mut first);
+        let trouble = match passed {
+            Ok(Held::Closed) => None,
+            Ok(Held::Open) if self.is_relayed => relay::take_over(self.input, self.output).err(),
+            // Closed before the last look: who writes on learns it at once.
+            passed => {
+                drop(self.input);
+                passed.err()
+            }
+        };
         look.finish();
         Pumped { kept: self.kept, said: look.said, trouble }
     }
 
-    fn pass(&mut self, stop: &OwnedFd, look: &mut Look, first: &mut [u8]) -> io::Result<()> {
+    fn pass(&mut self, stop: &OwnedFd, look: &mut Look, first: &mut [u8]) -> io::Result<Held> {
         let mut stopped: Option<Instant> = None;
         loop {
             let ready = match stopped {
                 Some(since) => {
                     let left = LEFTOVERS.saturating_sub(since.elapsed()).min(QUIET);
                     if left.is_zero() || !waiting::readable([self.input.as_fd()], Some(left))?[0] {
-                        return Ok(());
+                        return Ok(Held::Open);
                     }
                     true
                 }
@@ -84,11 +99,11 @@ impl Pump {
             }
             let space = look.space().unwrap_or(first);
             let count = match self.input.read(space) {
-                Ok(0) => return Ok(()),
+                Ok(0) => return Ok(Held::Closed),
                 Ok(count) => count,
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => continue,
                 // A pseudo-terminal that nobody has open any more.
-                Err(_) => return Ok(()),
+                Err(_) => return Ok(Held::Closed),
             };
             write_all(&mut self.output, &space[..count])?;
             self.kept.push(&space[..count]);
@@ -98,7 +113,7 @@ impl Pump {
 }
 
 /// Writes all, also where the other end has been set not to wait.
-fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
+pub fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match output.write(bytes) {
             Ok(count) => bytes = &bytes[count..],

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use pty_process::blocking::Pty;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::keys::{self, Borrowed};
 use super::signals;
 use super::terminal::{self, Around, Raw, Wiring};
 
@@ -23,6 +24,7 @@ pub struct Started {
     around: Around,
     ptys: Vec<Pty>,
     _raw: Option<Raw>,
+    _keys: Option<Borrowed>,
 }
 
 /// Where the command writes: its end, and siftd's.
@@ -62,8 +64,13 @@ pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Resu
     let child = signals::as_before(|| command.spawn())?;
     // The command's ends of pseudo-terminals must not stay open here.
     drop(command);
+    let borrowed = match &stderr.pty {
+        Some(pty) if around.wiring == Wiring::Shared => Some(Borrowed::watch(pty, stop.clone())?),
+        _ => None,
+    };
     let ptys = [stdout.pty, stderr.pty].into_iter().flatten().collect();
-    started(child, stdout.ours, stderr.ours, (around, ptys, None))
+    let started = started(child, stdout.ours, stderr.ours, (around, ptys, None))?;
+    Ok(Started { _keys: borrowed, ..started })
 }
 
 fn in_session(program: &OsString, args: &[OsString], around: Around, stderr: Output, stop: &Arc<OwnedFd>) -> io::Result<Started> {
@@ -71,7 +78,7 @@ fn in_session(program: &OsString, args: &[OsString], around: Around, stderr: Out
     let raw = Raw::enter()?;
     let command = pty_process::blocking::Command::new(program).args(args).stderr(stderr.theirs);
     let child = signals::as_before(|| command.spawn(pts).map_err(terminal::into_io))?;
-    terminal::keyboard(&pty, stop.clone())?;
+    keys::hand_over(&pty, stderr.pty.as_ref(), stop.clone())?;
     let stdout = File::from(pty.as_fd().try_clone_to_owned()?);
     let ptys = [Some(pty), stderr.pty].into_iter().flatten().collect();
     started(child, Some(stdout), stderr.ours, (around, ptys, Some(raw)))
@@ -83,7 +90,7 @@ fn started(mut child: Child, stdout: Option<File>, stderr: Option<File>, rest: (
     let stdout = stdout.map_or_else(|| piped(child.stdout.take().map(Into::into)), Ok)?;
     let stderr = stderr.map_or_else(|| piped(child.stderr.take().map(Into::into)), Ok)?;
     let (around, ptys, raw) = rest;
-    Ok(Started { pid, outputs: Some((stdout, stderr)), around, ptys, _raw: raw })
+    Ok(Started { pid, outputs: Some((stdout, stderr)), around, ptys, _raw: raw, _keys: None })
 }
 
 impl Started {

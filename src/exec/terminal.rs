@@ -1,17 +1,14 @@
-//! Terminals: which of the three streams is one, the pseudo-terminals that stand in for them, raw mode for as long
-//! as a command has the keyboard, and the keys on their way to it.
+//! Terminals: which of the three streams is one, the pseudo-terminals that stand in for them, and raw mode for as long
+//! as a command has the keyboard.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::io;
+use std::os::fd::AsFd;
 
 use pty_process::Size;
 use pty_process::blocking::{Pts, Pty};
 use rustix::process::getpgrp;
 use rustix::termios::{self, OptionalActions, OutputModes, Termios, isatty};
-
-use super::waiting;
 
 /// How the command is tied to the terminal and to siftd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,43 +106,4 @@ impl Drop for Raw {
         // There is nobody left to tell.
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.0);
     }
-}
-
-/// Hands keys to the command until `stop` ends.
-pub fn keyboard(pty: &Pty, stop: Arc<OwnedFd>) -> io::Result<()> {
-    rustix::io::ioctl_fionbio(pty, true)?;
-    let mut keys = File::from(pty.as_fd().try_clone_to_owned()?);
-    let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
-    std::thread::spawn(move || {
-        let mut typed = [0; 4096];
-        while let Ok([ready, stopped]) = waiting::readable([stdin.as_fd(), stop.as_fd()], None) {
-            if stopped {
-                break;
-            }
-            let pressed = match ready.then(|| stdin.read(&mut typed)) {
-                None => Ok(()),
-                Some(Ok(count @ 1..)) => press(&mut keys, &typed[..count], &stop),
-                Some(_) => break,
-            };
-            if pressed.is_err() {
-                break;
-            }
-        }
-    });
-    Ok(())
-}
-
-fn press(keys: &mut File, mut typed: &[u8], stop: &OwnedFd) -> io::Result<()> {
-    while !typed.is_empty() {
-        match keys.write(typed) {
-            Ok(count) => typed = &typed[count..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if !waiting::writable(keys.as_fd(), stop.as_fd())? {
-                    return Err(io::ErrorKind::BrokenPipe.into());
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }

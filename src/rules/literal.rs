@@ -10,8 +10,8 @@ pub const MIN_LITERAL_BYTES: usize = 3;
 const MIN_RUN_BYTES: usize = 8;
 /// The line's end, which may always follow a literal: nothing else may.
 const LINE_END: &str = "\r";
-/// Most literals that one with classes is written out into.
-const MAX_WRITTEN_OUT: usize = 2000;
+/// Most texts that a literal with classes stands for.
+const MAX_MEANT: usize = 2000;
 /// Longest part of a literal that is compared.
 const MAX_BYTES: usize = 64;
 
@@ -20,71 +20,117 @@ const MAX_BYTES: usize = 64;
 pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let anywhere = gate.literals.iter().map(|literal| (literal, gate.after.as_str()));
     let at_end = gate.at_end.iter().map(|literal| (literal, LINE_END));
-    let mut forms: Vec<LiteralForm> = anywhere
-        .chain(at_end)
-        .flat_map(|(literal, after)| written_out(literal).into_iter().map(move |one| (one, after)))
-        .flat_map(|(literal, after)| cases(&literal, gate.ignore_case).into_iter().map(move |case| (case, after)))
-        .flat_map(|(literal, after)| encodings(&literal, fact).into_iter().map(move |form| (form, after)))
-        .map(|((mut bytes, whole), after)| {
-            bytes.truncate(MAX_BYTES);
+    let mut forms = Vec::new();
+    for (literal, after) in anywhere.chain(at_end) {
+        let written = if fact { Written::with_classes(literal) } else { Written::plain(literal) };
+        for (mut form, mut whole) in written.cases(gate.ignore_case).iter().flat_map(|case| case.encodings(fact)) {
+            whole &= form.bytes.len() <= MAX_BYTES;
+            form.bytes.truncate(MAX_BYTES);
             // What may stand beside a literal says nothing about what stands beside a part of it.
             let beside = |set: &str| if whole { set.as_bytes().to_vec() } else { Vec::new() };
-            LiteralForm {
-                bytes,
-                after: beside(after),
-                not_after: beside(&gate.not_after),
-                not_before: beside(&gate.not_before),
-                not_behind: beside(&gate.not_behind),
-            }
-        })
-        .collect();
+            let (after, not_after, not_before, not_behind) = (beside(after), beside(&gate.not_after), beside(&gate.not_before), beside(&gate.not_behind));
+            forms.push(LiteralForm { after, not_after, not_before, not_behind, ..form });
+        }
+    }
     forms.sort();
     forms.dedup();
     forms
 }
 
-/// A fact's literal may hold classes of ASCII characters in `‹›`, as `‹EF›0‹1-9›‹0-3›‹0-9› `: each of
-/// their members is a literal. More than the limit stand as they are written, and are found nowhere.
-fn written_out(literal: &str) -> Vec<String> {
-    let mut all = vec![String::new()];
-    let mut rest = literal;
-    while let Some((before, (class, after))) = rest.split_once('‹').and_then(|(before, tail)| Some((before, tail.split_once('›')?))) {
-        let members = members(class);
-        if all.len() * members.len() > MAX_WRITTEN_OUT {
-            return vec![literal.to_owned()];
-        }
-        all = all.iter().flat_map(|head| members.iter().map(move |member| format!("{head}{before}{member}"))).collect();
-        rest = after;
-    }
-    all.iter_mut().for_each(|one| one.push_str(rest));
-    all
+/// A literal as a rule has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Written {
+    /// Its text, with the first member of each class.
+    text: String,
+    /// By character, the classes.
+    classes: Vec<(usize, Vec<u8>)>,
 }
 
-/// `A-Za-z3` → its characters.
-fn members(class: &str) -> Vec<char> {
-    let chars: Vec<char> = class.chars().collect();
+impl Written {
+    fn plain(text: &str) -> Self {
+        Self { text: text.to_owned(), classes: Vec::new() }
+    }
+
+    /// A fact's literal may hold classes of letters and digits in `‹›`, as `‹EF›0‹1-9›‹0-3›‹0-9› `: any of
+    /// their members may stand there. One that would stand for more than the limit is no class but text.
+    fn with_classes(literal: &str) -> Self {
+        let mut written = Self::plain("");
+        let mut rest = literal;
+        let mut count = 1;
+        while let Some((before, (class, after))) = rest.split_once('‹').and_then(|(before, tail)| Some((before, tail.split_once('›')?))) {
+            let members = members(class);
+            count *= members.len();
+            let Some(first) = members.first().filter(|_| count <= MAX_MEANT && members.iter().all(u8::is_ascii_alphanumeric)) else {
+                return Self::plain(literal);
+            };
+            written.text.push_str(before);
+            written.classes.push((written.text.chars().count(), members.clone()));
+            written.text.push(char::from(*first));
+            rest = after;
+        }
+        written.text.push_str(rest);
+        written
+    }
+
+    fn cases(&self, ignore_case: bool) -> Vec<Self> {
+        if !ignore_case {
+            return vec![self.clone()];
+        }
+        let in_both = |(at, members): &(usize, Vec<u8>)| (*at, members.iter().flat_map(|b| [b.to_ascii_lowercase(), b.to_ascii_uppercase()]).collect());
+        let classes: Vec<_> = self.classes.iter().map(in_both).collect();
+        cases(&self.text).map(|text| Self { text, classes: classes.clone() }).into()
+    }
+
+    /// The bytes to look for, and whether they are the whole literal.
+    fn encodings(&self, fact: bool) -> Vec<(LiteralForm, bool)> {
+        let bytes = self.text.as_bytes();
+        if bytes.iter().all(|b| is_stable(*b)) {
+            return vec![(self.form(Escapes::None), true)];
+        }
+        let run = bytes.split(|b| !is_stable(*b)).max_by_key(|run| run.len()).unwrap_or_default();
+        if run.len() >= MIN_RUN_BYTES && !fact {
+            return vec![(LiteralForm { bytes: run.to_vec(), ..LiteralForm::default() }, false)];
+        }
+        [Escapes::None, Escapes::Needed, Escapes::All].map(|escapes| (self.form(escapes), true)).into()
+    }
+
+    /// As a JSON string holds it.
+    fn form(&self, escapes: Escapes) -> LiteralForm {
+        let mut form = LiteralForm::default();
+        let mut classes = self.classes.iter().peekable();
+        for (at, c) in self.text.chars().enumerate() {
+            let class = classes.next_if(|(place, _)| *place == at);
+            if let Some((_, members)) = class.filter(|_| form.bytes.len() < MAX_BYTES) {
+                form.classes.push((form.bytes.len() as u8, members.clone()));
+            }
+            escapes.write(c, &mut form.bytes);
+        }
+        form
+    }
+}
+
+/// `A-Za-z3` → its characters; a class with others has none.
+fn members(class: &str) -> Vec<u8> {
     let mut members = Vec::new();
-    let mut at = 0;
-    while let Some(&first) = chars.get(at) {
-        match (chars.get(at + 1), chars.get(at + 2)) {
-            (Some('-'), Some(&last)) => {
-                members.extend(first..=last);
-                at += 3;
+    let mut rest = class.as_bytes();
+    loop {
+        match rest {
+            [first, b'-', last, after @ ..] => {
+                members.extend(*first..=*last);
+                rest = after;
             }
-            _ => {
-                members.push(first);
-                at += 1;
+            [first, after @ ..] => {
+                members.push(*first);
+                rest = after;
             }
+            [] => return members,
         }
     }
-    members
 }
 
-fn cases(literal: &str, ignore_case: bool) -> Vec<String> {
-    if !ignore_case {
-        return vec![literal.to_owned()];
-    }
-    let lower = literal.to_ascii_lowercase();
+/// As written, UPPER, Capitalised, Each Word, lower.
+fn cases(text: &str) -> [String; 5] {
+    let lower = text.to_ascii_lowercase();
     let mut start_of_word = true;
     let title: String = lower
         .chars()
@@ -98,44 +144,41 @@ fn cases(literal: &str, ignore_case: bool) -> Vec<String> {
     if let Some(first) = capitalised.get_mut(..1) {
         first.make_ascii_uppercase();
     }
-    vec![literal.to_owned(), literal.to_ascii_uppercase(), capitalised, title, lower]
+    [text.to_owned(), text.to_ascii_uppercase(), capitalised, title, lower]
 }
 
 fn is_stable(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" .,:;-_()[]{}!?*#@%^~|$".contains(&byte)
 }
 
-/// The bytes to look for, and whether they are the whole literal.
-fn encodings(literal: &str, fact: bool) -> Vec<(Vec<u8>, bool)> {
-    let bytes = literal.as_bytes();
-    if bytes.iter().all(|b| is_stable(*b)) {
-        return vec![(bytes.to_vec(), bytes.len() <= MAX_BYTES)];
-    }
-    let run = bytes.split(|b| !is_stable(*b)).max_by_key(|run| run.len()).unwrap_or_default();
-    if run.len() >= MIN_RUN_BYTES && !fact {
-        return vec![(run.to_vec(), false)];
-    }
-    [literal.to_owned(), escaped(literal, false), escaped(literal, true)].map(|form| (form.into_bytes(), true)).to_vec()
+/// What an encoder of JSON strings escapes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Escapes {
+    /// Nothing: the text stands raw.
+    None,
+    /// What it must.
+    Needed,
+    /// All that it may.
+    All,
 }
 
-/// As a JSON string holds it; `all`: as an encoder does that escapes everything it may.
-fn escaped(literal: &str, all: bool) -> String {
-    let mut out = String::new();
-    for c in literal.chars() {
+impl Escapes {
+    fn write(self, c: char, out: &mut Vec<u8>) {
+        let all = self == Self::All;
         match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\t' => out.push_str("\\t"),
-            '/' if all => out.push_str("\\/"),
-            '\'' | '<' | '>' | '&' if all => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c if self == Self::None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            '"' => out.extend_from_slice(b"\\\""),
+            '\\' => out.extend_from_slice(b"\\\\"),
+            '\t' => out.extend_from_slice(b"\\t"),
+            '/' if all => out.extend_from_slice(b"\\/"),
+            '\'' | '<' | '>' | '&' if all => out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes()),
             c if all && !c.is_ascii() => {
-                let mut units = [0; 2];
-                c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+                let units = c.encode_utf16(&mut [0; 2]).to_vec();
+                units.iter().for_each(|unit| out.extend_from_slice(format!("\\u{unit:04x}").as_bytes()));
             }
-            c => out.push(c),
+            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
         }
     }
-    out
 }
 
 #[cfg(test)]
@@ -143,10 +186,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_written_out() {
-        assert_eq!(written_out("<‹0-2›>‹JF›"), ["<0>J", "<0>F", "<1>J", "<1>F", "<2>J", "<2>F"]);
-        assert_eq!(written_out("plain - ‹"), ["plain - ‹"]);
-        assert_eq!(written_out(&"‹0-9›".repeat(5)).len(), 1);
+    fn classes_stand_for_their_members() {
+        let classes = |literal| Written::with_classes(literal).classes;
+        assert_eq!(Written::with_classes("<‹0-2›>‹JF›").text, "<0>J");
+        assert_eq!(classes("<‹0-2›>‹JF›"), [(1, b"012".to_vec()), (3, b"JF".to_vec())]);
+        assert_eq!(classes("‹a-cX›é‹7›"), [(0, b"abcX".to_vec()), (2, b"7".to_vec())]);
+        for text in ["plain - ‹", "‹›x", "‹é›", "‹/›", &"‹0-9›".repeat(5)] {
+            assert_eq!(Written::with_classes(text), Written::plain(text));
+        }
+    }
+
+    #[test]
+    fn classes_keep_their_place_in_every_encoding() {
+        let gate = Gate { literals: vec!["\"‹EF›/‹01›".into()], ..Gate::default() };
+        let places: Vec<_> = forms(&gate, true).into_iter().map(|form| (form.bytes, form.classes.iter().map(|(at, _)| *at).collect::<Vec<_>>())).collect();
+        assert_eq!(places, [(b"\"E/0".to_vec(), vec![1, 3]), (b"\\\"E/0".to_vec(), vec![2, 4]), (b"\\\"E\\/0".to_vec(), vec![2, 5])]);
+        assert!(forms(&gate, false).iter().all(|form| form.classes.is_empty()));
     }
 
     fn of(literal: &str, ignore_case: bool) -> Vec<String> {

@@ -49,6 +49,8 @@ pub struct RuleSet {
 pub struct LiteralForm {
     /// The bytes to find.
     pub bytes: Vec<u8>,
+    /// Positions in it, in their order, at which any of these bytes may stand.
+    pub classes: Vec<(u8, Vec<u8>)>,
     /// An occurrence is a hit only before one of these bytes, a quote, an escape or the line's end;
     /// empty: before any byte.
     pub after: Vec<u8>,
@@ -58,6 +60,14 @@ pub struct LiteralForm {
     pub not_before: Vec<u8>,
     /// An occurrence that follows this text is no hit; empty: none.
     pub not_behind: Vec<u8>,
+}
+
+impl LiteralForm {
+    /// The byte at a position, where no other may stand.
+    #[must_use]
+    pub fn only(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied().filter(|_| !self.classes.iter().any(|(place, _)| usize::from(*place) == at))
+    }
 }
 
 /// What the rules of one file have in common.

@@ -36,6 +36,23 @@ fn sigusr1_opens_the_output_anew_although_nothing_is_written() {
     daemon.stop();
 }
 
+#[test]
+fn an_end_that_is_asked_for_twice_at_once_drains_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..5 {
+        let mut daemon = Daemon::new(folder.path(), "");
+        daemon.start();
+        let word = format!("job-{round}");
+        fs::write(daemon.log(&format!("{round}.log")), format!("2026-09-21T10:00:00Z ERROR {word} failed\nfine\n")).unwrap();
+        until("its error does not come out", || fs::read_to_string(folder.path().join("out.ndjson")).is_ok_and(|out| out.contains(&word)));
+        // The second one may come too late.
+        daemon.signal("-TERM");
+        drop(Command::new("kill").args(["-TERM", &daemon.pid().to_string()]).stderr(Stdio::null()).status());
+        let status = daemon.child.take().unwrap().wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", daemon.stderr());
+    }
+}
+
 fn said(daemon: &Daemon, args: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
     let output = command.args(args).args(["--config", "siftd.toml"]).current_dir(&daemon.folder).stdin(Stdio::null()).output().unwrap();

@@ -18,6 +18,9 @@ fn a_verdict_goes_where_it_is_wanted() {
     assert_eq!(folder.records("nine")[0]["exit_code"], 3);
     folder.shell("echo before > nine; $SIFTD exec --verdict fd:9 -- true 9>> nine");
     assert!(folder.read("nine").starts_with("before\n{"), "what the caller wrote before stays");
+    folder.shell("{ $SIFTD exec --verdict fd:9 -- true; echo behind >&9; } 9> nine");
+    assert!(folder.read("nine").ends_with("}\nbehind\n"), "one position for both: {}", folder.read("nine"));
+    assert!(folder.shell("$SIFTD exec --verdict fd:9 -- true 9< nine").ended(2).err().contains("for reading only"));
     let piped = folder.shell("$SIFTD exec --verdict fd:9 -- echo out 9>&1 >/dev/null | cat");
     assert_eq!(piped.records()[0]["success"], true);
 }
@@ -119,4 +122,18 @@ fn the_call_does_not_wait_for_the_end() {
     until("the call", || folder.read("called").contains("command not found"));
     drop(child.stdin.take());
     assert!(child.wait().unwrap().success() || !folder.read("called").is_empty());
+}
+
+/// What a parent such as Node.js calls a pipe is a socket.
+#[test]
+fn a_verdict_goes_into_a_socket() {
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let folder = Folder::new();
+    let mut command = folder.command(["exec", "--verdict", "fd:0", "--", "echo", "out"]);
+    let done = command.stdin(std::os::fd::OwnedFd::from(theirs)).output().unwrap();
+    drop(command);
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut ours, &mut said).unwrap();
+    assert!(said.starts_with("{\"success\":true"), "{said}");
 }

@@ -145,6 +145,24 @@ fn in_a_pipeline_the_rest_stays_a_terminal() {
     assert!(shown.contains("out\r\n") && shown.contains("got typed\r\n"), "{shown:?}");
 }
 
+/// A pager listens to its stderr: keys come there while it has taken that out of line mode, and else to stdin.
+#[test]
+fn a_program_that_reads_keys_from_stderr_gets_them() {
+    const PAGER: &str = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key";
+    for (before, behind) in [("exec", ""), ("echo text |", "; stty -a > after; read line; echo line $line")] {
+        let folder = Folder::new();
+        folder.write("pager.sh", format!("{PAGER}; echo next; [ -t 0 ] && read line && echo line $line; exit 0"));
+        let mut screen = Screen::new(&folder, &format!("stty -a > before; {before} $SIFTD exec --strict -- sh pager.sh{behind}"));
+        screen.wait_for("ready\r\n");
+        screen.press("q");
+        screen.wait_for("next\r\n");
+        screen.press("typed\r");
+        let shown = screen.ended(0);
+        assert!(shown.contains("key q\r\n") && shown.contains("line typed\r\n"), "{before}: {shown:?}");
+        assert!(behind.is_empty() || folder.read("before") == folder.read("after"), "{}", folder.read("after"));
+    }
+}
+
 #[test]
 fn a_program_that_draws_the_screen_works() {
     let folder = Folder::new();

@@ -1,5 +1,6 @@
-//! Line formats that state a level, in `formats.txt`: of each, a line of level error or above is exactly
-//! one event, and a line of a lower level that speaks of errors is none.
+//! Line formats that state a level: of each, a line of level error or above is exactly one event, and a line
+//! of a lower level that speaks of errors is none. `formats.txt` holds pairs of whole lines, `layouts.txt` one
+//! layout a line with its level words, of which each is tried.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -11,10 +12,14 @@ use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
 
 const FORMATS: &str = include_str!("formats.txt");
+const LAYOUTS: &str = include_str!("layouts.txt");
 /// 2026-11-20T14:00:00Z: ten days after the lines.
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
 /// Fewer would mean that the file was not read as it is meant.
 const LEAST_FORMATS: usize = 250;
+const LEAST_LAYOUTS: usize = 600;
+/// What `‹M›` stands for in an error, and in anything else.
+const MESSAGES: [&str; 2] = ["the store is gone", "error counters cleared"];
 
 /// A format's name, its error line and its look-alike.
 struct Format<'a> {
@@ -59,4 +64,54 @@ fn levels_are_found_in_every_format() {
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), formats.len(), wrong.join("\n"));
+}
+
+/// `‹E¦F‖I¦W›`: where it stands in the layout, the words of level error or above, and the others.
+fn choices(layout: &str) -> Vec<(std::ops::Range<usize>, [Vec<&str>; 2])> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(open) = layout[at..].find('‹').map(|open| open + at) {
+        let close = open + layout[open..].find('›').unwrap_or_else(|| panic!("{layout}"));
+        if let Some((errors, others)) = layout[open + '‹'.len_utf8()..close].split_once('‖') {
+            found.push((open..close + '›'.len_utf8(), [errors.split('¦').collect(), others.split('¦').collect()]));
+        }
+        at = close;
+    }
+    found
+}
+
+/// The layout's lines of one side: 0 for errors, 1 for the others.
+fn lines(layout: &str, side: usize) -> Vec<String> {
+    let choices = choices(layout);
+    let most = choices.iter().map(|(_, words)| words[side].len()).max().unwrap_or_else(|| panic!("{layout}"));
+    let line = |word: usize| {
+        let (mut line, mut at) = (String::new(), 0);
+        for (place, words) in &choices {
+            line += &layout[at..place.start];
+            line += words[side][word % words[side].len()];
+            at = place.end;
+        }
+        (line + &layout[at..]).replace("‹M›", MESSAGES[side]).replace("\\t", "\t").replace("\\n", "\n")
+    };
+    (0..most).map(line).collect()
+}
+
+#[test]
+fn levels_are_found_whatever_their_word() {
+    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let layouts: Vec<&str> = LAYOUTS.lines().filter(|line| !line.is_empty() && !line.starts_with("# ") && !line.starts_with("## ")).collect();
+    assert!(layouts.len() >= LEAST_LAYOUTS, "{}", layouts.len());
+    let mut wrong = Vec::new();
+    for layout in &layouts {
+        let (name, layout) = layout.split_once(": ").unwrap_or_else(|| panic!("{layout}"));
+        for (side, expected) in [(0, 1), (1, 0)] {
+            for line in lines(layout, side) {
+                let found = events(&engine, &line);
+                if found.len() != expected {
+                    wrong.push(format!("{name}: {} events, {expected} expected: {line}", found.len()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -21,10 +21,28 @@ pub struct Entry {
 pub fn stamped(line: &[u8], at: usize) -> Option<Entry> {
     let at = blanks(line, at);
     if !byte(line, at).is_ascii_digit() {
-        return brief(line, at);
+        return brief(line, at).or_else(|| user(line, at));
     }
     let first = digits(line, at);
     if byte(line, first) == b'-' { studio(line, at) } else { threadtime(line, at) }
+}
+
+/// `u0_a123  123  456 E Tag: `, `root  123  456 E Tag: `: the user whose process it is.
+fn user(line: &[u8], at: usize) -> Option<Entry> {
+    let name = run(line, at, |b| is_name(b) && b != b'.');
+    let start = blanks(line, name);
+    let known = line.get(at..name)?.first()?.is_ascii_lowercase() && start > name && byte(line, start).is_ascii_digit();
+    known.then(|| threadtime(line, start))?
+}
+
+/// The head of logcat's long format behind the time in its bracket, `  1234: 1240 E/Store ]`; the text follows on the next lines.
+pub fn long(line: &[u8], at: usize) -> Option<Entry> {
+    let process = number(line, at)?;
+    let thread = number(line, process + 1).filter(|_| byte(line, process) == b':')?;
+    let mark = blanks(line, thread);
+    let level = letter(byte(line, mark)).filter(|_| byte(line, mark + 1) == b'/')?;
+    let close = line.iter().rposition(|b| *b == b']').filter(|&close| close + 1 == line.len() && close > mark)?;
+    Some(Entry { level, key: (blanks(line, at), thread), end: close + 1 })
 }
 
 /// The entry that begins a line: `E/Tag( 123): `, `E( 123) `, `E( 123: 124) `.
@@ -41,12 +59,18 @@ pub fn brief(line: &[u8], at: usize) -> Option<Entry> {
         }
         b'(' => {
             let process = number(line, at + 2)?;
-            let close = if byte(line, process) == b':' { number(line, process + 1)? } else { process };
+            let close = if byte(line, process) == b':' { thread(line, process + 1)? } else { process };
             let known = byte(line, close) == b')' && is_blank(byte(line, close + 1));
             known.then_some(Entry { level, key: (at + 2, close), end: close + 1 })
         }
         _ => None,
     }
+}
+
+/// End of the blanks and a thread's number at `at`, which older versions write in hex.
+fn thread(line: &[u8], at: usize) -> Option<usize> {
+    let start = blanks(line, at);
+    if rest(line, start).starts_with(b"0x") { Some(run(line, start + 2, |b| b.is_ascii_hexdigit())) } else { number(line, at) }
 }
 
 /// End of the blanks and digits at `at`, if there is a digit.

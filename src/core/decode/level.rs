@@ -18,13 +18,12 @@ pub fn level_word(word: &[u8]) -> Option<Level> {
     lower.make_ascii_lowercase();
     Some(match &*lower {
         b"trace" | b"trc" | b"trce" | b"trac" | b"finest" | b"finer" => Level::Trace,
-        b"debug" | b"debu" | b"dbg" | b"dbug" | b"verbose" | b"vrb" | b"fine" => Level::Debug,
+        b"debug" | b"debu" | b"debg" | b"dbg" | b"dbug" | b"verbose" | b"vrb" | b"fine" => Level::Debug,
         b"info" | b"inf" | b"information" | b"informational" | b"notice" | b"note" => Level::Info,
         b"warn" | b"warning" | b"wrn" => Level::Warn,
         b"error" | b"err" | b"erro" | b"eror" | b"severe" => Level::Error,
-        b"crit" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"emer" | b"fatal" | b"fata" | b"fatl" | b"ftl" | b"panic" | b"pani" | b"dpanic" => {
-            Level::Fatal
-        }
+        b"crit" | b"crt" | b"critical" | b"alert" | b"emerg" | b"emergency" | b"emer" => Level::Fatal,
+        b"fatal" | b"fata" | b"fatl" | b"ftl" | b"panic" | b"pani" | b"pnc" | b"dpanic" => Level::Fatal,
         _ => return None,
     })
 }
@@ -47,6 +46,7 @@ pub fn loose_level(line: &[u8]) -> Option<Level> {
 /// `VERBOSE` begin sentences and other tools' messages too.
 pub fn is_common(word: &[u8]) -> bool {
     matches!(word, b"TRACE" | b"DEBUG" | b"INFO" | b"WARN" | b"WARNING" | b"ERROR" | b"SEVERE" | b"FATAL" | b"CRITICAL" | b"NOTICE")
+        || matches!(word, b"DEBU" | b"ERRO" | b"EROR" | b"FATA" | b"FATL" | b"PANI")
 }
 
 /// Words that are a tag before a colon although they are not in upper case. `error:`, `fatal:` and `panic:` are not: they

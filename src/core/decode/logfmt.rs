@@ -6,6 +6,9 @@ use super::scan::{blanks, byte, rest};
 use super::time::parse_any_time;
 use crate::core::event::{Level, Timestamp};
 
+/// Keys of the level, whatever their case.
+const LEVELS: [&[u8]; 10] = [b"level", b"lvl", b"severity", b"loglevel", b"log_level", b"log.level", b"levelname", b"severity_text", b"logginglvl", b"at"];
+
 /// What a logfmt line says. Ranges are in bytes of the line, without quotes, escapes kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logfmt {
@@ -53,13 +56,15 @@ impl Logfmt {
     fn take(&mut self, line: &[u8], pair: &Pair, now: Timestamp) -> bool {
         let value = &line[pair.value.0..pair.value.1];
         let said = !matches!(value, b"" | b"null" | b"nil" | b"<nil>" | b"none" | b"None" | b"false" | b"0");
-        match &line[pair.key.0..pair.key.1] {
-            b"level" | b"lvl" | b"severity" | b"loglevel" | b"log_level" | b"log.level" | b"at" => {
-                let level = level_word(value);
-                self.level = self.level.or(level);
-                level.is_some()
-            }
-            b"msg" | b"message" => {
+        let key = &line[pair.key.0..pair.key.1];
+        if LEVELS.iter().any(|name| name.eq_ignore_ascii_case(key)) {
+            // slog writes `ERROR+2`.
+            let level = level_word(value.split(|b| matches!(b, b'+' | b'-')).next().unwrap_or(value));
+            self.level = self.level.or(level);
+            return level.is_some();
+        }
+        match key {
+            b"msg" | b"message" | b"MSG" | b"Message" => {
                 self.message = self.message.or(Some(pair.value));
                 true
             }
@@ -76,7 +81,7 @@ impl Logfmt {
     }
 }
 
-/// `key=value` or `key="quoted value"` at `at`.
+/// `key=value`, `key="quoted value"` or `key='quoted value'` (structlog) at `at`.
 fn pair(line: &[u8], at: usize) -> Option<Pair> {
     let text = rest(line, at);
     let is_key = |b: &u8| b.is_ascii_alphanumeric() || b"_.-/@".contains(b);
@@ -86,8 +91,8 @@ fn pair(line: &[u8], at: usize) -> Option<Pair> {
     }
     let key_end = at + key;
     let start = key_end + 1;
-    if byte(line, start) == b'"' {
-        let close = closing_quote(line, start + 1)?;
+    if let quote @ (b'"' | b'\'') = byte(line, start) {
+        let close = closing_quote(line, start + 1, quote)?;
         return Some(Pair { key: (at, key_end), value: (start + 1, close), end: close + 1 });
     }
     let end = word_end(line, start);
@@ -95,11 +100,11 @@ fn pair(line: &[u8], at: usize) -> Option<Pair> {
 }
 
 /// Index of the quote that closes a value; a backslash takes the next byte with it.
-fn closing_quote(line: &[u8], start: usize) -> Option<usize> {
+fn closing_quote(line: &[u8], start: usize, quote: u8) -> Option<usize> {
     let mut at = start;
     loop {
-        at += memchr::memchr2(b'"', b'\\', rest(line, at))?;
-        if line[at] == b'"' {
+        at += memchr::memchr2(quote, b'\\', rest(line, at))?;
+        if line[at] == quote {
             return Some(at);
         }
         at += 2;

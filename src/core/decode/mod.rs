@@ -8,6 +8,7 @@ mod calendar;
 mod container;
 mod fields;
 mod json;
+mod letter;
 mod level;
 mod logfmt;
 mod prefix;

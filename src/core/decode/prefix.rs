@@ -2,12 +2,16 @@
 //! Called on every candidate line, so it reads bytes, looks ahead a bounded way and allocates nothing. It never reads the
 //! message, and takes nothing for a prefix that it does not know by shape.
 
+mod boxed;
+
+use self::boxed::uptime_end;
 use super::android;
 use super::fields::message;
-use super::level::{letter, level_word};
-use super::scan::{blanks, byte, digits, group, is_blank, is_gap, rest, run};
+use super::letter::{self, Marked};
+use super::level::is_common;
+use super::scan::{blanks, byte, digits, is_blank, is_gap, rest, run};
 use super::tag::{self, Ground};
-use super::time::{Moment, Style, clock_end, glog, moment};
+use super::time::{Moment, Style, clock_end, moment};
 use super::writer::{self, Writer, past_blank};
 use crate::core::event::{Io, Level, Timestamp};
 
@@ -81,24 +85,32 @@ impl<'a> Scan<'a> {
         Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, out }
     }
 
-    /// Two blanks before a full date (tracing's pretty format); anything else that is indented is no head.
+    /// Few blanks before a full date or seconds (tracing) or one before a level in columns (Consola, pretty_env_logger);
+    /// anything else that is indented is no head.
     fn indentation(&mut self) {
-        if let [b' ', b' ', b'1' | b'2', _, _, _, b'-', ..] = self.line
-            && moment(self.line, 2, self.now).is_some()
-        {
-            self.at = 2;
+        let blank = self.line.iter().take(5).take_while(|b| **b == b' ').count();
+        let dated = matches!(rest(self.line, blank), [b'1' | b'2', _, _, _, b'-', ..]) && blank <= 2 && moment(self.line, blank, self.now).is_some();
+        let seconds = byte(self.line, blank).is_ascii_digit() && (2..5).contains(&blank);
+        let level = run(self.line, 1, |b| b.is_ascii_uppercase());
+        let tagged = blank == 1 && byte(self.line, level) == b' ' && is_common(&self.line[1..level]);
+        if blank > 0 && (dated || tagged) {
+            self.at = blank;
+        } else if seconds {
+            self.at = blank;
+            self.at = if self.seconds() { self.at } else { 0 };
         }
     }
 
     /// Takes one time or writer at the current place.
     fn head(&mut self) -> bool {
         match byte(self.line, self.at) {
-            b'<' => self.priority(),
-            b'0'..=b'9' => self.bare_time() || self.redis() || self.clock(),
+            b'<' => self.priority() || self.enclosed_time(),
+            b'#' => self.weblogic(),
+            b'0'..=b'9' => self.bare_time() || self.marked(letter::redis(self.line, self.at, self.now)) || self.clock() || self.seconds() || self.counted(),
             b'@' => self.bare_time() || self.key(),
-            b'[' | b'(' => self.enclosed_time() || self.uptime() || self.chromium() || self.key(),
+            b'[' | b'(' => self.enclosed(),
             b'"' | b'\'' => self.enclosed_time(),
-            b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key(),
+            b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key() || self.file_name(),
             _ => false,
         }
     }
@@ -159,48 +171,11 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// `[2026-01-01 10:00:00]`, `(…):`, `"…"`, `[2026-01-01T00:00:00Z ERROR mod::x]`, `[10:00:00 ERR]`
-    fn enclosed_time(&mut self) -> bool {
-        let (open, start) = (self.at, blanks(self.line, self.at + 1));
-        let stamp = moment(self.line, start, self.now);
-        let Some(end) = stamp.map(|m| m.end).or_else(|| clock_end(self.line, start)) else {
-            return false;
-        };
-        let quote = byte(self.line, open);
-        let close = if matches!(quote, b'"' | b'\'') { Some(end).filter(|&end| byte(self.line, end) == quote) } else { group(self.line, open) };
-        let Some(close) = close.filter(|&close| close >= end) else {
-            return false;
-        };
-        let tag = tag::in_group(self.line, end, close);
-        match stamp {
-            Some(moment) => self.take_time(moment, close + 1),
-            None if tag.is_some() || close == end => {
-                self.ground = Ground::Logger;
-                self.step_over(close + 1);
-            }
-            None => return false,
-        }
-        if let Some(tag) = tag {
-            self.out.level = Some(tag.level);
-            self.tagged = true;
-        }
-        true
-    }
-
-    /// `[12345.678901] ` (kernel)
-    fn uptime(&mut self) -> bool {
-        let Some(end) = uptime_end(self.line, self.at) else {
-            return false;
-        };
-        self.at = past_blank(self.line, end);
-        true
-    }
-
     /// `10:00:00 `, and strace's `123 10:00:00.123456 `: a shape without a date, so no time.
     fn clock(&mut self) -> bool {
         let number = digits(self.line, self.at);
         let start = if byte(self.line, number) == b' ' { number + 1 } else { self.at };
-        let Some(end) = clock_end(self.line, start).filter(|&end| is_gap(byte(self.line, end))) else {
+        let Some(end) = clock_end(self.line, start).filter(|&end| is_stamp_end(self.line, end)).or_else(|| zulu_end(self.line, start)) else {
             return false;
         };
         let text = &self.line[start..end];
@@ -213,19 +188,27 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// `<134>` before a time, a version and a time, or the kernel's uptime.
+    /// `<134>` before a time, a version, the kernel's uptime, a program, or any text (what a service prints for the journal).
     fn priority(&mut self) -> bool {
         let Some((level, end)) = writer::priority(self.line, self.at) else {
             return false;
         };
-        let version = rest(self.line, end).starts_with(b"1 ");
-        let end = end + if version { 2 } else { 0 };
-        if moment(self.line, end, self.now).is_none() && uptime_end(self.line, end).is_none() {
+        let stamped = |at: usize| moment(self.line, at, self.now).is_some();
+        let version = rest(self.line, end).starts_with(b"1 ") && (stamped(end + 2) || rest(self.line, end).starts_with(b"1 - "));
+        let spaced = byte(self.line, end) == b' ' && stamped(end + 1);
+        let text = byte(self.line, end);
+        let known = version || spaced || stamped(end) || uptime_end(self.line, end).is_some();
+        if !known && !(self.at == 0 && (text.is_ascii_alphanumeric() || matches!(text, b'/' | b'['))) {
             return false;
         }
         self.out.level = Some(level);
         self.header = if version { Header::Rfc5424 } else { Header::Rfc3164 };
-        self.at = end;
+        self.at = end + if version { 2 } else { usize::from(spaced) };
+        if version && !stamped(self.at) {
+            let _ = self.writer(writer::header(self.line, self.at + 2, true));
+        } else if !known {
+            let _ = self.writer(writer::program(self.line, self.at, false));
+        }
         true
     }
 
@@ -263,85 +246,35 @@ impl<'a> Scan<'a> {
 
     /// The shapes that begin with a one-letter level.
     fn lettered(&mut self) -> bool {
-        let Some(level) = letter(byte(self.line, self.at)) else {
-            return false;
-        };
-        match byte(self.line, self.at + 1) {
-            b'0'..=b'9' => self.glog(level),
-            b'/' | b'(' => self.android(android::brief(self.line, self.at)),
-            b',' => self.marked_time(level, self.at + 3),
-            b' ' => self.marked_time(level, self.at + 2),
+        let (line, at) = (self.line, self.at);
+        match byte(line, at + 1) {
+            b'0'..=b'9' => self.marked(letter::logged(line, at, self.now)),
+            b'/' | b'(' => self.android(android::brief(line, at)),
+            b',' => self.before_time(at + 3),
+            b'[' => self.before_time(at + 1),
+            b' ' if byte(line, at + 2) == b'(' => self.marked(letter::ticks(line, at)),
+            b' ' => self.before_time(at + 2),
             _ => false,
         }
     }
 
-    /// `E0517 15:04:22.619632 1234 file.cc:253] `, `E261110 15:04:22.619632 1234 kv/store.go:12 ` (CockroachDB)
-    fn glog(&mut self, level: Level) -> bool {
-        let Some(moment) = glog(self.line, self.at + 1, self.now) else {
-            return false;
-        };
-        let place = blanks(self.line, digits(self.line, blanks(self.line, moment.end)));
-        let end = run(self.line, place, |b| b != b']' && !is_blank(b));
-        let bare = byte(self.line, end) == b' ' && self.line[place..end].contains(&b':') && self.line[end - 1].is_ascii_digit();
-        if byte(self.line, end) != b']' && !bare {
-            return false;
-        }
-        self.out.time = Some(moment.time);
-        self.out.level = Some(level);
+    /// Takes a level that is the whole tag.
+    fn marked(&mut self, found: Option<Marked>) -> bool {
+        let Some(marked) = found else { return false };
+        self.out.time = marked.moment.map(|moment| moment.time).or(self.out.time);
+        self.out.level = Some(marked.level);
         self.tagged = true;
-        self.at = past_blank(self.line, end + 1);
+        self.at = past_blank(self.line, marked.end);
         true
     }
 
-    /// `E, [2024-06-26T17:00:04.497736 #126554] ERROR -- : ` (Ruby), `E [04/Nov/2010:17:37:40 -0400] ` (CUPS)
-    fn marked_time(&mut self, level: Level, open: usize) -> bool {
-        if byte(self.line, open) != b'[' {
-            return false;
+    /// Takes a letter before a time in brackets; a level word may still follow.
+    fn before_time(&mut self, open: usize) -> bool {
+        let Some(marked) = letter::before_time(self.line, self.at, open, self.now) else { return false };
+        if let Some(moment) = marked.moment {
+            self.take_time(moment, marked.end);
         }
-        let stamp = moment(self.line, open + 1, self.now);
-        let (Some(moment), Some(close)) = (stamp, group(self.line, open)) else {
-            return false;
-        };
-        self.take_time(moment, close + 1);
-        self.out.level = Some(level);
-        true
-    }
-
-    /// `[1234:5678:1120/131323.123456:ERROR:gpu_init.cc(441)] `: process, thread, time, level, place.
-    fn chromium(&mut self) -> bool {
-        let close = run(self.line, self.at, |b| b != b']' && !is_blank(b));
-        if byte(self.line, self.at + 1).is_ascii_digit() && byte(self.line, close) == b']' {
-            let mut fields = self.line[self.at + 1..close].rsplit(|b| *b == b':');
-            let place = fields.next().unwrap_or_default();
-            if let Some(level) = fields.next().and_then(level_word).filter(|_| place.ends_with(b")")) {
-                self.out.level = Some(level);
-                self.tagged = true;
-                self.at = past_blank(self.line, close + 1);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// `123:M 01 Jan 2024 10:00:00.000 # `
-    fn redis(&mut self) -> bool {
-        let role = digits(self.line, self.at) + 1;
-        if byte(self.line, role - 1) != b':' || !matches!(rest(self.line, role), [b'M' | b'S' | b'C' | b'X', b' ', ..]) {
-            return false;
-        }
-        let Some(moment) = moment(self.line, role + 2, self.now) else {
-            return false;
-        };
-        let level = match rest(self.line, moment.end) {
-            [b' ', b'#', b' ', ..] => Level::Warn,
-            [b' ', b'*', b' ', ..] => Level::Info,
-            [b' ', b'-' | b'.', b' ', ..] => Level::Debug,
-            _ => return false,
-        };
-        self.out.time = Some(moment.time);
-        self.out.level = Some(level);
-        self.tagged = true;
-        self.at = moment.end + 3;
+        self.out.level = Some(marked.level);
         true
     }
 
@@ -375,13 +308,16 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// End of `[   12.345678]` at `at`.
-fn uptime_end(line: &[u8], at: usize) -> Option<usize> {
-    let start = blanks(line, at + 1);
-    let point = digits(line, start);
-    let end = digits(line, point + 1);
-    let known = byte(line, at) == b'[' && point > start && byte(line, point) == b'.' && end - point >= 4;
-    (known && byte(line, end) == b']').then_some(end + 1)
+/// A gap follows, or a colon and a gap.
+fn is_stamp_end(line: &[u8], end: usize) -> bool {
+    is_gap(byte(line, end)) || (byte(line, end) == b':' && is_gap(byte(line, end + 1)))
+}
+
+/// End of `10:00:00.123Z` at `at`.
+fn zulu_end(line: &[u8], at: usize) -> Option<usize> {
+    let end = run(line, at, |b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
+    let zulu = byte(line, end) == b'Z' && is_gap(byte(line, end + 1)) && clock_end(&line[..end], at) == Some(end);
+    zulu.then_some(end + 1)
 }
 
 #[cfg(test)]

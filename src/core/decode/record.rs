@@ -9,7 +9,7 @@ use crate::core::event::{Level, Timestamp};
 /// String values kept besides message and stack.
 const MAX_STRINGS: usize = 64;
 
-const LEVELS: [&str; 20] = [
+const LEVELS: [&str; 22] = [
     "level",
     "severity",
     "lvl",
@@ -30,6 +30,8 @@ const LEVELS: [&str; 20] = [
     "syslog.priority",
     "fields.level",
     "level.name",
+    "error_severity",
+    "messagetype",
 ];
 const TIMES: [&str; 16] = [
     "time",
@@ -49,7 +51,7 @@ const TIMES: [&str; 16] = [
     "_time",
     "@time",
 ];
-const MESSAGES: [&str; 18] = [
+const MESSAGES: [&str; 19] = [
     "message",
     "msg",
     "@m",
@@ -67,6 +69,7 @@ const MESSAGES: [&str; 18] = [
     "error.message",
     "err.message",
     "exception.message",
+    "eventmessage",
     "error",
 ];
 const KINDS: [&str; 15] = [
@@ -187,6 +190,8 @@ fn word_level(text: &str) -> Option<Level> {
     let word = text.split(['+', '-']).next().unwrap_or(text).as_bytes();
     match word {
         [one] => letter(*one),
+        // Apple's unified log.
+        b"Fault" => Some(Level::Fatal),
         _ => level_word(word),
     }
 }

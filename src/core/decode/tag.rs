@@ -2,14 +2,15 @@
 //! Serves `prefix`, after time, host and key. A field is skipped only on the way to a tag, so a line without a
 //! level loses nothing; a sentence is never searched for level words.
 
+use super::letter;
 use super::level::{is_common, is_soft, level_word};
-use super::scan::{blanks, byte, group, is_blank, is_gap, is_name, rest, run, word};
+use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::Level;
 
 /// Fields before a tag.
 const MAX_FIELDS: usize = 8;
 /// Longest bracket that is a tag.
-const BRACKET_BYTES: usize = 48;
+const BRACKET_BYTES: usize = 96;
 
 /// What stands before the place where a tag is looked for; it decides how plain a tag must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,10 +77,17 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
     None
 }
 
+/// The letter that stands first in a bracket behind its time, as in `[2026-11-10 10:00:00,123 E 12 34]` (Ray).
+pub fn letter_in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
+    let start = blanks(line, at);
+    let level = letter::alone(byte(line, start)).filter(|_| start > at && start < close && is_blank(byte(line, start + 1)))?;
+    Some(Tag { level, start: blanks(line, close + 1), end: close + 1 })
+}
+
 fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     match byte(line, at) {
-        b'[' | b'(' | b'<' => bracketed(line, at),
-        b'#' if rest(line, at).starts_with(b"##[") => bracketed(line, at + 2).map(|tag| Tag { start: at, ..tag }),
+        b'[' | b'(' | b'<' => bracketed(line, at, ground),
+        b'#' if rest(line, at).starts_with(b"##[") => bracketed(line, at + 2, ground).map(|tag| Tag { start: at, ..tag }),
         b'|' => {
             let end = run(line, at + 1, |b| b.is_ascii_uppercase());
             let level = level_word(&line[at + 1..end])?;
@@ -91,7 +99,7 @@ fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
 }
 
 /// `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
-fn bracketed(line: &[u8], open: usize) -> Option<Tag> {
+fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag> {
     let close = group(line, open).filter(|close| close - open < BRACKET_BYTES)?;
     let next = byte(line, close + 1);
     let square = byte(line, open) == b'[';
@@ -100,8 +108,43 @@ fn bracketed(line: &[u8], open: usize) -> Option<Tag> {
         return None;
     }
     let inner = line[open + 1..close].trim_ascii();
-    let level = level_word(inner).or_else(|| if square { halves(inner).or_else(|| last_part(inner)) } else { None })?;
+    // ESPHome's configuration: `[C][store:012]`.
+    if inner == b"C" && next == b'[' {
+        return None;
+    }
+    let level = level_word(inner).or_else(|| if square { parts(inner, ground) } else { None })?;
     Some(Tag { level, start: open, end: close + 1 })
+}
+
+/// A level with something beside it in its bracket.
+fn parts(inner: &[u8], ground: Ground) -> Option<Level> {
+    // `[ns_server:error,2026-…]` (Couchbase)
+    let first = memchr::memchr(b',', inner).map_or(inner, |comma| &inner[..comma]);
+    halves(first).or_else(|| last_part(inner)).or_else(|| first_part(inner)).or_else(|| lettered(inner, ground)).or_else(|| solaris(inner))
+}
+
+/// `[ERROR shop::store]` (env_logger), `[ERROR|store.py:12]` (Transformers), `[ERROR:0@1.234]` (OpenCV)
+fn first_part(inner: &[u8]) -> Option<Level> {
+    let end = inner.iter().position(|b| matches!(b, b' ' | b'|' | b':'))?;
+    let (level, rest) = (&inner[..end], &inner[end + 1..]);
+    let fits = match inner[end] {
+        b':' => rest.first().is_some_and(u8::is_ascii_digit),
+        _ => rest.iter().all(|&b| is_name(b) || matches!(b, b':' | b'/')) && rest.iter().any(|b| matches!(b, b':' | b'_' | b'.')),
+    };
+    level_word(level).filter(|_| fits && is_common(level))
+}
+
+/// `[ID 702911 daemon.error]`
+fn solaris(inner: &[u8]) -> Option<Level> {
+    let dot = memchr::memrchr(b'.', inner).filter(|_| inner.starts_with(b"ID "))?;
+    level_word(&inner[dot + 1..])
+}
+
+/// Behind a logger's time: `[E]`, `[E:onnxruntime:, store.cc:12 load]`, `[E|app|1a2b]` (Foreman)
+fn lettered(inner: &[u8], ground: Ground) -> Option<Level> {
+    let place = inner.get(1) == Some(&b':') && memchr::memmem::find(inner, b", ").is_some();
+    let fits = place || (ground != Ground::Bare && inner.get(1).is_none_or(|next| matches!(next, b':' | b'|')));
+    letter::alone(*inner.first()?).filter(|_| fits)
 }
 
 fn halves(inner: &[u8]) -> Option<Level> {
@@ -129,6 +172,9 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     if byte(line, end) == b'=' {
         return assigned(line, at, end);
     }
+    if end == at + 1 && ground == Ground::Logger {
+        return letter::column(line, at).map(|level| Tag { level, start: at, end });
+    }
     let Some(level) = level_word(text) else {
         return postgres(line, at, end).filter(|_| ground != Ground::Bare);
     };
@@ -136,12 +182,21 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     let fits = match byte(line, end) {
         b':' => before_colon(line, end, upper, ground),
         b'|' => upper,
-        b'[' => upper && (ground != Ground::Bare || (text.len() == 4 && byte(line, end + 1).is_ascii_digit())),
+        // `ERRO[0012]`, `ERROR[11-10|10:00:00]` (go-ethereum), `FATAL[0012]`; an array's element has fewer digits.
+        b'[' => upper && (ground != Ground::Bare || digits(line, end + 1) - end > if text.len() == 4 { 1 } else { 2 }),
+        b',' | b';' => upper && ground != Ground::Bare,
+        b'\t' => bare_before_date(line, end) || before_gap(line, at, end, ground),
         b'>' => upper && ground != Ground::Bare && is_gap(byte(line, end + 1)),
         b if is_gap(b) => before_gap(line, at, end, ground),
         _ => false,
     };
     fits.then_some(Tag { level, start: at, end })
+}
+
+/// `error\t10-Nov-2026 10:00:00\t…` (Bamboo)
+fn bare_before_date(line: &[u8], tab: usize) -> bool {
+    let date = digits(line, tab + 1);
+    matches!(date - tab, 3 | 5) && byte(line, date) == b'-' && byte(line, date + 1).is_ascii_alphanumeric()
 }
 
 fn before_colon(line: &[u8], end: usize, upper: bool, ground: Ground) -> bool {
@@ -163,14 +218,27 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
         return false;
     }
     if text.iter().all(u8::is_ascii_uppercase) {
-        return ground != Ground::Bare || is_common(text);
+        let dated = text == b"CRIT" && next == b'[' && digits(line, after + 1) == after + 3;
+        return ground != Ground::Bare || is_common(text) || dated;
+    }
+    // A column of a table (PowerShell's events).
+    if ground == Ground::Fields && after > end + 3 && text[0].is_ascii_uppercase() {
+        return true;
     }
     if ground != Ground::Logger {
         return false;
     }
     let lower = text.iter().all(u8::is_ascii_lowercase);
     let wide = after > end + 1 || byte(line, end) == b'\t';
-    wide || matches!(next, b'[' | b'|' | b'-') || (lower && !matches!(text, b"note" | b"fine" | b"panic"))
+    wide || matches!(next, b'[' | b'|' | b'-') || (lower && !matches!(text, b"note" | b"fine" | b"panic")) || source_follows(line, after)
+}
+
+/// `Shop.Store `, `Store: `: the name of a logger.
+fn source_follows(line: &[u8], at: usize) -> bool {
+    let end = run(line, at, is_name);
+    let name = &line[at..end];
+    let dotted = is_blank(byte(line, end)) && name.contains(&b'.') && !name.ends_with(b".");
+    name.first().is_some_and(u8::is_ascii_uppercase) && (dotted || (byte(line, end) == b':' && is_blank(byte(line, end + 1))))
 }
 
 /// `level=error`, `severity="error"`
@@ -201,9 +269,19 @@ fn field(line: &[u8], at: usize) -> Option<usize> {
             let end = word(line, at);
             let next = blanks(line, end);
             let parted = matches!(byte(line, next), b'-' | b'|') && is_gap(byte(line, next + 1));
-            (end > at && (parted || is_field(&line[at..end]))).then_some(end)
+            let text = &line[at..end];
+            let braced = text.starts_with(b"{") && text.ends_with(b"}");
+            (end > at && (parted || braced || byte(line, end) == b'\t' || is_field(text) || level_follows(line, next))).then_some(end)
         }
     }
+}
+
+/// A level that nobody writes in a sentence stands behind a thread's or host's name: `main ERROR `, `main [ERROR] `.
+fn level_follows(line: &[u8], at: usize) -> bool {
+    let start = at + usize::from(byte(line, at) == b'[');
+    let end = run(line, start, |b| b.is_ascii_uppercase());
+    let closed = if start > at { byte(line, end) == b']' } else { is_blank(byte(line, end)) };
+    closed && is_common(&line[start..end])
 }
 
 /// Not a word of prose: it holds a digit or a sign of names, and ends no sentence.
@@ -223,7 +301,9 @@ fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     }
     let letters = line[at..colon].iter().rev().take_while(|b| b.is_ascii_uppercase()).count();
     let start = colon - letters;
-    if start == at || !matches!(line[start - 1], b':' | b')' | b']' | b'.') {
+    // VMware's PostgreSQL glues a number to the tag: `5ERROR:  `.
+    let counted = start > at && line[start - 1].is_ascii_digit() && rest(line, colon).starts_with(b":  ");
+    if start == at || !(counted || matches!(line[start - 1], b':' | b')' | b']' | b'.')) {
         return None;
     }
     let tag = level_word(&line[start..colon]).map(|level| Tag { level, start, end: colon });

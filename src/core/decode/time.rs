@@ -2,8 +2,11 @@
 //! Serves `prefix`, `container`, `json` and `logfmt`. A stamp without a zone counts as UTC, one without a year belongs to the
 //! latest year that does not put it more than a day past `now`. Never reads the clock; a bare time of day is no stamp.
 
-use super::calendar::{Clock, Date, EPOCH_SECONDS, abbreviation, civil, decimal, epoch, latest_year, month, offset};
-use super::scan::{byte, digits, is_blank, is_gap, rest};
+mod clock;
+mod number;
+
+use super::calendar::{Clock, Date, civil, decimal, epoch, latest_year, month};
+use super::scan::{byte, digits, is_blank, rest};
 use crate::core::event::Timestamp;
 
 /// A bare number that begins a line is a time only within these seconds (2015 to 2035): whether it is
@@ -75,10 +78,13 @@ pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     reader.finish(Date { year, month: date / 100 % 100, day: date % 100 })
 }
 
-/// End of a bare time of day (`10:00:00`, `10:00:00.123`, `9:05AM`) at `at`: a shape, but no time.
+/// End of a bare time of day (`10:00:00`, `10:00:00.123`, `00:00:01.234,567` of Zephyr, `9:05AM`) at `at`: a shape, but no time.
 pub fn clock_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut reader = Reader { bytes, at, now: Timestamp(0) };
     let clock = reader.clock()?;
+    if clock.digits == 3 && reader.peek() == b',' && digits(bytes, reader.at + 1) == reader.at + 4 {
+        reader.at += 4;
+    }
     (clock.valid() && !byte(bytes, reader.at).is_ascii_alphanumeric()).then_some(reader.at)
 }
 
@@ -130,11 +136,13 @@ impl Reader<'_> {
             (2, b'.') => self.dotted(),
             (1 | 2, b' ') => self.day_first(),
             (10.., _) => self.bare_epoch(),
+            (1, b'.') => self.scientific_epoch(),
             _ => None,
         }
     }
 
-    /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`, `2026.11.20 10:00:00`
+    /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`, `2026.11.20 10:00:00`, `2026/11/20-10:00:00` (RocksDB),
+    /// `2026-11-20, 10:00:00` (Airflow), `2026-11-20|10:00:00`, `2026-11-20;10:00:00`
     fn year_first(mut self, sep: u8) -> Option<Moment> {
         let year = self.number(4, 4)?;
         self.at += 1;
@@ -143,7 +151,9 @@ impl Reader<'_> {
             return None;
         }
         let day = self.number(1, 2)?;
-        if !(self.eat(b'T') || self.eat_blanks() || self.eat(b'_')) {
+        self.eat(b',');
+        let dashed = sep == b'/' && self.eat(b'-');
+        if !(dashed || self.eat(b'T') || self.eat_blanks() || self.eat(b'_') || self.eat(b'|') || self.eat(b';')) {
             return None;
         }
         self.finish(Date { year: Some(year), month, day })
@@ -203,10 +213,10 @@ impl Reader<'_> {
         let third = if self.eat(b'/') {
             self.number(2, 4)?
         } else {
-            return None;
+            return self.slashed_day(first, second);
         };
         self.eat(b',');
-        if !self.eat(b' ') {
+        if !(self.eat(b' ') || self.eat(b'-')) {
             return None;
         }
         self.finish(match (third, first) {
@@ -214,6 +224,16 @@ impl Reader<'_> {
             (_, 13..) => Date { year: Some(third), month: second, day: first },
             _ => Date { year: Some(third), month: first, day: second },
         })
+    }
+
+    /// `11/10 10:00:00`: month and day, and seconds, without which it may as well be a fraction of something.
+    fn slashed_day(mut self, month: i64, day: i64) -> Option<Moment> {
+        let clock = self.at + 1;
+        let seconds = digits(self.bytes, clock) == clock + 2 && byte(self.bytes, clock + 5) == b':';
+        if !seconds || !self.eat(b' ') {
+            return None;
+        }
+        self.finish(Date { year: None, month, day })
     }
 
     /// `15.01.2024 10:00:00`
@@ -260,7 +280,7 @@ impl Reader<'_> {
                 return None;
             }
             if self.peek().is_ascii_digit() {
-                return self.day_first();
+                return if digits(self.bytes, self.at) - self.at == 4 { self.year_first(b'-') } else { self.day_first() };
             }
         }
         let month = month(rest(self.bytes, self.at))?;
@@ -322,96 +342,6 @@ impl Reader<'_> {
         let style = if clock.digits >= TRANSPORT_DIGITS { Style::Transport } else { Style::Logger };
         Some(Moment { time, end: self.at, style })
     }
-
-    /// `10:00`, `10:00:00`, `10:00:00.123456`, `10:00:00,123`, `10:00:00:123`, `1:00:00 PM`
-    fn clock(&mut self) -> Option<Clock> {
-        let mut clock = Clock { hour: self.number(1, 2)?, minute: 0, second: 0, nanos: 0, digits: 0 };
-        if !self.eat(b':') {
-            return None;
-        }
-        clock.minute = self.number(2, 2)?;
-        if self.peek() == b':' && byte(self.bytes, self.at + 1).is_ascii_digit() {
-            self.at += 1;
-            clock.second = self.number(2, 2)?;
-            self.fraction(&mut clock);
-        }
-        self.meridiem(&mut clock);
-        Some(clock)
-    }
-
-    fn fraction(&mut self, clock: &mut Clock) {
-        let from = self.at + 1;
-        let end = digits(self.bytes, from);
-        clock.digits = match self.peek() {
-            b'.' | b',' => end - from,
-            // A colon also separates fields, so only milliseconds are read behind it.
-            b':' if end - from == 3 => 3,
-            _ => 0,
-        };
-        if clock.digits > 0 {
-            let kept = &self.bytes[from..end.min(from + 9)];
-            clock.nanos = kept.iter().fold(0, |n, d| n * 10 + i64::from(d - b'0'));
-            clock.nanos *= (kept.len()..9).fold(1, |n, _| n * 10);
-            self.at = end;
-        }
-    }
-
-    fn meridiem(&mut self, clock: &mut Clock) {
-        let from = self.at + usize::from(self.peek() == b' ');
-        let pm = match self.bytes.get(from..from + 2) {
-            Some(b"AM" | b"am") => 0,
-            Some(b"PM" | b"pm") => 12,
-            _ => return,
-        };
-        if (1..=12).contains(&clock.hour) && !byte(self.bytes, from + 2).is_ascii_alphanumeric() {
-            clock.hour = clock.hour % 12 + pm;
-            self.at = from + 2;
-        }
-    }
-
-    /// Seconds east of UTC of the zone that stands here; 0 if none does.
-    fn zone(&mut self) -> i64 {
-        if matches!(self.peek(), b'Z' | b'z') {
-            self.at += 1;
-            return 0;
-        }
-        let from = self.at + usize::from(self.peek() == b' ');
-        let (seconds, end) = match byte(self.bytes, from) {
-            b'+' | b'-' => offset(self.bytes, from),
-            b'A'..=b'Z' if from > self.at => abbreviation(self.bytes, from),
-            _ => return 0,
-        }
-        .unwrap_or((0, self.at));
-        self.at = end;
-        seconds
-    }
-
-    /// `1695668091.895450 `, `1695668091895 `: at a line's start.
-    fn bare_epoch(self) -> Option<Moment> {
-        let (time, end) = epoch(self.bytes, self.at)?;
-        let dotted = digits(self.bytes, self.at) < end;
-        let likely = BARE_EPOCH_SECONDS.contains(&time.0.div_euclid(1_000_000));
-        let ends = is_gap(byte(self.bytes, end)) || matches!(byte(self.bytes, end), b']' | b')');
-        (ends && (dotted || likely)).then_some(Moment { time, end, style: Style::Logger })
-    }
-
-    /// `@400000005f5e1000…`: TAI64N, eight bytes of seconds since 1970 TAI plus 2^62, four of nanoseconds, in hex.
-    fn tai64n(self) -> Option<Moment> {
-        let from = self.at + 1;
-        let (high, low) = self.bytes.get(from..from + TAI64N_HEX)?.split_at(16);
-        let seconds = hexadecimal(high)?.checked_sub((1 << 62) + 10)?;
-        let time = Timestamp(seconds.checked_mul(1_000_000)?.checked_add(hexadecimal(low)? / 1000)?);
-        (EPOCH_SECONDS.contains(&seconds) && is_gap(byte(self.bytes, from + TAI64N_HEX))).then_some(Moment {
-            time,
-            end: from + TAI64N_HEX,
-            style: Style::Transport,
-        })
-    }
-}
-
-/// Value of at most 16 hex digits; `None` for other bytes, a sign included, and beyond `i64`.
-fn hexadecimal(digits: &[u8]) -> Option<i64> {
-    digits.iter().try_fold(0i64, |n, b| n.checked_mul(16)?.checked_add(i64::from(char::from(*b).to_digit(16)?)))
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ impl Writer {
 pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
         b'[' => worker(line, at).or_else(|| mpi(line, at)),
-        b'(' => worker(line, at),
+        b'(' => worker(line, at).or_else(|| actor(line, at)),
         b if b.is_ascii_alphabetic() || b == b'@' => service(line, at).or_else(|| task(line, at)),
         _ => None,
     }
@@ -44,7 +44,20 @@ fn worker(line: &[u8], at: usize) -> Option<Writer> {
         return None;
     }
     let end = close + 1 + usize::from(byte(line, close + 1) == b':');
-    is_gap(byte(line, end)).then(|| Writer::new((at + 1, close), past_blank(line, end)))
+    let boxed = end > close + 1 && byte(line, end) == b'[';
+    (boxed || is_gap(byte(line, end))).then(|| Writer::new((at + 1, close), past_blank(line, end)))
+}
+
+/// `(load pid=1234) `, `(load pid=1234, ip=10.0.0.9) ` (Ray), `(EngineCore_0 pid=1234) ` (vLLM), `(raylet) `
+fn actor(line: &[u8], at: usize) -> Option<Writer> {
+    const NUMBER: &[u8] = b" pid=";
+    let close = group(line, at)?;
+    let inner = &line[at + 1..close];
+    let name = run(inner, 0, |b| is_name(b) || b == b':' || b == b'<' || b == b'>');
+    let number = name + NUMBER.len();
+    let end = if inner[name..].starts_with(NUMBER) { digits(inner, number) } else { number };
+    let numbered = end > number && (end == inner.len() || inner[end..].starts_with(b", ip="));
+    (name > 0 && (numbered || inner == b"raylet") && is_blank(byte(line, close + 1))).then(|| Writer::new((at + 1, close), past_blank(line, close + 1)))
 }
 
 fn is_numbered_worker(inner: &[u8]) -> bool {
@@ -109,8 +122,11 @@ fn task(line: &[u8], at: usize) -> Option<Writer> {
 /// `Er(3) prog[123]: ` (ESX). Behind any other time (`hosted` false)
 /// only with the process number. The key is the program with its number.
 pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
-    if let Some(writer) = program_tag(line, at, false) {
+    if let Some(writer) = program_tag(line, at, false).or_else(|| process(line, at)) {
         return Some(writer);
+    }
+    if let Some((level, next)) = angled_level(line, at).filter(|_| hosted) {
+        return program(line, next, true).map(|writer| Writer { level: Some(level), ..writer });
     }
     let host = word(line, at);
     if let Some(level) = facility_level(&line[at..host]).or_else(|| esx_level(&line[at..host])) {
@@ -125,6 +141,25 @@ pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
         next = blanks(line, word(line, next));
     }
     program_tag(line, next, hosted).map(|writer| Writer { level, ..writer })
+}
+
+/// `prog[1234:5678] ` (Apple's NSLog: process and thread)
+fn process(line: &[u8], at: usize) -> Option<Writer> {
+    let end = run(line, at, is_name);
+    let thread = digits(line, end + 1);
+    let close = run(line, thread + 1, |b| b.is_ascii_hexdigit());
+    let known = end > at && byte(line, end) == b'[' && thread > end + 1 && byte(line, thread) == b':' && close > thread + 1;
+    (known && byte(line, close) == b']' && is_blank(byte(line, close + 1))).then(|| Writer::new((at, close + 1), past_blank(line, close + 1)))
+}
+
+/// `<daemon.err> `, `<3.3> ` (FreeBSD with `-v`): facility and severity, and the end behind them.
+fn angled_level(line: &[u8], at: usize) -> Option<(Level, usize)> {
+    let close = group(line, at).filter(|_| byte(line, at) == b'<')?;
+    let inner = &line[at + 1..close];
+    let dot = digits(inner, 0);
+    let numbers = dot > 0 && inner.len() == dot + 2 && byte(inner, dot) == b'.' && byte(inner, dot + 1).is_ascii_digit();
+    let level = if numbers { Some(severity(i64::from(inner[dot + 1] - b'0'))) } else { facility_level(inner) }?;
+    is_blank(byte(line, close + 1)).then_some((level, close + 2))
 }
 
 /// `prog[123]: `; with `loose` also `prog: `, `syslogd 1.4.1: ` and `Setup Assistant[1173]: `.
@@ -173,12 +208,13 @@ fn esx_level(text: &[u8]) -> Option<Level> {
     }))
 }
 
-/// The severity in `daemon.err`.
+/// The severity in `daemon.err`, in AIX' `daemon:err|error` too.
 fn facility_level(text: &[u8]) -> Option<Level> {
     const FACILITIES: [&[u8]; 12] = [b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp"];
-    let dot = memchr::memchr(b'.', text)?;
+    let dot = memchr::memchr2(b'.', b':', text)?;
     let facility = &text[..dot];
-    (FACILITIES.contains(&facility) || facility.starts_with(b"local")).then(|| level_word(&text[dot + 1..]))?
+    let name = text[dot + 1..].split(|b| *b == b'|').next()?;
+    (FACILITIES.contains(&facility) || facility.starts_with(b"local")).then(|| level_word(name))?
 }
 
 /// The rest of an RFC 5424 header behind its time: `host app procid msgid [structured data] `. Without a `<PRI>` before it

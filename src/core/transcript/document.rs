@@ -1,8 +1,8 @@
-//! Documents: one JSON value over a whole file, whose steps come one by one. The reader keeps one step
-//! at a time, cut in the middle of its long strings; all between the steps is only counted.
+//! Documents: JSON values that go over many lines, whose records come one by one. The reader keeps one record at a
+//! time, cut in the middle of its long strings; all between the records is only counted.
 //!
-//! Two shapes: an object whose `trajectory` is a list of steps (SWE-agent), and a list of records of
-//! some other format.
+//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands), a list of
+//! records of some format, and records that somebody has indented, one or many.
 
 use super::Format;
 use super::json;
@@ -14,12 +14,27 @@ const MAX_STRING_BYTES: usize = 256 << 10;
 /// The list of a trajectory's steps, and the object that says how it ended.
 const STEPS: &[u8] = b"trajectory";
 const ENDING: &[u8] = b"info";
+/// The list of a conversation's events.
+const HISTORY: &[u8] = b"history";
 
-/// A reader of one document.
+/// What of a document is a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shape {
+    /// The objects in a list.
+    #[default]
+    List,
+    /// The objects in the list that a member of the root holds.
+    Member(&'static [u8]),
+    /// The root itself.
+    Root,
+}
+
+/// A reader of one document, or of several in a row.
 #[derive(Debug, Default)]
 pub struct Document {
-    /// The root is a list.
-    is_list: bool,
+    shape: Shape,
+    /// Behind the first value nothing is read.
+    is_single: bool,
     begun: bool,
     ended: bool,
     depth: u32,
@@ -32,6 +47,8 @@ pub struct Document {
     in_steps: bool,
     /// The element under way: its bytes, and where it began.
     element: Option<Element>,
+    /// Bytes of a root's element up to the end of its last whole member, where somebody asks.
+    whole_members: Option<usize>,
     /// Bytes and lines so far.
     offset: u64,
     lines: u64,
@@ -65,15 +82,45 @@ impl Document {
 
     /// A reader for the document that begins with `head`, and its format.
     pub fn begins(head: &[u8]) -> Option<(Self, Format)> {
-        let mut probe = Self::default();
-        let mut first = None;
-        let keys = probe.feed(head, |found| first = first.take().or(Some(found.bytes)));
-        if probe.is_list {
-            let record = json::parse(&first?)?;
-            let format = Format::JSON.into_iter().find(|format| format.knows(&record))?;
-            return Some((Self::default(), format));
+        if head.trim_ascii_start().first() == Some(&b'[') {
+            return Self::of_known(Shape::List, head);
         }
-        keys.then(|| (Self::default(), Format::SweAgent))
+        let has = |key: &[u8]| memchr::memmem::find(head, key).is_some();
+        if has(STEPS) && Self::new(Shape::Member(STEPS)).feed(head, |_| {}) {
+            return Some((Self::new(Shape::Member(STEPS)), Format::SweAgent));
+        }
+        let of_history = || Self::of_known(Shape::Member(HISTORY), head).map(|(known, format)| (Self { is_single: false, ..known }, format));
+        has(HISTORY).then(of_history).flatten().or_else(|| Self::of_indented(head))
+    }
+
+    fn new(shape: Shape) -> Self {
+        Self { shape, is_single: true, ..Self::default() }
+    }
+
+    /// A document whose first record is one of a format.
+    fn of_known(shape: Shape, head: &[u8]) -> Option<(Self, Format)> {
+        let mut first = None;
+        Self::new(shape).feed(head, |found| first = first.take().or(Some(found.bytes)));
+        let record = json::parse(&first?)?;
+        Format::JSON.into_iter().find(|format| format.knows(&record)).map(|format| (Self::new(shape), format))
+    }
+
+    /// Records that go over several lines; the first one may be longer than the head.
+    fn of_indented(head: &[u8]) -> Option<(Self, Format)> {
+        let first = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+        if first.trim_ascii().len() > 1 && json::parse(first).is_some() {
+            return None;
+        }
+        let mut probe = Self { whole_members: Some(0), ..Self::new(Shape::Root) };
+        let mut whole = None;
+        probe.feed(head, |found| whole = Some(found.bytes));
+        let begun = || {
+            let element = probe.element.as_ref().filter(|element| !element.dropped)?;
+            Some([element.bytes.get(..probe.whole_members?)?, b"}"].concat())
+        };
+        let record = json::parse(&whole.or_else(begun)?)?;
+        let format = Format::JSON.into_iter().find(|format| format.knows(&record))?;
+        Some((Self { is_single: false, ..Self::new(Shape::Root) }, format))
     }
 
     /// Reads on; `take` gets each element that is complete. Whether the list of steps was seen.
@@ -94,7 +141,6 @@ impl Document {
     }
 
     fn byte(&mut self, byte: u8, take: &mut impl FnMut(Found)) {
-        // Behind the value there is no document: another one is another record.
         if self.ended {
             return;
         }
@@ -113,7 +159,12 @@ impl Document {
             b'{' | b'[' => self.open(byte),
             b'}' | b']' => self.close(take),
             b':' => self.wants_key = false,
-            b',' if self.depth == 1 => self.wants_key = true,
+            b',' if self.depth == 1 => {
+                self.wants_key = true;
+                if let (Some(members), Some(element)) = (&mut self.whole_members, &self.element) {
+                    *members = element.bytes.len() - 1;
+                }
+            }
             _ => {}
         }
     }
@@ -137,36 +188,51 @@ impl Document {
 
     fn open(&mut self, byte: u8) {
         if !self.begun {
-            self.begun = true;
-            self.is_list = byte == b'[';
-            self.wants_key = !self.is_list;
-            self.in_steps = self.is_list;
-            self.depth = 1;
+            self.begin(byte);
             return;
         }
-        let is_step = self.in_steps && self.depth == if self.is_list { 1 } else { 2 };
-        let is_ending = !self.is_list && self.depth == 1 && self.key == ENDING;
+        let steps_depth = if self.shape == Shape::List { 1 } else { 2 };
+        let is_step = self.in_steps && self.depth == steps_depth;
+        let is_ending = self.shape == Shape::Member(STEPS) && self.depth == 1 && self.key == ENDING;
         if byte == b'{' && self.element.is_none() && (is_step || is_ending) {
-            let (offset, num) = (self.offset, self.lines + 1);
-            self.element = Some(Element { bytes: vec![byte], depth: self.depth, offset, num, dropped: false });
+            self.begin_element(byte);
         }
-        if byte == b'[' && self.depth == 1 && !self.is_list && self.key == STEPS {
+        if byte == b'[' && self.depth == 1 && matches!(self.shape, Shape::Member(name) if self.key == name) {
             self.in_steps = true;
         }
         self.depth = self.depth.saturating_add(1);
     }
 
+    /// A value begins.
+    fn begin(&mut self, byte: u8) {
+        self.begun = true;
+        self.wants_key = byte == b'{';
+        self.in_steps = self.shape == Shape::List && byte == b'[';
+        if self.shape == Shape::Root && byte == b'{' {
+            self.begin_element(byte);
+        }
+        self.depth = 1;
+    }
+
+    fn begin_element(&mut self, byte: u8) {
+        let (offset, num) = (self.offset, self.lines + 1);
+        self.element = Some(Element { bytes: vec![byte], depth: self.depth, offset, num, dropped: false });
+    }
+
     fn close(&mut self, take: &mut impl FnMut(Found)) {
         self.depth = self.depth.saturating_sub(1);
-        self.ended = self.depth == 0;
         if self.element.as_ref().is_some_and(|element| element.depth == self.depth)
             && let Some(element) = self.element.take()
             && !element.dropped
         {
             take(Found { bytes: element.bytes, offset: element.offset, num: element.num });
         }
-        if self.depth == 1 && !self.is_list {
+        if self.depth == 1 && self.shape != Shape::List {
             self.in_steps = false;
+        }
+        if self.depth == 0 {
+            self.begun = false;
+            self.ended = self.is_single;
         }
     }
 }

@@ -272,6 +272,34 @@ fn a_list_of_records_is_a_document() {
     }
 }
 
+/// Records that a tool has indented, in one file or one after another; what is unknown stays text.
+#[test]
+fn indented_records_are_documents() {
+    let old = |id: u32, exit: i32| {
+        serde_json::json!({"id": id, "timestamp": "2026-11-20T13:00:00", "source": "agent", "message": "x".repeat(300), "cause": id - 1, "observation": "run",
+            "content": "bash: jq: command not found", "extras": {"command": "jq .", "metadata": {"exit_code": exit}}})
+    };
+    let one = serde_json::to_string_pretty(&old(3, 127)).unwrap();
+    let two = format!("{one}\n{}\n{}\n", serde_json::to_string_pretty(&old(5, 0)).unwrap(), serde_json::to_string_pretty(&old(7, 127)).unwrap());
+    let history = serde_json::json!({"instance_id": "a", "history": [old(3, 127), old(5, 0)], "error": null}).to_string();
+    let histories = format!("{history}\n{history}\n");
+    let claude = serde_json::from_str::<serde_json::Value>(&flagged("toolu_0123456789abcdef", "Exit code 1\nno")).unwrap();
+    let claude = serde_json::to_string_pretty(&claude).unwrap();
+    for (text, count) in [(&one, 1), (&two, 2), (&history, 1), (&histories, 1), (&claude, 1)] {
+        for chunk in [1000, usize::MAX] {
+            let events = read(stream().with_documents(u64::MAX), text.as_bytes(), chunk);
+            assert!(events.iter().all(|event| event.call.is_some() && text.as_bytes()[event.offset as usize] == b'{'), "{text}");
+            assert_eq!(events.len(), count, "{chunk}: {text}");
+        }
+    }
+    let lines = read(stream().with_documents(u64::MAX), two.as_bytes(), usize::MAX);
+    let second = two.lines().enumerate().filter(|(_, line)| *line == "{").nth(2).unwrap().0;
+    assert_eq!(lines.iter().map(|event| event.line_num).collect::<Vec<_>>(), [1, second as u64 + 1]);
+    for other in ["{\n  \"level\": \"error\",\n  \"id\": 3\n}\n", "{\n", "{\n  \"source\": \"agent\",\n", "{\n\"history\": [{\"a\": 1}]}"] {
+        assert!(super::Document::begins(other.as_bytes()).is_none(), "{other}");
+    }
+}
+
 #[test]
 fn hostile_records_are_survived() {
     let head = flagged("toolu_0123456789abcdef", "x");

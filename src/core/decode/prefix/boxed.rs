@@ -1,0 +1,169 @@
+//! Heads of a line in brackets: times, uptimes, labels, Chromium's fields; and the few words that stand before a full date.
+//! Part of `prefix`, which nests them; each takes one head at the current place or leaves it.
+
+use super::Scan;
+use crate::core::decode::level::level_word;
+use crate::core::decode::scan::{blanks, byte, digits, group, is_blank, is_name, rest, run};
+use crate::core::decode::tag::{self, Ground};
+use crate::core::decode::time::{clock_end, moment};
+use crate::core::decode::writer::{self, past_blank};
+use crate::core::decode::{android, letter};
+
+impl Scan<'_> {
+    pub(super) fn enclosed(&mut self) -> bool {
+        let (line, at, now) = (self.line, self.at, self.now);
+        self.enclosed_time()
+            || self.marked(letter::bracketed(line, at, now))
+            || self.uptime()
+            || self.chromium()
+            || self.key()
+            || self.counter()
+            || self.label()
+    }
+
+    /// `[2026-01-01 10:00:00]`, `(…):`, `"…"`, `[2026-01-01T00:00:00Z ERROR mod::x]`, `[10:00:00 ERR]`; and
+    /// `[task 2026-01-01T10:00:00.123Z]`, where Taskcluster names the step that printed the text.
+    pub(super) fn enclosed_time(&mut self) -> bool {
+        let (open, mut start) = (self.at, blanks(self.line, self.at + 1));
+        let mut stamp = moment(self.line, start, self.now);
+        let label = run(self.line, start, |b| b.is_ascii_lowercase() || b == b'-');
+        let labelled = label > start && byte(self.line, label) == b' ' && byte(self.line, open) == b'[';
+        if labelled {
+            start = label + 1;
+            stamp = moment(self.line, start, self.now);
+        }
+        let Some(end) = stamp.map(|m| m.end).or_else(|| clock_end(self.line, start)) else {
+            return false;
+        };
+        if let Some(stamp) = stamp.filter(|_| byte(self.line, open) == b'[')
+            && self.android(android::long(self.line, end))
+        {
+            self.out.time = Some(stamp.time);
+            return true;
+        }
+        let quote = byte(self.line, open);
+        let close = if matches!(quote, b'"' | b'\'') { Some(end).filter(|&end| byte(self.line, end) == quote) } else { group(self.line, open) };
+        let Some(close) = close.filter(|&close| close >= end) else {
+            return false;
+        };
+        let tag = tag::in_group(self.line, end, close).or_else(|| tag::letter_in_group(self.line, end, close));
+        match stamp {
+            Some(moment) if labelled => {
+                if close > end {
+                    return false;
+                }
+                self.out.time = Some(moment.time);
+                self.at = past_blank(self.line, close + 1);
+            }
+            Some(moment) => self.take_time(moment, close + 1),
+            None if tag.is_some() || close == end => {
+                self.ground = Ground::Logger;
+                self.step_over(close + 1);
+            }
+            None => return false,
+        }
+        if let Some(tag) = tag {
+            self.out.level = Some(tag.level);
+            self.tagged = true;
+        }
+        true
+    }
+
+    /// `####<Nov 10, 2026 10:00:00,123 AM UTC> ` (WebLogic)
+    pub(super) fn weblogic(&mut self) -> bool {
+        let stamped = rest(self.line, self.at).starts_with(b"####<") && moment(self.line, self.at + 5, self.now).is_some();
+        self.at += if stamped { 4 } else { 0 };
+        stamped && self.enclosed_time()
+    }
+
+    /// `[12345.678901] ` (kernel); with `journalctl -o short-monotonic` host and program follow.
+    fn uptime(&mut self) -> bool {
+        let Some(end) = uptime_end(self.line, self.at) else {
+            return false;
+        };
+        self.at = past_blank(self.line, end);
+        let _ = self.writer(writer::program(self.line, self.at, false));
+        true
+    }
+
+    /// `1.234567s ` since the start (tracing).
+    pub(super) fn seconds(&mut self) -> bool {
+        let point = digits(self.line, self.at);
+        let end = digits(self.line, point + 1);
+        let known = byte(self.line, point) == b'.' && end - point > 3 && byte(self.line, end) == b's' && is_blank(byte(self.line, end + 1));
+        if known {
+            self.ground = Ground::Logger;
+            self.at = past_blank(self.line, end + 1);
+        }
+        known
+    }
+
+    /// `123 <11>1 2026-…`: the length of a syslog message before it (RFC 6587).
+    pub(super) fn counted(&mut self) -> bool {
+        let next = digits(self.line, self.at) + 1;
+        let follows = byte(self.line, next - 1) == b' ' && writer::priority(self.line, next).is_some_and(|(_, end)| rest(self.line, end).starts_with(b"1 "));
+        self.at = if follows { next } else { self.at };
+        follows && self.priority()
+    }
+
+    fn counter(&mut self) -> bool {
+        let Some(end) = letter::counter_end(self.line, self.at).filter(|_| self.ground == Ground::Bare) else { return false };
+        self.ground = Ground::Logger;
+        self.at = past_blank(self.line, end);
+        true
+    }
+
+    /// `[nsqd] 2026/11/10 …`, `[1234] 2026/11/10 …`: a name or process before the time.
+    fn label(&mut self) -> bool {
+        let close = run(self.line, self.at + 1, is_name);
+        let name = &self.line[self.at + 1..close.max(self.at + 1)];
+        let named = byte(self.line, self.at) == b'[' && !name.is_empty() && level_word(name).is_none() && rest(self.line, close).starts_with(b"] ");
+        self.stamp_follows(close + 2, named)
+    }
+
+    /// `nova-api.log.1 2026-11-10 10:00:00 …`
+    pub(super) fn file_name(&mut self) -> bool {
+        let end = run(self.line, self.at, |b| is_name(b) || matches!(b, b'/' | b':'));
+        let named = byte(self.line, end) == b' ' && memchr::memmem::find(&self.line[self.at..end], b".log").is_some();
+        self.stamp_follows(end + 1, named)
+    }
+
+    /// Goes to a full date at `at`.
+    fn stamp_follows(&mut self, at: usize, named: bool) -> bool {
+        let dated = named && digits(self.line, at) == at + 4 && moment(self.line, at, self.now).is_some();
+        self.at = if dated { at } else { self.at };
+        dated
+    }
+
+    /// `[1234:5678:1120/131323.123456:ERROR:gpu_init.cc(441)] `: process, thread, time, level, place.
+    fn chromium(&mut self) -> bool {
+        let close = run(self.line, self.at, |b| b != b']' && !is_blank(b));
+        if byte(self.line, self.at + 1).is_ascii_digit() && byte(self.line, close) == b']' {
+            let mut fields = self.line[self.at + 1..close].rsplit(|b| *b == b':');
+            let place = fields.next().unwrap_or_default();
+            if let Some(level) = fields.next().and_then(level_word).filter(|_| place.ends_with(b")")) {
+                self.out.level = Some(level);
+                self.tagged = true;
+                self.at = past_blank(self.line, close + 1);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// End of `[   12.345678]` at `at`, of `[   12.345678s]` (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
+pub(super) fn uptime_end(line: &[u8], at: usize) -> Option<usize> {
+    let start = blanks(line, at + 1);
+    let point = digits(line, start);
+    let end = digits(line, point + 1);
+    let known = byte(line, at) == b'[' && point > start && byte(line, point) == b'.' && end - point >= 4;
+    let end = end + usize::from(byte(line, end) == b's');
+    if !known || byte(line, end) != b']' {
+        return None;
+    }
+    let caller = blanks(line, end + 2);
+    let close = digits(line, caller + 1);
+    let called = byte(line, end + 1) == b'[' && matches!(byte(line, caller), b'T' | b'C') && byte(line, close) == b']';
+    Some(if called { close + 1 } else { end + 1 })
+}

@@ -1,0 +1,171 @@
+//! A literal and the neighbours that it may have: the last word on an occurrence. Where to look,
+//! its callers know.
+
+use super::{WINDOW, WORD, window, word};
+use crate::rules::LiteralForm;
+
+/// How far before a literal an escape may stand, in bytes.
+const ESCAPE_BYTES: usize = 12;
+/// The end of a line and what stands for it in a JSON string (`\n`, the closing quote) may always
+/// follow a literal.
+const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
+
+/// A literal, ready to be compared.
+pub(super) struct Guarded {
+    bytes: Box<[u8]>,
+    /// The first bytes, for a comparison in one step, and which of them count.
+    head: u64,
+    mask: u64,
+    /// They are the whole literal.
+    is_head: bool,
+    /// Positions at which more than the byte in `bytes` may stand, and what.
+    classes: Box<[(u8, Set)]>,
+    /// `None`: any byte may follow.
+    after: Option<Set>,
+    not_before: Option<Set>,
+    not_behind: Box<[u8]>,
+}
+
+/// What may stand at a place in or beside a literal.
+#[derive(Clone, Copy)]
+pub(super) enum Byte<'a> {
+    Only(u8),
+    Of(&'a Set),
+    Any,
+}
+
+/// A bit for each byte.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Set([u64; 4]);
+
+impl Set {
+    fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
+        let mut set = Self([0; 4]);
+        bytes.into_iter().for_each(|byte| set.insert(byte));
+        set
+    }
+
+    #[inline]
+    fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+    }
+
+    fn insert(&mut self, byte: u8) {
+        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+    }
+
+    fn len(&self) -> u32 {
+        self.0.iter().map(|part| part.count_ones()).sum()
+    }
+}
+
+impl Byte<'_> {
+    /// How many.
+    pub(super) fn count(self) -> u32 {
+        match self {
+            Self::Only(_) => 1,
+            Self::Of(set) => set.len(),
+            Self::Any => 256,
+        }
+    }
+
+    /// Which.
+    pub(super) fn values(self) -> Vec<u8> {
+        match self {
+            Self::Only(byte) => vec![byte],
+            Self::Of(set) => (0..=u8::MAX).filter(|byte| set.contains(*byte)).collect(),
+            Self::Any => (0..=u8::MAX).collect(),
+        }
+    }
+}
+
+impl Guarded {
+    pub(super) fn new(literal: &LiteralForm) -> Self {
+        let classes: Box<[_]> = literal.classes.iter().map(|(at, members)| (*at, Set::of(members.iter().copied()))).collect();
+        let (mut head, mut mask) = ([0; WORD], [0; WORD]);
+        for (at, byte) in literal.bytes.iter().enumerate().take(WORD).filter(|(at, _)| !classes.iter().any(|(place, _)| usize::from(*place) == *at)) {
+            (head[at], mask[at]) = (*byte, 0xff);
+        }
+        Self {
+            bytes: literal.bytes.as_slice().into(),
+            head: u64::from_le_bytes(head),
+            mask: u64::from_le_bytes(mask),
+            is_head: literal.bytes.len() <= WORD && classes.is_empty(),
+            classes,
+            after: allowed_after(literal),
+            not_before: (!literal.not_before.is_empty()).then(|| Set::of(literal.not_before.iter().copied())),
+            not_behind: literal.not_behind.as_slice().into(),
+        }
+    }
+
+    /// Its length in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// What may stand `at` bytes behind its beginning.
+    pub(super) fn byte(&self, at: isize) -> Byte<'_> {
+        let Ok(at) = usize::try_from(at) else { return Byte::Any };
+        match (self.bytes.get(at), &self.after) {
+            (Some(&byte), _) => self.classes.iter().find(|(place, _)| usize::from(*place) == at).map_or(Byte::Only(byte), |(_, set)| Byte::Of(set)),
+            (None, Some(set)) if at == self.bytes.len() => Byte::Of(set),
+            _ => Byte::Any,
+        }
+    }
+
+    /// The window at an offset, when nothing else can stand there.
+    pub(super) fn window(&self, at: isize) -> Option<u32> {
+        let from = usize::try_from(at).ok()?;
+        let is_class = |(at, _): &(u8, Set)| (from..from + WINDOW).contains(&usize::from(*at));
+        (from + WINDOW <= self.bytes.len() && !self.classes.iter().any(is_class)).then(|| window(&self.bytes, from))
+    }
+
+    /// Whether the literal stands at `start` of `hay` with neighbours that the guard allows.
+    #[inline]
+    pub(super) fn stands_at(&self, hay: &[u8], start: usize) -> bool {
+        let Some(text) = hay.get(start..start + self.bytes.len()) else { return false };
+        if start + WORD <= hay.len() {
+            return (word(hay, start) ^ self.head) & self.mask == 0 && (self.is_head || self.is(text)) && self.allows(hay, start);
+        }
+        self.is(text) && self.allows(hay, start)
+    }
+
+    fn is(&self, text: &[u8]) -> bool {
+        if self.classes.is_empty() {
+            return *text == *self.bytes;
+        }
+        let mut classes = self.classes.iter().peekable();
+        text.iter().zip(&self.bytes).enumerate().all(|(at, (&byte, &own))| match classes.next_if(|(place, _)| usize::from(*place) == at) {
+            Some((_, set)) => set.contains(byte),
+            None => byte == own,
+        })
+    }
+
+    fn allows(&self, hay: &[u8], start: usize) -> bool {
+        let next = hay.get(start + self.bytes.len());
+        if let (Some(set), Some(&next)) = (&self.after, next)
+            && !set.contains(next)
+        {
+            return false;
+        }
+        if !self.not_behind.is_empty() && hay[..start].ends_with(&self.not_behind) {
+            return false;
+        }
+        match (&self.not_before, start.checked_sub(1)) {
+            (Some(set), Some(left)) if set.contains(hay[left]) => hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
+            _ => true,
+        }
+    }
+}
+
+/// Which bytes may follow a literal; `None` when all may.
+fn allowed_after(literal: &LiteralForm) -> Option<Set> {
+    if literal.after.is_empty() && literal.not_after.is_empty() {
+        return None;
+    }
+    let all = 0..=u8::MAX;
+    let mut set = if literal.after.is_empty() { Set::of(all) } else { Set::of(literal.after.iter().copied()) };
+    set = Set::of((0..=u8::MAX).filter(|byte| set.contains(*byte) && !literal.not_after.contains(byte)));
+    ALWAYS_AFTER.iter().for_each(|&byte| set.insert(byte));
+    Some(set)
+}

@@ -1,0 +1,78 @@
+//! Which windows of a literal are looked for: for each parity of its position, those that ordinary
+//! logs show least. `config/prefilter.txt` is the sample that is counted.
+
+use super::guarded::{Byte, Guarded};
+use super::{Entry, HASH_BITS, STRIDE, WINDOW, hash, window};
+use crate::rules::MIN_LITERAL_BYTES;
+
+/// Bytes of a window that must belong to its literal; the other one is written out in all values.
+pub(super) const KNOWN: usize = MIN_LITERAL_BYTES;
+/// How far into a literal its window may lie.
+const MAX_OFFSET: usize = 100;
+/// What a window costs for being in the sample once, where 1 is what a place in the table costs.
+const SEEN_COST: u64 = 4;
+/// At most so many windows that differ in their last byte share a place in the table.
+const MAX_SHARING: u64 = 8;
+/// Ordinary text, with words that look like errors.
+pub(in super::super) const SAMPLE: &str = include_str!("../../../config/prefilter.txt");
+
+/// The windows of all literals; one that is shorter than a window's known bytes has none.
+pub(super) fn entries(literals: &[Guarded]) -> Vec<Entry> {
+    let seen = seen();
+    let mut entries = Vec::new();
+    for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.len() >= KNOWN) {
+        for parity in 0..STRIDE {
+            let at = best(literal, parity, &seen);
+            entries.extend(windows(literal, at).into_iter().map(|window| Entry { window, literal: index as u16, at: at as i8 }));
+        }
+    }
+    entries
+}
+
+/// Where in a literal to look, for one parity of its position. A window may reach one byte beyond the
+/// literal, at the price of more windows.
+fn best(literal: &Guarded, parity: usize, seen: &[u16]) -> isize {
+    let last = (literal.len() - KNOWN).min(MAX_OFFSET) as isize;
+    let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == parity);
+    let cost = |place: usize| SEEN_COST * u64::from(seen[place]) + 1;
+    let single = offsets.clone().filter_map(|at| Some((cost(hash(literal.window(at)?)), at)));
+    let mut best = single.min().unwrap_or((u64::MAX, 0));
+    for at in offsets.filter(|at| literal.window(*at).is_none()) {
+        // Each place in the table costs something: many windows mostly need not be written out.
+        if places(literal, at).map(|byte| u64::from(byte.count())).product::<u64>() / MAX_SHARING < best.0 {
+            let mut places: Vec<usize> = windows(literal, at).into_iter().map(hash).collect();
+            places.sort_unstable();
+            places.dedup();
+            best = best.min((places.into_iter().map(cost).sum(), at));
+        }
+    }
+    best.1
+}
+
+/// What may stand at the places of the window at an offset.
+fn places(literal: &Guarded, at: isize) -> impl Iterator<Item = Byte<'_>> {
+    (at..at + WINDOW as isize).map(|at| literal.byte(at))
+}
+
+/// The windows that show a literal at an offset.
+fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
+    if let Some(window) = literal.window(at) {
+        return vec![window];
+    }
+    let mut all = vec![0];
+    for (place, byte) in places(literal, at).enumerate() {
+        let values = byte.values();
+        all = all.iter().flat_map(|window| values.iter().map(move |value| window | u32::from(*value) << (8 * place))).collect();
+    }
+    all
+}
+
+/// How often the windows of each hash stand in the sample: what the table would let through.
+fn seen() -> Vec<u16> {
+    let mut seen = vec![0_u16; 1 << HASH_BITS];
+    for bytes in SAMPLE.as_bytes().windows(WINDOW) {
+        let count = &mut seen[hash(window(bytes, 0))];
+        *count = count.saturating_add(1);
+    }
+    seen
+}
