@@ -1,5 +1,6 @@
 //! The daemon under load, and doing nothing. `cargo bench --bench daemon` is a short form;
-//! `cargo bench --bench daemon -- load --seconds 60`, `idle`, `latency`, `file --size 1GiB` are the parts in full.
+//! `cargo bench --bench daemon -- load --seconds 60`, `idle`, `latency`, `file --size 1GiB`,
+//! `kill --kills 200` are the parts in full.
 //! Exit 1 when a promise is not kept: an error lost or doubled, too much memory or CPU, too late.
 
 use std::fs::{self, File, OpenOptions};
@@ -10,8 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
+#[allow(dead_code, clippy::unwrap_used, reason = "the tests use all of it; what fails there panics here")]
+#[path = "../tests/daemon/killing.rs"]
+mod killing;
 #[allow(dead_code, reason = "the other benches use all of it")]
 mod log;
+#[allow(dead_code, clippy::unwrap_used, reason = "the tests use all of it")]
+#[path = "../tests/invariants/support.rs"]
+mod support;
 
 /// Most memory under load.
 const MAX_RSS_KIB: u64 = 64 << 10;
@@ -25,12 +32,14 @@ fn main() -> anyhow::Result<()> {
         Some("idle") => idle(number("--files", 10_000)?, number("--seconds", 30)?),
         Some("latency") => latency(number("--count", 100)?),
         Some("file") => file(log::size::parse(&value("--size").unwrap_or("1GiB".to_owned()))?),
-        Some(other) if !other.starts_with("--") => anyhow::bail!("unknown part {other}: load, idle, latency, file"),
+        Some("kill") => kill(number("--kills", 200)?, number("--seed", u64::from(std::process::id()))?),
+        Some(other) if !other.starts_with("--") => anyhow::bail!("unknown part {other}: load, idle, latency, file, kill"),
         _ => {
             file(128 << 20)?;
             latency(30)?;
             idle(2000, 5)?;
-            load(100, 50, 5)
+            load(100, 50, 5)?;
+            kill(20, 1)
         }
     }
 }
@@ -171,6 +180,13 @@ fn load(files: u64, mbps: u64, seconds: u64) -> anyhow::Result<()> {
     ensure!(found == wanted, "{found} records of {wanted} errors");
     ensure!(lag < Duration::from_secs(2), "the last one came after {lag:?}");
     ensure!(rss < MAX_RSS_KIB, "{rss} KiB of memory");
+    Ok(())
+}
+
+fn kill(kills: u64, seed: u64) -> anyhow::Result<()> {
+    println!("kill: seed {seed}");
+    let killed = killing::kill_many(kills as usize, seed, "");
+    println!("kill: SIGKILL {kills} times, {} errors in halves, {} rotations: each error once, no byte taken back", killed.errors, killed.rotations);
     Ok(())
 }
 

@@ -40,25 +40,32 @@ pub(super) struct Commits {
     pub stop: Arc<Stop>,
 }
 
-/// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
-pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready, wakes: &Receiver<Wake>) -> Result<bool, String> {
+/// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
+pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Result<(), StoreError>) -> Result<bool, String> {
     let mut said = false;
-    while !ready.is_all() {
-        let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
-        if arrived.words.is_empty() {
-            continue;
-        }
-        match committer.commit(&[], &arrived.words, now()) {
-            Ok(()) => continue,
-            Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => tracing::warn!("state: {why}; waiting until it can be written"),
+    loop {
+        match step() {
+            Ok(()) => return Ok(true),
+            Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => {
+                tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
+            }
             Err(StoreError::Later(_)) => {}
             Err(error) => return Err(error.to_string()),
         }
-        arrived.words.into_iter().for_each(|word| queue.tell(word));
         match wakes.recv_timeout(AGAIN) {
             Ok(Wake::Stop) => return Ok(false),
             Ok(Wake::Failed(Some(why))) => return Err(why),
             _ => {}
+        }
+    }
+}
+
+/// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
+pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready, wakes: &Receiver<Wake>) -> Result<bool, String> {
+    while !ready.is_all() {
+        let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
+        if !arrived.words.is_empty() && !until_done(wakes, || committer.commit(&[], &arrived.words, now()))? {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -27,6 +27,12 @@ const LONG: Duration = Duration::from_secs(60);
 pub(super) struct Delivery {
     pub name: String,
     pub sink: Box<dyn Sink + Send>,
+    pub shared: Shared,
+}
+
+/// What all sinks have in common.
+#[derive(Clone)]
+pub(super) struct Shared {
     pub outbox: Arc<Outbox>,
     pub queue: Arc<Queue>,
     pub folder: Option<PathBuf>,
@@ -51,8 +57,8 @@ pub(super) fn start(sinks: Vec<Delivery>, sender: &Sender<Wake>, threads: &mut V
     for delivery in sinks {
         let (sender, begun) = (sender.clone(), ready.begun.clone());
         threads.push(std::thread::spawn(move || {
-            let stop = delivery.stop.clone();
-            let queue = delivery.queue.clone();
+            let stop = delivery.shared.stop.clone();
+            let queue = delivery.shared.queue.clone();
             delivery.run(&sender, &begun);
             stop.ended.fetch_add(1, Ordering::Release);
             queue.nudge();
@@ -63,23 +69,16 @@ pub(super) fn start(sinks: Vec<Delivery>, sender: &Sender<Wake>, threads: &mut V
 
 impl Delivery {
     fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) {
-        let mut desk = Counter {
-            name: self.name.clone(),
-            outbox: self.outbox.clone(),
-            queue: self.queue.clone(),
-            folder: self.folder.clone(),
-            store: None,
-            own: self.own.clone(),
-        };
-        let (mut said, mut reopened, mut steps) = (None, self.stop.reopen.load(Ordering::Relaxed), 0);
+        let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None };
+        let (mut said, mut reopened, mut steps) = (None, self.shared.stop.reopen.load(Ordering::Relaxed), 0);
         loop {
-            let version = self.outbox.version();
-            let asked = self.stop.reopen.load(Ordering::Relaxed);
+            let version = self.shared.outbox.version();
+            let asked = self.shared.stop.reopen.load(Ordering::Relaxed);
             if asked != reopened {
                 reopened = asked;
                 self.sink.reopen();
             }
-            let hurry = self.stop.hurry.load(Ordering::Relaxed);
+            let hurry = self.shared.stop.hurry.load(Ordering::Relaxed);
             let done = self.sink.step(&mut desk, now(), hurry);
             steps += 1;
             if steps == 1 {
@@ -89,7 +88,7 @@ impl Delivery {
                     drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}: check its path and who may write there", self.sink.place())))));
                 }
                 begun.fetch_add(1, Ordering::Release);
-                self.queue.nudge();
+                self.shared.queue.nudge();
             }
             match done {
                 Ok(step) => {
@@ -98,7 +97,7 @@ impl Delivery {
                     }
                     match step {
                         Step::Done => continue,
-                        Step::Settled if self.outbox.is_closed() => return,
+                        Step::Settled if self.shared.outbox.is_closed() => return,
                         Step::Settled | Step::Idle => self.wait(version, hurry),
                     }
                 }
@@ -112,10 +111,10 @@ impl Delivery {
                         tracing::warn!("sink {}: {why}; nothing is lost, it is tried again", self.name);
                         said = Some(why);
                     }
-                    if hurry && self.outbox.is_closed() {
+                    if hurry && self.shared.outbox.is_closed() {
                         return;
                     }
-                    self.outbox.wait(version, AGAIN);
+                    self.shared.outbox.wait(version, AGAIN);
                     std::thread::sleep(if hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
                 }
             }
@@ -125,25 +124,22 @@ impl Delivery {
     fn wait(&self, version: u64, hurry: bool) {
         let due = self.sink.deadline().map(|at| Duration::from_micros(at.0.saturating_sub(now().0).max(1000) as u64));
         let longest = if hurry { Duration::from_millis(5) } else { LONG };
-        self.outbox.wait(version, due.unwrap_or(longest).min(longest));
+        self.shared.outbox.wait(version, due.unwrap_or(longest).min(longest));
     }
 }
 
 /// The desk of a running daemon.
 struct Counter {
     name: String,
-    outbox: Arc<Outbox>,
-    queue: Arc<Queue>,
-    folder: Option<PathBuf>,
+    shared: Shared,
     store: Option<Store>,
-    own: OwnOutputs,
 }
 
 impl Desk for Counter {
     fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         loop {
-            let seq = self.outbox.goes_on(&self.name, seq);
-            let chunk = match self.outbox.next(seq) {
+            let seq = self.shared.outbox.goes_on(&self.name, seq);
+            let chunk = match self.shared.outbox.next(seq) {
                 Next::Chunk(chunk) => {
                     self.store = None;
                     Some(chunk)
@@ -151,28 +147,28 @@ impl Desk for Counter {
                 Next::InFile => self.read_file(seq)?,
                 Next::Nothing | Next::End => None,
             };
-            if chunk.as_ref().is_none_or(|chunk| self.outbox.give(&self.name, chunk)) {
+            if chunk.as_ref().is_none_or(|chunk| self.shared.outbox.give(&self.name, chunk)) {
                 return Ok(chunk);
             }
         }
     }
 
     fn tell(&mut self, mark: &SinkMark) {
-        self.queue.tell(Word::Sink(mark.clone()));
+        self.shared.queue.tell(Word::Sink(mark.clone()));
     }
 
     fn is_committed(&mut self, mark: &SinkMark) -> bool {
-        self.outbox.is_committed(mark)
+        self.shared.outbox.is_committed(mark)
     }
 
     fn owns(&mut self, dev: u64, ino: u64) {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).insert((dev, ino));
+        self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).insert((dev, ino));
     }
 }
 
 impl Counter {
     fn read_file(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
-        let Some(folder) = &self.folder else { return Ok(None) };
+        let Some(folder) = &self.shared.folder else { return Ok(None) };
         let store = match self.store.take() {
             Some(store) => Some(store),
             None => Store::look(folder).map_err(io::Error::other)?,

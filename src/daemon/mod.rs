@@ -27,8 +27,9 @@ mod work;
 
 use begin::{descriptors, open_state};
 use commit::Commits;
+use deliver::{Delivery, Shared};
 pub use plan::{Ended, Plan, SinkPlan};
-use serve::Daemon;
+use serve::{Daemon, Seen};
 use stdin::Piped;
 use wake::{Stop, Wake, handle_signals};
 use work::Pool;
@@ -57,28 +58,14 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
 
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
     let own: OwnOutputs = Arc::new(Mutex::new(plan.own.clone()));
-    let known = rows.iter().map(|row| Known { uid: row.uid, label: row.label.clone(), mark: row.mark.clone() }).collect();
+    let seen = rows.iter().map(|row| Seen { uid: row.uid, source: row.label.source.clone(), at: row.seen }).collect();
+    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
     let first = |name: &str| !sources.iter().any(|known| known == name);
     let follower = Follower::new(plan.engine.clone(), plan.id_of, plan.specs, known, first).without(own.clone()).with_descriptors(descriptors());
 
     let queue = Arc::new(Queue::new(MAX_QUEUE_BYTES));
-    let mut sinks = Vec::new();
-    for sink in plan.sinks {
-        let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
-        let (name, sink): (String, Box<dyn Sink + Send>) = match sink {
-            SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
-            SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
-        };
-        sinks.push(deliver::Delivery {
-            name,
-            sink,
-            outbox: outbox.clone(),
-            queue: queue.clone(),
-            folder: folder.clone(),
-            own: own.clone(),
-            stop: stop.clone(),
-        });
-    }
+    let shared = Shared { outbox: outbox.clone(), queue: queue.clone(), folder: folder.clone(), own: own.clone(), stop: stop.clone() };
+    let sinks = plan.sinks.into_iter().map(|sink| delivery(sink, &committer, &shared)).collect();
     // Its own outputs are known before any file is met.
     let mut threads = Vec::new();
     let ready = deliver::start(sinks, &sender, &mut threads);
@@ -94,7 +81,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         is_durable: folder.is_some(),
         stop: stop.clone(),
         failed: None,
-        rows,
+        seen,
         look_soon: None,
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
@@ -126,12 +113,17 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     if !settled {
         tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
     }
-    match daemon.failed {
-        Some(Some(why)) => Err(why),
-        Some(None) => Ok(Ended::Well),
-        None if daemon.follower.is_troubled() => Ok(Ended::Troubled),
-        None => Ok(Ended::Well),
-    }
+    daemon.ended()
+}
+
+/// A sink that goes on where it was.
+fn delivery(sink: SinkPlan, committer: &Committer, shared: &Shared) -> Delivery {
+    let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
+    let (name, sink): (String, Box<dyn Sink + Send>) = match sink {
+        SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
+        SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
+    };
+    Delivery { name, sink, shared: shared.clone() }
 }
 
 /// Waits for the threads; false: the time is over.

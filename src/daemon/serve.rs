@@ -9,6 +9,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP};
+use super::commit;
+use super::plan::Ended;
 use super::stdin::Piped;
 use super::wake::{Stop, Wake};
 use super::work::{self, Pool, Writer};
@@ -21,12 +23,20 @@ use crate::sources::reader::Space;
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
-use crate::state::store::{StoreError, StreamRow};
 
+/// Files of one transaction at the start.
+const BEGIN_FILES: usize = 500;
 /// A file that is written all the time is read so often at most, if it is the only one.
 const REST_US: i64 = 2_000;
 /// And so much less often for each further one.
 const REST_A_FILE_US: i64 = 100;
+
+/// When a file was last seen by an earlier run.
+pub(super) struct Seen {
+    pub uid: Uid,
+    pub source: String,
+    pub at: Timestamp,
+}
 
 /// The thread that decides.
 pub(super) struct Daemon {
@@ -39,7 +49,7 @@ pub(super) struct Daemon {
     pub is_durable: bool,
     pub stop: Arc<Stop>,
     pub failed: Option<Option<String>>,
-    pub rows: Vec<StreamRow>,
+    pub seen: Vec<Seen>,
     pub look_soon: Option<Instant>,
 }
 
@@ -49,24 +59,18 @@ impl Daemon {
         self.watch_folders();
         self.follower.discover(now());
         let at = now();
-        let batches: Vec<Batch> = self.follower.marks().map(|(uid, label, mark)| work::mark_only(uid, label, mark, at)).collect();
-        let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
-        let mut said = false;
+        let mut marks = self.follower.marks().map(|(uid, label, mark)| work::mark_only(uid, label, mark, at));
         loop {
-            match committer.begin(&names, &batches, at) {
-                Ok(()) => return Ok(true),
-                Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => {
-                    tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
-                }
-                Err(StoreError::Later(_)) => {}
-                Err(error) => return Err(error.to_string()),
+            let batches: Vec<Batch> = marks.by_ref().take(BEGIN_FILES).collect();
+            if batches.is_empty() {
+                break;
             }
-            match wakes.recv_timeout(Duration::from_secs(1)) {
-                Ok(Wake::Stop) => return Ok(false),
-                Ok(Wake::Failed(Some(why))) => return Err(why),
-                _ => {}
+            if !commit::until_done(wakes, || committer.commit(&batches, &[], at))? {
+                return Ok(false);
             }
         }
+        let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
+        commit::until_done(wakes, || committer.begin(&names, &[], at))
     }
 
     pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
@@ -180,10 +184,10 @@ impl Daemon {
         let present: HashSet<Uid> = self.follower.present().into_iter().collect();
         let at = now();
         let forget_after = |source: &str| self.follower.specs().iter().find(|spec| spec.name == source).map(|spec| spec.forget_after);
-        self.rows.retain(|row| {
+        self.seen.retain(|row| {
             // Of a source that is not configured any more nobody says how long; a month is long.
-            let after = forget_after(&row.label.source).unwrap_or(Duration::from_secs(30 * 86_400));
-            let is_old = at.0 - row.seen.0 > after.as_micros() as i64 && !present.contains(&row.uid);
+            let after = forget_after(&row.source).unwrap_or(Duration::from_secs(30 * 86_400));
+            let is_old = at.0 - row.at.0 > after.as_micros() as i64 && !present.contains(&row.uid);
             if is_old {
                 self.queue.tell(Word::Forget(row.uid));
             }
@@ -249,5 +253,15 @@ impl Daemon {
         }
         self.queue.tell(Word::Seen(self.follower.present()));
         self.stop.hurry.store(true, Ordering::Relaxed);
+    }
+
+    /// How it went.
+    pub fn ended(self) -> Result<Ended, String> {
+        match self.failed {
+            Some(Some(why)) => Err(why),
+            Some(None) => Ok(Ended::Well),
+            None if self.follower.is_troubled() => Ok(Ended::Troubled),
+            None => Ok(Ended::Well),
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, wait};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
 
 use super::family::Family;
 use super::journal::Journal;
@@ -134,7 +134,7 @@ impl<'a> Watch<'a> {
         loop {
             // Signals first: the one that tells of a child's end must not be taken after the look at the children.
             while let Some(came) = self.signals.next()? {
-                self.hand_on(came);
+                self.hand_on(came)?;
             }
             self.reap()?;
             self.keep_limit();
@@ -182,7 +182,7 @@ impl<'a> Watch<'a> {
         if self.timed_out { Some(left.unwrap_or(LOOK).min(LOOK)) } else { left }
     }
 
-    fn hand_on(&mut self, came: Came) {
+    fn hand_on(&mut self, came: Came) -> io::Result<()> {
         let signal = came.signal;
         if ends(signal) {
             self.interrupted = Some(signal);
@@ -198,16 +198,13 @@ impl<'a> Watch<'a> {
             }
             // It has come to the whole group already.
             _ if wiring == Wiring::Shared && came.from_terminal => self.sent.push(signal),
-            Signal::TSTP if wiring == Wiring::Own => {
-                self.started.signal(signal);
-                // As it would have done to the command's caller.
-                let _ = kill_process(getpid(), Signal::STOP);
-            }
+            Signal::TSTP if wiring != Wiring::Shared => self.started.stop()?,
             _ => {
                 self.sent.push(signal);
                 self.started.signal(signal);
             }
         }
+        Ok(())
     }
 
     fn keep_limit(&mut self) {

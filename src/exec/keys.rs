@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pty_process::blocking::Pty;
+use rustix::process::{Signal, getpgrp, getpid, kill_process, kill_process_group};
 use rustix::termios::{self, LocalModes, OptionalActions, OutputModes, SpecialCodeIndex, Termios};
 
 use super::waiting;
@@ -46,8 +47,15 @@ pub fn hand_over(main: &Pty, other: Option<&Pty>, stop: Arc<OwnedFd>) -> io::Res
     Ok(())
 }
 
-/// Keys for the pseudo-terminal that listens. Those that make signals are for the session's, whose group they reach.
+/// Keys for the pseudo-terminal that listens. Those that make signals are for the session's, whose group they reach; but
+/// that group is not siftd's, in which a script may wait that a terminal would have told, too.
 fn press(main: &mut End, other: Option<&mut End>, typed: &[u8], stop: &OwnedFd) -> io::Result<()> {
+    for signal in main.signals(typed) {
+        match signal {
+            Signal::TSTP => kill_process(getpid(), signal)?,
+            _ => kill_process_group(getpgrp(), signal)?,
+        }
+    }
     let Some((other, modes)) = other.and_then(|other| other.listens().map(|modes| (other, modes))).filter(|_| main.listens().is_none()) else {
         return main.write(typed, stop);
     };
@@ -73,6 +81,14 @@ impl End {
     /// Its modes, if a program has taken it out of line mode.
     fn listens(&self) -> Option<Termios> {
         termios::tcgetattr(&self.0).ok().filter(|modes| !modes.local_modes.contains(LocalModes::ICANON))
+    }
+
+    /// The signals that keys make, where they are not merely read.
+    fn signals(&self, typed: &[u8]) -> Vec<Signal> {
+        let Ok(modes) = termios::tcgetattr(&self.0) else { return Vec::new() };
+        let made = [(SpecialCodeIndex::VINTR, Signal::INT), (SpecialCodeIndex::VQUIT, Signal::QUIT), (SpecialCodeIndex::VSUSP, Signal::TSTP)];
+        let made = made.into_iter().filter(|(index, _)| modes.local_modes.contains(LocalModes::ISIG) && typed.contains(&modes.special_codes[*index]));
+        made.map(|(_, signal)| signal).collect()
     }
 
     fn write(&mut self, mut typed: &[u8], stop: &OwnedFd) -> io::Result<()> {

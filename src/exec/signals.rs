@@ -68,7 +68,14 @@ impl Signals {
         if let Some(signal) = Signal::from_named_raw(caught) {
             return Ok(Some(Came { signal, from_terminal: false }));
         }
-        let Some(info) = self.waiting.read_signal()? else { return Ok(None) };
+        let info = loop {
+            let Some(info) = self.waiting.read_signal()? else { return Ok(None) };
+            // Told to siftd's whole group by itself, because of a key that the command has had.
+            let is_own = info.ssi_pid == std::process::id() && [Name::SIGINT as u32, Name::SIGQUIT as u32].contains(&info.ssi_signo);
+            if !is_own {
+                break info;
+            }
+        };
         let signal = i32::try_from(info.ssi_signo).ok().and_then(Signal::from_named_raw);
         Ok(signal.map(|signal| Came { signal, from_terminal: info.ssi_code == SI_KERNEL }))
     }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use pty_process::blocking::Pty;
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process, kill_process_group};
 
 use super::keys::{self, Borrowed};
 use super::signals;
@@ -23,7 +23,7 @@ pub struct Started {
     pub outputs: Option<(File, File)>,
     around: Around,
     ptys: Vec<Pty>,
-    _raw: Option<Raw>,
+    raw: Option<Raw>,
     _keys: Option<Borrowed>,
 }
 
@@ -90,7 +90,7 @@ fn started(mut child: Child, stdout: Option<File>, stderr: Option<File>, rest: (
     let stdout = stdout.map_or_else(|| piped(child.stdout.take().map(Into::into)), Ok)?;
     let stderr = stderr.map_or_else(|| piped(child.stderr.take().map(Into::into)), Ok)?;
     let (around, ptys, raw) = rest;
-    Ok(Started { pid, outputs: Some((stdout, stderr)), around, ptys, _raw: raw, _keys: None })
+    Ok(Started { pid, outputs: Some((stdout, stderr)), around, ptys, raw, _keys: None })
 }
 
 impl Started {
@@ -112,5 +112,27 @@ impl Started {
             Wiring::Shared => kill_process(self.pid, signal),
             Wiring::Own | Wiring::Session => kill_process_group(self.pid, signal),
         };
+    }
+
+    /// Stops with the command, as a terminal stops a whole group, until somebody says to go on. A session of its own has
+    /// no shell in it that could continue it: there only SIGSTOP stops.
+    ///
+    /// # Errors
+    /// The terminal cannot be made raw again.
+    pub fn stop(&self) -> io::Result<()> {
+        let Some(raw) = &self.raw else {
+            self.signal(Signal::TSTP);
+            // As it would have done to the command's caller.
+            let _ = kill_process(getpid(), Signal::STOP);
+            return Ok(());
+        };
+        self.signal(Signal::STOP);
+        raw.leave();
+        // Without a shell that waits for it the kernel lets this pass, and so does siftd.
+        signals::as_before(|| Ok(kill_process_group(getpgrp(), Signal::TSTP)?))?;
+        raw.again()?;
+        self.resize();
+        self.signal(Signal::CONT);
+        Ok(())
     }
 }

@@ -93,17 +93,30 @@ impl Raw {
     /// # Errors
     /// What the system says.
     pub fn enter() -> io::Result<Self> {
-        let before = termios::tcgetattr(io::stdin())?;
-        let mut raw = before.clone();
+        let raw = Self(termios::tcgetattr(io::stdin())?);
+        raw.again()?;
+        Ok(raw)
+    }
+
+    /// The modes from before, for as long as siftd is stopped.
+    pub fn leave(&self) {
+        // There is nobody left to tell.
+        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.0);
+    }
+
+    /// Raw modes again.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn again(&self) -> io::Result<()> {
+        let mut raw = self.0.clone();
         raw.make_raw();
-        termios::tcsetattr(io::stdin(), OptionalActions::Drain, &raw)?;
-        Ok(Self(before))
+        Ok(termios::tcsetattr(io::stdin(), OptionalActions::Drain, &raw)?)
     }
 }
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // There is nobody left to tell.
-        let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.0);
+        self.leave();
     }
 }

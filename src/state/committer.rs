@@ -151,10 +151,15 @@ impl Committer {
                 if !old.is_empty() {
                     draft.settled.push((batch.uid, old));
                 }
+                if seen.is_empty() {
+                    self.emitted.remove(&batch.uid);
+                }
             }
         }
-        for left_out in self.left_out.iter().filter(|left_out| !left_out.is_said) {
+        let mut said = Vec::new();
+        for (at, left_out) in self.left_out.iter().enumerate().filter(|(_, left_out)| left_out.said.is_none()) {
             let (label, notice) = left_out.notice(now);
+            said.push((at, body.next()));
             body.notice(&write_notice, &label, &notice, now);
         }
         for (source, notice) in self.withhold.due(now, false) {
@@ -163,7 +168,10 @@ impl Committer {
         body.end();
         let done = self.write(batches, words, &draft, now);
         match done {
-            Ok(()) => self.publish(draft, words),
+            Ok(()) => {
+                said.into_iter().for_each(|(at, number)| self.left_out[at].said = Some(number));
+                self.publish(draft, words);
+            }
             Err(_) => {
                 self.withhold = withhold;
                 self.undo(draft);
@@ -299,6 +307,11 @@ impl Body<'_> {
         if self.chunk.body.len() >= CHUNK_BYTES {
             self.end();
         }
+    }
+
+    /// Number of the next record.
+    fn next(&self) -> u64 {
+        self.first + self.chunk.heads.len() as u64
     }
 
     fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {

@@ -16,14 +16,17 @@ pub(super) struct LeftOut {
     from: u64,
     /// … up to this one.
     to: u64,
+    /// How many, with those of earlier ones whose record is among them.
+    count: u64,
     at: Timestamp,
-    pub is_said: bool,
+    /// Number of the record that says so.
+    pub said: Option<u64>,
 }
 
 impl LeftOut {
     pub fn notice(&self, now: Timestamp) -> (Label, Notice) {
         let id = derived_id("gap", &[self.sink.as_bytes(), &self.from.to_be_bytes(), &self.to.to_be_bytes()]);
-        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.to - self.from), from: self.at, to: now };
+        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.count), from: self.at, to: now };
         (Label { source: self.sink.clone(), kind: FOR_SINK, path: String::new() }, gap)
     }
 
@@ -53,10 +56,17 @@ impl Committer {
         let Some(to) = newest.last().map(|(first, ..)| first - 1).or_else(|| self.waiting.back().map(|(_, last, _)| *last)) else { return };
         for sink in self.sinks.iter().filter(|sink| sinks.contains(&sink.name) && sink.seq < to) {
             let from = self.outbox.leave_out(&sink.name, to).max(sink.seq);
-            if from < to {
-                tracing::warn!("sink {}: outbox_max is reached; {} records are left out", sink.name, to - from);
-                self.left_out.push(LeftOut { sink: sink.name.clone(), from, to, at: now, is_said: false });
+            if from >= to {
+                continue;
             }
+            let mut new = LeftOut { sink: sink.name.clone(), from, to, count: to - from, at: now, said: None };
+            // A record of that kind that is left out itself is said again, in this one.
+            let is_among = |out: &&LeftOut| out.sink == sink.name && out.said.is_some_and(|said| from < said && said <= to);
+            for old in self.left_out.iter().filter(is_among) {
+                (new.count, new.at) = (new.count + old.count - 1, new.at.min(old.at));
+            }
+            tracing::warn!("sink {}: outbox_max is reached; {} records are left out", sink.name, to - from);
+            self.left_out.push(new);
         }
     }
 
@@ -69,10 +79,7 @@ impl Committer {
         self.waiting.retain(|(first, ..)| !gone.contains(first));
         self.outbox.forget(&gone, self.waiting.iter().map(|(.., bytes)| bytes).sum());
         let sinks = &self.sinks;
-        self.left_out.retain_mut(|out| {
-            out.is_said = true;
-            sinks.iter().any(|sink| sink.name == out.sink && sink.seq < out.to)
-        });
+        self.left_out.retain(|out| sinks.iter().any(|sink| sink.name == out.sink && out.said.is_none_or(|said| sink.seq < said)));
     }
 }
 
@@ -115,25 +122,31 @@ mod tests {
         for n in 4..=20 {
             committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
         }
-        // The other one is behind by two.
-        let good = SinkMark { name: "good".into(), seq: 18, ..SinkMark::default() };
+        // Twice: the record about the first ones is left out with the second ones.
+        committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
+        committer.commit(&[], &[], Timestamp(7)).unwrap();
+        for n in 21..=30 {
+            committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
+        }
+        // The other one is behind by three.
+        let good = SinkMark { name: "good".into(), seq: 28, ..SinkMark::default() };
         committer.commit(&[], &[Word::Sink(good)], Timestamp(0)).unwrap();
         committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
         committer.commit(&[], &[], Timestamp(7)).unwrap();
         assert!(outbox.waiting_bytes() < 7000, "{}", outbox.waiting_bytes());
         let next = take(&outbox, "slow", given.last()).unwrap();
-        assert_eq!(next.first, 16, "2 to 15 are left out");
+        assert_eq!(next.first, 27, "2 to 20, a record about 2 to 15, and 22 to 26 are left out");
         let (mut seq, mut text) = (next.last(), Vec::new());
         while let Some(chunk) = take(&outbox, "slow", seq) {
             seq = chunk.last();
             text.clone_from(&chunk.body);
         }
         let text = String::from_utf8(text).unwrap();
-        assert!(seq == 21 && text.starts_with("slow Gap") && text.contains("OutboxFull") && text.contains("events: Some(14)"), "{text}");
-        assert_eq!(take(&outbox, "good", 18).unwrap().first, 19, "the other one misses nothing");
+        assert!(seq == 32 && text.starts_with("slow Gap") && text.contains("OutboxFull") && text.contains("events: Some(24)"), "{text}");
+        assert_eq!(take(&outbox, "good", 28).unwrap().first, 29, "the other one misses nothing");
         // It has done what it was given before: nothing of that is said again.
         for name in ["slow", "good"] {
-            committer.commit(&[], &[Word::Sink(SinkMark { name: name.into(), seq: 21, ..SinkMark::default() })], Timestamp(8)).unwrap();
+            committer.commit(&[], &[Word::Sink(SinkMark { name: name.into(), seq: 32, ..SinkMark::default() })], Timestamp(8)).unwrap();
         }
         assert_eq!((outbox.waiting_bytes(), outbox.waiting()), (0, 0));
         assert!(committer.left_out.is_empty());

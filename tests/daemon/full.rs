@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::kill::{Daemon, Shipper, counts, until};
+use super::killing::{Daemon, Shipper, counts, until};
 
 /// A file system of its own, unmounted when it goes.
 struct Small(PathBuf);

@@ -5,6 +5,7 @@
 mod full;
 mod identity;
 mod kill;
+mod killing;
 mod model;
 mod restart;
 mod rig;

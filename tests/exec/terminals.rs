@@ -145,6 +145,41 @@ fn in_a_pipeline_the_rest_stays_a_terminal() {
     assert!(shown.contains("out\r\n") && shown.contains("got typed\r\n"), "{shown:?}");
 }
 
+/// A script that waits for siftd learns of the key, too; a command that lives on is told once.
+#[test]
+fn an_interrupt_reaches_the_script_around() {
+    let folder = Folder::new();
+    let command = "trap \"echo told\" INT; echo ready; until [ -e go ]; do sleep 0.02; done; exit 3";
+    folder.write("around.sh", format!("trap 'echo around' INT; $SIFTD exec --strict -- sh -c '{command}'; echo code $?"));
+    let mut screen = Screen::new(&folder, "exec sh around.sh");
+    screen.wait_for("ready\r\n");
+    screen.press("\u{3}");
+    screen.wait_for("told\r\n");
+    folder.write("go", "");
+    let shown = screen.ended(0);
+    assert!(shown.contains("around\r\n") && shown.contains("code 3\r\n") && shown.matches("told").count() == 1, "{shown:?}");
+}
+
+/// The key that stops a command stops siftd with it, and `fg` lets both go on; meanwhile the terminal is as it was.
+#[test]
+fn a_command_can_be_stopped_and_go_on() {
+    if !std::process::Command::new("bash").args(["-c", "true"]).status().is_ok_and(|status| status.success()) {
+        println!("skipped: needs bash");
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("job.sh", "set -m; stty -a > before; $SIFTD exec --strict -- sh -c 'echo $$ > pid; echo ready; read x; echo got $x'; echo code $?; stty -a > between; echo between; fg; echo code $?");
+    let mut screen = Screen::new(&folder, "exec bash job.sh");
+    screen.wait_for("ready\r\n");
+    screen.press("\u{1a}");
+    screen.wait_for("between\r\n");
+    assert!(screen.shown().contains("code 148\r\n"), "{}", screen.shown());
+    assert_eq!(folder.read("before"), folder.read("between"));
+    screen.press("typed\r");
+    let shown = screen.ended(0);
+    assert!(shown.contains("got typed\r\n") && shown.contains("code 0\r\n"), "{shown:?}");
+}
+
 /// A pager listens to its stderr: keys come there while it has taken that out of line mode, and else to stdin.
 #[test]
 fn a_program_that_reads_keys_from_stderr_gets_them() {

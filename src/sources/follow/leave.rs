@@ -106,6 +106,15 @@ impl Follower {
         self.known.insert(Known { uid: file.uid, label: (*file.label).clone(), mark: file.mark });
     }
 
+    /// A file that has no turn and waits for nothing.
+    pub(super) fn put_one_to_rest(&mut self, id: FileId) {
+        if let Some(file) = self.files.get_mut(&id).filter(|file| file.is_open && file.retired.is_none()) {
+            lock(&file.reader).rest();
+            file.is_open = false;
+            self.open -= 1;
+        }
+    }
+
     /// Descriptors and memory of quiet files are given back; of the quietest ones also earlier, where
     /// descriptors run short.
     pub(super) fn put_to_rest(&mut self, now: Timestamp) {
@@ -117,11 +126,7 @@ impl Follower {
             if now.0 - changed_at.0 < REST_US && self.open <= self.max_open {
                 break;
             }
-            if let Some(file) = self.files.get_mut(&id) {
-                lock(&file.reader).rest();
-                file.is_open = false;
-                self.open -= 1;
-            }
+            self.put_one_to_rest(id);
         }
     }
 }

@@ -286,6 +286,10 @@ impl Follower {
             (false, _) => turn.deadline,
         };
         self.turns.set_timer(id, timer);
+        // Many files at once: who has nothing to do makes room.
+        if self.open > self.max_open && self.turns.is_idle(id) {
+            self.put_one_to_rest(id);
+        }
     }
 
     /// Every file gets a turn.

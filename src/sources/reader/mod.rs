@@ -87,7 +87,8 @@ pub struct Reader {
     path: PathBuf,
     trust: Trust,
     file: Option<Bytes>,
-    stream: Option<Stream>,
+    /// Boxed: most files rest and have none.
+    stream: Option<Box<Stream>>,
     counting: Option<Counting>,
     node: Node,
     generation: u32,

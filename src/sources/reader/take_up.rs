@@ -82,7 +82,7 @@ impl Reader {
         self.offset = self.safe;
         let mut stream = self.stream_at_safe(&before);
         stream.attach(&mut space.stream);
-        self.stream = Some(stream);
+        self.stream = Some(Box::new(stream));
         Ok(())
     }
 

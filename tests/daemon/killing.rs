@@ -1,0 +1,284 @@
+//! The real daemon, killed at random moments while files are written in halves and rotated in every style,
+//! and while someone else reads what it writes. Tests and a bench play it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::support::Rng;
+
+/// Nothing here takes so long unless it is broken.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A daemon that may be killed and started again.
+pub struct Daemon {
+    pub folder: PathBuf,
+    pub child: Option<Child>,
+}
+
+impl Daemon {
+    pub fn new(folder: &Path, sink: &str) -> Self {
+        Self::with(folder, &folder.join("state"), &folder.join("out.ndjson"), sink)
+    }
+
+    pub fn with(folder: &Path, state: &Path, out: &Path, sink: &str) -> Self {
+        fs::create_dir_all(folder.join("logs")).unwrap();
+        let text = format!(
+            "state_dir = {state:?}\n[[source]]\nname = \"agent\"\ntype = \"file\"\ninclude = [\"{}/logs/*.log\"]\nstart_at = \"beginning\"\nrotate_wait = \"1s\"\n\
+             [[sink]]\nname = \"events\"\ntype = \"file\"\npath = {out:?}\n{sink}",
+            folder.display()
+        );
+        fs::write(folder.join("siftd.toml"), text).unwrap();
+        Self { folder: folder.to_owned(), child: None }
+    }
+
+    pub fn start(&mut self) {
+        let errors = OpenOptions::new().append(true).create(true).open(self.folder.join("stderr")).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
+        command.args(["run", "--config", "siftd.toml"]).current_dir(&self.folder).env_remove("SIFTD_LOG");
+        self.child = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
+    pub fn kill(&mut self) {
+        let mut child = self.child.take().unwrap();
+        assert_eq!(child.try_wait().unwrap(), None, "it ended by itself: {}", self.stderr());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    pub fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap().success());
+    }
+
+    #[track_caller]
+    pub fn stop(&mut self) {
+        self.signal("-TERM");
+        let status = self.child.take().unwrap().wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{}", self.stderr());
+    }
+
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(self.folder.join("stderr")).unwrap_or_default()
+    }
+
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.folder.join("logs").join(name)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+/// A second process that reads the output as it grows, as a shipper does: here a thread with descriptors
+/// of its own. It fails when a byte is taken back or changed.
+pub struct Shipper {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<u8>>,
+}
+
+impl Shipper {
+    pub fn new(path: PathBuf) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let flag = stop.clone();
+        let thread = std::thread::spawn(move || {
+            let mut seen = Vec::new();
+            loop {
+                let last = flag.load(Ordering::Relaxed);
+                if let Ok(mut file) = fs::File::open(&path) {
+                    let size = file.metadata().unwrap().len();
+                    assert!(size >= seen.len() as u64, "{size} bytes after {}: bytes were taken back", seen.len());
+                    // What was read last is still there.
+                    let from = seen.len().saturating_sub(4096);
+                    file.seek(SeekFrom::Start(from as u64)).unwrap();
+                    let mut bytes = Vec::new();
+                    file.read_to_end(&mut bytes).unwrap();
+                    assert_eq!(&bytes[..seen.len() - from], &seen[from..], "bytes were changed");
+                    seen.truncate(from);
+                    seen.extend(bytes);
+                }
+                if last {
+                    return seen;
+                }
+                // The pace of a shipper.
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        Self { stop, thread }
+    }
+
+    pub fn end(self) -> Vec<u8> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread.join().unwrap()
+    }
+}
+
+/// How often each error came out, by the word that names it. Fails when a line is not whole or an id comes twice.
+#[track_caller]
+pub fn counts(output: &[u8]) -> BTreeMap<String, u32> {
+    let mut counts = BTreeMap::new();
+    let mut ids = BTreeMap::new();
+    assert!(output.is_empty() || output.ends_with(b"\n"));
+    for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let record: Value = serde_json::from_slice(line).unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(line)));
+        let id = record["id"].as_str().unwrap().to_owned();
+        assert_eq!(ids.insert(id, record["text"].clone()), None, "an id came twice: {record}");
+        let Some(text) = record["text"].as_str() else { continue };
+        let word = text.split(' ').find(|word| word.starts_with("job-")).unwrap_or(text);
+        *counts.entry(word.to_owned()).or_insert(0) += 1;
+    }
+    counts
+}
+
+#[track_caller]
+pub fn until(what: &str, done: impl FnMut() -> bool) {
+    assert!(until_or(DEADLINE, done), "{what}");
+}
+
+/// Asks again and again; false: not within `longest`.
+pub fn until_or(longest: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while !done() {
+        if start.elapsed() > longest {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    true
+}
+
+/// Writes lines in halves and rotates, in a thread of its own, until it is told to stop.
+struct Writer {
+    logs: PathBuf,
+    out: PathBuf,
+    rng: Rng,
+    next: u32,
+    rotations: u32,
+}
+
+impl Writer {
+    fn run(mut self, stop: &AtomicBool) -> Self {
+        for round in 1.. {
+            let name = ["a.log", "b.log"][round % 2];
+            let count = 1 + self.rng.below(6);
+            self.errors(name, count);
+            // One rotation between two looks: what is written and rotated twice unseen, nobody can find.
+            if round % 3 == 0 && self.settle(stop) {
+                self.rotate(name);
+            }
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        self
+    }
+
+    fn append(&mut self, name: &str, text: &str) {
+        let mut file = OpenOptions::new().append(true).create(true).open(self.logs.join(name)).unwrap();
+        let half = self.rng.below(text.len());
+        file.write_all(&text.as_bytes()[..half]).unwrap();
+        // The pace of a program.
+        std::thread::sleep(Duration::from_micros(self.rng.below(2000) as u64));
+        file.write_all(&text.as_bytes()[half..]).unwrap();
+    }
+
+    fn errors(&mut self, name: &str, count: usize) {
+        for _ in 0..count {
+            self.next += 1;
+            let pad = "x".repeat(self.rng.below(200));
+            self.append(name, &format!("2026-09-21T10:00:00Z ERROR job-{} {pad}\nall is well\n", self.next));
+        }
+    }
+
+    /// Until the daemon has seen all that was written: what follows could hide it otherwise. False: it is to stop.
+    fn settle(&self, stop: &AtomicBool) -> bool {
+        let last = self.next;
+        let mut is_out = false;
+        until(&format!("job-{last} does not come"), || {
+            is_out = memchr::memmem::find(&fs::read(&self.out).unwrap_or_default(), format!("ERROR job-{last} ").as_bytes()).is_some();
+            is_out || stop.load(Ordering::Relaxed)
+        });
+        is_out
+    }
+
+    fn rotate(&mut self, name: &str) {
+        self.rotations += 1;
+        let old_name = format!("{name}.{}", self.rotations);
+        let (path, old) = (self.logs.join(name), self.logs.join(&old_name));
+        match self.rng.below(4) {
+            0 => fs::rename(&path, &old).unwrap(),
+            1 => {
+                fs::copy(&path, &old).unwrap();
+                OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
+            }
+            2 => {
+                // A writer that still has the old one.
+                fs::rename(&path, &old).unwrap();
+                self.errors(&old_name, 1);
+            }
+            _ => fs::remove_file(&path).unwrap(),
+        }
+        self.errors(name, 1);
+    }
+}
+
+/// How it went.
+pub struct Killed {
+    /// Errors that were written.
+    pub errors: u32,
+    /// Rotations.
+    pub rotations: u32,
+}
+
+/// Kills a daemon so often, at random moments, while another thread writes and rotates its logs and a third
+/// reads its output.
+///
+/// # Panics
+/// An error did not come, or came twice; a line is not whole; a byte was taken back.
+pub fn kill_many(kills: usize, seed: u64, sink: &str) -> Killed {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), sink);
+    let out = folder.path().join("out.ndjson");
+    let shipper = Shipper::new(out.clone());
+    let writer = Writer { logs: folder.path().join("logs"), out: out.clone(), rng: Rng(seed), next: 0, rotations: 0 };
+    let stop = AtomicBool::new(false);
+    let mut rng = Rng(seed.wrapping_add(1));
+    daemon.start();
+    let writer = std::thread::scope(|scope| {
+        let writing = scope.spawn(|| writer.run(&stop));
+        for _ in 0..kills {
+            // Any moment of its life, its start included.
+            let longest = *rng.pick(&[20_000, 60_000, 120_000, 1_000_000]);
+            std::thread::sleep(Duration::from_micros(rng.below(longest) as u64));
+            daemon.kill();
+            daemon.start();
+        }
+        stop.store(true, Ordering::Relaxed);
+        writing.join().unwrap()
+    });
+    let last = writer.next;
+    let missing = |output: &[u8]| (1..=last).filter(|n| memchr::memmem::find(output, format!("ERROR job-{n} ").as_bytes()).is_none()).count();
+    until_or(Duration::from_secs(20), || missing(&fs::read(&out).unwrap_or_default()) == 0);
+    daemon.stop();
+    let counts = counts(&shipper.end());
+    let wrong: Vec<_> = (1..=last).map(|n| format!("job-{n}")).filter(|word| counts.get(word) != Some(&1)).map(|word| (counts.get(&word), word)).collect();
+    assert!(wrong.is_empty(), "seed {seed}: of {last} errors these came not once: {wrong:?}\n{}", daemon.stderr());
+    Killed { errors: last, rotations: writer.rotations }
+}
