@@ -320,6 +320,8 @@ pub struct Note {
     pub waits: bool,
     /// Never an event.
     pub silent: bool,
+    /// Look-back lines that belong to it when it is an event, nearest first.
+    pub before: Vec<Before>,
 }
 
 /// A false positive.
