@@ -158,7 +158,7 @@ impl Kind {
             Self::Border(regex) | Self::Rule(regex) => vec![regex],
             Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
             Self::Region(region) => vec![&region.open, &region.close],
-            Self::Note(note) => vec![&note.regex],
+            Self::Note(note) => std::iter::once(&note.regex).chain(note.before.iter().map(|before| &before.regex)).collect(),
             Self::Trace(machine) => {
                 let rows = machine.rows.iter().map(|row| &row.regex);
                 rows.chain(machine.before.iter().map(|before| &before.regex)).chain(&machine.stop).collect()
@@ -257,6 +257,8 @@ pub struct Note {
     pub waits: bool,
     /// Never an event.
     pub silent: bool,
+    /// Look-back lines that belong to it when it is an event, nearest first.
+    pub before: Vec<Before>,
 }
 
 /// A false positive.
