@@ -200,7 +200,11 @@ impl Prefilter {
 
     #[inline]
     fn compare(&self, hay: &[u8], place: usize, window: u32, hits: &mut Vec<Hit>) {
-        let slot = usize::from(self.slots[slot(hash(window))]);
+        let hash = hash(window);
+        if self.table[hash] == 0 {
+            return;
+        }
+        let slot = usize::from(self.slots[slot(hash)]);
         let entries = &self.entries[self.shared[slot].first as usize..self.shared[slot + 1].first as usize];
         for entry in entries {
             let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
@@ -314,6 +318,15 @@ mod tests {
             filter.scan(&hay, &mut Scratch::default(), &mut hits);
             assert_eq!(hits, plain(&literals, &hay), "round {round}: {:?}", String::from_utf8_lossy(&hay));
         }
+    }
+
+    #[test]
+    fn without_literals_nothing_is_found() {
+        let mut hits = Vec::new();
+        for length in [0, 1, 3, 4, 5, 27, 28, 29, 60, 1000] {
+            Prefilter::new(&[]).scan(&vec![b'x'; length], &mut Scratch::default(), &mut hits);
+        }
+        assert!(hits.is_empty());
     }
 
     #[test]
