@@ -151,7 +151,8 @@ impl Batch {
     /// How much of the channel's budget it takes.
     #[must_use]
     pub fn cost(&self) -> usize {
-        self.body.len() + 200 * self.records.len() + 1024
+        // What is allocated counts, not what is used.
+        self.body.capacity() + 250 * self.records.len() + 1024
     }
 }
 

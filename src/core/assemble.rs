@@ -242,8 +242,11 @@ impl Assembler {
         if self.notes.is_claimed(&note.claimed_by, key.as_deref(), line.place.num) {
             return;
         }
-        let mut trace = OpenTrace::single(found.entry, line, found.view);
-        trace.context = self.context(cx, line.place.num, line);
+        let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
+        let lead = back.lead(&cx.engine.rules.entries, found.entry, line, self.claimed_to);
+        let mut trace =
+            if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
+        trace.context = self.context(cx, trace.lines.get(0).place.num, line);
         if note.waits {
             for unclaimed in self.notes.wait(note.claimed_by.clone(), key, trace) {
                 self.publish(cx, &unclaimed, out);

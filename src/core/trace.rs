@@ -146,8 +146,14 @@ impl OpenTrace {
     /// A one-line error that may still be followed by lines of its own: no machine competes yet.
     #[must_use]
     pub fn single(entry: u16, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], Block::with_room(1, line.text.len()), line, view);
-        let mut rival = Rival::new(entry, 1);
+        Self::single_after(entry, Block::with_room(1, line.text.len()), line, view)
+    }
+
+    /// The same behind the look-back lines `lead`, which belong to it.
+    #[must_use]
+    pub fn single_after(entry: u16, lead: Block, line: &Line, view: View) -> Self {
+        let mut trace = Self::new(&[], &[], lead, line, view);
+        let mut rival = Rival::new(entry, trace.lead + 1);
         rival.alive = false;
         rival.accept(line.place.num);
         trace.rivals.push(rival);

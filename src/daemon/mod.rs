@@ -36,7 +36,7 @@ use work::Pool;
 pub use work::Writer;
 
 /// Bytes of events between readers and committer.
-const MAX_QUEUE_BYTES: usize = 4 << 20;
+const MAX_QUEUE_BYTES: usize = 3 << 20;
 
 /// Runs until it is told to stop, or until nothing can come any more.
 ///

@@ -62,7 +62,7 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
                 let mut reader = lock(&job.reader);
                 let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
                 let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
-                (said.more, said.deadline, said.bytes, said.lost) = (turn.more, turn.deadline, turn.bytes, turn.lost);
+                (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
                 (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
                 // Before another thread can have the reader: batches of a stream are in order.
                 let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));

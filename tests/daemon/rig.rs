@@ -168,6 +168,11 @@ impl Desk for TestDesk {
 
 impl Rig {
     pub fn start(world: &World) -> Self {
+        Self::start_with(world, 256)
+    }
+
+    /// With so many descriptors for files.
+    pub fn start_with(world: &World, descriptors: usize) -> Self {
         let state = world.folder.path().join("state");
         fs::create_dir_all(&state).unwrap();
         let (store, said) = Store::open(&state).unwrap();
@@ -181,7 +186,8 @@ impl Rig {
         }
         let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
         let own = OwnOutputs::default();
-        let mut follower = Follower::new(world.engine.clone(), id_of, vec![spec], known, |_| sources.is_empty()).without(own.clone());
+        let mut follower =
+            Follower::new(world.engine.clone(), id_of, vec![spec], known, |_| sources.is_empty()).without(own.clone()).with_descriptors(descriptors);
         follower.discover(world.now);
         let marks: Vec<Batch> = follower.marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)).collect();
         committer.begin(&["agent".to_owned()], &marks, world.now).unwrap();

@@ -94,6 +94,23 @@ fn at_the_end_of_a_run_what_has_paused_comes_and_what_is_being_written_waits() {
 }
 
 #[test]
+fn many_of_them_need_no_descriptors_while_they_wait() {
+    let mut world = World::new(&["logs/*.log"]);
+    for n in 0..30 {
+        world.append(&format!("{n}.log"), error(&format!("number {n}")).trim_end());
+    }
+    let mut rig = Rig::start_with(&world, 5);
+    rig.settle(&world);
+    assert_eq!(rig.follower.open_files(), 5);
+    assert!(world.texts().is_empty());
+    world.pass(WHILE);
+    rig.settle(&world);
+    assert_eq!((world.texts().len(), rig.follower.open_files()), (30, 5));
+    rig.wait(&mut world);
+    assert_eq!(world.texts().len(), 30);
+}
+
+#[test]
 fn in_utf_16_too() {
     let mut world = World::new(&["logs/*.log"]);
     let text: Vec<u8> = format!("\u{feff}{}{}", error("one"), error("two").trim_end()).encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -286,8 +286,8 @@ impl Follower {
             (false, _) => turn.deadline,
         };
         self.turns.set_timer(id, timer);
-        // Many files at once: who has nothing to do makes room.
-        if self.open > self.max_open && self.turns.is_idle(id) {
+        // Many files at once: who has nothing to do makes room, and may wait for its last line without it.
+        if self.open > self.max_open && !again && !turn.is_open {
             self.put_one_to_rest(id);
         }
     }
@@ -338,6 +338,12 @@ impl Follower {
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.turns.is_busy()
+    }
+
+    /// How many descriptors they hold.
+    #[must_use]
+    pub fn open_files(&self) -> usize {
+        self.open
     }
 
     /// How many files were active lately.

@@ -66,6 +66,8 @@ pub struct Turn {
     pub more: bool,
     /// When something open wants to be published.
     pub deadline: Option<Timestamp>,
+    /// It has something open: a rest would take it up again.
+    pub is_open: bool,
     /// Bytes that were read.
     pub bytes: u64,
     /// The file could not be found again.
@@ -277,7 +279,7 @@ impl Reader {
     /// The next bytes of the file.
     fn feed(&mut self, bytes: &[u8], space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         turn.bytes += bytes.len() as u64;
-        self.unfinished.grew(now);
+        self.unfinished.read_to(self.offset + bytes.len() as u64, now);
         if self.counting.is_some() {
             if self.offset == 0 && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])) {
                 // UTF-16 has no newline byte to count: it is read, and what comes of it left out.
@@ -327,6 +329,7 @@ impl Reader {
                 stream.tick(now, &mut events);
             }
             let line = if stream.has_partial() { self.unfinished.deadline(self.offset, self.engine.limits.trace_idle_us) } else { None };
+            turn.is_open = stream.deadline().is_some();
             turn.deadline = stream.deadline().into_iter().chain(line).min();
             if stream.safe().offset != self.safe {
                 (self.safe, self.facts) = stream.facts();

@@ -17,6 +17,8 @@ const IDLES: i64 = 10;
 #[derive(Default)]
 pub(super) struct Unfinished {
     grew_at: Timestamp,
+    /// How far it had grown then: what is read again after a rest is nothing new.
+    end: u64,
     /// Up to here it was published.
     published: u64,
     /// Up to here it was shown to a trace that paused.
@@ -24,9 +26,11 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// The file has grown.
-    pub fn grew(&mut self, now: Timestamp) {
-        self.grew_at = now;
+    /// The file was read up to `end`.
+    pub fn read_to(&mut self, end: u64, now: Timestamp) {
+        if end > self.end {
+            (self.end, self.grew_at) = (end, now);
+        }
     }
 
     /// There may be no later: the pause of a trace is enough.
