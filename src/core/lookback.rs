@@ -78,19 +78,23 @@ impl<'a> LookBack<'a> {
         context
     }
 
-    /// The look-back lines with which the trace `entry` begins before `line` (which may be one that was
+    /// The look-back lines with which the trace or status line `entry` begins before `line` (which may be one that was
     /// given back, so not the newest), oldest first: empty
     /// unless all that it requires stand there, and none of them belongs to an earlier event.
     #[must_use]
     pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, claimed_to: u64) -> Block {
-        let Kind::Trace(machine) = &entries[usize::from(entry)].kind else { return Block::default() };
-        if machine.before.is_empty() {
+        let wanted = match &entries[usize::from(entry)].kind {
+            Kind::Trace(machine) => &machine.before,
+            Kind::Note(note) => &note.before,
+            _ => return Block::default(),
+        };
+        if wanted.is_empty() {
             return Block::default();
         }
         let before = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to);
         let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, raw)).peekable();
         let mut lead = Block::default();
-        for before in &machine.before {
+        for before in wanted {
             let mut count = 0;
             while count < before.max {
                 let Some((num, offset, raw)) = lines.peek().copied() else { break };

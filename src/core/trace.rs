@@ -69,8 +69,10 @@ pub struct OpenTrace {
     pub last_num: u64,
     /// Context lines before the head.
     pub context: Lines,
-    /// A pause has asked for it.
+    /// A pause has asked for it, and it had come to something.
     pub paused: bool,
+    /// A pause has asked for it since its last line.
+    pub asked: bool,
     /// And published it.
     pub published: bool,
     /// Claims that were made before it began.
@@ -132,6 +134,7 @@ impl OpenTrace {
             last_num: line.place.num,
             context: Lines::default(),
             paused: false,
+            asked: false,
             published: false,
             claims_before: 0,
             lead: lead.len(),
@@ -146,8 +149,14 @@ impl OpenTrace {
     /// A one-line error that may still be followed by lines of its own: no machine competes yet.
     #[must_use]
     pub fn single(entry: u16, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], Block::with_room(1, line.text.len()), line, view);
-        let mut rival = Rival::new(entry, 1);
+        Self::single_after(entry, Block::with_room(1, line.text.len()), line, view)
+    }
+
+    /// The same behind the look-back lines `lead`, which belong to it.
+    #[must_use]
+    pub fn single_after(entry: u16, lead: Block, line: &Line, view: View) -> Self {
+        let mut trace = Self::new(&[], &[], lead, line, view);
+        let mut rival = Rival::new(entry, trace.lead + 1);
         rival.alive = false;
         rival.accept(line.place.num);
         trace.rivals.push(rival);
@@ -197,6 +206,7 @@ impl OpenTrace {
     /// by its first line or by its last one.
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
+        self.asked = false;
         self.last_num = line.place.num;
         self.lines.push(line, part);
         while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {

@@ -89,7 +89,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
     }
     for spec in spec.note {
         let kind = reader.note(&spec);
-        entries.push(reader.entry(spec, kind, &["claimed_by", "waits", "silent", "fault", "examples"]));
+        entries.push(reader.entry(spec, kind, &["before", "claimed_by", "waits", "silent", "fault", "examples"]));
     }
     for spec in spec.rule {
         let regex = reader.required(&spec, "regex", spec.regex.as_ref());
@@ -216,9 +216,14 @@ impl Reader<'_> {
         })
     }
 
+    fn before(&mut self, spec: &EntrySpec) -> Vec<Before> {
+        spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect()
+    }
+
     fn note(&mut self, spec: &EntrySpec) -> Kind {
         let regex = self.required(spec, "regex", spec.regex.as_ref());
-        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent })
+        let before = self.before(spec);
+        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent, before })
     }
 
     fn cancel(&mut self, spec: EntrySpec) -> Cancel {
@@ -247,7 +252,7 @@ impl Reader<'_> {
         if !rows.iter().any(|row| row.from & 1 == 1) {
             self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");
         }
-        let before = spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect();
+        let before = self.before(spec);
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
         let rows_in = |state: usize| (0..).zip(&rows).filter(|(_, row)| row.from & (1 << state) != 0).map(|(number, _)| number).collect();
         let rows_of = (0..states.len()).map(rows_in).collect();

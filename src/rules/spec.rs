@@ -120,7 +120,7 @@ pub struct EntrySpec {
     /// Rows of a trace, tried in order.
     #[serde(default)]
     pub rows: Vec<RowSpec>,
-    /// Look-back before the start row, nearest line first.
+    /// Look-back before the start row or the status line, nearest line first.
     #[serde(default)]
     pub before: Vec<BeforeSpec>,
     /// A line that ends the trace and does not belong to it.
