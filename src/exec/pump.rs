@@ -31,8 +31,6 @@ pub struct Pump {
     pub input: File,
     /// Where it goes.
     pub output: File,
-    /// What is written later is passed on by another process.
-    pub is_relayed: bool,
     /// What is kept of it.
     pub kept: Kept,
     /// Who is told of its errors, and in which stream they are; without it nothing is looked at.
@@ -56,6 +54,14 @@ pub struct Pumped {
     pub trouble: Option<io::Error>,
 }
 
+impl Pumped {
+    /// Why output was lost; a reader that has gone wanted no more.
+    #[must_use]
+    pub fn lost(&self) -> Option<&io::Error> {
+        self.trouble.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)
+    }
+}
+
 impl Pump {
     /// Works until the output ends, or for a moment longer than `stop` stands open.
     #[must_use]
@@ -65,7 +71,7 @@ impl Pump {
         let passed = self.pass(stop, &mut look, &mut first);
         let trouble = match passed {
             Ok(Held::Closed) => None,
-            Ok(Held::Open) if self.is_relayed => relay::take_over(self.input, self.output).err(),
+            Ok(Held::Open) => relay::take_over(self.input, self.output).err(),
             // Closed before the last look: who writes on learns it at once.
             passed => {
                 drop(self.input);

@@ -43,6 +43,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("languages.toml", include_str!("../../config/rules/languages.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
+    ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("linters.toml", include_str!("../../config/rules/linters.toml")),
     ("agents.toml", include_str!("../../config/rules/agents.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),
