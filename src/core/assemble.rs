@@ -165,7 +165,7 @@ impl Assembler {
         if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
-        if self.absorbed(cx, line) {
+        if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
             return;
         }
         // What is still waiting for lines of its own comes before this line, and claims it.

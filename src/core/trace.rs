@@ -290,6 +290,12 @@ impl OpenTrace {
         best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
+    /// Whether it began as one of a region's own.
+    #[must_use]
+    pub fn is_weak(&self, entries: &[Entry]) -> bool {
+        self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(|machine| machine.weak))
+    }
+
     /// The machines that compete for it.
     pub fn rivals(&self) -> impl Iterator<Item = u16> {
         self.rivals.iter().map(|rival| rival.entry)

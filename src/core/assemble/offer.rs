@@ -80,7 +80,8 @@ enum Offer {
 }
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
-    if line.place.io != trace.lines.get(0).place.io {
+    // A line that another trace gave back may stand before what this one has taken.
+    if line.place.num < trace.last_num || line.place.io != trace.lines.get(0).place.io {
         return Offer::Elsewhere;
     }
     if shown::stands_alone(line.text) {
