@@ -96,7 +96,7 @@ fn wishes(choose: &Choose) -> String {
 }
 
 /// Sinks that this version cannot write are refused, not ignored.
-fn check_sinks(config: &Config) -> Result<(), Failure> {
+pub fn check_sinks(config: &Config) -> Result<(), Failure> {
     let unknown = config.sinks.iter().find(|sink| !matches!(sink.kind, SinkKind::File | SinkKind::Stdout));
     match unknown {
         Some(sink) => Err(Failure::new(format!("sink {:?}: this version writes stdout and file, not {}: use one of these", sink.name, sink.kind.as_str()))),
