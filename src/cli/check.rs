@@ -6,7 +6,7 @@ use super::args::CheckArgs;
 use super::{Exit, Failure, out, run, setup};
 use crate::config::Config;
 use crate::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
-use crate::rules::RuleSet;
+use crate::rules::{Examples, RuleSet};
 use crate::sinks::human::sanitise;
 
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
@@ -28,7 +28,7 @@ fn unknown_rules(config: &Config, more: &[PathBuf], source: &Source) -> Result<V
     let mut all = config.clone();
     all.rules.disable.clear();
     all.error_detection.enabled = true;
-    let set: RuleSet = setup::rule_set(&all, more)?;
+    let set: RuleSet = setup::rule_set(&all, more, Examples::Skipped)?;
     let families = set.families.iter().map(|family| family.id.as_str());
     let known: Vec<&str> = setup::ids(&set).chain(families).collect();
     let overrides = config.error_detection.severity_overrides.keys().filter(|name| name.contains('.'));

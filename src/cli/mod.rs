@@ -30,7 +30,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::diag::Diagnostics;
-use crate::exec::relay;
+use crate::exec::{keeper, relay};
 use crate::sinks::human::sanitise;
 use args::{Cli, Command};
 
@@ -84,6 +84,10 @@ impl From<std::io::Error> for Failure {
 pub fn main() -> ExitCode {
     if relay::is_wanted() {
         relay::copy();
+        return Exit::Done.into();
+    }
+    if keeper::is_wanted() {
+        keeper::keep();
         return Exit::Done.into();
     }
     let cli = Cli::try_parse().unwrap_or_else(|error| {

@@ -6,7 +6,7 @@ use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
 use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
 use crate::examples;
-use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile};
+use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files};
 use crate::sinks::human::sanitise;
 
 mod catalogue;
@@ -24,7 +24,7 @@ pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
 
 fn set_of(args: &SetupArgs) -> Result<RuleSet, Failure> {
     let config = setup::config(args)?;
-    Ok(setup::rule_set(&config, &args.rules)?)
+    Ok(setup::rule_set(&config, &args.rules, Examples::Read)?)
 }
 
 fn list(format: ListFormat, args: &SetupArgs) -> Result<Exit, Failure> {
@@ -48,7 +48,7 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
         found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
     }
     if found.is_empty() {
-        let set = setup::rule_set(&config, &args.rules)?;
+        let set = setup::rule_set(&config, &args.rules, Examples::Skipped)?;
         let known: Vec<&str> = setup::ids(&set).chain(set.families.iter().map(|family| family.id.as_str())).collect();
         let near = did_you_mean(id, &known).map_or(String::new(), |near| format!(": {near}"));
         return Err(Failure::new(format!("no rule {id:?}{near}; `siftd rules list` shows all")));
@@ -58,7 +58,7 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
 
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
-    let mut all = setup::builtin();
+    let mut all = builtin_files(Examples::Read);
     for file in setup::rule_paths(&config, &args.rules).iter().chain(files) {
         all.push(setup::read_rules(file)?);
     }
@@ -72,7 +72,7 @@ fn check(file: &Path) -> Result<Exit, Failure> {
     let ids: Vec<String> = checked.entries.iter().map(|entry| entry.id.clone()).chain(checked.cancels.iter().map(|cancel| cancel.id.clone())).collect();
     let own = checked.entries.iter().map(|entry| &entry.examples).chain(checked.cancels.iter().map(|cancel| &cancel.examples));
     let count = own.map(|examples| examples.matching.len() + examples.no_match.len()).sum();
-    let mut files = setup::builtin();
+    let mut files = builtin_files(Examples::Read);
     files.push(checked);
     let (_, mut failures) = examples::run(RuleSet::with_files(files));
     failures.retain(|failure| ids.contains(&failure.rule));

@@ -11,7 +11,7 @@ use crate::config::{Config, ErrorDetection, User};
 use crate::core::engine::{Engine, Limits};
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::rules::{BUILTIN_FILES, RuleSet, RulesFile, WARNING_FILE, parse, parse_beside};
+use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, parse, parse_beside};
 use crate::sources::expand::{Input, expand};
 
 mod custom;
@@ -42,7 +42,7 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     if let Some(lines) = reading.context {
         config.error_detection.max_context_lines = u32::from(lines) * 2 + 1;
     }
-    let rules = rule_set(&config, &args.rules)?;
+    let rules = rule_set(&config, &args.rules, Examples::Skipped)?;
     let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
     let engine = Arc::new(Engine::new(rules, limits));
     Ok(Setup { config, engine })
@@ -51,7 +51,7 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
 /// What there is without any file.
 pub fn builtin_setup() -> Setup {
     let config = Config::default();
-    let engine = Arc::new(Engine::new(RuleSet::with_files(builtin()), limits(&config)));
+    let engine = Arc::new(Engine::new(RuleSet::with_files(builtin_files(Examples::Skipped)), limits(&config)));
     Setup { config, engine }
 }
 
@@ -61,11 +61,11 @@ pub fn config(args: &SetupArgs) -> Result<Config, Diagnostics> {
 }
 
 /// The built-in rules, those of the configuration, and `more` files.
-pub fn rule_set(config: &Config, more: &[PathBuf]) -> Result<RuleSet, Diagnostics> {
+pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result<RuleSet, Diagnostics> {
     if !config.error_detection.enabled {
         return Ok(RuleSet::default());
     }
-    let mut files = builtin();
+    let mut files = builtin_files(examples);
     if config.error_detection.warnings {
         let (name, text) = WARNING_FILE;
         files.extend(parse(name, text, false));
@@ -86,11 +86,6 @@ pub fn ids(set: &RuleSet) -> impl Iterator<Item = &str> {
     set.entries.iter().map(|entry| entry.id.as_str()).chain(set.cancels.iter().map(|cancel| cancel.id.as_str()))
 }
 
-/// The rules that are compiled in; the tests check them in full.
-pub fn builtin() -> Vec<RulesFile> {
-    BUILTIN_FILES.iter().filter_map(|(name, text)| parse(name, text, false).ok()).collect()
-}
-
 /// Reads and checks one rules file.
 pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
@@ -108,7 +103,7 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
 /// How many built-in entries have a literal.
 fn builtin_uses() -> impl Fn(&str) -> usize {
     let mut uses: HashMap<String, usize> = HashMap::new();
-    for entry in builtin().into_iter().flat_map(|file| file.entries) {
+    for entry in builtin_files(Examples::Skipped).into_iter().flat_map(|file| file.entries) {
         entry.gate.literals.into_iter().chain(entry.gate.at_end).for_each(|literal| *uses.entry(literal).or_default() += 1);
     }
     move |literal| uses.get(literal).copied().unwrap_or_default()

@@ -10,7 +10,7 @@ use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
 use super::event::{Event, Lines, Timestamp};
 use super::extract::Origin;
-use super::line::{Line, Place};
+use super::line::{Line, Place, Tried};
 use super::lookback::LookBack;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
@@ -39,7 +39,7 @@ pub struct Assembler {
     notes: Notes,
     noise: Option<OpenNoise>,
     /// Lines that a trace gave back.
-    again: VecDeque<(Place, Vec<u8>, bool)>,
+    again: VecDeque<(Place, Vec<u8>, Tried)>,
     reread: u64,
     /// The lines that were given back last, and the context before them.
     given: Lines,
@@ -102,15 +102,15 @@ impl Assembler {
             self.fresh(cx, line, candidates, out);
             return;
         }
-        self.again.push_back((line.place.clone(), line.text.to_vec(), line.settled));
+        self.again.push_back((line.place.clone(), line.text.to_vec(), line.tried));
         self.redo(cx, line.now(), out);
     }
 
     /// Lines that a closed trace gave back are processed again, before the current one.
     fn redo(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        while let Some((place, text, settled)) = self.again.pop_front() {
+        while let Some((place, text, tried)) = self.again.pop_front() {
             let mut line = Line::new(place, &text, now);
-            line.settled = settled;
+            line.tried = tried;
             self.reread += 1;
             self.note_reread(line.place.offset);
             let before = self.again.len();
@@ -121,7 +121,7 @@ impl Assembler {
                 // The line closed a trace, which gave lines back: they come first.
                 let given_back = self.again.len() - before;
                 self.again.rotate_right(given_back);
-                self.again.insert(given_back, (line.place.clone(), text.clone(), settled));
+                self.again.insert(given_back, (line.place.clone(), text.clone(), tried));
                 continue;
             }
             let mut candidates = std::mem::take(&mut self.work.candidates);
@@ -157,7 +157,7 @@ impl Assembler {
             self.enter(entry, region);
             return;
         }
-        if !line.settled && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
+        if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
         if self.absorbed(cx) {
@@ -211,6 +211,8 @@ impl Assembler {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
         trace.context = self.context(cx, line.place.num, line);
+        trace.published = line.tried == Tried::Published;
+        trace.paused = trace.published;
         if line.is_stamped() && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {
                 self.close(cx, 0, out);

@@ -24,14 +24,26 @@ pub struct Place {
     pub truncated: bool,
 }
 
+/// Whether a trace has opened on a line, and come to nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tried {
+    /// Not yet.
+    #[default]
+    No,
+    /// Yes: no other may.
+    InVain,
+    /// Yes, and in a pause the error was published that the line is by itself.
+    Published,
+}
+
 /// A line: its place and its visible text (envelope, escapes and overwritten parts removed).
 pub struct Line<'a> {
     /// Where it stands.
     pub place: Place,
     /// Visible text.
     pub text: &'a [u8],
-    /// A trace must not open on this line: one did, and came to nothing.
-    pub settled: bool,
+    /// Whether a trace has opened on it already.
+    pub tried: Tried,
     now: Timestamp,
     prefix: Cell<Option<Prefix>>,
 }
@@ -40,7 +52,7 @@ impl<'a> Line<'a> {
     /// A line whose prefix is not decoded yet.
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
-        Self { place, text, settled: false, now, prefix: Cell::new(None) }
+        Self { place, text, tried: Tried::No, now, prefix: Cell::new(None) }
     }
 
     /// Time of reading.

@@ -29,6 +29,8 @@ const STEP: usize = LANES * STRIDE;
 const WORD: usize = 8;
 /// A window lies within a word; it begins at most so far behind the beginning of the word.
 const MAX_BACK: usize = WORD - WINDOW;
+/// The bytes of a step with the words around its windows, in a round number.
+const AROUND: usize = STEP + 2 * WORD;
 /// Bits of a hash, and the highest of them, which name a slot.
 const HASH_BITS: u32 = 17;
 const SLOT_BITS: u32 = 16;
@@ -68,16 +70,16 @@ struct Shared {
     value: u64,
     /// The bits of `value` that all of them have.
     mask: u64,
-    /// Distance from the beginning of the word to the window.
-    back: u32,
+    /// Where the word begins, behind the earliest place for it.
+    from: u32,
     /// The first entry; they end where the next slot's begin.
     first: u32,
 }
 
-/// A literal that a window stands for.
+/// A literal that windows of one hash stand for.
 #[derive(Clone, Copy)]
 struct Entry {
-    window: u32,
+    hash: u32,
     literal: u16,
     /// Distance from the start of the literal to its window; -1 when the window begins before it.
     at: i8,
@@ -104,9 +106,10 @@ fn hash(window: u32) -> usize {
     (window.wrapping_mul(0xF1BB_CD88) >> (32 - HASH_BITS)) as usize
 }
 
+/// The slot of a hash.
 #[inline(always)]
-fn slot(window: u32) -> usize {
-    hash(window) >> (HASH_BITS - SLOT_BITS)
+fn slot(hash: usize) -> usize {
+    hash >> (HASH_BITS - SLOT_BITS)
 }
 
 impl Prefilter {
@@ -119,9 +122,9 @@ impl Prefilter {
         let mut slots = Box::new([0; 1 << SLOT_BITS]);
         let mut shared = Vec::new();
         let mut first = 0;
-        for of_slot in entries.chunk_by(|a, b| slot(a.window) == slot(b.window)) {
-            slots[slot(of_slot[0].window)] = shared.len() as u16;
-            of_slot.iter().for_each(|entry| table[hash(entry.window)] = 1);
+        for of_slot in entries.chunk_by(|a, b| a.slot() == b.slot()) {
+            slots[of_slot[0].slot()] = shared.len() as u16;
+            of_slot.iter().for_each(|entry| table[entry.hash as usize] = 1);
             shared.push(Shared::new(of_slot, &literals, first));
             first += of_slot.len() as u32;
         }
@@ -160,8 +163,7 @@ impl Prefilter {
         }
         let mut at = MAX_BACK;
         let mut kept = 0;
-        while at + STEP + WORD <= hay.len() {
-            let bytes = &hay[at..at + STEP + WORD];
+        while let Some(bytes) = hay.get(at..at + AROUND - MAX_BACK) {
             let known = |lane: usize| u64::from(table[hash(window(bytes, lane * STRIDE))]);
             let low = known(0) + 2 * known(1) + 4 * (known(2) + 2 * known(3));
             let high = known(4) + 2 * known(5) + 4 * (known(6) + 2 * known(7));
@@ -181,12 +183,15 @@ impl Prefilter {
         }
         let mut kept = 0;
         for step in steps {
+            let at = (step >> LANES) as usize;
+            let Some(around) = hay.get(at - MAX_BACK..).and_then(<[u8]>::first_chunk::<AROUND>) else { break };
             let mut lanes = step & ((1 << LANES) - 1);
             while lanes != 0 {
-                let place = (step >> LANES) as usize + lanes.trailing_zeros() as usize * STRIDE;
-                let shared = &self.shared[usize::from(self.slots[slot(window(hay, place))])];
-                places[kept] = place as u32;
-                kept += usize::from(shared.fits(word(hay, place - shared.back as usize)));
+                // The masks change nothing; they let the compiler see that the indexes are in bounds.
+                let offset = (lanes.trailing_zeros() as usize & (LANES - 1)) * STRIDE;
+                let shared = &self.shared[usize::from(self.slots[slot(hash(window(around, MAX_BACK + offset)))])];
+                places[kept] = (at + offset) as u32;
+                kept += usize::from(shared.fits(word(around, offset + (shared.from as usize & (WORD - 1)))));
                 lanes &= lanes - 1;
             }
         }
@@ -195,9 +200,13 @@ impl Prefilter {
 
     #[inline]
     fn compare(&self, hay: &[u8], place: usize, window: u32, hits: &mut Vec<Hit>) {
-        let slot = usize::from(self.slots[slot(window)]);
+        let hash = hash(window);
+        if self.table[hash] == 0 {
+            return;
+        }
+        let slot = usize::from(self.slots[slot(hash)]);
         let entries = &self.entries[self.shared[slot].first as usize..self.shared[slot + 1].first as usize];
-        for entry in entries.iter().filter(|entry| entry.window == window) {
+        for entry in entries {
             let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
             if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
                 hits.push(Hit { pos: start as u32, literal: entry.literal });
@@ -220,9 +229,9 @@ impl Shared {
     fn new(entries: &[Entry], literals: &[Guarded], first: u32) -> Self {
         let around = entries.iter().map(|entry| entry.around(&literals[usize::from(entry.literal)]));
         let (value, mask) = around.reduce(|(value, mask), (other, known)| (value, mask & known & !(value ^ other))).unwrap_or_default();
-        let from = |back: usize| 8 * (MAX_BACK - back);
-        let back = (0..=MAX_BACK).rev().max_by_key(|back| ((mask >> from(*back)) as u64).count_ones()).unwrap_or_default();
-        Self { value: (value >> from(back)) as u64, mask: (mask >> from(back)) as u64, back: back as u32, first }
+        let known = |from: &usize| ((mask >> (8 * from)) as u64).count_ones();
+        let from = (0..=MAX_BACK).max_by_key(known).unwrap_or_default();
+        Self { value: (value >> (8 * from)) as u64, mask: (mask >> (8 * from)) as u64, from: from as u32, first }
     }
 
     /// Whether a word has what all of them have.
@@ -233,15 +242,15 @@ impl Shared {
 }
 
 impl Entry {
+    fn slot(&self) -> usize {
+        slot(self.hash as usize)
+    }
+
     /// The bytes from [`MAX_BACK`] before the window to as many behind it, and which of them are known.
     fn around(&self, literal: &Guarded) -> (u128, u128) {
         let (mut value, mut mask) = (0, 0);
         for at in 0..MAX_BACK + WORD {
-            let byte = match at.checked_sub(MAX_BACK).and_then(|at| self.window.to_le_bytes().get(at).copied()) {
-                Some(byte) => Byte::Only(byte),
-                None => literal.byte(isize::from(self.at) + at as isize - MAX_BACK as isize),
-            };
-            if let Byte::Only(byte) = byte {
+            if let Byte::Only(byte) = literal.byte(isize::from(self.at) + at as isize - MAX_BACK as isize) {
                 value |= u128::from(byte) << (8 * at);
                 mask |= 0xff << (8 * at);
             }
@@ -252,7 +261,7 @@ impl Entry {
 
 /// The entries in the order of their slots.
 fn by_slot(entries: &[Entry]) -> Vec<Entry> {
-    let place = |(at, entry): (usize, &Entry)| (slot(entry.window) as u64) << 32 | at as u64;
+    let place = |(at, entry): (usize, &Entry)| (entry.slot() as u64) << 32 | at as u64;
     let mut order: Vec<u64> = entries.iter().enumerate().map(place).collect();
     order.sort_unstable();
     order.into_iter().map(|place| entries[place as u32 as usize]).collect()
@@ -309,6 +318,15 @@ mod tests {
             filter.scan(&hay, &mut Scratch::default(), &mut hits);
             assert_eq!(hits, plain(&literals, &hay), "round {round}: {:?}", String::from_utf8_lossy(&hay));
         }
+    }
+
+    #[test]
+    fn without_literals_nothing_is_found() {
+        let mut hits = Vec::new();
+        for length in [0, 1, 3, 4, 5, 27, 28, 29, 60, 1000] {
+            Prefilter::new(&[]).scan(&vec![b'x'; length], &mut Scratch::default(), &mut hits);
+        }
+        assert!(hits.is_empty());
     }
 
     #[test]

@@ -69,8 +69,10 @@ pub struct OpenTrace {
     pub last_num: u64,
     /// Context lines before the head.
     pub context: Lines,
-    /// A pause has asked for it.
+    /// A pause has asked for it, and it had come to something.
     pub paused: bool,
+    /// A pause has asked for it since its last line.
+    pub asked: bool,
     /// And published it.
     pub published: bool,
     /// Claims that were made before it began.
@@ -132,6 +134,7 @@ impl OpenTrace {
             last_num: line.place.num,
             context: Lines::default(),
             paused: false,
+            asked: false,
             published: false,
             claims_before: 0,
             lead: lead.len(),
@@ -203,6 +206,7 @@ impl OpenTrace {
     /// by its first line or by its last one.
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
+        self.asked = false;
         self.last_num = line.place.num;
         self.lines.push(line, part);
         while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {

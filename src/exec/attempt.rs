@@ -5,14 +5,17 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, wait};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, wait};
 
 use super::family::Family;
 use super::journal::Journal;
+use super::keeper::Fate;
 use super::kept::Kept;
 use super::pump::{Pump, Pumped};
 use super::signals::{Came, Signals};
@@ -84,22 +87,22 @@ impl Attempt<'_> {
         let pumps = outputs.map(|(io, input, output)| self.pump((run, io), input, output.into(), (stop.clone(), writer.try_clone())));
         drop(writer);
         let mut watch = Watch::new(self, &started, signals);
-        let status = watch.until_ended()?;
+        let fate = watch.until_ended()?;
         drop(stopper);
         let passed_on = watch.until_passed_on(done.as_fd())?;
         let (timed_out, interrupted, sent) = (watch.timed_out, watch.interrupted, watch.sent);
-        let signal = status.terminating_signal();
+        let signal = if let Fate::Signalled(signal) = fate { Some(signal) } else { None };
         let [stdout, stderr] = pumps.map(|pump| if passed_on { pump.join().unwrap_or_default() } else { Pumped::default() });
         let signal_was_ours = signal.is_some_and(|signal| sent.iter().any(|sent| sent.as_raw() == signal));
-        Ok(Ended { code: status.exit_status(), signal, signal_was_ours, timed_out, interrupted, failed_start: None, stdout, stderr })
+        let code = if let Fate::Exited(code) = fate { Some(code) } else { None };
+        let failed_start = if let Fate::NotStarted(reason) = fate { Some(io::Error::from_raw_os_error(reason)) } else { None };
+        Ok(Ended { code, signal, signal_was_ours, timed_out, interrupted, failed_start, stdout, stderr })
     }
 
     fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {
         let origin = Origin { uid: (self.uid)(run, io), generation: 0 };
         let scan = (!self.is_blind).then(|| (self.journal.clone(), origin));
-        // The end of a session hangs up on all that is left of it.
-        let is_relayed = self.around.wiring != Wiring::Session;
-        let pump = Pump { io, input, output, is_relayed, kept: Kept::new(self.keep.0, self.keep.1), scan };
+        let pump = Pump { io, input, output, kept: Kept::new(self.keep.0, self.keep.1), scan };
         std::thread::spawn(move || {
             let pumped = pump.run(&stop);
             drop(done);
@@ -113,7 +116,7 @@ struct Watch<'a> {
     attempt: &'a Attempt<'a>,
     started: &'a Started,
     signals: &'a Signals,
-    ended: Option<WaitStatus>,
+    ended: Option<Fate>,
     deadline: Option<Instant>,
     kill_at: Option<Instant>,
     killed: bool,
@@ -130,19 +133,21 @@ impl<'a> Watch<'a> {
     }
 
     /// Until the command has ended and, after a limit, all that it started.
-    fn until_ended(&mut self) -> io::Result<WaitStatus> {
+    fn until_ended(&mut self) -> io::Result<Fate> {
         loop {
             // Signals first: the one that tells of a child's end must not be taken after the look at the children.
             while let Some(came) = self.signals.next()? {
                 self.hand_on(came)?;
             }
+            self.listen()?;
             self.reap()?;
             self.keep_limit();
             let is_alone = !self.timed_out || self.killed || self.family().members().is_empty();
             if let Some(status) = self.ended.filter(|_| is_alone) {
                 return Ok(status);
             }
-            waiting::readable([self.signals.as_fd()], self.patience())?;
+            let fate = self.started.fate.as_ref().filter(|_| self.ended.is_none()).map_or(self.signals.as_fd(), AsFd::as_fd);
+            waiting::readable([self.signals.as_fd(), fate], self.patience())?;
         }
     }
 
@@ -162,11 +167,25 @@ impl<'a> Watch<'a> {
         }
     }
 
+    /// Takes the keeper's word for how the command ended.
+    fn listen(&mut self) -> io::Result<()> {
+        if let Some(fate) = self.started.fate.as_ref().filter(|_| self.ended.is_none())
+            && waiting::readable([fate.as_fd()], Some(Duration::ZERO))?[0]
+        {
+            self.ended = Fate::heard(fate);
+        }
+        Ok(())
+    }
+
     /// Counts the processes that have ended; in the end the command is one of them.
     fn reap(&mut self) -> io::Result<()> {
         loop {
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.started.pid => self.ended = Some(status),
+                Ok(Some((pid, status))) if pid == self.started.pid => {
+                    // Its last word may have come in between.
+                    self.listen()?;
+                    self.ended.get_or_insert(Fate::of(ExitStatus::from_raw(status.as_raw())));
+                }
                 Ok(Some(_)) => {}
                 Ok(None) | Err(rustix::io::Errno::CHILD) => return Ok(()),
                 Err(rustix::io::Errno::INTR) => {}

@@ -56,6 +56,12 @@ impl Family {
     }
 }
 
+/// Whether anybody but `leader` is in its session.
+#[must_use]
+pub fn has_others(leader: Pid) -> bool {
+    processes().iter().any(|process| process.session == Some(leader) && process.pid != leader)
+}
+
 /// All processes but those that have ended and only wait to be counted.
 fn processes() -> Vec<Process> {
     let Ok(folder) = fs::read_dir("/proc") else { return Vec::new() };

@@ -7,6 +7,7 @@ pub mod attempt;
 mod family;
 pub mod hook;
 pub mod journal;
+pub mod keeper;
 mod kept;
 mod keys;
 pub mod policy;

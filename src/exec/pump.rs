@@ -31,8 +31,6 @@ pub struct Pump {
     pub input: File,
     /// Where it goes.
     pub output: File,
-    /// What is written later is passed on by another process.
-    pub is_relayed: bool,
     /// What is kept of it.
     pub kept: Kept,
     /// Who is told of its errors, and in which stream they are; without it nothing is looked at.
@@ -65,7 +63,7 @@ impl Pump {
         let passed = self.pass(stop, &mut look, &mut first);
         let trouble = match passed {
             Ok(Held::Closed) => None,
-            Ok(Held::Open) if self.is_relayed => relay::take_over(self.input, self.output).err(),
+            Ok(Held::Open) => relay::take_over(self.input, self.output).err(),
             // Closed before the last look: who writes on learns it at once.
             passed => {
                 drop(self.input);

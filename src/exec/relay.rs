@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use rustix::termios::{self, OptionalActions, OutputModes};
+
 use super::signals;
 
 /// What this process is called; it has no arguments.
@@ -16,6 +18,13 @@ const NAME: &str = "siftd-relay";
 /// # Errors
 /// It cannot be started.
 pub fn take_over(input: File, output: File) -> io::Result<()> {
+    // For the keys it did not wait.
+    rustix::io::ioctl_fionbio(&input, false)?;
+    if let Ok(mut modes) = termios::tcgetattr(&input) {
+        // The real terminal does again what terminals do to output.
+        modes.output_modes.remove(OutputModes::OPOST);
+        termios::tcsetattr(&input, OptionalActions::Now, &modes)?;
+    }
     let mut command = Command::new("/proc/self/exe");
     // A group of its own: the keys that end the next command are not meant for it.
     command.arg0(NAME).stdin(input).stdout(output).stderr(Stdio::null()).process_group(0);

@@ -100,6 +100,13 @@ pub fn as_before<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     started
 }
 
+/// The signals that end or stop a process and come to a whole group, but for those that this one was started to ignore.
+pub fn not_ignored() -> impl Iterator<Item = i32> {
+    let ignored = ignored();
+    let all = HANDED_ON.into_iter().chain([Name::SIGTSTP, Name::SIGTTIN, Name::SIGTTOU]);
+    all.map(|signal| signal as i32).filter(move |signal| ignored & (1 << (signal - 1)) == 0)
+}
+
 /// The signals that siftd was started to ignore, a bit for each.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

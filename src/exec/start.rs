@@ -11,14 +11,17 @@ use std::sync::Arc;
 use pty_process::blocking::Pty;
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process, kill_process_group};
 
+use super::keeper;
 use super::keys::{self, Borrowed};
 use super::signals;
 use super::terminal::{self, Around, Raw, Wiring};
 
 /// A running command.
 pub struct Started {
-    /// Its process.
+    /// Its process, or the keeper's.
     pub pid: Pid,
+    /// Where the keeper of its session tells how it ended.
+    pub fate: Option<io::PipeReader>,
     /// What it writes to stdout and stderr, until somebody takes it.
     pub outputs: Option<(File, File)>,
     around: Around,
@@ -76,12 +79,15 @@ pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Resu
 fn in_session(program: &OsString, args: &[OsString], around: Around, stderr: Output, stop: &Arc<OwnedFd>) -> io::Result<Started> {
     let (pty, pts) = around.open(io::stdin())?;
     let raw = Raw::enter()?;
-    let command = pty_process::blocking::Command::new(program).args(args).stderr(stderr.theirs);
+    let (fate, theirs) = io::pipe()?;
+    let command = pty_process::blocking::Command::new("/proc/self/exe").arg0(keeper::NAME).arg(program).args(args);
+    let command = command.stdout(theirs).stderr(stderr.theirs);
     let child = signals::as_before(|| command.spawn(pts).map_err(terminal::into_io))?;
     keys::hand_over(&pty, stderr.pty.as_ref(), stop.clone())?;
     let stdout = File::from(pty.as_fd().try_clone_to_owned()?);
     let ptys = [Some(pty), stderr.pty].into_iter().flatten().collect();
-    started(child, Some(stdout), stderr.ours, (around, ptys, Some(raw)))
+    let started = started(child, Some(stdout), stderr.ours, (around, ptys, Some(raw)))?;
+    Ok(Started { fate: Some(fate), ..started })
 }
 
 fn started(mut child: Child, stdout: Option<File>, stderr: Option<File>, rest: (Around, Vec<Pty>, Option<Raw>)) -> io::Result<Started> {
@@ -90,7 +96,7 @@ fn started(mut child: Child, stdout: Option<File>, stderr: Option<File>, rest: (
     let stdout = stdout.map_or_else(|| piped(child.stdout.take().map(Into::into)), Ok)?;
     let stderr = stderr.map_or_else(|| piped(child.stderr.take().map(Into::into)), Ok)?;
     let (around, ptys, raw) = rest;
-    Ok(Started { pid, outputs: Some((stdout, stderr)), around, ptys, raw, _keys: None })
+    Ok(Started { pid, fate: None, outputs: Some((stdout, stderr)), around, ptys, raw, _keys: None })
 }
 
 impl Started {

@@ -1,6 +1,7 @@
 //! The rules that are compiled in, in the order in which a line is offered to them.
 
 use super::load::{RulesFile, parse};
+use super::skim::without_examples;
 
 /// Name and text of each file of `config/rules/`.
 pub const FILES: &[(&str, &str)] = &[
@@ -42,6 +43,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("languages.toml", include_str!("../../config/rules/languages.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
+    ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("linters.toml", include_str!("../../config/rules/linters.toml")),
     ("agents.toml", include_str!("../../config/rules/agents.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),
@@ -52,14 +54,26 @@ pub const FILES: &[(&str, &str)] = &[
 /// Read only where warnings are wanted, after all others.
 pub const WARNINGS: (&str, &str) = ("warnings.toml", include_str!("../../config/rules/warnings.toml"));
 
+/// Whether texts to try are read with the rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Examples {
+    /// For trying and listing them.
+    Read,
+    /// For reading logs.
+    Skipped,
+}
+
 /// Parses them all. The tests check them in full; here they only become tables.
-pub fn parse_all() -> Vec<RulesFile> {
-    FILES
-        .iter()
-        .filter_map(|(name, text)| {
-            let file = parse(name, text, false);
-            debug_assert!(file.is_ok(), "{name}: {file:?}");
-            file.ok()
-        })
-        .collect()
+#[must_use]
+pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
+    let read = |(name, text): &(&str, &str)| match examples {
+        Examples::Read => parse(name, text, false),
+        Examples::Skipped => parse(name, &without_examples(text), false),
+    };
+    let files = FILES.iter().filter_map(|file| {
+        let read = read(file);
+        debug_assert!(read.is_ok(), "{}: {read:?}", file.0);
+        read.ok()
+    });
+    files.collect()
 }

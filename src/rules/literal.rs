@@ -2,7 +2,7 @@
 //! A log may hold the text of a line raw or inside a JSON string, so a literal that has bytes which
 //! JSON escapes is reduced to its longest run of stable bytes, or written out in both forms.
 
-use super::{Gate, LiteralForm};
+use super::Gate;
 
 /// Shortest literal that the prefilter can find.
 pub const MIN_LITERAL_BYTES: usize = 3;
@@ -15,7 +15,33 @@ const MAX_MEANT: usize = 2000;
 /// Longest part of a literal that is compared.
 const MAX_BYTES: usize = 64;
 
-/// The exact forms of all literals of an entry. A fact's literals are the raw bytes of a record:
+/// A literal as the prefilter takes it: exact bytes and the neighbours that it may not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LiteralForm {
+    /// The bytes to find.
+    pub bytes: Vec<u8>,
+    /// Positions in it, in their order, at which any of these bytes may stand.
+    pub classes: Vec<(u8, Vec<u8>)>,
+    /// An occurrence is a hit only before one of these bytes, a quote, an escape or the line's end;
+    /// empty: before any byte.
+    pub after: Vec<u8>,
+    /// An occurrence that is followed by one of these bytes is no hit.
+    pub not_after: Vec<u8>,
+    /// An occurrence that follows one of these bytes is no hit, unless an escape stands near.
+    pub not_before: Vec<u8>,
+    /// An occurrence that follows this text is no hit; empty: none.
+    pub not_behind: Vec<u8>,
+}
+
+impl LiteralForm {
+    /// The byte at a position, where no other may stand.
+    #[must_use]
+    pub fn only(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied().filter(|_| !self.classes.iter().any(|(place, _)| usize::from(*place) == at))
+    }
+}
+
+/// The exact forms of all literals of an entry; some may come twice. A fact's literals are the raw bytes of a record:
 /// they stay whole.
 pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let anywhere = gate.literals.iter().map(|literal| (literal, gate.after.as_str()));
@@ -23,7 +49,7 @@ pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let mut forms = Vec::new();
     for (literal, after) in anywhere.chain(at_end) {
         let written = if fact { Written::with_classes(literal) } else { Written::plain(literal) };
-        for (mut form, mut whole) in written.cases(gate.ignore_case).iter().flat_map(|case| case.encodings(fact)) {
+        for (mut form, mut whole) in written.cases(gate.ignore_case).into_iter().flat_map(|case| case.encodings(fact)) {
             whole &= form.bytes.len() <= MAX_BYTES;
             form.bytes.truncate(MAX_BYTES);
             // What may stand beside a literal says nothing about what stands beside a part of it.
@@ -32,8 +58,6 @@ pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
             forms.push(LiteralForm { after, not_after, not_before, not_behind, ..form });
         }
     }
-    forms.sort();
-    forms.dedup();
     forms
 }
 
@@ -72,9 +96,9 @@ impl Written {
         written
     }
 
-    fn cases(&self, ignore_case: bool) -> Vec<Self> {
+    fn cases(self, ignore_case: bool) -> Vec<Self> {
         if !ignore_case {
-            return vec![self.clone()];
+            return vec![self];
         }
         let in_both = |(at, members): &(usize, Vec<u8>)| (*at, members.iter().flat_map(|b| [b.to_ascii_lowercase(), b.to_ascii_uppercase()]).collect());
         let classes: Vec<_> = self.classes.iter().map(in_both).collect();
@@ -96,6 +120,9 @@ impl Written {
 
     /// As a JSON string holds it.
     fn form(&self, escapes: Escapes) -> LiteralForm {
+        if self.classes.is_empty() && escapes == Escapes::None {
+            return LiteralForm { bytes: self.text.as_bytes().to_vec(), ..LiteralForm::default() };
+        }
         let mut form = LiteralForm::default();
         let mut classes = self.classes.iter().peekable();
         for (at, c) in self.text.chars().enumerate() {
@@ -184,6 +211,7 @@ impl Escapes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn classes_stand_for_their_members() {
@@ -206,7 +234,8 @@ mod tests {
 
     fn of(literal: &str, ignore_case: bool) -> Vec<String> {
         let gate = Gate { literals: vec![literal.into()], ignore_case, ..Gate::default() };
-        forms(&gate, false).into_iter().map(|f| String::from_utf8_lossy(&f.bytes).into_owned()).collect()
+        let forms: BTreeSet<LiteralForm> = forms(&gate, false).into_iter().collect();
+        forms.into_iter().map(|f| String::from_utf8_lossy(&f.bytes).into_owned()).collect()
     }
 
     #[test]

@@ -145,6 +145,25 @@ fn in_a_pipeline_the_rest_stays_a_terminal() {
     assert!(shown.contains("out\r\n") && shown.contains("got typed\r\n"), "{shown:?}");
 }
 
+/// What a command leaves behind on a terminal goes on, and what it prints arrives, as it would without siftd.
+#[test]
+fn who_is_left_behind_keeps_its_terminal() {
+    for before in ["", "echo text |"] {
+        let folder = Folder::new();
+        let left = "(until [ -e go ]; do sleep 0.02; done; test -t 1 && echo late; echo late-too >&2; echo ended > ended) & echo $! > pid; echo early; exit 3";
+        folder.write(
+            "around.sh",
+            format!("{before} $SIFTD exec --strict -- sh -c '{left}'; echo code $?; touch go; until [ -e ended ]; do sleep 0.02; done; sleep 0.2; echo end"),
+        );
+        let screen = Screen::new(&folder, "exec sh around.sh");
+        screen.wait_for("code 3\r\n");
+        screen.wait_for("late\r\n");
+        screen.wait_for("late-too\r\n");
+        assert!(screen.ended(0).contains("early\r\n"));
+        until("its end", || !crate::runs(&folder.read("pid")));
+    }
+}
+
 /// A script that waits for siftd learns of the key, too; a command that lives on is told once.
 #[test]
 fn an_interrupt_reaches_the_script_around() {

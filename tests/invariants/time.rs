@@ -49,3 +49,23 @@ fn invariant_9_deadlines_are_told_and_kept() {
     stream.finish(due, &mut out);
     assert_eq!((out.len(), stream.counts().events), (1, 1));
 }
+
+#[test]
+fn invariant_9_a_pause_publishes_what_a_line_is_by_itself_whatever_may_follow() {
+    for (first, late, lines) in [
+        (&b"KeyError: one\n"[..], &b"ready\n"[..], (1, 1)),
+        (b"Error: one\nnext\n", b"ready\n", (1, 1)),
+        (b"TypeError: no\n", b"    at f (a.js:1:1)\nready\n", (1, 1)),
+        (b"2026-09-21T10:00:00Z ERROR pool - lost\nTypeError: no\n", b"    at f (a.js:1:1)\nready\n", (1, 1)),
+    ] {
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        stream.push(first, NOW, &mut out);
+        let due = stream.deadline().unwrap();
+        stream.tick(due, &mut out);
+        assert!(out.len() == 1 && out[0].closed_idle, "{out:?}");
+        assert_eq!(((out[0].line_num, out[0].line_end), stream.deadline()), (lines, None));
+        stream.push(late, due, &mut out);
+        stream.finish(due, &mut out);
+        assert_eq!(out.len(), 1, "{out:?}");
+    }
+}

@@ -3,7 +3,7 @@
 
 use super::{Assembler, Context};
 use crate::core::event::Event;
-use crate::core::line::{Line, View};
+use crate::core::line::{Line, Tried, View};
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace};
 
@@ -45,7 +45,7 @@ impl Assembler {
             && line.place.num == trace.last_num + 1
             && trace.is_single()
             && !trace.is_on_trial_beyond_blanks()
-            && !line.settled
+            && line.tried == Tried::No
             && line.place.io == trace.lines.get(0).place.io
             && !line.is_stamped()
             && same_writer()

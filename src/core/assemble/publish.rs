@@ -2,9 +2,12 @@
 //! that it gives back; what it claims.
 
 use super::{Assembler, Context};
+use crate::core::confirm::Confirm;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
+use crate::core::line::{Line, Tried};
+use crate::core::prefilter::Scratch;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
 
@@ -15,6 +18,7 @@ impl Assembler {
         let mut trace = self.open.remove(at);
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
+        let is_told = trace.published && trace.adopted.is_none();
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
@@ -30,8 +34,13 @@ impl Assembler {
             let before = first.saturating_sub(cx.engine.limits.context_a_side());
             trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
         }
+        let head = match (used, is_told) {
+            (0, true) => Tried::Published,
+            (0, false) => Tried::InVain,
+            _ => Tried::No,
+        };
         for (index, taken) in trace.lines.from(first).enumerate() {
-            self.again.push_back((taken.place.clone(), taken.text.to_vec(), used == 0 && index == 0));
+            self.again.push_back((taken.place.clone(), taken.text.to_vec(), if index == 0 { head } else { Tried::No }));
         }
     }
 
@@ -82,7 +91,7 @@ impl Assembler {
     #[must_use]
     pub fn deadline(&self, engine: &Engine) -> Option<Timestamp> {
         let due = |trace: &OpenTrace| Timestamp(trace.touched_at.0.saturating_add(engine.limits.trace_idle_us));
-        self.open.iter().filter(|trace| !trace.paused && trace.outcome(&engine.rules.entries).is_some()).map(due).min()
+        self.open.iter().filter(|trace| !trace.paused && !trace.asked).map(due).min()
     }
 
     /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
@@ -91,16 +100,51 @@ impl Assembler {
         for at in 0..self.open.len() {
             let trace = &self.open[at];
             let due = trace.touched_at.0.saturating_add(cx.engine.limits.trace_idle_us) <= now.0;
-            if !due || trace.paused {
+            if !due || trace.paused || trace.asked {
                 continue;
             }
-            let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { continue };
-            if !self.is_repeat(cx, trace, outcome) {
-                out.push(extract::event(cx.engine, cx.origin, trace, outcome, true));
-                self.open[at].published = true;
+            let outcome = trace.outcome(&cx.engine.rules.entries);
+            let event = match outcome {
+                Some(outcome) if self.is_repeat(cx, trace, outcome) => None,
+                Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
+                None => self.by_itself(cx, trace),
+            };
+            let trace = &mut self.open[at];
+            trace.asked = true;
+            trace.paused = outcome.is_some() || event.is_some();
+            if let Some(event) = event {
+                out.push(event);
+                trace.published = true;
+                trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
             }
-            self.open[at].paused = true;
         }
+    }
+
+    /// The error that the first line of a trace which has come to nothing so far is by itself: its event has
+    /// the same id, whatever the trace comes to.
+    fn by_itself(&self, cx: &Context, trace: &OpenTrace) -> Option<Event> {
+        let entries = &cx.engine.rules.entries;
+        if let Some(single) = &trace.adopted {
+            let outcome = single.outcome(entries).filter(|_| !single.published)?;
+            return Some(extract::event(cx.engine, cx.origin, single, outcome, true));
+        }
+        // A look-back line would be the first one of the trace's event, and not of this one.
+        if trace.lead > 0 || self.absorbed(cx) {
+            return None;
+        }
+        let head = trace.lines.get(0);
+        let line = Line::new(head.place.clone(), head.text, trace.opened_at);
+        let mut candidates = Vec::new();
+        cx.engine.candidates(head.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+        let mut confirm = Confirm::new(cx.engine, &line, &candidates);
+        if confirm.note().is_some() {
+            return None;
+        }
+        let found = confirm.rule()?;
+        let mut single = OpenTrace::single(found.entry, &line, found.view);
+        single.context = trace.context.clone();
+        let outcome = single.outcome(entries)?;
+        Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
     }
 
     /// The stream has ended: everything open comes to what it has come to.

@@ -21,21 +21,25 @@ pub fn is_dressed(line: &[u8]) -> bool {
 
 /// Appends `line` to `out` without escape sequences (raw or spelled), backspaces and other C0 controls; tabs stay.
 pub fn strip(line: &[u8], out: &mut Vec<u8>) {
-    let mut rest = line;
-    while let Some(plain) = rest.iter().position(|byte| MAY_BE_DRESS[usize::from(*byte)]) {
-        out.extend_from_slice(&rest[..plain]);
-        rest = &rest[plain..];
-        let dress = match rest[0] {
-            ESC => raw_sequence(rest),
-            b'\\' => spelled_sequence(rest).unwrap_or(0),
+    // What stays is never longer: bytes are written in place, because most pieces have only a few.
+    let mut end = out.len();
+    out.resize(end + line.len(), 0);
+    let mut at = 0;
+    while let Some(&byte) = line.get(at) {
+        out[end] = byte;
+        if !MAY_BE_DRESS[usize::from(byte)] {
+            (at, end) = (at + 1, end + 1);
+            continue;
+        }
+        let dress = match byte {
+            ESC => raw_sequence(&line[at..]),
+            b'\\' => spelled_sequence(&line[at..]).unwrap_or(0),
             _ => 1,
         };
-        if dress == 0 {
-            out.push(rest[0]);
-        }
-        rest = &rest[dress.max(1)..];
+        end += usize::from(dress == 0);
+        at += dress.max(1);
     }
-    out.extend_from_slice(rest);
+    out.truncate(end);
 }
 
 /// Control characters but for the tab, and the backslash of a spelled escape.

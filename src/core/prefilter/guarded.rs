@@ -69,6 +69,15 @@ impl Byte<'_> {
         }
     }
 
+    /// How many differ in what the hash takes from the last byte of a window.
+    pub(super) fn low_bits(self) -> u32 {
+        match self {
+            Self::Only(_) => 1,
+            Self::Of(set) => set.0.iter().fold(0, |all, part| all | *part as u32 | (part >> 32) as u32).count_ones(),
+            Self::Any => 32,
+        }
+    }
+
     /// Which.
     pub(super) fn values(self) -> Vec<u8> {
         match self {

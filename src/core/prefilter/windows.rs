@@ -11,8 +11,6 @@ pub(super) const KNOWN: usize = MIN_LITERAL_BYTES;
 const MAX_OFFSET: usize = 100;
 /// What a window costs for being in the sample once, where 1 is what a place in the table costs.
 const SEEN_COST: u64 = 4;
-/// At most so many windows that differ in their last byte share a place in the table.
-const MAX_SHARING: u64 = 8;
 /// Ordinary text, with words that look like errors.
 pub(in super::super) const SAMPLE: &str = include_str!("../../../config/prefilter.txt");
 
@@ -23,7 +21,10 @@ pub(super) fn entries(literals: &[Guarded]) -> Vec<Entry> {
     for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.len() >= KNOWN) {
         for parity in 0..STRIDE {
             let at = best(literal, parity, &seen);
-            entries.extend(windows(literal, at).into_iter().map(|window| Entry { window, literal: index as u16, at: at as i8 }));
+            let mut hashes: Vec<usize> = windows(literal, at).into_iter().map(hash).collect();
+            hashes.sort_unstable();
+            hashes.dedup();
+            entries.extend(hashes.into_iter().map(|hash| Entry { hash: hash as u32, literal: index as u16, at: at as i8 }));
         }
     }
     entries
@@ -39,11 +40,10 @@ fn best(literal: &Guarded, parity: usize, seen: &[u16]) -> isize {
     let mut best = single.min().unwrap_or((u64::MAX, 0));
     for at in offsets.filter(|at| literal.window(*at).is_none()) {
         // Each place in the table costs something: many windows mostly need not be written out.
-        if places(literal, at).map(|byte| u64::from(byte.count())).product::<u64>() / MAX_SHARING < best.0 {
-            let mut places: Vec<usize> = windows(literal, at).into_iter().map(hash).collect();
-            places.sort_unstable();
-            places.dedup();
-            best = best.min((places.into_iter().map(cost).sum(), at));
+        let (count, last) = (places(literal, at).map(|byte| u64::from(byte.count())).product::<u64>(), literal.byte(at + WINDOW as isize - 1));
+        let in_table = |count: u64| count * u64::from(last.low_bits()) / u64::from(last.count());
+        if in_table(count) < best.0 {
+            best = best.min((in_table(windows(literal, at).into_iter().map(|window| cost(hash(window))).sum()), at));
         }
     }
     best.1
@@ -61,8 +61,16 @@ fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
     }
     let mut all = vec![0];
     for (place, byte) in places(literal, at).enumerate() {
-        let values = byte.values();
-        all = all.iter().flat_map(|window| values.iter().map(move |value| window | u32::from(*value) << (8 * place))).collect();
+        let shifted = |value: u8| u32::from(value) << (8 * place);
+        match byte {
+            Byte::Only(value) => all.iter_mut().for_each(|window| *window |= shifted(value)),
+            _ => {
+                let values = byte.values();
+                let mut next = Vec::with_capacity(all.len() * values.len());
+                values.into_iter().for_each(|value| next.extend(all.iter().map(|window| window | shifted(value))));
+                all = next;
+            }
+        }
     }
     all
 }

@@ -1,0 +1,275 @@
+//! What a checked rule is: families, entries and their parts, as the core asks them. `load` makes them,
+//! `set` puts them together; nothing here decides anything.
+
+use std::sync::Arc;
+
+use super::spec::Shape;
+use super::{ExampleSpec, FactKind, Library, Pattern, Take};
+use crate::words::{Category, Cause, Depth, RetryClass, Severity};
+
+/// What the rules of one file have in common.
+#[derive(Clone, Debug)]
+pub struct Family {
+    /// First part of its ids.
+    pub id: String,
+    /// What people call it.
+    pub title: String,
+    /// How deep it goes.
+    pub depth: Depth,
+    /// `language` of its events.
+    pub language: Option<String>,
+    /// Its events are failed tests.
+    pub test: bool,
+    /// Parts of a frame that mark it as a library's.
+    pub library: Library,
+    /// Languages and tools that it covers.
+    pub covers: Vec<String>,
+    /// File it came from.
+    pub file: String,
+}
+
+/// One row of the catalogue.
+#[derive(Debug)]
+pub struct Entry {
+    /// `family.slug`
+    pub id: String,
+    /// Index into `families`.
+    pub family: u16,
+    /// What its events share.
+    pub labels: Labels,
+    /// What it does.
+    pub kind: Kind,
+    /// What it says about the fault.
+    pub fault: Fault,
+    /// A word that prose uses too.
+    pub generic: bool,
+    /// Holds on lines that read as source code, too.
+    pub code: bool,
+    /// Sees the line as it stands, time stamp and writer included; a user's pattern may name them.
+    pub whole: bool,
+    /// The prefilter's part.
+    pub gate: Gate,
+    /// Region in which a weak trace is tried.
+    pub region: Option<String>,
+    /// Families whose events claim a note.
+    pub claimed_by: Vec<String>,
+    /// Texts to try.
+    pub examples: ExampleSpec,
+}
+
+/// The literals of an entry, as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// Every match contains one of these.
+    pub literals: Vec<String>,
+    /// Literals that count only at the end of the line.
+    pub at_end: Vec<String>,
+    /// Their other cases count too.
+    pub ignore_case: bool,
+    /// Bytes that may follow; empty: all.
+    pub after: String,
+    /// Bytes that may not follow.
+    pub not_after: String,
+    /// Bytes that may not precede.
+    pub not_before: String,
+    /// Text that may not precede.
+    pub not_behind: String,
+}
+
+/// The names that every event of an entry carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Id of the entry.
+    pub rule: Arc<str>,
+    /// Language or tool.
+    pub language: Option<Arc<str>>,
+    /// What usually mends it.
+    pub hint: Option<Arc<str>>,
+}
+
+/// What a rule says about the fault; the tables decide the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// Category.
+    pub category: Option<Category>,
+    /// Severity.
+    pub severity: Option<Severity>,
+    /// Cause.
+    pub cause: Option<Cause>,
+    /// Retry class.
+    pub retry: Option<RetryClass>,
+    /// Hint.
+    pub hint: Option<String>,
+    /// Language, where it differs from the family's.
+    pub language: Option<String>,
+}
+
+impl Entry {
+    /// Whether its events settle notes: what is hardly an error explains no failure.
+    #[must_use]
+    pub fn claims(&self) -> bool {
+        !matches!(self.kind, Kind::Note(_)) && self.fault.severity != Some(Severity::Low)
+    }
+}
+
+/// What an entry does with a line, in the order in which a line is offered.
+#[derive(Debug)]
+pub enum Kind {
+    /// Ends steps and sessions.
+    Border(Pattern),
+    /// Never an error; perhaps with further lines.
+    Noise {
+        /// The line.
+        regex: Pattern,
+        /// Further lines and how many.
+        block: Option<(Pattern, u32)>,
+        /// Why.
+        reason: String,
+    },
+    /// A section.
+    Region(Region),
+    /// A multi-line machine.
+    Trace(Machine),
+    /// A status line.
+    Note(Note),
+    /// A one-line error.
+    Rule(Pattern),
+    /// A decoded fact.
+    Fact(FactKind),
+}
+
+impl Kind {
+    /// Name of the TOML table.
+    #[must_use]
+    pub fn table(&self) -> &'static str {
+        match self {
+            Self::Border(_) => "border",
+            Self::Noise { .. } => "noise",
+            Self::Region(_) => "region",
+            Self::Trace(_) => "trace",
+            Self::Note(_) => "note",
+            Self::Rule(_) => "rule",
+            Self::Fact(_) => "fact",
+        }
+    }
+
+    pub(super) fn patterns(&self) -> Vec<&Pattern> {
+        match self {
+            Self::Border(regex) | Self::Rule(regex) => vec![regex],
+            Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
+            Self::Region(region) => vec![&region.open, &region.close],
+            Self::Note(note) => std::iter::once(&note.regex).chain(note.before.iter().map(|before| &before.regex)).collect(),
+            Self::Trace(machine) => {
+                let rows = machine.rows.iter().map(|row| &row.regex);
+                rows.chain(machine.before.iter().map(|before| &before.regex)).chain(&machine.stop).collect()
+            }
+            Self::Fact(_) => Vec::new(),
+        }
+    }
+
+    pub(super) fn order(&self) -> u8 {
+        match self {
+            Self::Border(_) => 0,
+            Self::Noise { .. } => 1,
+            Self::Region(_) => 2,
+            Self::Trace(_) => 3,
+            Self::Note(_) => 4,
+            Self::Rule(_) => 5,
+            Self::Fact(_) => 6,
+        }
+    }
+}
+
+/// A section of a log that owns what is in it.
+#[derive(Debug)]
+pub struct Region {
+    /// Opens it.
+    pub open: Pattern,
+    /// Ends it.
+    pub close: Pattern,
+    /// Ends after so many lines.
+    pub max_lines: u32,
+    /// Only its own weak traces are tried in it.
+    pub absorb: bool,
+    /// Entries of the traces that are tried only in it.
+    pub weak: Vec<u16>,
+}
+
+/// A multi-line machine: states are bits of a mask, rows are tried in order.
+#[derive(Debug)]
+pub struct Machine {
+    /// Rows.
+    pub rows: Vec<Row>,
+    /// For each state, the rows that are tried in it.
+    pub rows_of: Vec<Vec<u16>>,
+    /// Names of the states; `start` is the first.
+    pub states: Vec<String>,
+    /// Look-back, nearest line first.
+    pub before: Vec<Before>,
+    /// Ends the trace before its line.
+    pub stop: Option<Pattern>,
+    /// No event until a frame was seen.
+    pub needs_frame: bool,
+    /// Crash and outermost exception stand last.
+    pub crash_last: bool,
+    /// Tried only in a region.
+    pub weak: bool,
+    /// No second event with the same key.
+    pub once: bool,
+}
+
+/// A row of a machine.
+#[derive(Debug)]
+pub struct Row {
+    /// Bit mask of the states in which it is tried.
+    pub from: u32,
+    /// The line.
+    pub regex: Pattern,
+    /// State after it.
+    pub to: u8,
+    /// What to read from the line.
+    pub take: Take,
+    /// How its frame is read by bytes.
+    pub shape: Option<Shape>,
+    /// The line belongs to the trace for sure.
+    pub accept: bool,
+}
+
+/// A look-back line.
+#[derive(Debug)]
+pub struct Before {
+    /// The line.
+    pub regex: Pattern,
+    /// May be missing.
+    pub optional: bool,
+    /// At most so many.
+    pub max: u32,
+}
+
+/// A status line.
+#[derive(Debug)]
+pub struct Note {
+    /// The line; group `key` says what it is about.
+    pub regex: Pattern,
+    /// Families whose events claim it; empty means all.
+    pub claimed_by: Vec<u16>,
+    /// Waits for a later detail.
+    pub waits: bool,
+    /// Never an event.
+    pub silent: bool,
+    /// Look-back lines that belong to it when it is an event, nearest first.
+    pub before: Vec<Before>,
+}
+
+/// A false positive.
+#[derive(Debug)]
+pub struct Cancel {
+    /// `family.slug`
+    pub id: String,
+    /// Cancels the hits that its match covers.
+    pub regex: Pattern,
+    /// Why.
+    pub reason: Option<String>,
+    /// Texts to try.
+    pub examples: ExampleSpec,
+}
