@@ -1,5 +1,4 @@
-//! What is wrong in a text that a person wrote: file, line, column, key, the line itself, the mend, and the nearest name for
-//! a misspelt one.
+//! What is wrong in a text that a person wrote: file, line, column, key, the line itself, the mend.
 //! Configuration, rules and imported files speak through this; it reads no file and decides nothing.
 
 use std::error::Error;
@@ -174,31 +173,6 @@ impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Self {
         Self(vec![diagnostic])
     }
-}
-
-/// "did you mean …" when a name is near enough to be a slip.
-#[must_use]
-pub fn did_you_mean(given: &str, names: &[&str]) -> Option<String> {
-    let given = given.to_ascii_lowercase().replace('-', "_");
-    let (distance, name) = names.iter().map(|name| (distance(&given, name), name)).min()?;
-    // A third of the letters may be wrong, two of a short word; beyond that a guess misleads.
-    let near = distance <= (given.chars().count() / 3).max(2) && distance < name.chars().count().min(given.len());
-    near.then(|| format!("did you mean `{name}`?"))
-}
-
-/// Edit distance (Levenshtein), in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

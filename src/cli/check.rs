@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use super::args::CheckArgs;
 use super::{Exit, Failure, out, run, setup};
 use crate::config::Config;
-use crate::diag::{Diagnostic, Diagnostics, Source, did_you_mean};
+use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{Examples, RuleSet};
 use crate::sinks::human::sanitise;
+use crate::words::did_you_mean;
 
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;

@@ -11,7 +11,7 @@ use super::{Exit, Failure, identity, setup};
 use crate::core::engine::Engine;
 use crate::core::event::Io;
 use crate::core::extract::Origin;
-use crate::diag::did_you_mean;
+use crate::words::did_you_mean;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
-use crate::diag::{Diagnostic, Diagnostics, did_you_mean};
+use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
 use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files};
 use crate::sinks::human::sanitise;
+use crate::words::did_you_mean;
 
 mod catalogue;
 mod written;

@@ -10,7 +10,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::pattern::LiteralCheck;
 use super::value::{self, Fault, Word};
-use crate::diag::{Diagnostic, Source, did_you_mean};
+use crate::diag::{Diagnostic, Source};
+use crate::words::did_you_mean;
 
 pub(super) type Node<'t> = Spanned<DeValue<'t>>;
 

@@ -14,7 +14,8 @@ use super::reader::{Context, MAX_MISTAKES, Table};
 use super::value::{self, Fault};
 use super::{Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
 use crate::core::event::{Category, Severity};
-use crate::diag::{Diagnostic, Source, did_you_mean};
+use crate::diag::{Diagnostic, Source};
+use crate::words::did_you_mean;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;

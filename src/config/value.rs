@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use toml::de::DeValue;
 
-use crate::diag::did_you_mean;
+use crate::words::did_you_mean;
 
 /// Why a value does not fit its key; `reader` adds the place and the key.
 #[derive(Debug)]

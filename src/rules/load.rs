@@ -8,7 +8,7 @@ use std::ops::Range;
 use regex_syntax::{Error as SyntaxError, ParserBuilder};
 use toml::Spanned;
 
-use crate::diag::did_you_mean;
+use crate::words::did_you_mean;
 
 use super::literal::MIN_LITERAL_BYTES;
 use super::prove::{Needle, every_match_has_literal};
