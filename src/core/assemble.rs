@@ -154,13 +154,13 @@ impl Assembler {
             return;
         }
         if let Some((entry, region)) = confirm.region() {
-            self.enter(entry, region);
+            self.enter(entry, region, line);
             return;
         }
         if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
-        if self.absorbed(cx) {
+        if self.absorbed(cx, line) {
             return;
         }
         // What is still waiting for lines of its own comes before this line, and claims it.
@@ -174,7 +174,7 @@ impl Assembler {
 
     fn start_trace(&mut self, cx: &Context, line: &Line, confirm: &mut Confirm, out: &mut Vec<Event>) -> bool {
         let (mut rivals, mut view) = self.weak_starts(cx, line);
-        if rivals.is_empty() && !self.absorbed(cx) {
+        if rivals.is_empty() && !self.absorbed(cx, line) {
             (rivals, view) = confirm.starts();
         }
         if rivals.is_empty() {
@@ -265,7 +265,8 @@ impl Assembler {
     fn in_noise_block(&mut self, cx: &Context, line: &Line, is_hit: bool) -> bool {
         let Some(open) = self.noise else { return false };
         let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
-        let lines = line.place.num.saturating_sub(open.last_num);
+        // A line that was given back may stand before the block.
+        let Some(lines) = line.place.num.checked_sub(open.last_num) else { return false };
         let continues = |line: &Line| regex.is_match(line.text) || regex.is_match(line.body());
         let inside = lines <= u64::from(open.left) && continues(line) && cx.back.all_between(open.last_num, line, continues);
         // Only a hit moves the block on: whoever skips the other lines must come to the same.

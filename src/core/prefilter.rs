@@ -1,7 +1,7 @@
 //! Stage one: where in a block of whole lines does a literal of any rule stand?
 //!
 //! A *window hash*: every literal is represented by two 4-byte windows, one for each parity of its
-//! position, so that looking at every second byte finds it. A table of 128 KiB, indexed by a
+//! position, so that looking at every second byte finds it. A table of 256 KiB, indexed by a
 //! multiplicative hash of the window, answers "maybe" for eight windows at a time; what remains is
 //! compared with the bytes that all literals of the window share, without a branch, and then with the
 //! whole literals, so a hit is exact. The cost per byte does not depend on the number of rules.
@@ -13,7 +13,7 @@ mod guarded;
 mod windows;
 
 use crate::rules::LiteralForm;
-use guarded::{Byte, Guarded};
+use guarded::Guarded;
 use windows::KNOWN;
 pub(super) use windows::SAMPLE;
 
@@ -32,7 +32,7 @@ const MAX_BACK: usize = WORD - WINDOW;
 /// The bytes of a step with the words around its windows, in a round number.
 const AROUND: usize = STEP + 2 * WORD;
 /// Bits of a hash, and the highest of them, which name a slot.
-const HASH_BITS: u32 = 17;
+const HASH_BITS: u32 = 18;
 const SLOT_BITS: u32 = 16;
 
 /// One occurrence of a literal.
@@ -246,14 +246,13 @@ impl Entry {
         slot(self.hash as usize)
     }
 
-    /// The bytes from [`MAX_BACK`] before the window to as many behind it, and which of them are known.
+    /// What stands from [`MAX_BACK`] bytes before the window to as many behind it, and which bits of it are known.
     fn around(&self, literal: &Guarded) -> (u128, u128) {
         let (mut value, mut mask) = (0, 0);
         for at in 0..MAX_BACK + WORD {
-            if let Byte::Only(byte) = literal.byte(isize::from(self.at) + at as isize - MAX_BACK as isize) {
-                value |= u128::from(byte) << (8 * at);
-                mask |= 0xff << (8 * at);
-            }
+            let (common, known) = literal.byte(isize::from(self.at) + at as isize - MAX_BACK as isize).common();
+            value |= u128::from(common) << (8 * at);
+            mask |= u128::from(known) << (8 * at);
         }
         (value, mask)
     }

@@ -20,8 +20,8 @@ use crate::state::store::StoreError;
 
 /// Between two transactions.
 const PACE: Duration = Duration::from_millis(20);
-/// Bytes of one transaction.
-const MAX_BYTES: usize = 1 << 20;
+/// What one transaction takes of the queue: more than 1 MiB of records where syncing is slow.
+const MAX_BYTES: usize = 2 << 20;
 /// Marks alone are committed so often.
 const MARKS: Duration = Duration::from_secs(1);
 /// After a failed transaction.

@@ -116,6 +116,8 @@ impl Writer {
             let (offset, inner, severity, category) = (event.offset, event.inner, event.severity, event.category);
             batch.records.push(Record { len, generation, offset, inner, id: event.id.to_string(), signature: event.signature.to_string(), severity, category });
         }
+        // It may wait for long.
+        batch.body.shrink_to_fit();
         Some(batch)
     }
 }

@@ -48,6 +48,8 @@ use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
 mod code {
     pub const FAIL_ON: i32 = 1;
     pub const STRICT: i32 = 65;
+    /// `EX_IOERR` of sysexits.h.
+    pub const LOST_OUTPUT: i32 = 74;
     pub const EXHAUSTED: i32 = 75;
     pub const TIMED_OUT: i32 = 124;
     pub const NOT_RUNNABLE: i32 = 126;
@@ -195,10 +197,8 @@ fn next(order: &Order, journal: &Journal, outcome: &Outcome, run: u32, interrupt
 }
 
 fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u32, Instant)) -> Outcome {
-    for trouble in [(Io::Stdout, &ended.stdout.trouble), (Io::Stderr, &ended.stderr.trouble)] {
-        if let (io, Some(error)) = trouble
-            && error.kind() != io::ErrorKind::BrokenPipe
-        {
+    for (io, pumped) in [(Io::Stdout, &ended.stdout), (Io::Stderr, &ended.stderr)] {
+        if let Some(error) = pumped.lost() {
             tell(&format!("{io}: {error}"));
         }
     }
@@ -290,6 +290,8 @@ fn exit_code(order: &Order, outcome: &Outcome) -> i32 {
     match outcome.exit {
         0 if order.strict && !outcome.verdict.is_success() => code::STRICT,
         0 if order.fail_on.is_some_and(found) => code::FAIL_ON,
+        // The command would have met the fault itself.
+        0 if [&outcome.stdout, &outcome.stderr].iter().any(|pumped| pumped.lost().is_some()) => code::LOST_OUTPUT,
         exit => exit,
     }
 }

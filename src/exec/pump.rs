@@ -54,6 +54,14 @@ pub struct Pumped {
     pub trouble: Option<io::Error>,
 }
 
+impl Pumped {
+    /// Why output was lost; a reader that has gone wanted no more.
+    #[must_use]
+    pub fn lost(&self) -> Option<&io::Error> {
+        self.trouble.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)
+    }
+}
+
 impl Pump {
     /// Works until the output ends, or for a moment longer than `stop` stands open.
     #[must_use]

@@ -130,3 +130,14 @@ fn a_wrong_configuration_is_one_warning() {
     let strict = folder.exec(&["--config", "wrong.toml", "--verdict", "-", "--strict-config"], "touch ran").ended(2);
     assert!(strict.err().contains("wrong.toml:2:1") && !folder.at("ran").exists());
 }
+
+#[test]
+fn output_that_cannot_be_passed_on_is_no_success() {
+    let folder = Folder::new();
+    for (script, code) in [("echo hi", 74), ("echo hi; exit 3", 3), ("true", 0)] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = folder.command(["exec", "--", "sh", "-c", script]).stdout(full).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), said.contains("siftd: stdout: No space left")), (Some(code), code != 0), "{script}: {said}");
+    }
+}

@@ -91,3 +91,13 @@ fn invariant_5_holds_across_blocks() {
         same(&whole, &other).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
     }
 }
+
+/// What a trace gives back stands before the region that was opened meanwhile, and is none of its lines.
+#[test]
+fn invariant_5_a_line_before_a_region_is_an_error_whenever_it_is_judged() {
+    let document = b"db_1  | E   ModuleNotFoundError: No module named 'nope'\n2026-09-21T10:00:00.000000000Z stdout F There was 1 failure:\n\
+        {\"msg\":\"1) CartTest::testDiscount\",\"pid\":7}\n";
+    let whole = ids(&events(&usual(), document));
+    assert_eq!(whole.len(), 1);
+    assert_eq!(whole, ids(&chunked(&usual(), document, || 1, || true)));
+}

@@ -128,12 +128,12 @@ impl Assembler {
             let outcome = single.outcome(entries).filter(|_| !single.published)?;
             return Some(extract::event(cx.engine, cx.origin, single, outcome, true));
         }
-        // A look-back line would be the first one of the trace's event, and not of this one.
-        if trace.lead > 0 || self.absorbed(cx) {
-            return None;
-        }
         let head = trace.lines.get(0);
         let line = Line::new(head.place.clone(), head.text, trace.opened_at);
+        // A look-back line would be the first one of the trace's event, and not of this one.
+        if trace.lead > 0 || self.absorbed(cx, &line) {
+            return None;
+        }
         let mut candidates = Vec::new();
         cx.engine.candidates(head.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
         let mut confirm = Confirm::new(cx.engine, &line, &candidates);

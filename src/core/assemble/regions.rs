@@ -14,6 +14,15 @@ pub(super) const MAX_REGIONS: usize = 3;
 pub(super) struct OpenRegion {
     pub(super) entry: u16,
     pub(super) left: u32,
+    /// Number of the line that opened it, and its index within a record. What stands before it is none of
+    /// its lines, although a trace may give it back later.
+    pub(super) since: (u64, u32),
+}
+
+impl OpenRegion {
+    fn holds(&self, line: &Line) -> bool {
+        self.since < (line.place.num, line.place.inner)
+    }
 }
 
 impl Assembler {
@@ -21,7 +30,7 @@ impl Assembler {
     /// prefix.
     pub(super) fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
         let entries = &cx.engine.rules.entries;
-        for open in self.regions.iter().rev() {
+        for open in self.regions.iter().rev().filter(|open| open.holds(line)) {
             let Some(region) = region(cx, open.entry) else { continue };
             for view in [View::Text, View::Body] {
                 let part = view.of(line);
@@ -45,15 +54,16 @@ impl Assembler {
         }
     }
 
-    pub(super) fn absorbed(&self, cx: &Context) -> bool {
-        self.regions.iter().any(|open| region(cx, open.entry).is_some_and(|region| region.absorb))
+    /// Whether nothing but the traces of a region may begin at the line.
+    pub(super) fn absorbed(&self, cx: &Context, line: &Line) -> bool {
+        self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.absorb))
     }
 
-    pub(super) fn enter(&mut self, entry: u16, region: &Region) {
+    pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line) {
         if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
             open.left = region.max_lines;
         } else if self.regions.len() < MAX_REGIONS {
-            self.regions.push(OpenRegion { entry, left: region.max_lines });
+            self.regions.push(OpenRegion { entry, left: region.max_lines, since: (line.place.num, line.place.inner) });
         }
     }
 

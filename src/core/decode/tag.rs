@@ -276,8 +276,17 @@ fn field(line: &[u8], at: usize) -> Option<usize> {
     }
 }
 
+/// Behind `shop[1234] ` (coloredlogs, between host and level), if it stands at `at`.
+fn past_process(line: &[u8], at: usize) -> usize {
+    let open = run(line, at, is_name);
+    let close = digits(line, open + 1);
+    let known = open > at && byte(line, open) == b'[' && close > open + 1 && byte(line, close) == b']';
+    if known { blanks(line, close + 1) } else { at }
+}
+
 /// A level that nobody writes in a sentence stands behind a thread's or host's name: `main ERROR `, `main [ERROR] `.
 fn level_follows(line: &[u8], at: usize) -> bool {
+    let at = past_process(line, at);
     let start = at + usize::from(byte(line, at) == b'[');
     let end = run(line, start, |b| b.is_ascii_uppercase());
     let closed = if start > at { byte(line, end) == b']' } else { is_blank(byte(line, end)) };

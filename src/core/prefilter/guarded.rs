@@ -34,28 +34,32 @@ pub(super) enum Byte<'a> {
     Any,
 }
 
-/// A bit for each byte.
+/// A set of bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Set([u64; 4]);
+pub(super) struct Set {
+    /// A bit for each byte.
+    bits: [u64; 4],
+    /// What all of them have in common: the value, and the bits of it that count.
+    common: (u8, u8),
+}
 
 impl Set {
     fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
-        let mut set = Self([0; 4]);
-        bytes.into_iter().for_each(|byte| set.insert(byte));
-        set
+        let (mut bits, mut all, mut any) = ([0_u64; 4], u8::MAX, 0);
+        for byte in bytes {
+            bits[usize::from(byte >> 6)] |= 1 << (byte & 63);
+            (all, any) = (all & byte, any | byte);
+        }
+        Self { bits, common: (all, all | !any) }
     }
 
     #[inline]
     fn contains(&self, byte: u8) -> bool {
-        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
-    }
-
-    fn insert(&mut self, byte: u8) {
-        self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        self.bits[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
     }
 
     fn len(&self) -> u32 {
-        self.0.iter().map(|part| part.count_ones()).sum()
+        self.bits.iter().map(|part| part.count_ones()).sum()
     }
 }
 
@@ -73,8 +77,17 @@ impl Byte<'_> {
     pub(super) fn low_bits(self) -> u32 {
         match self {
             Self::Only(_) => 1,
-            Self::Of(set) => set.0.iter().fold(0, |all, part| all | *part as u32 | (part >> 32) as u32).count_ones(),
+            Self::Of(set) => set.bits.iter().fold(0, |all, part| all | *part as u32 | (part >> 32) as u32).count_ones(),
             Self::Any => 32,
+        }
+    }
+
+    /// What all of them have in common: a value, and the bits of it that count.
+    pub(super) fn common(self) -> (u8, u8) {
+        match self {
+            Self::Only(byte) => (byte, u8::MAX),
+            Self::Of(set) => set.common,
+            Self::Any => (0, 0),
         }
     }
 
@@ -172,9 +185,6 @@ fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     if literal.after.is_empty() && literal.not_after.is_empty() {
         return None;
     }
-    let all = 0..=u8::MAX;
-    let mut set = if literal.after.is_empty() { Set::of(all) } else { Set::of(literal.after.iter().copied()) };
-    set = Set::of((0..=u8::MAX).filter(|byte| set.contains(*byte) && !literal.not_after.contains(byte)));
-    ALWAYS_AFTER.iter().for_each(|&byte| set.insert(byte));
-    Some(set)
+    let may = |byte: &u8| (literal.after.is_empty() || literal.after.contains(byte)) && !literal.not_after.contains(byte);
+    Some(Set::of((0..=u8::MAX).filter(|byte| ALWAYS_AFTER.contains(byte) || may(byte))))
 }
