@@ -1,4 +1,4 @@
-//! The closed sets of words that rules, configuration, the core and records share.
+//! The closed sets of words that rules, configuration, the core and records share, and the nearest word for a misspelt one.
 //! At the bottom of the layering: it imports nothing of siftd.
 
 use std::fmt;

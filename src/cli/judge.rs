@@ -11,10 +11,10 @@ use super::{Exit, Failure, identity, setup};
 use crate::core::engine::Engine;
 use crate::core::event::Io;
 use crate::core::extract::Origin;
-use crate::words::did_you_mean;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
+use crate::words::did_you_mean;
 
 /// The fields of a result; an object without any of them is none.
 const FIELDS: [&str; 7] = ["exit_code", "stderr", "stdout", "timed_out", "run_status", "operation", "task"];
