@@ -30,6 +30,7 @@ pub mod core {
     pub mod frames;
     mod gate;
     pub mod keywords;
+    mod leadin;
     pub mod line;
     pub mod lookback;
     pub mod noise;

@@ -16,7 +16,7 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::trace::OpenTrace;
-use crate::rules::Kind;
+use crate::rules::{Kind, Take};
 
 mod offer;
 mod publish;
@@ -81,6 +81,11 @@ pub struct Context<'a> {
     pub back: LookBack<'a>,
     /// How deep inside records this line stands.
     pub depth: u8,
+}
+
+/// Whether a line before the head names the error: without it there is none.
+fn needs_lead(kind: &Kind) -> bool {
+    matches!(kind, Kind::Trace(machine) if machine.before.iter().any(|before| matches!(before.take, Take::Exception | Take::Text)))
 }
 
 impl Assembler {
@@ -160,7 +165,7 @@ impl Assembler {
         if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
-        if self.absorbed(cx, line) {
+        if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
             return;
         }
         // What is still waiting for lines of its own comes before this line, and claims it.
@@ -183,7 +188,13 @@ impl Assembler {
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).max_by_key(Block::len).unwrap_or_default();
+        let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).collect();
+        let mut found = leads.iter().map(|lead| !lead.is_empty());
+        rivals.retain(|&entry| found.next() == Some(true) || !needs_lead(&entries[usize::from(entry)].kind));
+        if rivals.is_empty() {
+            return false;
+        }
+        let lead = leads.into_iter().max_by_key(Block::len).unwrap_or_default();
         let adopted = self.adopt(line);
         let lead = adopted.as_ref().map_or(lead, |single| single.lines.clone());
         let mut trace = OpenTrace::new(entries, &rivals, lead, line, view);

@@ -34,6 +34,8 @@ pub struct Subject<'a> {
     pub status: Option<u16>,
     /// The run was ended for taking too long.
     pub timed_out: bool,
+    /// It was thrown: a stack came with it.
+    pub has_frames: bool,
     /// What [`Keywords::seek`](super::keywords::Keywords::seek) saw in `whole`, when it was read already.
     pub seen: Option<&'a Seen>,
 }
@@ -123,10 +125,10 @@ fn names_part(text: &str, parts: &[String]) -> bool {
         .any(|path| path.split(|c: char| !c.is_ascii_alphanumeric()).any(|piece| parts.iter().any(|part| piece.eq_ignore_ascii_case(part))))
 }
 
-/// Whether the error has an exception type that says more than "an error".
+/// Whether the error has an exception type that says more than "an error", or one of which a stack shows that it was thrown.
 fn has_type(subject: &Subject) -> bool {
     match subject.kind {
-        Some(kind) if !kind.is_empty() => !is_bare(kind),
+        Some(kind) if !kind.is_empty() => subject.has_frames || !is_bare(kind),
         _ => exception_type(subject.text).is_some(),
     }
 }

@@ -170,7 +170,7 @@ impl<'a> Confirm<'a> {
         let level = self.line.prefix().level;
         match level {
             Some(level @ (Level::Trace | Level::Debug)) => Err(Rejected::Level(level)),
-            Some(level @ (Level::Info | Level::Warn)) if entry.generic => Err(Rejected::Level(level)),
+            Some(level @ (Level::Info | Level::Warn)) if entry.generic || entry.leveled => Err(Rejected::Level(level)),
             _ => Ok(()),
         }
     }

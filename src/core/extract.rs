@@ -191,6 +191,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         exit_code: None,
         status: None,
         timed_out: false,
+        has_frames: !said.frames.is_empty(),
         seen: Some(&seen).filter(|_| is_current),
     });
     let message = if outermost.kind.is_empty() { said.text.as_str() } else { outermost.message.as_str() };
@@ -278,7 +279,13 @@ impl Said {
     /// Where an editor should jump to: what the trace says, else the first frame of the program.
     fn take_place(&mut self) -> Option<Location> {
         let named = |frame: &Frame| !frame.file.is_empty() && frame.line > 0;
-        self.location.take().or_else(|| {
+        let mut place = self.location.take();
+        if let Some(place) = place.as_mut().filter(|place| place.column == 0) {
+            // A place that stands before the head has no column; the frame there has.
+            let same = |frame: &Frame| frame.line == place.line && frame.file == place.file;
+            place.column = self.frames.iter().find(same).map_or(0, |frame| frame.column);
+        }
+        place.or_else(|| {
             let frame = self.frames.iter().filter(named).find(|frame| frame.in_app).or_else(|| self.frames.iter().find(named))?;
             Some(Location { file: frame.file.to_owned(), line: frame.line, column: frame.column })
         })
@@ -302,6 +309,9 @@ fn read_trace(engine: &Engine, family: &Family, machine: &Machine, trace: &OpenT
     let mut said = Said::default();
     let mut named: Option<usize> = None;
     let rows = trace.rows(outcome.entry);
+    if trace.adopted.is_none() {
+        named = read_lead(family, machine, trace, &mut said);
+    }
     for (index, (taken, row)) in trace.lines.first(outcome.lines).zip(rows).enumerate() {
         let Some(row) = machine.rows.get(usize::from(*row)) else { continue };
         if row.take == Take::Text || (row.take == Take::Exception && (machine.crash_last || said.links.is_empty())) {
@@ -315,8 +325,36 @@ fn read_trace(engine: &Engine, family: &Family, machine: &Machine, trace: &OpenT
     }
     let head = rows.iter().position(|row| usize::from(*row) < machine.rows.len()).unwrap_or(0);
     let named = named.unwrap_or(head).min(outcome.lines.min(trace.lines.len()) - 1);
-    said.text = printable(trace.lines.get(named).part).trim().to_owned();
+    let text = printable(trace.lines.get(named).part);
+    // An exception group stands behind bars.
+    said.text = if machine.crash_last { text.trim_start_matches([' ', '|']).trim() } else { text.trim() }.to_owned();
     said
+}
+
+/// Reads the look-back lines as they were found: nearest first, each wanted line as often as it may stand. The line that
+/// names the error, if one of them does.
+fn read_lead(family: &Family, machine: &Machine, trace: &OpenTrace, said: &mut Said) -> Option<usize> {
+    if machine.before.iter().all(|before| before.take == Take::Nothing) {
+        return None;
+    }
+    let (mut left, mut named) = (trace.lead, None);
+    for before in &machine.before {
+        for _ in 0..before.max {
+            let Some(at) = left.checked_sub(1).filter(|at| before.regex.is_match(trace.lines.get(*at).part)) else { break };
+            left = at;
+            match before.take {
+                Take::Text => named = Some(at),
+                Take::Exception | Take::Location => {
+                    named = if before.take == Take::Exception { Some(at) } else { named };
+                    if let Some(groups) = before.regex.groups(trace.lines.get(at).part) {
+                        read_groups(family, before.take, &groups, said);
+                    }
+                }
+                Take::Nothing | Take::Message | Take::Frame => {}
+            }
+        }
+    }
+    named
 }
 
 fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part: &[u8], said: &mut Said) {

@@ -30,10 +30,20 @@ pub enum Tried {
     /// Not yet.
     #[default]
     No,
-    /// Yes: no other may.
+    /// Yes, a weak one of the region that the line stands in: no other may.
+    InRegion,
+    /// Yes, when no region kept it to itself: none does so later.
     InVain,
-    /// Yes, and in a pause the error was published that the line is by itself.
+    /// So, and in a pause the error was published that the line is by itself.
     Published,
+}
+
+impl Tried {
+    /// Whether a region may keep the line to itself.
+    #[must_use]
+    pub fn may_be_absorbed(self) -> bool {
+        matches!(self, Self::No | Self::InRegion)
+    }
 }
 
 /// A line: its place and its visible text (envelope, escapes and overwritten parts removed).

@@ -120,6 +120,7 @@ pub fn classify_structured(error: &StructuredError, continue_on_error: bool) -> 
         exit_code: numeric_exit(error),
         status: error.status,
         timed_out: error.timed_out,
+        has_frames: false,
         seen: None,
     });
     let (mut class, reason, retryable, mut fatal) = decide(error, text);

@@ -4,6 +4,7 @@
 
 use super::block::Block;
 use super::event::{Lines, Timestamp};
+use super::leadin::LeadIn;
 use super::line::{Line, View};
 use crate::rules::{Entry, Kind, Machine, Take, first_visible};
 
@@ -49,6 +50,8 @@ pub struct OpenTrace {
     gap: usize,
     /// Part of each line that the machines are shown.
     pub view: View,
+    /// What its head stands behind, and the lines after it too, perhaps.
+    lead_in: LeadIn,
     /// Writer of the head line.
     pub key: Option<Vec<u8>>,
     /// The head line had a prefix: time stamp, level or writer.
@@ -123,6 +126,7 @@ impl OpenTrace {
             dropped: 0,
             gap: 0,
             view,
+            lead_in: LeadIn::default(),
             key: line.key().map(<[u8]>::to_vec),
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
@@ -142,6 +146,7 @@ impl OpenTrace {
             lines: lead,
         };
         trace.offer(entries, view.of(line), line.place.num);
+        trace.lead_in = trace.rivals.iter().find_map(|rival| rival.lead_in(entries, view.of(line))).unwrap_or_default();
         trace.push(line, view.of(line), usize::MAX, usize::MAX);
         trace
     }
@@ -200,6 +205,25 @@ impl OpenTrace {
             any |= rival.alive;
         }
         any
+    }
+
+    /// `part` without what the head stood behind; `None` when it does not stand there again.
+    #[must_use]
+    pub fn own_part<'a>(&self, part: &'a [u8]) -> Option<&'a [u8]> {
+        self.lead_in.behind(part)
+    }
+
+    /// Lines of the trace have what the head stood behind: one without it is another writer's.
+    #[must_use]
+    pub fn is_marked(&self) -> bool {
+        self.lead_in.is_shared()
+    }
+
+    /// The line taken last had what the head stood behind.
+    pub fn mark(&mut self) {
+        if !self.is_on_trial() {
+            self.lead_in.confirm();
+        }
     }
 
     /// Keeps a line that a machine took. What is too much goes from the middle: a trace may be named
@@ -266,6 +290,12 @@ impl OpenTrace {
         best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
+    /// Whether it began as one of a region's own.
+    #[must_use]
+    pub fn is_weak(&self, entries: &[Entry]) -> bool {
+        self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(|machine| machine.weak))
+    }
+
     /// The machines that compete for it.
     pub fn rivals(&self) -> impl Iterator<Item = u16> {
         self.rivals.iter().map(|rival| rival.entry)
@@ -313,6 +343,15 @@ impl Rival {
             self.accept(num);
         }
         self.seen - self.accepted <= MAX_TRIAL_LINES
+    }
+
+    /// Group `pre` of the row that took the head.
+    fn lead_in(&self, entries: &[Entry], head: &[u8]) -> Option<LeadIn> {
+        let row = machine(entries, self.entry)?.rows.get(usize::from(*self.rows.last()?))?;
+        if !row.regex.source().contains("(?P<pre>") {
+            return None;
+        }
+        LeadIn::new(row.regex.groups(head)?.name("pre")?)
     }
 
     fn take(&mut self, row: u16) {

@@ -43,6 +43,8 @@ pub struct Entry {
     pub fault: Fault,
     /// A word that prose uses too.
     pub generic: bool,
+    /// Cancelled by a level of info or warn, though it names a fault.
+    pub leveled: bool,
     /// Holds on lines that read as source code, too.
     pub code: bool,
     /// Sees the line as it stands, time stamp and writer included; a user's pattern may name them.
@@ -244,6 +246,8 @@ pub struct Before {
     pub optional: bool,
     /// At most so many.
     pub max: u32,
+    /// What a trace reads from it.
+    pub take: Take,
 }
 
 /// A status line.

@@ -12,8 +12,8 @@ use crate::words::did_you_mean;
 
 use super::literal::MIN_LITERAL_BYTES;
 use super::prove::{Needle, every_match_has_literal};
-use super::spec::{EntrySpec, ExampleSpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row};
+use super::spec::{BeforeSpec, EntrySpec, ExampleSpec, FileSpec};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take};
 
 /// Where the format is told.
 const CHAPTER: &str = "the chapter \"Your own rules\" of the README has all keys and their types";
@@ -97,7 +97,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
     }
     for spec in spec.rule {
         let regex = reader.required(&spec, "regex", spec.regex.as_ref());
-        entries.push(reader.entry(spec, Kind::Rule(regex), &["generic", "code", "fault", "examples"]));
+        entries.push(reader.entry(spec, Kind::Rule(regex), &["generic", "leveled", "code", "fault", "examples"]));
     }
     for spec in spec.fact {
         let Some(fact) = spec.fact else {
@@ -226,7 +226,11 @@ impl Reader<'_> {
     }
 
     fn before(&mut self, spec: &EntrySpec) -> Vec<Before> {
-        spec.before.iter().map(|b| Before { regex: self.pattern(spec, "before.regex", &b.regex), optional: b.optional, max: b.max }).collect()
+        for unread in spec.before.iter().filter(|b| b.take != Take::Nothing && (spec.rows.is_empty() || matches!(b.take, Take::Frame | Take::Message))) {
+            self.problem(&unread.regex, "before.take", "nothing reads this of a look-back line", "a trace takes `exception`, `location` or `text`");
+        }
+        let read = |b: &BeforeSpec, regex| Before { regex, optional: b.optional, max: b.max, take: b.take };
+        spec.before.iter().map(|b| read(b, self.pattern(spec, "before.regex", &b.regex))).collect()
     }
 
     fn note(&mut self, spec: &EntrySpec) -> Kind {
@@ -312,6 +316,7 @@ impl Reader<'_> {
             kind,
             fault: Fault { category: spec.category, severity: spec.severity, cause: spec.cause, retry: spec.retry, hint: spec.hint, language: spec.language },
             generic: spec.generic,
+            leveled: spec.leveled,
             code: spec.code,
             whole: false,
             gate: Gate {
@@ -375,6 +380,7 @@ impl Reader<'_> {
             || spec.language.is_some();
         let given = [
             ("generic", spec.generic),
+            ("leveled", spec.leveled),
             ("code", spec.code),
             ("fault", fault),
             ("fact", spec.fact.is_some()),

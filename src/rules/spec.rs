@@ -96,6 +96,9 @@ pub struct EntrySpec {
     /// A word that prose uses too: cancelled by a level tag of info or warn.
     #[serde(default)]
     pub generic: bool,
+    /// A fault by name, of which a log tells at every level: it is what its line's level says.
+    #[serde(default)]
+    pub leveled: bool,
     /// Holds on lines that read as source code, too.
     #[serde(default)]
     pub code: bool,
@@ -243,6 +246,9 @@ pub struct BeforeSpec {
     /// May repeat, at most so often.
     #[serde(default = "one")]
     pub max: u32,
+    /// What a trace reads from the line: `exception`, `location` or `text`. One that names the error here does not begin without it.
+    #[serde(default)]
+    pub take: Take,
 }
 
 /// What a row reads from its line.

@@ -199,6 +199,7 @@ fn whole(facts: &Facts, said: &Said, telling: Option<&Event>) -> classify::Verdi
         language: telling.and_then(|event| event.language.as_deref()),
         rule_category: telling.map(|event| event.category).filter(|category| *category != Category::UnknownError),
         exit_code: memory_ran_out(facts).then_some(137),
+        has_frames: exception.is_some_and(|exception| !exception.frames.is_empty()),
         ..Subject::default()
     })
 }

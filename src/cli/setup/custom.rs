@@ -77,6 +77,7 @@ fn entry(id: String, kind: Kind) -> Entry {
         kind,
         fault: Fault::default(),
         generic: false,
+        leveled: false,
         code: true,
         whole: true,
         gate: Gate::default(),

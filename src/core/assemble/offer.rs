@@ -80,7 +80,8 @@ enum Offer {
 }
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
-    if line.place.io != trace.lines.get(0).place.io {
+    // A line that another trace gave back may stand before what this one has taken.
+    if line.place.num < trace.last_num || line.place.io != trace.lines.get(0).place.io {
         return Offer::Elsewhere;
     }
     if shown::stands_alone(line.text) {
@@ -96,12 +97,17 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
-    let part = view.of(line);
+    let whole = view.of(line);
+    let own = trace.own_part(whole);
+    let part = own.unwrap_or(whole);
     if trace.offer(entries, part, line.place.num) {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+        if own.is_some() {
+            trace.mark();
+        }
         return Offer::Taken;
     }
-    Offer::Ended
+    if own.is_none() && trace.is_marked() { Offer::Elsewhere } else { Offer::Ended }
 }
 
 /// A one-line error with a time stamp owns the indented lines without one that follow it.

@@ -36,6 +36,7 @@ impl Assembler {
         }
         let head = match (used, is_told) {
             (0, true) => Tried::Published,
+            (0, false) if trace.is_weak(&cx.engine.rules.entries) => Tried::InRegion,
             (0, false) => Tried::InVain,
             _ => Tried::No,
         };
@@ -131,7 +132,7 @@ impl Assembler {
         let head = trace.lines.get(0);
         let line = Line::new(head.place.clone(), head.text, trace.opened_at);
         // A look-back line would be the first one of the trace's event, and not of this one.
-        if trace.lead > 0 || self.absorbed(cx, &line) {
+        if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) {
             return None;
         }
         let mut candidates = Vec::new();
