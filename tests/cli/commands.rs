@@ -236,6 +236,14 @@ fn check_refuses_what_cannot_work() {
 }
 
 #[test]
+fn run_says_at_once_that_a_folder_is_not_there() {
+    let folder = Folder::new();
+    folder.write("a.log", "fine\n");
+    let err = folder.siftd(["run", "--file", "a.log", "--output", "none/x.ndjson"]).ended(2).err();
+    assert!(err.starts_with("siftd: sink output: there is no folder ") && err.lines().count() == 1, "{err}");
+}
+
+#[test]
 fn a_usual_slip_gets_the_right_command() {
     let folder = Folder::new();
     for (args, said) in [

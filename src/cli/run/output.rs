@@ -34,6 +34,9 @@ fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
     };
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     let path = std::path::absolute(path)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(format!("sink {name}: there is no folder {}: make it, or correct the path", folder.display())));
+    }
     let (rotate_age_us, fsync_us) = (micros(sink.rotate_age), micros(sink.fsync));
     Ok(SinkPlan::File {
         name,
