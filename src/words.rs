@@ -1,4 +1,4 @@
-//! The closed sets of words that rules, configuration, the core and records share.
+//! The closed sets of words that rules, configuration, the core and records share, and the nearest word for a misspelt one.
 //! At the bottom of the layering: it imports nothing of siftd.
 
 use std::fmt;
@@ -88,4 +88,29 @@ words! {
 words! {
     /// How much siftd knows of a family of rules.
     Depth { Full = "full", Head = "head" }
+}
+
+/// "did you mean …" when a name is near enough to be a slip.
+#[must_use]
+pub fn did_you_mean(given: &str, names: &[&str]) -> Option<String> {
+    let given = given.to_ascii_lowercase().replace('-', "_");
+    let (distance, name) = names.iter().map(|name| (distance(&given, name), name)).min()?;
+    // A third of the letters may be wrong, two of a short word; beyond that a guess misleads.
+    let near = distance <= (given.chars().count() / 3).max(2) && distance < name.chars().count().min(given.len());
+    near.then(|| format!("did you mean `{name}`?"))
+}
+
+/// Edit distance (Levenshtein), in characters.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, cb) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
 }

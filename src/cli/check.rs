@@ -1,13 +1,46 @@
 //! `siftd check`: a configuration and all that it names, tried before the daemon does.
 
+use std::path::PathBuf;
+
 use super::args::CheckArgs;
-use super::{Exit, Failure, setup};
+use super::{Exit, Failure, out, run, setup};
+use crate::config::Config;
+use crate::diag::{Diagnostic, Diagnostics, Source};
+use crate::rules::{Examples, RuleSet};
 use crate::sinks::human::sanitise;
+use crate::words::did_you_mean;
 
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let name = args.setup.config.as_ref().map_or("/etc/siftd".into(), |path| path.display().to_string());
+    run::check(&setup.config)?;
+    let text = args.setup.config.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let wrong = unknown_rules(&setup.config, &args.setup.rules, &Source::new(&name, &text))?;
+    if !wrong.is_empty() {
+        return Err(Diagnostics(wrong).into());
+    }
     let (config, rules) = (&setup.config, &setup.engine.rules);
-    println!("{}: ok ({} sources, {} sinks, {} rules)", sanitise(&name), config.sources.len(), config.sinks.len(), rules.entries.len() + rules.cancels.len());
-    Ok(Exit::Done)
+    let count = rules.entries.len() + rules.cancels.len();
+    out::print(&format!("{}: ok ({} sources, {} sinks, {count} rules)\n", sanitise(&name), config.sources.len(), config.sinks.len()))
+}
+
+/// Names of rules that no rule has, which `run` takes for rules of a file that is not there today.
+fn unknown_rules(config: &Config, more: &[PathBuf], source: &Source) -> Result<Vec<Diagnostic>, Diagnostics> {
+    let mut all = config.clone();
+    all.rules.disable.clear();
+    all.error_detection.enabled = true;
+    let set: RuleSet = setup::rule_set(&all, more, Examples::Skipped)?;
+    let families = set.families.iter().map(|family| family.id.as_str());
+    let known: Vec<&str> = setup::ids(&set).chain(families).collect();
+    let overrides = config.error_detection.severity_overrides.keys().filter(|name| name.contains('.'));
+    let named = config.rules.disable.iter().map(|id| ("disable", id)).chain(overrides.map(|id| ("severity_overrides", id)));
+    let wrong = named.filter(|(_, id)| !known.contains(&id.as_str()));
+    Ok(wrong.map(|(key, id)| unknown_rule(key, id, &known, source)).collect())
+}
+
+fn unknown_rule(key: &str, id: &str, known: &[&str], source: &Source) -> Diagnostic {
+    let problem = format!("`{key}` names `{id}`, and no rule or family is called that");
+    let place = source.text.find(id).map(|at| at..at + id.len());
+    let diagnostic = place.map_or_else(|| Diagnostic::whole_file(&source.name, &problem), |span| source.error(span, &problem));
+    diagnostic.with_key(key).with_mend(did_you_mean(id, known).unwrap_or_else(|| "`siftd rules list` shows all".to_owned()))
 }

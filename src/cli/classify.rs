@@ -33,7 +33,7 @@ fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {
     let delay = if verdict.retryable { policy::delay(policy, attempt, verdict.retry.reset_at.as_deref(), now()) } else { Duration::ZERO };
     let mut answer = Object::new(out);
     answer.member("category", verdict.category.as_str()).member("cause", verdict.cause.as_str());
-    answer.member("fatal", verdict.fatal).member("retryable", verdict.retryable).retry(&verdict.retry);
+    answer.member("fatal", verdict.fatal).member("retryable", verdict.retryable).retry_as(&verdict.retry, verdict.retryable);
     answer.member("delay_ms", delay.as_millis() as u64).optional("task", text(object, "task")).end();
 }
 

@@ -9,7 +9,7 @@ use super::{Exit, Failure, out, setup, stdin_is_given};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
-use crate::digest::{Digest, Form, Format, Item, render};
+use crate::digest::{Digest, Form, Format, Item, Own, render, report};
 use crate::sources::clock::now;
 use crate::sources::input::{self, Opened};
 
@@ -21,8 +21,13 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut digest = Digest::default();
     let fault = |error: io::Error| Failure::new(format!("reading ended early: {error}"));
-    if Item::of_record(&first_line(&opened.head)).is_some() {
+    let own = Own::of(&opened.head);
+    if own == Some(Own::Records) {
         records(&mut opened.bytes, &mut digest).map_err(fault)?;
+    } else if own == Some(Own::Report) {
+        let limit = setup.config.limits.max_document_bytes;
+        let broken = |error| Failure::new(format!("the report is broken, or larger than {limit} bytes (limits.max_document_bytes): {error}"));
+        report(opened.bytes.take(limit), &mut digest).map_err(broken)?;
     } else {
         let mut stream = Stream::new(setup.engine, Origin::default()).with_documents(setup.config.limits.max_document_bytes);
         let mut events: Vec<Event> = Vec::new();
@@ -49,14 +54,6 @@ fn open(args: &DigestArgs) -> Result<Opened, Failure> {
         return Err(Failure::new("nothing to sum up: name a file, or pipe a log in (siftd digest --help)"));
     }
     Ok(input::stdin(Arc::default())?)
-}
-
-/// The first line as JSON; a record may be longer than what was read of it.
-fn first_line(head: &[u8]) -> serde_json::Value {
-    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let begins = line.starts_with(b"{\"schema\":1,\"kind\":\"error\"");
-    let long = || begins.then(|| serde_json::json!({"schema": 1, "kind": "error", "text": "", "severity": "low", "category": "", "signature": ""}));
-    serde_json::from_slice(line).ok().or_else(long).unwrap_or_default()
 }
 
 fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<()> {

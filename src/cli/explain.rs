@@ -39,7 +39,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
             let (text, opened) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
             let covers = |event: &Event| (event.line_num..=event.line_end).contains(&line);
             let events = events(&setup.engine, open(&path).map_err(fault)?, covers).map_err(fault)?;
-            explain_line(&setup.engine, place, &text, &Found { num: line, events: &events, opened }, &mut page);
+            explain_line(&setup.engine, &format!("{}:{line}", path.display()), &text, &Found { num: line, events: &events, opened }, &mut page);
         }
         None => {
             let mut bytes = Vec::new();
@@ -48,6 +48,9 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
                 return Err(Failure::new("explain: more than 1 MiB on stdin; keep it in a file and ask for one line: siftd explain FILE:LINE"));
             }
             let events = events(&setup.engine, &bytes[..], |_| true)?;
+            if bytes.trim_ascii().is_empty() {
+                return Err(Failure::new("explain: nothing on stdin; name a line of a file (siftd explain FILE:LINE), or pipe lines in"));
+            }
             let mut walk = Walk::new(&setup.engine);
             for text in bytes.split(|&b| b == b'\n') {
                 walk.step(text);
@@ -61,9 +64,24 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     out::print(&page)
 }
 
+/// `FILE:LINE`, also with what compilers and `grep -n` write behind it: a column, a colon. Of `FILE:18-20` the first line.
 fn parse_place(place: &str) -> Result<(PathBuf, u64), Failure> {
-    let parsed = place.rsplit_once(':').and_then(|(path, line)| Some((PathBuf::from(path), line.parse().ok().filter(|&line| line > 0)?)));
+    let split = |place: &str| place.trim_end_matches(':').rsplit_once(':').and_then(|(path, line)| Some((path.to_owned(), first_line(line)?)));
+    let parsed = split(place).map(|(path, line)| match split(&path) {
+        // A file may well be called `a.log:18`.
+        Some((inner, first)) if !Path::new(&path).exists() => (PathBuf::from(inner), first),
+        _ => (PathBuf::from(path), line),
+    });
     parsed.ok_or_else(|| Failure::new(format!("{place}: which line? write FILE:LINE, such as build.log:118")))
+}
+
+/// A line's number, of a range its first.
+fn first_line(text: &str) -> Option<u64> {
+    let number = |text: &str| text.parse().ok().filter(|&line: &u64| line > 0);
+    match text.split_once('-') {
+        Some((first, last)) => number(last).and(number(first)),
+        None => number(text),
+    }
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {

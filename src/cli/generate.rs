@@ -1,7 +1,5 @@
 //! `siftd completions` and `siftd man`: what a packager installs beside the binary.
 
-use std::io::{self, Write};
-
 use clap::CommandFactory;
 
 use super::args::{Cli, CompletionsArgs, ManArgs};
@@ -10,7 +8,7 @@ use super::{Exit, Failure, out};
 pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "siftd", &mut script);
-    out::quiet_on_closed_pipe(io::stdout().write_all(&script))
+    out::write(&script)
 }
 
 pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
@@ -22,5 +20,5 @@ pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
     }
     let mut page = Vec::new();
     clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-    out::quiet_on_closed_pipe(io::stdout().write_all(&page))
+    out::write(&page)
 }

@@ -14,14 +14,18 @@ use crate::core::extract::Origin;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
+use crate::words::did_you_mean;
 
 /// The fields of a result; an object without any of them is none.
 const FIELDS: [&str; 7] = ["exit_code", "stderr", "stdout", "timed_out", "run_status", "operation", "task"];
 
+/// Words for a run that has ended, whichever way: the exit code decides.
+const ENDED: [&str; 6] = ["", "completed", "complete", "done", "finished", "exited"];
+
 pub fn judge(args: &JudgeArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let judge = Judge { engine: setup.engine, host: identity::host(), max_event_bytes: setup.config.limits.max_event_bytes as usize };
-    answer_each(setup.config.limits.max_document_bytes, |line, out| judge.answer(line.ok(), out))
+    answer_each(setup.config.limits.max_document_bytes, |line, out| judge.answer(line, out))
 }
 
 struct Judge {
@@ -31,14 +35,13 @@ struct Judge {
 }
 
 impl Judge {
-    fn answer(&self, line: Option<Value>, out: &mut Vec<u8>) {
-        let result = line.filter(is_result);
-        let (verdict, said) = match &result {
-            Some(result) => {
-                let said = self.read(result);
-                (verdict::judge(self.facts(result), &said), said)
+    fn answer(&self, line: Result<Value, String>, out: &mut Vec<u8>) {
+        let (verdict, said) = match line.and_then(checked) {
+            Ok(result) => {
+                let said = self.read(&result);
+                (verdict::judge(self.facts(&result), &said), said)
             }
-            None => (Verdict::malformed(), Said::default()),
+            Err(why) => (Verdict::malformed(why), Said::default()),
         };
         let envelope = Envelope { host: self.host.clone(), name: "judge".into(), kind: "stdin", ..Envelope::default() };
         let mut errors = Vec::new();
@@ -52,18 +55,32 @@ impl Judge {
         let without_code = result.get("exit_code").filter(|code| code.is_null()).map(|_| Status::Failure);
         let timed_out = result.get("timed_out").is_some_and(|value| value == true);
         let clean = |name| text(result, name).map(|text| self.engine.redactor.redact(text, &mut 0).into_owned());
+        let (run_status, unknown_status) = self.stated(result);
         Facts {
             exit_code: code,
             // A negative code is a signal, as Python says it.
             signal: code.filter(|code| (-64..0).contains(code)).map(|code| -code as i32),
             signal_was_ours: false,
             timed_out,
-            run_status: text(result, "run_status").and_then(Status::parse).or(without_code.filter(|_| !timed_out)),
+            run_status: run_status.or(without_code.filter(|_| !timed_out)),
+            unknown_status,
             duration_ms: None,
             attempts: 1,
             task: clean("task"),
             operation: clean("operation"),
         }
+    }
+
+    /// What `run_status` says: a status, or something else in its own words.
+    fn stated(&self, result: &Value) -> (Option<Status>, Option<String>) {
+        let words = match result.get("run_status") {
+            None | Some(Value::Null) => return (None, None),
+            Some(Value::String(words)) if ENDED.contains(&words.trim().to_ascii_lowercase().as_str()) => return (None, None),
+            Some(Value::String(words)) => words.clone(),
+            Some(other) => other.to_string(),
+        };
+        let status = Status::parse(&words);
+        (status, status.is_none().then(|| self.engine.redactor.redact(&words, &mut 0).into_owned()))
     }
 
     /// stderr and stdout; the same result has the same ids each time.
@@ -79,10 +96,19 @@ impl Judge {
     }
 }
 
-/// Whether an object has a field of a result, and no exit code that is none.
-fn is_result(value: &Value) -> bool {
-    let code = value.get("exit_code").filter(|code| !code.is_null());
-    FIELDS.iter().any(|field| value.get(field).is_some()) && code.is_none_or(|_| integer(value, "exit_code").is_some())
+/// An object that has a field of a result, and no exit code that is none; else what is wrong with it.
+fn checked(value: Value) -> Result<Value, String> {
+    let Some(object) = value.as_object() else {
+        return Err("a result is an object: {\"exit_code\": …, \"stderr\": …}".to_owned());
+    };
+    if !FIELDS.iter().any(|field| object.contains_key(*field)) {
+        let slip = object.keys().find_map(|key| Some(format!("`{key}` is no field of a result, {}", did_you_mean(key, &FIELDS)?)));
+        return Err(slip.unwrap_or_else(|| format!("no field of a result, which has {}", FIELDS.join(", "))));
+    }
+    match object.get("exit_code") {
+        Some(code) if !code.is_null() && integer(&value, "exit_code").is_none() => Err("`exit_code` is no whole number".to_owned()),
+        _ => Ok(value),
+    }
 }
 
 /// An output: a string, or lines.

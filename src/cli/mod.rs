@@ -20,10 +20,11 @@ mod run;
 mod scan;
 mod setup;
 mod signature;
+mod slips;
 mod state;
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -89,7 +90,10 @@ pub fn main() -> ExitCode {
         keeper::keep();
         return Exit::Done.into();
     }
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+        slips::explain(error, &args).exit()
+    });
     let color = cli.color;
     let done = match cli.command {
         Command::Exec(args) => {
@@ -129,5 +133,6 @@ fn say(message: &impl fmt::Display) {
     let message = message.to_string();
     let lines: Vec<_> = message.lines().map(sanitise).collect();
     let head = if message.starts_with("error: ") { "" } else { "siftd: " };
-    eprintln!("{head}{}", lines.join("\n"));
+    // Where stderr is closed or full nobody can be told so.
+    let _ = writeln!(std::io::stderr(), "{head}{}", lines.join("\n"));
 }

@@ -43,5 +43,10 @@ pub fn paint(color: Color) -> Paint {
 
 /// Prints a text and is done.
 pub fn print(text: &str) -> Result<Exit, Failure> {
-    quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(text.as_bytes())))
+    write(text.as_bytes())
+}
+
+/// Writes all of it at once: std's own stdout would keep what is behind the last line end, and lose it silently.
+pub fn write(bytes: &[u8]) -> Result<Exit, Failure> {
+    quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(bytes)))
 }

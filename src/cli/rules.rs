@@ -8,6 +8,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
 use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files};
 use crate::sinks::human::sanitise;
+use crate::words::did_you_mean;
 
 mod catalogue;
 mod written;
@@ -16,7 +17,7 @@ pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
     match &args.command {
         RulesCommand::List { format, setup } => list(*format, setup),
         RulesCommand::Show { id, setup } => show(id, setup),
-        RulesCommand::Test { files } => test(files),
+        RulesCommand::Test { files, setup } => test(files, setup),
         RulesCommand::Check { file } => check(file),
         RulesCommand::Import { file } => import(file),
     }
@@ -48,14 +49,18 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
         found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
     }
     if found.is_empty() {
-        return Err(Failure::new(format!("no rule {id:?}; `siftd rules list` shows them")));
+        let set = setup::rule_set(&config, &args.rules, Examples::Skipped)?;
+        let known: Vec<&str> = setup::ids(&set).chain(set.families.iter().map(|family| family.id.as_str())).collect();
+        let near = did_you_mean(id, &known).map_or(String::new(), |near| format!(": {near}"));
+        return Err(Failure::new(format!("no rule {id:?}{near}; `siftd rules list` shows all")));
     }
     print(&found)
 }
 
-fn test(files: &[PathBuf]) -> Result<Exit, Failure> {
+fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
+    let config = setup::config(args)?;
     let mut all = builtin_files(Examples::Read);
-    for file in files {
+    for file in setup::rule_paths(&config, &args.rules).iter().chain(files) {
         all.push(setup::read_rules(file)?);
     }
     let (count, failures) = examples::run(RuleSet::with_files(all));
@@ -74,7 +79,7 @@ fn check(file: &Path) -> Result<Exit, Failure> {
     failures.retain(|failure| ids.contains(&failure.rule));
     let exit = report(count, &failures)?;
     if exit == Exit::Done {
-        println!("{}: ok, {} rules", sanitise(&file.display().to_string()), ids.len());
+        print(&format!("{}: ok, {} rules\n", sanitise(&file.display().to_string()), ids.len()))?;
     }
     Ok(exit)
 }
@@ -94,7 +99,7 @@ fn report(count: usize, failures: &[examples::Failure]) -> Result<Exit, Failure>
         let text: String = failure.text.lines().map(|line| format!("    {line}\n")).collect();
         say(&format!("{}: an example does not hold:\n{text}  came to: {}", failure.rule, failure.got));
     }
-    println!("{} of {count} examples hold", count - failures.len());
+    print(&format!("{} of {count} examples hold\n", count - failures.len()))?;
     Ok(if failures.is_empty() { Exit::Done } else { Exit::Trouble })
 }
 

@@ -2,11 +2,21 @@
 
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
+use crate::config::Config;
 use crate::daemon::{self, Ended};
 
 mod dry;
 mod output;
 mod plan;
+
+/// Whether this version can run what a configuration asks for.
+///
+/// # Errors
+/// The source or sink that it cannot.
+pub fn check(config: &Config) -> Result<(), Failure> {
+    plan::check_sources(config)?;
+    output::check_sinks(config)
+}
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     crate::telemetry::init();

@@ -1,13 +1,14 @@
 //! `siftd scan`: finished inputs in, errors out in the form that was asked for. With one job all is done
 //! on one thread; with more each file has one. Memory is that of the streams plus what `order` holds.
 
+use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use super::args::{Color, Format, ScanArgs};
+use super::args::{Color, Format, ReadMode, ScanArgs};
 use super::order::Order;
 use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup};
@@ -15,9 +16,11 @@ use crate::sinks::human::{Paint, Tally};
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
 
+mod foreign;
 mod printer;
 mod reader;
 
+use foreign::Foreign;
 use printer::Printer;
 use reader::Totals;
 
@@ -33,6 +36,8 @@ struct Job {
     progress: Progress,
     troubled: AtomicBool,
     totals: Mutex<Totals>,
+    /// What is read although it is no log.
+    reads: Vec<Foreign>,
     /// stdout, if it is a file: reading it would never end.
     own_output: Option<Identity>,
 }
@@ -50,7 +55,8 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
 }
 
 fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
-    let (inputs, troubles) = expand(&names(args)?);
+    let (mut inputs, troubles) = expand(&names(args)?);
+    once(&mut inputs);
     let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
     let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
     let order = Order::new(out::stdout()?, args.format == Some(Format::Report));
@@ -66,9 +72,14 @@ fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
         progress,
         troubled: AtomicBool::new(false),
         totals: Mutex::default(),
+        reads: reads(args),
         own_output: out::regular_stdout(),
     };
     troubles.iter().for_each(|trouble| job.trouble(trouble));
+    if job.inputs.is_empty() && troubles.is_empty() {
+        let names: Vec<_> = args.files.iter().map(|name| name.display().to_string()).collect();
+        say(&format!("{}: no file to read", names.join(", ")));
+    }
     Ok(job)
 }
 
@@ -80,6 +91,21 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
         return Err(Failure::new("nothing to scan: name files or folders, or pipe a log in (siftd scan --help)"));
     }
     Ok(vec![PathBuf::from("-")])
+}
+
+/// A file that is named twice, or named and found, is read once: its records would have the same ids.
+fn once(inputs: &mut Vec<Input>) {
+    let mut seen = HashSet::new();
+    inputs.retain(|input| match input {
+        Input::Stdin => seen.insert(PathBuf::from("-")),
+        Input::Named(path) | Input::Found(path) => seen.insert(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+    });
+}
+
+fn reads(args: &ScanArgs) -> Vec<Foreign> {
+    let binary = args.binary.then_some(Foreign::Binary);
+    let own = (args.mode == ReadMode::Text).then_some(Foreign::Own);
+    binary.into_iter().chain(own).collect()
 }
 
 fn total_bytes(inputs: &[Input]) -> Option<u64> {
@@ -121,6 +147,11 @@ impl Job {
     /// Says what cannot be read; the others go on.
     fn trouble(&self, trouble: &Trouble) {
         self.troubled.store(true, Ordering::Relaxed);
+        self.tell(trouble);
+    }
+
+    /// Says something of an input that is no fault.
+    fn tell(&self, trouble: &Trouble) {
         self.progress.aside(|| say(&format!("{}: {}", trouble.path, trouble.why)));
     }
 }

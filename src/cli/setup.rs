@@ -12,7 +12,7 @@ use crate::core::engine::{Engine, Limits};
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, parse, parse_beside};
-use crate::sources::expand::{Input, expand, is_glob};
+use crate::sources::expand::{Input, expand};
 
 mod custom;
 
@@ -81,6 +81,11 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     Ok(set)
 }
 
+/// The ids of all entries and cancels.
+pub fn ids(set: &RuleSet) -> impl Iterator<Item = &str> {
+    set.entries.iter().map(|entry| entry.id.as_str()).chain(set.cancels.iter().map(|cancel| cancel.id.as_str()))
+}
+
 /// Reads and checks one rules file.
 pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
@@ -104,10 +109,10 @@ fn builtin_uses() -> impl Fn(&str) -> usize {
     move |literal| uses.get(literal).copied().unwrap_or_default()
 }
 
-/// A user's rule files, in the order in which a later one overrides: those behind the globs of
-/// `[rules] files`, where one that matches nothing is no mistake, then `more`.
+/// A user's rule files, in the order in which a later one overrides: those behind `[rules] files`, where a glob
+/// that matches nothing is no mistake, then `more`.
 pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
-    let names: Vec<PathBuf> = config.rules.files.iter().map(PathBuf::from).filter(|name| is_glob(name) || name.exists()).collect();
+    let names: Vec<PathBuf> = config.rules.files.iter().map(PathBuf::from).collect();
     let (inputs, _) = expand(&names);
     let found = inputs.into_iter().filter_map(|input| match input {
         Input::Named(path) | Input::Found(path) => Some(path),

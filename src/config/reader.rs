@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::pattern::LiteralCheck;
 use super::value::{self, Fault, Word};
 use crate::diag::{Diagnostic, Source};
+use crate::words::did_you_mean;
 
 pub(super) type Node<'t> = Spanned<DeValue<'t>>;
 
@@ -66,7 +67,7 @@ impl<'s> Context<'s> {
         let namesakes = self.asked.iter().filter(|(path, _)| path.rsplit('.').next() == Some(key));
         let mend = match namesakes.min_by_key(|(path, _)| path.len()) {
             Some((_, home)) => format!("`{key}` belongs {}", home.table),
-            None => value::did_you_mean(key, siblings).unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
+            None => did_you_mean(key, siblings).unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
         };
         source.error(span.clone(), format!("unknown key `{key}` {table}")).with_key(path).with_mend(mend)
     }

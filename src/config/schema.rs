@@ -15,6 +15,7 @@ use super::value::{self, Fault};
 use super::{Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostic, Source};
+use crate::words::did_you_mean;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -76,6 +77,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
     root.blocks("sink", |t, header| {
         let sink = sink(t, &header);
         unique(t, &sink.name, config.sinks.iter().map(|s| &s.name));
+        own_file(t, &sink, &config.sinks);
         config.sinks.push(sink);
     });
 }
@@ -215,6 +217,17 @@ fn unique<'n>(t: &mut Table<'_, '_>, name: &str, mut others: impl Iterator<Item 
     }
 }
 
+/// Two writers of one file would rotate and repair it under each other.
+fn own_file(t: &mut Table<'_, '_>, sink: &SinkConfig, others: &[SinkConfig]) {
+    let place = |sink: &SinkConfig| sink.path.as_ref().filter(|_| sink.kind == SinkKind::File).and_then(|path| std::path::absolute(path).ok());
+    let Some(path) = place(sink) else { return };
+    let Some(other) = others.iter().find(|other| place(other).as_ref() == Some(&path)) else { return };
+    if let Some(node) = t.node("path") {
+        let problem = format!("is taken: sink `{}` writes this file already", other.name);
+        t.fault("path", node.span(), Fault::new(problem, "give each sink its own file"));
+    }
+}
+
 /// A rule id may be written as a dotted key, which TOML reads as tables within tables.
 fn severity_overrides(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, Severity>) {
     const KEY: &str = "severity_overrides";
@@ -257,8 +270,8 @@ fn overrides_below(t: &mut Table<'_, '_>, above: &str, table: &DeTable<'_>, out:
 
 fn no_category(name: &str) -> Fault {
     let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
-    let mend = value::did_you_mean(name, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
-    Fault::new(format!("names `{name}`, which is neither a category nor a rule id such as \"node.module-not-found\""), mend)
+    let mend = did_you_mean(name, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
+    Fault::new(format!("names `{name}`, which is neither a category nor a rule id such as \"javascript.error\""), mend)
 }
 
 fn name(text: String) -> Result<String, Fault> {
@@ -271,7 +284,7 @@ fn name(text: String) -> Result<String, Fault> {
 fn category(text: String) -> Result<Category, Fault> {
     Category::parse(&text).ok_or_else(|| {
         let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
-        let mend = value::did_you_mean(&text, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
+        let mend = did_you_mean(&text, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
         Fault::must_be("a category", mend)
     })
 }

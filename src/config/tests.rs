@@ -58,7 +58,7 @@ fn its_examples_parse_and_show_the_defaults_of_sources_and_sinks() {
     let path = Some(PathBuf::from("/var/log/siftd/events.ndjson"));
     assert_eq!(config.sinks, [SinkConfig { path, ..SinkConfig::new("events", SinkKind::File) }]);
     let detection = &config.error_detection;
-    assert_eq!(detection.severity_overrides["node.module-not-found"], Severity::Medium);
+    assert_eq!(detection.severity_overrides["javascript.error"], Severity::Medium);
     let [plain, regex] = &detection.custom_patterns[..] else { panic!("{detection:?}") };
     assert_eq!((plain.kind, plain.pattern.as_str()), (PatternKind::Substring, "RECONCILE MISMATCH"));
     assert_eq!((regex.kind, regex.category, regex.severity), (PatternKind::Regex, Some(Category::RuntimeError), Some(Severity::High)));

@@ -1,4 +1,4 @@
-//! The small languages of values: durations, sizes, words, and the nearest name for a misspelt one.
+//! The small languages of values: durations, sizes and words.
 //! `reader` calls these for each key. Pure text in, value or fault out; nothing here knows a file.
 
 use std::fmt::Display;
@@ -6,6 +6,8 @@ use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
 use toml::de::DeValue;
+
+use crate::words::did_you_mean;
 
 /// Why a value does not fit its key; `reader` adds the place and the key.
 #[derive(Debug)]
@@ -108,30 +110,6 @@ pub(super) fn word<T: Word>(value: &DeValue<'_>) -> Result<T, Fault> {
         let mend = did_you_mean(given, &names).unwrap_or_else(|| "write one of these words in quotes".to_owned());
         Fault::must_be(format_args!("one of {}", names.join(", ")), mend)
     })
-}
-
-/// "did you mean …" when a name is near enough to be a slip.
-pub(super) fn did_you_mean(given: &str, names: &[&str]) -> Option<String> {
-    let given = given.to_ascii_lowercase().replace('-', "_");
-    let (distance, name) = names.iter().map(|name| (distance(&given, name), name)).min()?;
-    // A third of the letters may be wrong, two of a short word; beyond that a guess misleads.
-    let near = distance <= (given.chars().count() / 3).max(2) && distance < name.chars().count().min(given.len());
-    near.then(|| format!("did you mean `{name}`?"))
-}
-
-/// Edit distance (Levenshtein), in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, cb) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

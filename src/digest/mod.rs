@@ -4,12 +4,14 @@
 
 mod item;
 mod json;
+mod own;
 mod text;
 
 use crate::core::event::{Event, Severity};
 use crate::sinks::human::sanitise;
 use crate::verdict::{Said, Status, Summary, Verdict};
 pub use item::Item;
+pub use own::{Own, report};
 
 /// Errors that are told apart; further ones are only counted.
 const MAX_ITEMS: usize = 200;

@@ -38,6 +38,29 @@ fn the_worst_first_and_repeats_folded() {
 }
 
 #[test]
+fn its_own_output_is_known_by_its_first_bytes() {
+    let record = r#"{"schema":1,"kind":"error","id":"x","severity":"high","category":"type_error","signature":"s","text":"t"}"#;
+    let report = format!("{{\"errors\":[\n{record},\n{record}\n],\"summary\":{{\"total\":2}}}}\n");
+    for (head, want) in [
+        (format!("{record}\nmore"), Some(Own::Records)),
+        (record[..40].to_owned(), Some(Own::Records)),
+        (r#"{"id":"x","kind":"gap","schema":1}"#.to_owned(), Some(Own::Records)),
+        (report.clone(), Some(Own::Report)),
+        (report.replace(':', ": "), Some(Own::Report)),
+        ("{\"errors\":[\n\n],\"summary\":{\"total\":0,\"blocking\":0}}".to_owned(), Some(Own::Report)),
+        (r#"{"errors":[],"data":1}"#.to_owned(), None),
+        (r#"{"schema":1,"msg":"x"}"#.to_owned(), None),
+        (String::new(), None),
+    ] {
+        assert_eq!(Own::of(head.as_bytes()), want, "{head}");
+    }
+    let mut found = Digest::default();
+    super::report(report.as_bytes(), &mut found).unwrap();
+    assert_eq!((found.total(), found.items[0].count), (2, 2));
+    assert!(super::report(&report.as_bytes()[..report.len() - 30], &mut found).is_err());
+}
+
+#[test]
 fn what_names_a_place_stands_before_what_follows_from_it() {
     let mut found = Digest::default();
     found.add(Item { place: None, ..item(Severity::Blocking, "make: *** [all] Error 1") });

@@ -220,6 +220,7 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         signal_was_ours: ended.signal_was_ours,
         timed_out: ended.timed_out,
         run_status: None,
+        unknown_status: None,
         duration_ms: Some(begun.elapsed().as_millis() as u64),
         attempts: run,
         task: order.task.clone(),

@@ -8,11 +8,15 @@ use std::ops::Range;
 use regex_syntax::{Error as SyntaxError, ParserBuilder};
 use toml::Spanned;
 
+use crate::words::did_you_mean;
+
 use super::literal::MIN_LITERAL_BYTES;
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, ExampleSpec, FileSpec};
 use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take};
 
+/// Where the format is told.
+const CHAPTER: &str = "the chapter \"Your own rules\" of the README has all keys and their types";
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
 
@@ -109,12 +113,17 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
 }
 
 fn toml_problem(error: &toml::de::Error) -> Problem {
-    Problem {
-        span: error.span().unwrap_or_default(),
-        key: String::new(),
-        problem: error.message().trim_end().to_owned(),
-        mend: "see the rules chapter of the README for the keys and their types".to_owned(),
-    }
+    let message = error.message().trim_end();
+    let (problem, mend) = unknown_key(message).unwrap_or_else(|| (message.to_owned(), CHAPTER.to_owned()));
+    Problem { span: error.span().unwrap_or_default(), key: String::new(), problem, mend }
+}
+
+/// The parser's message on a key that is none, which names all that are: the nearest of them is more help.
+fn unknown_key(message: &str) -> Option<(String, String)> {
+    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
+    let key = quoted.next()?;
+    let mend = did_you_mean(key, &quoted.collect::<Vec<_>>()).unwrap_or_else(|| CHAPTER.to_owned());
+    Some((format!("unknown key `{key}`"), mend))
 }
 
 struct Reader<'k> {
@@ -250,17 +259,39 @@ impl Reader<'_> {
             }
             let start = from & 1 == 1;
             let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
-            let to = self.state(spec, &mut states, &row.to);
+            let to = self.state(spec, &mut states, row.to.get_ref());
             rows.push(Row { from, regex, to, take: row.take, shape: row.shape, accept: row.accept });
         }
         if !rows.iter().any(|row| row.from & 1 == 1) {
             self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");
+        }
+        if self.check {
+            self.check_states(spec);
         }
         let before = self.before(spec);
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
         let rows_in = |state: usize| (0..).zip(&rows).filter(|(_, row)| row.from & (1 << state) != 0).map(|(number, _)| number).collect();
         let rows_of = (0..states.len()).map(rows_in).collect();
         Kind::Trace(Machine { rows, rows_of, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
+    }
+
+    /// A state that is misspelt on one side would end the trace, or never be reached, without a word.
+    fn check_states(&mut self, spec: &EntrySpec) {
+        for row in &spec.rows {
+            let to = row.to.get_ref().as_str();
+            if to != "end" && !spec.rows.iter().any(|row| row.from.iter().any(|from| from == to)) {
+                let known: Vec<&str> = spec.rows.iter().flat_map(|row| row.from.iter()).chain(["end"]).collect();
+                let mend = did_you_mean(to, &known).unwrap_or_else(|| "give a row `from` this state, or write \"end\"".to_owned());
+                self.problem(&row.to, "rows.to", format!("no row begins in the state `{to}`"), mend);
+            }
+            for from in row.from.iter().filter(|from| *from != "start") {
+                if !spec.rows.iter().any(|row| row.to.get_ref() == from) {
+                    let known: Vec<&str> = spec.rows.iter().map(|row| row.to.get_ref().as_str()).collect();
+                    let mend = did_you_mean(from, &known).unwrap_or_else(|| "let a row lead `to` it".to_owned());
+                    self.problem(&row.regex, "rows.from", format!("no row leads to the state `{from}`, so this one is never tried"), mend);
+                }
+            }
+        }
     }
 
     fn state(&mut self, spec: &EntrySpec, states: &mut Vec<String>, name: &str) -> u8 {

@@ -223,7 +223,7 @@ pub struct RowSpec {
     /// The line, prefix removed.
     pub regex: Spanned<String>,
     /// The state after it.
-    pub to: String,
+    pub to: Spanned<String>,
     /// What to read from the line.
     #[serde(default)]
     pub take: Take,

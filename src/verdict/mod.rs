@@ -19,6 +19,16 @@ pub use wire::{Object, write, write_members};
 /// What the message of a line that is no result says.
 const MALFORMED: &str = "Malformed response";
 
+/// Other words for a status.
+const SYNONYMS: [(Status, &[&str]); 3] = [
+    (Status::Success, &["succeeded", "successful", "ok", "passed", "pass"]),
+    (
+        Status::Failure,
+        &["failed", "fail", "error", "errored", "crashed", "crash", "killed", "cancelled", "canceled", "aborted", "terminated", "interrupted", "oom_killed"],
+    ),
+    (Status::Timeout, &["timed_out", "timedout"]),
+];
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -50,10 +60,12 @@ impl Status {
         }
     }
 
-    /// The value that a word names.
+    /// The value that a word names: its own, or what schedulers, CI services and agents say instead.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word)
+        let word = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+        let synonym = || SYNONYMS.iter().find(|(_, words)| words.contains(&&*word)).map(|(status, _)| *status);
+        Self::ALL.into_iter().find(|status| status.as_str() == word).or_else(synonym)
     }
 }
 
@@ -70,6 +82,8 @@ pub struct Facts {
     pub timed_out: bool,
     /// What its caller says of it; wins over the exit code.
     pub run_status: Option<Status>,
+    /// What its caller says of it where that is no status: it never passes as success.
+    pub unknown_status: Option<String>,
     /// How long it took, in milliseconds.
     pub duration_ms: Option<u64>,
     /// Runs made.
@@ -87,6 +101,8 @@ pub struct Verdict {
     pub status: Status,
     /// At most [`MAX_MESSAGE_CHARS`] characters, when it did not succeed.
     pub error_message: Option<String>,
+    /// What is wrong with the result itself, for whoever wrote it.
+    pub error: Option<String>,
     /// Cause, §3.
     pub cause: Cause,
     /// Whether trying again can help.
@@ -98,13 +114,14 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The answer to what is no result.
+    /// The answer to what is no result, and why it is none.
     #[must_use]
-    pub fn malformed() -> Self {
+    pub fn malformed(why: impl Into<String>) -> Self {
         let facts = Facts { attempts: 1, ..Facts::default() };
         Self {
             status: Status::Malformed,
             error_message: Some(MALFORMED.to_owned()),
+            error: Some(why.into()),
             cause: Cause::Unknown,
             retry: no_advice(Cause::Unknown),
             failures: 1,
@@ -123,8 +140,10 @@ impl Verdict {
 #[must_use]
 pub fn judge(facts: Facts, said: &Said) -> Verdict {
     let status = status(&facts, said);
+    let error = facts.unknown_status.as_deref().map(unknown);
     if status == Status::Malformed {
-        return Verdict { facts: Facts { attempts: facts.attempts, ..facts }, ..Verdict::malformed() };
+        let why = error.unwrap_or_else(|| "`run_status` says so".to_owned());
+        return Verdict { facts, ..Verdict::malformed(why) };
     }
     let telling = said.telling(Io::Stderr);
     let timed_out = facts.timed_out || status == Status::Timeout;
@@ -140,7 +159,7 @@ pub fn judge(facts: Facts, said: &Said) -> Verdict {
         Status::TransientExhausted => 1,
         _ => u32::from(retry.class != RetryClass::Transient),
     };
-    Verdict { status, error_message, cause, retry, failures, facts }
+    Verdict { status, error_message, error, cause, retry, failures, facts }
 }
 
 fn status(facts: &Facts, said: &Said) -> Status {
@@ -154,7 +173,18 @@ fn status(facts: &Facts, said: &Said) -> Status {
         Some(stated) => stated,
         None => by_exit,
     };
-    if stated == Status::Success && said.has_real_error() { Status::Failure } else { stated }
+    match stated {
+        Status::Success if said.has_real_error() => Status::Failure,
+        Status::Success if facts.unknown_status.is_some() => Status::Malformed,
+        stated => stated,
+    }
+}
+
+fn unknown(stated: &str) -> String {
+    /// Longest word that is shown.
+    const MAX_CHARS: usize = 60;
+    let shown: String = stated.chars().take(MAX_CHARS).collect();
+    format!("unknown `run_status` {shown:?}: one of {}", Status::ALL.map(Status::as_str).join(", "))
 }
 
 /// The classification of the run as a whole: its most telling line, and all of its filtered stderr.

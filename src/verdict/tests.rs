@@ -64,6 +64,27 @@ fn a_stated_status_wins_over_the_exit_code_but_not_over_a_real_error() {
     assert_eq!(of(Facts { timed_out: true, run_status: Some(Status::Success), ..exited(0) }, "").status, Status::Timeout);
 }
 
+#[test]
+fn a_status_in_other_words_is_that_status_and_an_unknown_one_is_no_success() {
+    for (word, want) in [
+        ("failed", Some(Status::Failure)),
+        ("Error", Some(Status::Failure)),
+        ("KILLED", Some(Status::Failure)),
+        ("timed out", Some(Status::Timeout)),
+        ("transient-exhausted", Some(Status::TransientExhausted)),
+        ("succeeded", Some(Status::Success)),
+        ("running", None),
+    ] {
+        assert_eq!(Status::parse(word), want, "{word}");
+    }
+    let unknown = |facts: Facts| of(Facts { unknown_status: Some("running".into()), ..facts }, "");
+    let verdict = unknown(exited(0));
+    assert_eq!((verdict.status, verdict.facts.exit_code), (Status::Malformed, Some(0)));
+    assert!(verdict.error.unwrap().contains("\"running\""));
+    assert_eq!(unknown(exited(2)).status, Status::Failure);
+    assert!(unknown(exited(2)).error.is_some());
+}
+
 /// §3 in its rows' own words.
 #[test]
 fn causes() {

@@ -50,9 +50,14 @@ impl<'a> Object<'a> {
 
     /// Adds retry advice.
     pub fn retry(&mut self, retry: &Retry) -> &mut Self {
+        self.retry_as(retry, retry.class == RetryClass::Transient)
+    }
+
+    /// Adds retry advice where the class alone does not say whether another attempt is worth making.
+    pub fn retry_as(&mut self, retry: &Retry, retryable: bool) -> &mut Self {
         self.name("retry");
         let mut inner = Object::new(self.out);
-        inner.member("class", retry.class.as_str()).member("reason", &*retry.reason).member("retryable", retry.class == RetryClass::Transient);
+        inner.member("class", retry.class.as_str()).member("reason", &*retry.reason).member("retryable", retryable);
         inner.member("remedy", retry.remedy.as_str()).optional("reset_at", retry.reset_at.as_deref()).end();
         self
     }
@@ -73,7 +78,7 @@ pub fn write_members(out: &mut Vec<u8>, verdict: &Verdict, errors: Option<&[u8]>
     let facts = &verdict.facts;
     let mut object = Object::new(out);
     object.member("success", verdict.is_success()).member("status", verdict.status.as_str());
-    object.optional("error_message", verdict.error_message.as_deref());
+    object.optional("error_message", verdict.error_message.as_deref()).optional("error", verdict.error.as_deref());
     if let Some(errors) = errors {
         object.raw("errors", &listed(errors));
     }

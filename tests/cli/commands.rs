@@ -73,9 +73,63 @@ fn explain_says_why() {
         assert!(out.contains(said) && !out.contains(": holds\n  event      none"), "{line}: {out}");
     }
     assert!(folder.piped(["explain"], error("\u{1b}[31mx")).ended(0).out().contains("line 1"));
+    for place in ["a.log:2:1", "a.log:2:", "a.log:2:1:", "a.log:2-3"] {
+        assert_eq!(folder.siftd(["explain", place]).ended(0).out(), yes, "{place}");
+    }
+    folder.write("a.log:2", "fine\n");
+    assert!(folder.siftd(["explain", "a.log:2:1"]).ended(0).out().starts_with("a.log:2:1\n"));
+    for nothing in ["", "\n \n"] {
+        assert!(folder.piped(["explain"], nothing).ended(2).err().contains("nothing on stdin"));
+    }
     for (place, said) in [("a.log:9", "no line 9"), ("gone.log:1", "No such file"), ("a.log", "which line?")] {
         assert!(folder.siftd(["explain", place]).ended(2).err().contains(said));
     }
+}
+
+/// Where stdout takes nothing a command says so; where its reader has gone it is silent.
+#[test]
+fn an_output_that_takes_nothing_is_no_panic() {
+    let folder = Folder::new();
+    folder.write("mine.toml", RULES);
+    folder.write("siftd.toml", "");
+    let commands = [
+        &["check", "--config", "siftd.toml"][..],
+        &["rules", "test"],
+        &["rules", "check", "mine.toml"],
+        &["rules", "list"],
+        &["man"],
+        &["completions", "bash"],
+        &["explain", "mine.toml:1"],
+    ];
+    for args in commands {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = super::folder::Done(folder.command(args).stdout(full).output().unwrap()).ended(2);
+        assert!(done.err().starts_with("siftd: No space left"), "{args:?}: {}", done.err());
+        let (reader, closed) = std::io::pipe().unwrap();
+        drop(reader);
+        let done = super::folder::Done(folder.command(args).stdout(closed).output().unwrap()).ended(0);
+        assert_eq!(done.err(), "", "{args:?}");
+    }
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let done = folder.command(["check", "--config", "gone.toml"]).stderr(full).output().unwrap();
+    assert_eq!(done.status.code(), Some(2));
+}
+
+#[test]
+fn judge_and_classify_say_what_is_wrong_with_a_line() {
+    let folder = Folder::new();
+    let lines =
+        "{\"run_status\":\"crashed\"}\n{\"exit_code\":0,\"run_status\":\"odd\"}\n{\"exit_code\":1,\"run_status\":\"done\"}\n{\"exit_cod\":1}\n{}\nx\n7\n";
+    let answers = folder.piped(["judge"], lines).ended(0).records();
+    let status: Vec<_> = answers.iter().map(|answer| (answer["success"].clone(), answer["status"].as_str().unwrap())).collect();
+    let want = ["failure", "malformed", "failure", "malformed", "malformed", "malformed", "malformed"];
+    assert_eq!(status, want.map(|status| (serde_json::Value::Bool(false), status)));
+    for (at, said) in [(1, "\"odd\""), (3, "did you mean `exit_code`?"), (4, "exit_code, stderr"), (5, "no JSON"), (6, "is an object")] {
+        assert!(answers[at]["error"].as_str().unwrap().contains(said), "{}", answers[at]);
+        assert_eq!(answers[at]["error_message"], "Malformed response");
+    }
+    let answer = folder.piped(["classify"], "{}").ended(0).records().remove(0);
+    assert_eq!((&answer["retryable"], &answer["retry"]["retryable"]), (&true.into(), &true.into()));
 }
 
 #[test]
@@ -89,8 +143,12 @@ fn rules_are_listed_shown_and_tested() {
     let shown = folder.siftd(["rules", "show", "mine.breach", "--rules", "mine.toml"]).ended(0).out();
     assert!(shown.contains("# Said by the reactor.\n[[rule]]\nid = \"mine.breach\"") && !shown.contains("chatter"), "{shown}");
     assert!(folder.siftd(["rules", "show", "no.such"]).ended(2).err().contains("rules list"));
+    assert!(folder.siftd(["rules", "show", "javascript.eror"]).ended(2).err().contains("did you mean `javascript.error`?"));
     let tested = folder.siftd(["rules", "test", "mine.toml"]);
     assert!(tested.out().contains("examples hold") && !tested.err().contains("mine."), "{}", tested.err());
+    let count = |args: &[&str]| folder.siftd(args).ended(0).out();
+    assert_eq!(count(&["rules", "test", "--rules", "mine.toml"]), tested.out());
+    assert_ne!(count(&["rules", "test"]), tested.out());
     folder.write("mine.toml", RULES.replace("core breach in sector", "all quiet in sector"));
     assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(2).err().contains("mine.breach: an example does not hold"));
 }
@@ -105,13 +163,28 @@ fn rules_check_points_at_the_mistake() {
         ("regex = 'core breach'", "regex = 'core b?reach'", "literal"),
         ("no_match = [\"all is well\"]", "no_match = [\"core breach\"]", "mine.breach: an example does not hold"),
         ("id = \"mine.dump\"", "id = \"mine.chatter\"", "`mine.chatter` is there twice"),
-        ("reason = \"a dump\"", "raison = \"a dump\"", "raison"),
+        ("reason = \"a dump\"", "raison = \"a dump\"", "unknown key `raison`"),
+        ("reason = \"a dump\"", "raison = \"a dump\"", "did you mean `reason`?"),
+        ("reason = \"a dump\"", "quux = \"a dump\"", "Your own rules"),
     ] {
         folder.write("wrong.toml", RULES.replace(from, to));
         let err = folder.siftd(["rules", "check", "wrong.toml"]).ended(2).err().replace("wrong.toml", "mine.toml");
         assert!(err.contains(said), "{said} in {err}");
     }
     assert!(folder.siftd(["rules", "check", "gone.toml"]).ended(2).err().contains("cannot be read"));
+    let trace = "\n[[trace]]\nid = \"mine.trace\"\nliterals = [\"core dump\"]\nrows = [\n{ from = \"start\", regex = '^core dump', to = \"body\" },\n{ from = \"body\", regex = '^  at ', to = \"body\" },\n]\n";
+    folder.write("trace.toml", format!("{RULES}{trace}"));
+    folder.siftd(["rules", "check", "trace.toml"]).ended(0);
+    for (from, to, said) in [
+        ("dump', to = \"body\"", "dump', to = \"bod\"", "no row begins in the state `bod`"),
+        ("dump', to = \"body\"", "dump', to = \"bod\"", "did you mean `body`?"),
+        ("dump', to = \"body\"", "dump', to = \"end\"", ""),
+        ("from = \"body\", regex = '^  at ', to = \"body\"", "from = \"boddy\", regex = '^  at ', to = \"end\"", "no row leads to the state `boddy`"),
+    ] {
+        folder.write("wrong.toml", format!("{RULES}{}", trace.replace(from, to)));
+        let done = folder.siftd(["rules", "check", "wrong.toml"]);
+        assert!(done.code() == Some(if said.is_empty() { 0 } else { 2 }) && done.err().contains(said), "{said} in {}", done.err());
+    }
 }
 
 #[test]
@@ -136,6 +209,58 @@ fn check_judges_a_configuration() {
     let bad = folder.siftd(["check", "--config", "bad.toml"]).ended(2).err();
     assert!(bad.contains("bad.toml:2:1") && bad.contains("trace_idle"), "{bad}");
     assert!(folder.siftd(["check", "--config", "weak.toml"]).ended(2).err().contains("at least 3 bytes"));
+}
+
+/// What `run` would refuse, or silently not do.
+#[test]
+fn check_refuses_what_cannot_work() {
+    let folder = Folder::new();
+    let sink = |name: &str, path: &str| format!("[[sink]]\nname = \"{name}\"\ntype = \"file\"\npath = \"{path}\"\n");
+    for (text, said) in [
+        ("[[source]]\nname = \"s\"\ntype = \"tcp\"\n".to_owned(), "source \"s\": this version reads file and stdin, not tcp"),
+        ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "a.toml:2:13: `disable` names `shell.not-fuond`"),
+        ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "did you mean `shell.not-found`?"),
+        ("[error_detection]\nseverity_overrides = { \"no.rule\" = \"low\" }\n".to_owned(), "`severity_overrides` names `no.rule`"),
+        ("[error_detection]\nseverity_overrides = { netwrk = \"low\" }\n".to_owned(), "such as \"javascript.error\""),
+        ("[rules]\nfiles = [\"nope.toml\"]\n".to_owned(), "nope.toml: cannot be read"),
+        (sink("a", "x.ndjson") + &sink("b", "./x.ndjson"), "sink `a` writes this file already"),
+    ] {
+        folder.write("a.toml", text);
+        let err = folder.siftd(["check", "--config", "a.toml"]).ended(2).err();
+        assert!(err.contains(said), "{said} in {err}");
+    }
+    folder.write("a.toml", "[rules]\nfiles = [\"none/*.toml\"]\ndisable = [\"shell.not-found\", \"perl\"]\n".to_owned() + &sink("a", "x") + &sink("b", "y"));
+    folder.siftd(["check", "--config", "a.toml"]).ended(0);
+    let example = folder.siftd(["rules", "show", "javascript.error"]).ended(0).out();
+    assert!(example.contains("id = \"javascript.error\""));
+}
+
+#[test]
+fn run_says_at_once_that_a_folder_is_not_there() {
+    let folder = Folder::new();
+    folder.write("a.log", "fine\n");
+    let err = folder.siftd(["run", "--file", "a.log", "--output", "none/x.ndjson"]).ended(2).err();
+    assert!(err.starts_with("siftd: sink output: there is no folder ") && err.lines().count() == 1, "{err}");
+}
+
+#[test]
+fn a_usual_slip_gets_the_right_command() {
+    let folder = Folder::new();
+    for (args, said) in [
+        (&["build.log"][..], "siftd scan build.log"),
+        (&["logs/my app"], "siftd scan 'logs/my app'"),
+        (&["run", "app.log"], "siftd run --file app.log"),
+        (&["scan", "-o", "x"], "siftd scan … > FILE"),
+        (&["scan", "--output=x", "a.log"], "siftd scan … > FILE"),
+        (&["scan", "--json", "a.log"], "--format ndjson"),
+        (&["signature", "a.log"], "siftd signature < a.log"),
+        (&["filter", "a.log"], "siftd filter < a.log"),
+        (&["check", "a.toml"], "siftd check --config a.toml"),
+        (&["scna"], "'scan'"),
+    ] {
+        let err = folder.siftd(args).ended(2).err();
+        assert!(err.contains(said) && err.matches("tip:").count() == 1, "{said} in {err}");
+    }
 }
 
 #[test]

@@ -83,7 +83,44 @@ fn never_reads_its_own_output() {
     let out = std::fs::File::create(folder.path().join("out.ndjson")).unwrap();
     let status = folder.command(["scan", ".", "a.log"]).stdout(Stdio::from(out)).status().unwrap();
     assert_eq!(status.code(), Some(0));
-    assert_eq!(std::fs::read_to_string(folder.path().join("out.ndjson")).unwrap().lines().count(), 2);
+    assert_eq!(std::fs::read_to_string(folder.path().join("out.ndjson")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn a_file_is_read_once_however_often_it_is_named() {
+    let folder = Folder::new();
+    folder.write("logs/a.log", error("boom"));
+    assert_eq!(folder.siftd(["scan", "logs/a.log", "logs", "./logs/a.log", "logs/*.log"]).ended(0).records().len(), 1);
+    std::fs::create_dir(folder.at("empty")).unwrap();
+    assert_eq!(folder.siftd(["scan", "empty"]).ended(0).err(), "siftd: empty: no file to read\n");
+}
+
+#[test]
+fn what_is_no_log_is_left_out_and_said() {
+    let folder = Folder::new();
+    folder.write("in/a.log", error("boom"));
+    folder.write("in/tool", b"\x7fELF\x02\x01\x01\0\0\x03\0>\0\nERROR: usage\0ERROR: two\0\n");
+    folder.write("holes.log", [&b"\0\0\0"[..], error("one").as_bytes(), b"\0\0", error("two").as_bytes()].concat());
+    let done = folder.siftd(["scan", "in/tool", "holes.log"]).ended(2);
+    assert_eq!(done.records().len(), 2);
+    assert!(done.err().starts_with("siftd: in/tool: is a binary file"), "{}", done.err());
+    assert!(!folder.siftd(["scan", "-a", "in/tool"]).ended(0).records().is_empty());
+    assert!(folder.siftd(["scan", "in"]).ended(0).err().contains("in/tool: is a binary file"));
+    assert!(!folder.piped(["scan"], std::fs::read(folder.at("in/tool")).unwrap()).ended(0).records().is_empty());
+
+    for format in ["ndjson", "report"] {
+        let own = folder.siftd(["scan", "--format", format, "in/a.log"]).ended(0).out();
+        folder.write("in/own", &own);
+        let digest = folder.siftd(["digest", "in/own"]).ended(0).out();
+        assert!(digest.starts_with("1 error: 1 medium\n") && digest.contains("boom"), "{digest}");
+        let done = folder.siftd(["scan", "in/own"]).ended(2);
+        assert!(done.out().is_empty() && done.err().contains("`siftd digest`"), "{}", done.err());
+        assert_eq!(folder.siftd(["scan", "in"]).ended(0).records().len(), 1);
+        assert!(!folder.siftd(["scan", "--mode", "text", "in/own"]).ended(0).records().is_empty());
+    }
+    let cut = folder.siftd(["scan", "--format", "report", "in/a.log"]).out();
+    folder.write("cut", &cut[..cut.len() - 20]);
+    assert!(folder.siftd(["digest", "cut"]).ended(2).err().contains("the report is broken"));
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub enum DigestFormat {
   cargo test 2>&1 | siftd digest --format markdown --max-chars 2000
   siftd digest events.ndjson                                 records that siftd wrote earlier")]
 pub struct DigestArgs {
-    /// A log, or siftd's own records; - or nothing for stdin.
+    /// A log, or siftd's own records or report; - or nothing for stdin.
     #[arg(value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// Form of the output.
@@ -41,6 +41,7 @@ pub struct DigestArgs {
 /// `siftd judge`
 #[derive(Debug, Args)]
 #[command(after_help = "Fields, any subset: exit_code, stderr, stdout, timed_out, run_status, operation, task
+run_status: success, failure, timeout, transient_exhausted, malformed, or another word for one of these
 
 Example:
   echo '{\"exit_code\": 1, \"stderr\": \"bash: jq: command not found\"}' | siftd judge")]

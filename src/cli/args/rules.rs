@@ -36,6 +36,8 @@ pub enum RulesCommand {
     Test {
         /// Rule files to add.
         files: Vec<PathBuf>,
+        #[command(flatten)]
+        setup: SetupArgs,
     },
     /// Check a rules file: its form, its regexes, its examples
     Check {

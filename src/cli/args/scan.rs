@@ -77,6 +77,9 @@ pub struct ScanArgs {
     /// one on, or never.
     #[arg(long, value_enum, default_value_t)]
     pub mode: ReadMode,
+    /// Read binary files, too.
+    #[arg(long, short = 'a')]
+    pub binary: bool,
     /// Files read at once [default: one per core].
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,

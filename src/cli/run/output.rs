@@ -34,6 +34,9 @@ fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
     };
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     let path = std::path::absolute(path)?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(format!("sink {name}: there is no folder {}: make it, or correct the path", folder.display())));
+    }
     let (rotate_age_us, fsync_us) = (micros(sink.rotate_age), micros(sink.fsync));
     Ok(SinkPlan::File {
         name,
@@ -96,7 +99,7 @@ fn wishes(choose: &Choose) -> String {
 }
 
 /// Sinks that this version cannot write are refused, not ignored.
-fn check_sinks(config: &Config) -> Result<(), Failure> {
+pub fn check_sinks(config: &Config) -> Result<(), Failure> {
     let unknown = config.sinks.iter().find(|sink| !matches!(sink.kind, SinkKind::File | SinkKind::Stdout));
     match unknown {
         Some(sink) => Err(Failure::new(format!("sink {:?}: this version writes stdout and file, not {}: use one of these", sink.name, sink.kind.as_str()))),

@@ -109,7 +109,7 @@ fn spec(source: &SourceConfig) -> Result<Spec, Failure> {
 }
 
 /// Sources that this version cannot read are refused, not ignored.
-fn check_sources(config: &Config) -> Result<(), Failure> {
+pub fn check_sources(config: &Config) -> Result<(), Failure> {
     let known = |source: &&SourceConfig| matches!(source.kind, SourceKind::File | SourceKind::Stdin);
     match config.sources.iter().find(|source| !known(source)) {
         Some(source) => {

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::identity;
+use super::foreign::{self, Foreign};
 use super::{Job, Tally};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
@@ -41,7 +42,7 @@ pub fn worker(job: &Job) -> io::Result<()> {
         let index = job.next.fetch_add(1, Ordering::Relaxed);
         let Some(input) = job.inputs.get(index) else { break };
         let rest = match open(job, input) {
-            Ok(Some((opened, envelope))) => Reading::new(job, index, &opened, envelope).read(opened, &mut totals)?,
+            Ok(Some((opened, envelope))) => Reading::new(job, index, input, &opened, envelope).read(opened, &mut totals)?,
             Ok(None) => Vec::new(),
             Err(trouble) => {
                 job.trouble(&trouble);
@@ -88,29 +89,42 @@ struct Reading<'a> {
     stream: Stream,
     events: Vec<Event>,
     out: Vec<u8>,
+    /// Its first block is not judged yet.
+    is_unseen: bool,
+    /// It was named, and not found in a folder.
+    is_named: bool,
     /// When something was written last; the first is never kept waiting.
     flushed: Option<Instant>,
 }
 
 impl<'a> Reading<'a> {
-    fn new(job: &'a Job, index: usize, opened: &Opened, envelope: Envelope) -> Self {
+    fn new(job: &'a Job, index: usize, input: &Input, opened: &Opened, envelope: Envelope) -> Self {
         let uid = match &envelope.path {
             Some(path) => identity::of_file(path, &opened.head, &job.run_id),
             None => identity::nonce(),
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
-        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), flushed: None }
+        let is_unseen = envelope.path.is_some() && !opened.live;
+        let is_named = matches!(input, Input::Named(_));
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen, is_named, flushed: None }
     }
 
     /// Reads all; returns output that is not written yet.
     fn read(mut self, mut opened: Opened, totals: &mut Totals) -> io::Result<Vec<u8>> {
         loop {
             let space = self.stream.space();
-            let read = if opened.live { input::retried(&mut opened.bytes, space) } else { input::fill(&mut opened.bytes, space) };
+            let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {
                 Ok(0) => break,
-                Ok(count) => self.stream.advance(count, now(), &mut self.events),
+                Ok(count) => {
+                    let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&space[..count]) } else { None };
+                    if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
+                        self.leave_out(foreign);
+                        return Ok(Vec::new());
+                    }
+                    self.stream.advance(count, now(), &mut self.events);
+                }
                 Err(error) => {
                     let name = self.envelope.path.as_deref().unwrap_or("stdin");
                     self.job.trouble(&Trouble::new(Path::new(name), format!("reading ended early: {error}")));
@@ -131,6 +145,15 @@ impl<'a> Reading<'a> {
         self.print(totals);
         totals.lines += self.stream.counts().lines;
         Ok(self.out)
+    }
+
+    /// What a folder holds besides logs is no fault; what was named and not read is one.
+    fn leave_out(&self, foreign: Foreign) {
+        let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or_default()), foreign.as_str());
+        match self.is_named {
+            true => self.job.trouble(&trouble),
+            false => self.job.tell(&trouble),
+        }
     }
 
     fn print(&mut self, totals: &mut Totals) {

@@ -52,7 +52,11 @@ impl Page {
     fn lines(&mut self, event: &Event) {
         let rows = rows(event);
         let width = rows.iter().filter_map(|row| row.num).max().map_or(1, |num| num.to_string().len());
-        let hidden = rows.len().saturating_sub(MAX_LINES);
+        // The note on a single line would take as much room as the line.
+        let hidden = match rows.len().saturating_sub(MAX_LINES) {
+            1 => 0,
+            count => count,
+        };
         for (index, row) in rows.iter().enumerate() {
             if hidden > 0 && index == MAX_LINES / 2 {
                 let note = self.paint.dim(&format!("{:width$} ⋮ {hidden} more lines", ""));

@@ -1,0 +1,51 @@
+//! Usual slips on the command line, and a tip that names the right command in place of clap's guess.
+
+use std::path::Path;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Adds the tip to what clap says of the arguments, `args` without the program's name.
+pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
+    let asked = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        _ => None,
+    };
+    let tip = match error.kind() {
+        ErrorKind::InvalidSubcommand => asked(ContextKind::InvalidSubcommand).and_then(|name| command(&name)),
+        ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| argument(args.iter().find(|arg| !arg.starts_with('-'))?, &arg)),
+        _ => None,
+    };
+    if let Some(tip) = tip {
+        for kind in [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedCommand] {
+            error.remove(kind);
+        }
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// A log where a command belongs.
+fn command(name: &str) -> Option<String> {
+    let is_file = name.contains(['.', '/', '*']) || Path::new(name).exists();
+    is_file.then(|| format!("for the errors of a log: siftd scan {}", quoted(name)))
+}
+
+fn argument(command: &str, arg: &str) -> Option<String> {
+    let is_file = !arg.starts_with('-');
+    match (command, arg.split('=').next().unwrap_or(arg)) {
+        ("scan" | "digest", "-o" | "--output" | "--out") => Some(format!("the output is on stdout: siftd {command} … > FILE")),
+        ("scan", "--json") => Some("one JSON record a line: --format ndjson; one document: --format report".to_owned()),
+        ("digest", "--json") => Some("--format json".to_owned()),
+        ("scan" | "digest", "--file") => Some(format!("files are named without a flag: siftd {command} FILE")),
+        ("run", "-f") => Some("the flag is --file".to_owned()),
+        ("run", _) if is_file => Some(format!("to follow a file: siftd run --file {}", quoted(arg))),
+        ("check", _) if is_file => Some(format!("siftd check --config {}", quoted(arg))),
+        ("signature" | "filter" | "judge" | "classify", _) if is_file => Some(format!("it reads stdin: siftd {command} < {}", quoted(arg))),
+        _ => None,
+    }
+}
+
+/// As a shell takes it back.
+fn quoted(name: &str) -> String {
+    shlex::try_quote(name).map_or_else(|_| "FILE".to_owned(), |name| name.into_owned())
+}

@@ -1,0 +1,97 @@
+//! siftd's own output, known by its first bytes: records, one a line, or the report of `scan --format report`. It is no
+//! log: what it says of errors was found before, and would be found again in its texts.
+
+use std::fmt;
+use std::io::Read;
+
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::{Digest, Item};
+
+/// The forms of siftd's own output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Own {
+    /// Records, one a line.
+    Records,
+    /// One document with `errors` and `summary`.
+    Report,
+}
+
+impl Own {
+    /// What `head`, the first bytes of an input, shows; a record may be longer than it.
+    #[must_use]
+    pub fn of(head: &[u8]) -> Option<Self> {
+        let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        if is_record(line) {
+            return Some(Self::Records);
+        }
+        let compact: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let list = compact.strip_prefix(b"{\"errors\":[")?;
+        (list.starts_with(b"],\"summary\":{\"total\":0,") || is_record(list)).then_some(Self::Report)
+    }
+}
+
+/// A record as siftd writes it, or with its keys in another order.
+fn is_record(line: &[u8]) -> bool {
+    if line.starts_with(b"{\"schema\":1,\"kind\":\"") {
+        return true;
+    }
+    let Ok(record) = serde_json::from_slice::<Value>(line) else { return false };
+    record.get("schema").and_then(Value::as_u64) == Some(1) && ["kind", "id"].iter().all(|key| record.get(key).is_some_and(Value::is_string))
+}
+
+/// Adds the errors of a report, one at a time: of the document only one record is held.
+///
+/// # Errors
+/// It is no JSON, or ends early.
+pub fn report(bytes: impl Read, digest: &mut Digest) -> Result<(), serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_reader(std::io::BufReader::new(bytes));
+    reader.deserialize_map(Report(digest))
+}
+
+struct Report<'d>(&'d mut Digest);
+
+impl<'de> Visitor<'de> for Report<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the report of `siftd scan --format report`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "errors" => map.next_value_seed(Errors(self.0))?,
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+struct Errors<'d>(&'d mut Digest);
+
+impl<'de> serde::de::DeserializeSeed<'de> for Errors<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<(), D::Error> {
+        list.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Errors<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of records")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while let Some(record) = list.next_element::<Value>()? {
+            let item = Item::of_record(&record).ok_or_else(|| A::Error::custom("an entry of `errors` is no record of an error"))?;
+            self.0.add(item);
+        }
+        Ok(())
+    }
+}
