@@ -7,13 +7,15 @@ use super::assemble::Context;
 use super::classify::{self, Subject};
 use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Timestamp};
-use super::frames;
 use super::keywords::Keywords;
 use super::line::{Line, Place};
 use super::signature;
 use super::text::printable;
 use super::trace::{OpenTrace, Outcome};
-use crate::rules::{Entry, Family, Groups, Kind, Machine, Pattern, Row, Take};
+use crate::rules::{Entry, Family, Kind};
+
+mod reading;
+use reading::{read_line, read_trace};
 
 /// A stated time that is further away than this from the time of reading is not believed.
 const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
@@ -290,130 +292,4 @@ impl Said {
             Some(Location { file: frame.file.to_owned(), line: frame.line, column: frame.column })
         })
     }
-}
-
-fn read_line(regex: &Pattern, part: &[u8]) -> Said {
-    let mut said = Said { text: printable(part).trim().to_owned(), ..Said::default() };
-    if regex.has_groups()
-        && let Some(groups) = regex.groups(part)
-    {
-        said.location = location(&groups);
-        if groups.name("type").is_some() {
-            said.links.push(link(&groups));
-        }
-    }
-    said
-}
-
-fn read_trace(engine: &Engine, family: &Family, machine: &Machine, trace: &OpenTrace, outcome: Outcome) -> Said {
-    let mut said = Said::default();
-    let mut named: Option<usize> = None;
-    let rows = trace.rows(outcome.entry);
-    if trace.adopted.is_none() {
-        named = read_lead(family, machine, trace, &mut said);
-    }
-    for (index, (taken, row)) in trace.lines.first(outcome.lines).zip(rows).enumerate() {
-        let Some(row) = machine.rows.get(usize::from(*row)) else { continue };
-        if row.take == Take::Text || (row.take == Take::Exception && (machine.crash_last || said.links.is_empty())) {
-            named = if row.take == Take::Text || machine.crash_last { Some(index) } else { named.or(Some(index)) };
-        }
-        read_row(engine, family, machine, row, taken.part, &mut said);
-    }
-    if machine.crash_last {
-        said.links.reverse();
-        said.frames.reverse();
-    }
-    let head = rows.iter().position(|row| usize::from(*row) < machine.rows.len()).unwrap_or(0);
-    let named = named.unwrap_or(head).min(outcome.lines.min(trace.lines.len()) - 1);
-    let text = printable(trace.lines.get(named).part);
-    // An exception group stands behind bars.
-    said.text = if machine.crash_last { text.trim_start_matches([' ', '|']).trim() } else { text.trim() }.to_owned();
-    said
-}
-
-/// Reads the look-back lines as they were found: nearest first, each wanted line as often as it may stand. The line that
-/// names the error, if one of them does.
-fn read_lead(family: &Family, machine: &Machine, trace: &OpenTrace, said: &mut Said) -> Option<usize> {
-    if machine.before.iter().all(|before| before.take == Take::Nothing) {
-        return None;
-    }
-    let (mut left, mut named) = (trace.lead, None);
-    for before in &machine.before {
-        for _ in 0..before.max {
-            let Some(at) = left.checked_sub(1).filter(|at| before.regex.is_match(trace.lines.get(*at).part)) else { break };
-            left = at;
-            match before.take {
-                Take::Text => named = Some(at),
-                Take::Exception | Take::Location => {
-                    named = if before.take == Take::Exception { Some(at) } else { named };
-                    if let Some(groups) = before.regex.groups(trace.lines.get(at).part) {
-                        read_groups(family, before.take, &groups, said);
-                    }
-                }
-                Take::Nothing | Take::Message | Take::Frame => {}
-            }
-        }
-    }
-    named
-}
-
-fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part: &[u8], said: &mut Said) {
-    match row.take {
-        Take::Nothing | Take::Text => {}
-        Take::Message => {
-            if let Some(link) = said.links.last_mut() {
-                if !link.message.is_empty() {
-                    link.message.push('\n');
-                }
-                link.message.push_str(printable(part).trim());
-            }
-        }
-        // Of a long stack only the frames at the crash are wanted.
-        Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
-        Take::Frame if row.shape.is_some() => {
-            if let Some(shape) = row.shape {
-                said.push_frame(family, frames::read(shape, &printable(part)));
-            }
-        }
-        Take::Frame | Take::Location | Take::Exception => {
-            if let Some(groups) = row.regex.groups(part) {
-                read_groups(family, row.take, &groups, said);
-            }
-        }
-    }
-}
-
-fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
-    match take {
-        Take::Frame => {
-            let name = |group| groups.name(group).map(printable).unwrap_or_default();
-            let (line, column) = (number(groups, "line"), number(groups, "column"));
-            said.push_frame(family, Frame { function: &name("function"), file: &name("file"), line, column, in_app: false });
-        }
-        Take::Location => said.location = said.location.take().or_else(|| location(groups)),
-        _ => {
-            said.links.push(link(groups));
-            if said.location.is_none() {
-                said.location = location(groups);
-            }
-        }
-    }
-}
-
-fn link(groups: &Groups) -> Link {
-    let message = groups.name("message").map(printable).unwrap_or_default();
-    Link { kind: text(groups, "type"), message: message.trim().to_owned() }
-}
-
-fn location(groups: &Groups) -> Option<Location> {
-    groups.name("file")?;
-    Some(Location { file: text(groups, "file"), line: number(groups, "line"), column: number(groups, "column") })
-}
-
-fn text(groups: &Groups, name: &str) -> String {
-    groups.name(name).map(printable).unwrap_or_default().into_owned()
-}
-
-fn number(groups: &Groups, name: &str) -> u32 {
-    groups.name(name).and_then(|m| std::str::from_utf8(m).ok()?.parse().ok()).unwrap_or_default()
 }
