@@ -5,18 +5,17 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use regex_syntax::{Error as SyntaxError, ParserBuilder};
+use regex_syntax::ParserBuilder;
 use toml::Spanned;
 
 use crate::words::did_you_mean;
 
 use super::literal::MIN_LITERAL_BYTES;
+use super::parsed::{syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, ExampleSpec, FileSpec};
 use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take};
 
-/// Where the format is told.
-const CHAPTER: &str = "the chapter \"Your own rules\" of the README has all keys and their types";
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
 
@@ -110,20 +109,6 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
         cancels.push(reader.cancel(spec));
     }
     if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels }) } else { Err(reader.problems) }
-}
-
-fn toml_problem(error: &toml::de::Error) -> Problem {
-    let message = error.message().trim_end();
-    let (problem, mend) = unknown_key(message).unwrap_or_else(|| (message.to_owned(), CHAPTER.to_owned()));
-    Problem { span: error.span().unwrap_or_default(), key: String::new(), problem, mend }
-}
-
-/// The parser's message on a key that is none, which names all that are: the nearest of them is more help.
-fn unknown_key(message: &str) -> Option<(String, String)> {
-    let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
-    let key = quoted.next()?;
-    let mend = did_you_mean(key, &quoted.collect::<Vec<_>>()).unwrap_or_else(|| CHAPTER.to_owned());
-    Some((format!("unknown key `{key}`"), mend))
 }
 
 struct Reader<'k> {
@@ -413,8 +398,4 @@ impl Reader<'_> {
 
 fn has_examples(examples: &ExampleSpec) -> bool {
     !examples.matching.is_empty() || !examples.no_match.is_empty()
-}
-
-fn syntax_message(error: &SyntaxError) -> String {
-    error.to_string().lines().last().unwrap_or("the regex does not parse").trim().to_owned()
 }

@@ -8,6 +8,7 @@ mod entry;
 mod library;
 mod literal;
 mod load;
+mod parsed;
 mod pattern;
 mod program;
 mod prove;
