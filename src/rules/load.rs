@@ -13,7 +13,7 @@ use crate::words::did_you_mean;
 use super::literal::MIN_LITERAL_BYTES;
 use super::parsed::{syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
-use super::spec::{BeforeSpec, EntrySpec, ExampleSpec, FileSpec};
+use super::spec::{BeforeSpec, EntrySpec, FileSpec};
 use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take};
 
 /// Most states of a trace.
@@ -385,7 +385,7 @@ impl Reader<'_> {
             ("claimed_by", !spec.claimed_by.is_empty()),
             ("waits", spec.waits),
             ("silent", spec.silent),
-            ("examples", has_examples(&spec.examples)),
+            ("examples", !spec.examples.is_empty()),
         ];
         for (key, is_given) in given {
             if is_given && !allowed.contains(&key) {
@@ -394,8 +394,4 @@ impl Reader<'_> {
             }
         }
     }
-}
-
-fn has_examples(examples: &ExampleSpec) -> bool {
-    !examples.matching.is_empty() || !examples.no_match.is_empty()
 }

@@ -174,6 +174,14 @@ pub struct ExampleSpec {
     pub no_match: Vec<String>,
 }
 
+impl ExampleSpec {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.matching.is_empty() && self.no_match.is_empty()
+    }
+}
+
 /// What decoding says of a line, or a transcript of a step.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]

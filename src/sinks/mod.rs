@@ -10,6 +10,7 @@ pub mod choose;
 pub mod file;
 pub mod generations;
 pub mod human;
+mod json;
 pub mod notice;
 pub mod record;
 mod schema;

@@ -1,0 +1,170 @@
+//! Writes JSON (RFC 8259) straight into a buffer, member by member. It knows nothing of what the members mean.
+
+use crate::core::event::Lines;
+use crate::core::text::with_digits;
+
+/// What stands for a byte in a JSON string (RFC 8259, section 7): `0` the byte itself, `u` a `\u00xx`, else that
+/// letter behind a backslash.
+const ESCAPES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        table[byte] = b'u';
+        byte += 1;
+    }
+    table[0x7f] = b'u';
+    table[b'"' as usize] = b'"';
+    table[b'\\' as usize] = b'\\';
+    table[b'\n' as usize] = b'n';
+    table[b'\t' as usize] = b't';
+    table[b'\r' as usize] = b'r';
+    table
+};
+
+/// Bytes of a JSON string that are looked at together.
+const CHUNK: usize = 16;
+/// Half of them.
+const HALF: usize = 8;
+
+/// Whether none of the bytes needs an escape: one loop for each question, which become a few instructions on vectors.
+#[inline(always)]
+fn is_plain(chunk: &[u8; CHUNK]) -> bool {
+    let any = |odd: fn(u8) -> bool| chunk.iter().fold(false, |any, &b| any | odd(b));
+    !(any(|b| b < 0x20) | any(|b| b == b'"') | any(|b| b == b'\\') | any(|b| b == 0x7f))
+}
+
+/// The highest bit of each of eight bytes that needs an escape. (Per byte: is it below 0x20, or equal to one of three?
+/// No sum carries into the next byte, so the answer is exact.)
+fn odd_bytes(chunk: [u8; HALF]) -> u64 {
+    const ONES: u64 = u64::MAX / 255;
+    const LOW: u64 = ONES * 0x7f;
+    let word = u64::from_le_bytes(chunk);
+    let is_some = |x: u64| ((x & LOW) + LOW) | x;
+    let beyond_control = ((word & LOW) + ONES * 0x60) | word;
+    !(beyond_control & is_some(word ^ (ONES * 0x22)) & is_some(word ^ (ONES * 0x5c)) & is_some(word ^ (ONES * 0x7f))) & !LOW
+}
+
+/// How many bytes there are before the first that needs an escape.
+fn plain_bytes(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while bytes[at..].first_chunk().is_some_and(is_plain) {
+        at += CHUNK;
+    }
+    while let Some(half) = bytes[at..].first_chunk() {
+        let odd = odd_bytes(*half);
+        if odd != 0 {
+            return at + odd.trailing_zeros() as usize / 8;
+        }
+        at += HALF;
+    }
+    at + bytes[at..].iter().take_while(|byte| ESCAPES[usize::from(**byte)] == 0).count()
+}
+
+/// Appends JSON members to a buffer. A member is given with its name and all that stands before its
+/// value: a string's opening quote, too.
+pub(super) struct Writer<'a> {
+    pub(super) out: &'a mut Vec<u8>,
+}
+
+impl Writer<'_> {
+    /// Bytes as they are.
+    pub(super) fn raw(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    /// A string in which nothing needs an escape.
+    pub(super) fn word(&mut self, head: &[u8], value: impl AsRef<[u8]>) {
+        self.raw(head);
+        self.raw(value.as_ref());
+        self.out.push(b'"');
+    }
+
+    /// A string.
+    pub(super) fn string(&mut self, head: &[u8], value: &str) {
+        self.raw(head);
+        self.text(value.as_bytes(), b"\\n");
+        self.out.push(b'"');
+    }
+
+    /// A string, if there is one.
+    pub(super) fn optional(&mut self, head: &[u8], value: Option<&str>) {
+        if let Some(value) = value {
+            self.string(head, value);
+        }
+    }
+
+    /// A number.
+    pub(super) fn number(&mut self, head: &[u8], value: u64) {
+        self.raw(head);
+        with_digits(value, |digits| self.raw(digits));
+    }
+
+    /// A number, if it is known.
+    pub(super) fn positive(&mut self, head: &[u8], value: u32) {
+        if value > 0 {
+            self.number(head, u64::from(value));
+        }
+    }
+
+    /// A list of strings, one for each line.
+    pub(super) fn lines(&mut self, head: &[u8], lines: &Lines) {
+        if !lines.is_empty() {
+            self.raw(head);
+            self.text(lines.as_str().as_bytes(), b"\",\"");
+            self.raw(b"\"]");
+        }
+    }
+
+    /// A list, each of whose values `each` writes; nothing when there is none.
+    pub(super) fn list<T>(&mut self, head: &[u8], values: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
+        let mut any = false;
+        for value in values {
+            self.raw(if any { b"," } else { head });
+            each(self, value);
+            any = true;
+        }
+        if any {
+            self.out.push(b']');
+        }
+    }
+
+    /// The inside of a JSON string; `newline` stands for `\n`.
+    fn text(&mut self, bytes: &[u8], newline: &[u8]) {
+        let mut rest = bytes;
+        loop {
+            let plain = plain_bytes(rest);
+            self.raw(&rest[..plain]);
+            let Some(byte) = rest.get(plain) else { break };
+            self.escape(*byte, newline);
+            rest = &rest[plain + 1..];
+        }
+    }
+
+    fn escape(&mut self, byte: u8, newline: &[u8]) {
+        match ESCAPES[usize::from(byte)] {
+            b'n' => self.raw(newline),
+            b'u' => {
+                let hex = b"0123456789abcdef";
+                self.raw(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
+            }
+            letter => self.raw(&[b'\\', letter]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    proptest::proptest! {
+        #[test]
+        fn a_string_reads_as_it_was(text in r#"([a-zé" \\]|[\x00-\x1f]|\x7f|[a-z]{6,20}){0,12}"#) {
+            let mut out = vec![b'"'];
+            Writer { out: &mut out }.text(text.as_bytes(), b"\\n");
+            out.push(b'"');
+            let read: String = serde_json::from_slice(&out).expect("a JSON string");
+            proptest::prop_assert_eq!(read, text);
+            proptest::prop_assert!(!out.iter().any(|b| *b < 0x20 || *b == 0x7f));
+        }
+    }
+}
