@@ -56,6 +56,7 @@ pub mod daemon;
 pub mod digest;
 pub mod examples;
 pub mod exec;
+pub mod hook;
 pub mod sinks;
 pub mod sources;
 pub mod state;

@@ -260,17 +260,23 @@ impl Breaker {
         made
     }
 
-    /// An event of a stream that has no runs. The same signature again within the window changes nothing.
+    /// An event of a stream that has no runs; one that does not [count](Self::counts_event) changes nothing.
     pub fn event(&mut self, signature: Hex, is_transient: bool, limits: &Limits, now: Timestamp) -> Vec<Transition> {
-        let last = match is_transient {
-            true => (self.transient > 0).then_some(self.transient_last),
-            false => self.counts.iter().find(|count| count.signature == signature).map(|count| count.last),
-        };
-        if last.is_some_and(|last| now.0.saturating_sub(last.0) < limits.stream_window_us) {
+        if !self.counts_event(signature, is_transient, limits, now) {
             return self.pass(limits, now);
         }
         let signatures = if is_transient { Vec::new() } else { vec![signature] };
         self.failure(&Failure { signatures, is_transient, fatal: None }, limits, now)
+    }
+
+    /// Whether an event of a stream counts: the same signature again within the window does not.
+    #[must_use]
+    pub fn counts_event(&self, signature: Hex, is_transient: bool, limits: &Limits, now: Timestamp) -> bool {
+        let last = match is_transient {
+            true => (self.transient > 0).then_some(self.transient_last),
+            false => self.counts.iter().find(|count| count.signature == signature).map(|count| count.last),
+        };
+        last.is_none_or(|last| now.0.saturating_sub(last.0) >= limits.stream_window_us)
     }
 
     /// Closes it, whatever it was.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::begin::held;
 use super::deliver::Ready;
+use super::on_open::OnOpen;
 use super::wake::{Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
@@ -18,6 +19,7 @@ use crate::sources::clock::now;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
 use crate::state::store::StoreError;
+use crate::telemetry::metrics;
 
 /// Between two transactions.
 const PACE: Duration = Duration::from_millis(20);
@@ -41,6 +43,8 @@ pub(super) struct Commits {
     pub sender: Sender<Wake>,
     pub sinks: usize,
     pub stop: Arc<Stop>,
+    /// Who is told of breakers that have opened.
+    pub on_open: Option<OnOpen>,
 }
 
 /// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
@@ -82,6 +86,7 @@ pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
         }
         commits.queue.close();
         commits.committer.outbox().close();
+        commits.on_open.take().into_iter().for_each(OnOpen::finish);
     })
 }
 
@@ -162,12 +167,18 @@ impl Commits {
     fn commit(&mut self, batches: &[Batch], words: &mut Vec<Word>) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
-            match self.committer.commit(batches, words, now()) {
+            let begun = Instant::now();
+            let done = self.committer.commit(batches, words, now());
+            metrics().commit.observe(begun.elapsed());
+            metrics().commit_failures.add(u64::from(done.is_err()));
+            match done {
                 Ok(()) => {
                     if said {
                         tracing::warn!("state: it can be written again");
                     }
                     words.clear();
+                    let opened = self.committer.take_opened();
+                    self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
                     return Ok(());
                 }
                 Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {

@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::breakers;
+use super::counting::{self, Counted};
 use super::history::Seen;
 use super::leave_out::{self, LeftOut};
 use super::ledger::{self, Ledger, Made};
@@ -13,7 +14,7 @@ use super::outbox::Outbox;
 use super::queue::Word;
 use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
-use crate::core::event::Timestamp;
+use crate::core::event::{Category, Severity, Timestamp};
 use crate::core::pipeline::BEFORE_BYTES;
 use crate::delivery::{Batch, Chunk, Head, Label, Mark, Notice, Record, SinkMark, Uid};
 
@@ -62,6 +63,7 @@ struct Draft {
     /// Which record says so, for each of `left_out`.
     said: Vec<(usize, u64)>,
     opened: Vec<Vec<u8>>,
+    counted: Counted,
 }
 
 impl Committer {
@@ -162,7 +164,9 @@ impl Committer {
             Ok(()) => {
                 draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
                 self.opened.append(&mut draft.opened);
+                counting::publish(batches, &draft.counted);
                 self.publish(draft, words);
+                counting::outbox(&self.outbox, &self.sinks);
             }
             Err(_) => {
                 self.withhold = withhold;
@@ -186,7 +190,7 @@ impl Committer {
 
     /// What is new becomes records; what follows from it comes behind it.
     fn draft(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
-        let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks };
+        let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks, counted: &mut draft.counted };
         let write_notice = self.write_notice.clone();
         let mut made: Vec<Made> = Vec::new();
         let tx = tx.filter(|_| self.write_seen.is_some());
@@ -197,7 +201,7 @@ impl Committer {
             self.ledger.pass(now, &mut made);
             body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
         }
-        for batch in batches {
+        for (number, batch) in batches.iter().enumerate() {
             let seen = self.emitted.entry(batch.uid).or_default();
             let stream = tx.filter(|_| !batch.records.is_empty()).map(|_| ledger::stream_name(&batch.label));
             let mut at = 0;
@@ -219,6 +223,7 @@ impl Committer {
                 }
                 if self.withhold.passes(&batch.label, record, batch.at) {
                     body.error(bytes, record, history);
+                    body.counted.event(number, record);
                 }
                 if let Some(tx) = tx.filter(|_| !made.is_empty()) {
                     body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
@@ -364,10 +369,11 @@ struct Body<'a> {
     first: u64,
     chunk: Chunk,
     out: &'a mut Vec<Chunk>,
+    counted: &'a mut Counted,
 }
 
 impl Body<'_> {
-    fn add(&mut self, bytes: &[u8], kind: Option<(crate::core::event::Severity, crate::core::event::Category)>) {
+    fn add(&mut self, bytes: &[u8], kind: Option<(Severity, Category)>) {
         self.chunk.heads.push(Head { len: bytes.len() as u32, kind });
         self.chunk.body.extend_from_slice(bytes);
         if self.chunk.body.len() >= CHUNK_BYTES {
@@ -410,6 +416,7 @@ impl Body<'_> {
     }
 
     fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {
+        self.counted.notice(notice);
         let mut line = Vec::new();
         write(&mut line, label, notice, now);
         self.add(&line, None);

@@ -145,10 +145,11 @@ impl Ledger {
             self.breakers.insert(name.to_owned(), Cached { value: kept, is_dirty: false });
         }
         let Some(cached) = self.breakers.get_mut(name) else { return Ok(()) };
-        let before = (cached.value.breaker.last, cached.value.breaker.state);
-        let breaker = &mut cached.value.breaker;
-        let transitions = breaker.event(record.signature, record.weight == Weight::Transient, &self.rules.breaker, record.at);
-        cached.is_dirty |= before != (breaker.last, breaker.state) || !transitions.is_empty();
+        let (breaker, limits) = (&mut cached.value.breaker, &self.rules.breaker);
+        let is_transient = record.weight == Weight::Transient;
+        cached.is_dirty |= breaker.counts_event(record.signature, is_transient, limits, record.at);
+        let transitions = breaker.event(record.signature, is_transient, limits, record.at);
+        cached.is_dirty |= !transitions.is_empty();
         tell(name, &mut cached.value, &transitions, &record.id, made);
         Ok(())
     }

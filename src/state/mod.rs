@@ -10,6 +10,7 @@
 
 pub mod breakers;
 pub mod committer;
+mod counting;
 pub mod history;
 pub mod holder;
 pub mod leave_out;

@@ -170,7 +170,7 @@ mod tests {
     fn new_then_recurring_then_regressed_after_a_quiet_week_or_when_it_was_resolved() {
         let rules = Rules::default();
         let mut row = Row::new(Timestamp(DAY));
-        let mut step = |row: &mut Row, day: i64| row.step(Timestamp(day * DAY), "a.log", &rules).status;
+        let step = |row: &mut Row, day: i64| row.step(Timestamp(day * DAY), "a.log", &rules).status;
         assert_eq!([step(&mut row, 1), step(&mut row, 2), step(&mut row, 9)], [Status::New, Status::Recurring, Status::Regressed]);
         assert_eq!([step(&mut row, 10), step(&mut row, 16)], [Status::Recurring; 2]);
         row.is_resolved = true;

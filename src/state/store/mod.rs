@@ -207,11 +207,6 @@ impl Store {
         Ok(Some(Self { db }))
     }
 
-    /// Whether the file has the tables of the history and the breakers; an old one that is only looked at may not.
-    pub(in crate::state) fn has_ledger(&self) -> Result<bool, StoreError> {
-        Ok(self.db.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0))? >= 2)
-    }
-
     /// For tables that have a module of their own.
     pub(in crate::state) fn db(&self) -> &Connection {
         &self.db
