@@ -50,6 +50,12 @@ impl LeadIn {
 
     /// Whether another writer's stands before the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
     pub fn is_other(&self, line: &[u8]) -> bool {
+        if let Some(length) = writer(&self.text) {
+            return writer(line).is_some_and(|other| self.text[..length] != line[..other]);
+        }
+        if line.first().is_none_or(|byte| is_blank(*byte)) {
+            return false;
+        }
         let mut own = words(&self.text);
         let mut others = words(line);
         let (Some(first), Some(other)) = (own.next(), others.next()) else { return false };
@@ -93,17 +99,10 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty())
 }
 
-/// Two names in the same marks: `[web]` and `[db-2]`, `web-6f7` and `db-5c4`. A level is no name.
+/// Two names or numbers in the same marks: `#12` and `#13`, `web-6f7` and `db-5c4`.
 fn is_alike(word: &[u8], other: &[u8]) -> bool {
-    if let (Some(name), Some(other)) = (in_brackets(word), in_brackets(other)) {
-        return level_word(name).is_none() && level_word(other).is_none();
-    }
     let signs = |word: &[u8]| word.iter().copied().filter(|byte| !byte.is_ascii_alphanumeric()).collect::<Vec<u8>>();
-    !signs(word).is_empty() && signs(word) == signs(other)
-}
-
-fn in_brackets(word: &[u8]) -> Option<&[u8]> {
-    word.strip_prefix(b"[")?.strip_suffix(b"]")
+    !signs(word).is_empty() && signs(word) == signs(other) && word.first() != Some(&b'[')
 }
 
 /// `line` without `prefix`, whose times may be others.
@@ -174,6 +173,8 @@ mod tests {
             ("[web] ", "[web] x", false),
             ("[web] ", "[INFO] x", false),
             ("[ERROR] ", "[web] x", false),
+            ("[!] ", "[cause] x", false),
+            ("[web] ", "  [cause] x", false),
             ("[web] ", "x", false),
             ("[main] c.a.Foo - caught: ", "[main] c.a.Bar - next: x", false),
             ("#12 3.4 ", "#13 DONE 0.1s", false),
