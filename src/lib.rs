@@ -20,7 +20,6 @@ pub mod core {
     //! The sync heart: bytes and `now` in, events out.
     pub mod assemble;
     pub mod block;
-    pub mod breaker;
     pub mod classify;
     pub mod confirm;
     pub mod decode;
@@ -56,7 +55,6 @@ pub mod daemon;
 pub mod digest;
 pub mod examples;
 pub mod exec;
-pub mod hook;
 pub mod sinks;
 pub mod sources;
 pub mod state;

@@ -29,15 +29,10 @@ pub struct Envelope {
 
 /// Appends `event` as one line to `out`.
 pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) {
-    write_open(out, envelope, event, max_bytes);
-}
-
-/// The same. Returns where in the line a member `seen` belongs.
-pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
     let start = out.len();
-    let mut seen_at = write_whole(out, envelope, event);
+    write_whole(out, envelope, event);
     if out.len() - start <= max_bytes {
-        return seen_at - start;
+        return;
     }
     let (mut envelope, mut smaller) = (envelope.clone(), event.clone());
     for step in 0..MAX_STEPS {
@@ -49,12 +44,11 @@ pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_byt
             [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
-        seen_at = write_whole(out, &envelope, &smaller);
+        write_whole(out, &envelope, &smaller);
         if out.len() - start <= max_bytes {
-            break;
+            return;
         }
     }
-    seen_at - start
 }
 
 const MAX_STEPS: usize = 12;
@@ -141,7 +135,7 @@ fn cut_text(text: &mut String, keep: usize) {
     *text = format!("{} … {}", &text[..head], &text[tail..]);
 }
 
-fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
+fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     let mut w = Writer { out };
     w.out.reserve(TYPICAL_BYTES);
     w.word(b"{\"schema\":1,\"kind\":\"error\",\"id\":\"", event.id.digits());
@@ -188,7 +182,6 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
         w.raw(b",\"closed\":\"idle\"");
     }
     w.optional(b",\"hint\":\"", event.hint.as_deref());
-    let seen_at = w.out.len();
     if event.truncated {
         w.raw(b",\"truncated\":true");
     }
@@ -203,7 +196,6 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
         w.raw(b"}");
     }
     w.raw(b"}\n");
-    seen_at
 }
 
 fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
@@ -255,7 +247,7 @@ pub fn rfc3339(time: Timestamp) -> String {
 }
 
 /// [`rfc3339`], remembering the one that was asked last: many events are read at the same moment.
-pub(super) fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
+fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
     thread_local!(static LAST: RefCell<(Timestamp, String)> = RefCell::new((Timestamp(0), rfc3339(Timestamp(0)))));
     LAST.with_borrow_mut(|(last, text)| {
         if *last != time {

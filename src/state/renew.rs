@@ -30,7 +30,6 @@ impl Committer {
         tx.commit()?;
         self.waiting = store.outbox()?.into();
         self.store = Some(store);
-        self.ledger.forget();
         let waiting = self.forget_done(done);
         self.outbox.done(done, Some(waiting));
         if lost > 0 {

@@ -77,7 +77,7 @@ impl Withhold {
         if self.rules.repeat_window_us == 0 {
             return true;
         }
-        let key = Key { source: label.source.clone(), signature: record.signature.to_string() };
+        let key = Key { source: label.source.clone(), signature: record.signature.clone() };
         if let Some(held) = self.held.get_mut(&key) {
             held.count += 1;
             held.to = now;
@@ -167,13 +167,11 @@ fn notice(key: &Key, held: &Held) -> Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::event::{Category, Hex, Severity};
+    use crate::core::event::{Category, Severity};
 
     fn record(n: u64, signature: &str) -> Record {
         let (severity, category) = (Severity::High, Category::ALL[0]);
-        let signature = Hex::new([signature.as_bytes()[0]; 16]);
-        let (at, seen_at, weight, session) = Default::default();
-        Record { len: 0, generation: 0, offset: n, inner: 0, id: format!("{n:032x}"), signature, severity, category, at, seen_at, weight, session }
+        Record { len: 0, generation: 0, offset: n, inner: 0, id: format!("{n:032x}"), signature: signature.into(), severity, category }
     }
 
     fn label() -> Label {
