@@ -9,6 +9,7 @@ mod full;
 mod identity;
 mod kill;
 mod killing;
+mod ledger;
 mod model;
 mod proof;
 mod restart;

@@ -21,6 +21,7 @@ use siftd::sources::discover::{Spec, Start};
 use siftd::sources::follow::{Follower, Known, OwnOutputs, lock};
 use siftd::sources::reader::Space;
 use siftd::state::committer::Committer;
+use siftd::state::ledger;
 use siftd::state::outbox::{Next, Outbox};
 use siftd::state::queue::Word;
 use siftd::state::store::{Store, StoreError};
@@ -44,6 +45,8 @@ pub struct World {
     /// Folders that links may lead into.
     pub links_into: Vec<PathBuf>,
     pub rules: Rules,
+    /// The history and the breakers, where a test has them.
+    pub ledger: Option<ledger::Rules>,
     pub options: Options,
     /// The output as it was last seen: no byte of it may ever change.
     pub seen: Mutex<Vec<u8>>,
@@ -57,7 +60,8 @@ impl World {
         let path = folder.path().join("out.ndjson");
         let options = Options { path, choose, rotate_size: 0, rotate_age_us: 0, keep: 1000, compress: false, fsync_us: SECOND };
         let (start, rules, seen, links_into) = (Start::Beginning, Rules::default(), Mutex::default(), Vec::new());
-        Self { folder, engine: engine(Limits::default()), now: NOW, include: include.to_vec(), source: "agent", start, links_into, rules, options, seen }
+        let (source, include, ledger) = ("agent", include.to_vec(), None);
+        Self { folder, engine: engine(Limits::default()), now: NOW, include, source, start, links_into, rules, ledger, options, seen }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -184,6 +188,9 @@ impl Rig {
         let (rows, sources) = (store.streams().unwrap(), store.sources().unwrap());
         let write_notice = Arc::new(|out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, "host", label, said, at));
         let mut committer = Committer::new(Some(store), world.rules.clone(), write_notice, &["out".to_owned()]).unwrap();
+        if let Some(rules) = world.ledger {
+            committer = committer.with_ledger(rules, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
+        }
         let mut spec = Spec::new(world.source, world.start, Duration::from_micros(ROTATE_WAIT as u64)).unwrap();
         for name in &world.include {
             spec.include(&world.folder.path().join(name)).unwrap();
@@ -243,6 +250,15 @@ impl Rig {
         self.pending.extend(self.follower.all_marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)));
         self.settle(world);
         said
+    }
+
+    /// Records of breakers that have opened.
+    pub fn opened(&mut self) -> Vec<Vec<u8>> {
+        self.committer.take_opened()
+    }
+
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.committer.deadline()
     }
 
     /// What the daemon does once an hour.
