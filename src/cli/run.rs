@@ -7,6 +7,7 @@ use crate::daemon::{self, Ended};
 
 mod dry;
 mod output;
+mod peer;
 mod plan;
 
 /// Whether this version can run what a configuration asks for.

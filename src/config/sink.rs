@@ -231,11 +231,9 @@ fn fitting(t: &mut Table<'_, '_>, sink: &SinkConfig) {
         SinkKind::Tcp => sink.peer.tls,
         _ => sink.peer.url.as_ref().is_none_or(|url| url.starts_with("https:")),
     };
-    for (key, other, is_alone) in [
-        ("ca_file", "", false),
-        ("cert_file", "key_file", sink.peer.key_file.is_none()),
-        ("key_file", "cert_file", sink.peer.cert_file.is_none()),
-    ] {
+    for (key, other, is_alone) in
+        [("ca_file", "", false), ("cert_file", "key_file", sink.peer.key_file.is_none()), ("key_file", "cert_file", sink.peer.cert_file.is_none())]
+    {
         let Some(node) = t.node(key) else { continue };
         if !is_secure {
             let mend = if sink.kind == SinkKind::Tcp { "add tls = true" } else { "write the url with https:" };
@@ -250,10 +248,10 @@ fn headers(t: &mut Table<'_, '_>, http: &mut HttpConfig) {
     const KEY: &str = "headers";
     let Some(node) = t.node(KEY) else { return };
     let Some(table) = node.get_ref().as_table() else {
-        return t.fault(KEY, node.span(), Fault::must_be("a table", "write { \"X-Tenant\" = \"shop\" }"));
+        return t.fault(KEY, node.span(), Fault::of_secret("is no table", "write { \"X-Tenant\" = \"shop\" }"));
     };
     for (key, node) in table {
-        let checked = header_name(key.get_ref(), http.token_file.is_some()).and_then(|()| header_value(value::text(node.get_ref())?));
+        let checked = header_name(key.get_ref(), http.token_file.is_some()).and_then(|()| header_value(value::text(node.get_ref()).map_err(|_| no_text())?));
         match checked {
             Ok(text) => drop(http.headers.insert(key.get_ref().to_string(), text)),
             Err(fault) => t.fault(&format!("{KEY}.{}", key.get_ref()), key.span(), fault),
@@ -262,12 +260,13 @@ fn headers(t: &mut Table<'_, '_>, http: &mut HttpConfig) {
 }
 
 fn header_name(text: &str, has_token: bool) -> Result<(), Fault> {
-    let name = HeaderName::from_bytes(text.as_bytes()).map_err(|_| Fault::new("is no name of a header", "letters, digits and `-`, such as \"X-Tenant\""))?;
+    let name =
+        HeaderName::from_bytes(text.as_bytes()).map_err(|_| Fault::of_secret("is no name of a header", "letters, digits and `-`, such as \"X-Tenant\""))?;
     if OWN_HEADERS.contains(&name.as_str()) {
-        return Err(Fault::new("is a header that siftd sets itself", "take it away"));
+        return Err(Fault::of_secret("is a header that siftd sets itself", "take it away"));
     }
     if has_token && name.as_str() == "authorization" {
-        return Err(Fault::new("says what `token_file` says, too", "keep one of the two"));
+        return Err(Fault::of_secret("says what `token_file` says, too", "keep one of the two"));
     }
     Ok(())
 }
@@ -276,8 +275,12 @@ fn header_name(text: &str, has_token: bool) -> Result<(), Fault> {
 fn header_value(text: String) -> Result<String, Fault> {
     match HeaderValue::from_str(&text) {
         Ok(_) => Ok(text),
-        Err(_) => Err(Fault::new("has a value that no header can have", "keep to visible ASCII characters and blanks")),
+        Err(_) => Err(Fault::of_secret("has a value that no header can have", "keep to visible ASCII characters and blanks")),
     }
+}
+
+fn no_text() -> Fault {
+    Fault::of_secret("is no text", "write it in quotes")
 }
 
 fn some_path(text: String) -> Result<Option<PathBuf>, Fault> {
@@ -303,7 +306,7 @@ fn url(text: String) -> Result<Option<String>, Fault> {
         return Err(Fault::new("is no URL of http or https with a host", mend));
     };
     if authority.as_str().contains('@') {
-        return Err(Fault::new("has a user or a password in it, which messages would show", "use `token_file`, or `headers` with Authorization"));
+        return Err(Fault::of_secret("has a user or a password in it, which messages would show", "use `token_file`, or `headers` with Authorization"));
     }
     Ok(Some(text))
 }

@@ -10,6 +10,7 @@ use crate::core::engine::Engine;
 use crate::delivery::Uid;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
+use crate::sinks::stream;
 use crate::sources::discover::Spec;
 use crate::sources::follow::IdOf;
 use crate::state::withhold::Rules;
@@ -64,12 +65,19 @@ pub enum SinkPlan {
         /// How it is written.
         options: Options,
     },
+    /// A peer that takes lines.
+    Stream {
+        /// Its name.
+        name: String,
+        /// How it is reached.
+        options: stream::Options,
+    },
 }
 
 impl SinkPlan {
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Stdout { name, .. } | Self::File { name, .. } => name,
+            Self::Stdout { name, .. } | Self::File { name, .. } | Self::Stream { name, .. } => name,
         }
     }
 }

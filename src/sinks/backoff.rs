@@ -62,24 +62,23 @@ impl Backoff {
 mod tests {
     use super::*;
 
+    fn pauses(random: u64) -> Vec<i64> {
+        let mut backoff = Backoff::new(Duration::from_secs(2), Box::new(move || random));
+        let pause = |n: i64| {
+            let now = Timestamp(n * 10_000_000);
+            assert_eq!(backoff.until(now), None);
+            backoff.failed(now, Duration::ZERO);
+            (backoff.until(now).unwrap().0 - now.0) / 1000
+        };
+        (0..6).map(pause).collect()
+    }
+
     #[test]
     fn pauses_double_up_to_the_cap_with_jitter() {
-        for (random, share) in [(0, 2), (u64::MAX, 0)] {
-            let mut backoff = Backoff::new(Duration::from_secs(2), Box::new(move || if random == 0 { 0 } else { u64::MAX }));
-            let mut pauses = Vec::new();
-            for n in 0..6 {
-                let now = Timestamp(n * 10_000_000);
-                assert_eq!(backoff.until(now), None);
-                backoff.failed(now, Duration::ZERO);
-                pauses.push((backoff.until(now).unwrap().0 - now.0) / 1000);
-            }
-            let whole = [200, 400, 800, 1600, 2000, 2000];
-            if share == 2 {
-                assert_eq!(pauses, whole.map(|pause| pause / 2));
-            } else {
-                assert!(pauses.iter().zip(whole).all(|(is, most)| (most / 2..=most).contains(is)), "{pauses:?}");
-            }
-        }
+        assert_eq!(pauses(0), [100, 200, 400, 800, 1000, 1000], "at least half");
+        assert_eq!(pauses(50), [150, 250, 450, 850, 1050, 1050]);
+        let whole = [200, 400, 800, 1600, 2000, 2000];
+        assert!(pauses(u64::MAX).iter().zip(whole).all(|(is, most)| (most / 2..=most).contains(is)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::super::{Failure, out};
-use super::RunArgs;
+use super::{RunArgs, peer};
 use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
 use crate::core::event::Severity;
 use crate::core::redact::Redactor;
@@ -18,22 +18,28 @@ pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> 
     let least = args.min_severity.unwrap_or(Severity::Low);
     if let Some(path) = &args.output {
         let sink = SinkConfig { min_severity: least, path: Some(path.clone()), ..SinkConfig::new("output", SinkKind::File) };
-        return Ok(vec![plan(&sink, least)?]);
+        return Ok(vec![plan(&sink, least, config)?]);
     }
     if config.sinks.is_empty() {
-        return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least)?]);
+        return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least, config)?]);
     }
-    config.sinks.iter().map(|sink| plan(sink, least)).collect()
+    config.sinks.iter().map(|sink| plan(sink, least, config)).collect()
 }
 
-fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
+fn plan(sink: &SinkConfig, least: Severity, config: &Config) -> Result<SinkPlan, Failure> {
     let choose = choose(sink, least);
     let name = sink.name.clone();
-    let Some(path) = sink.path.clone().filter(|_| sink.kind == SinkKind::File) else {
-        return Ok(SinkPlan::Stdout { name, file: out::stdout()?, choose });
-    };
+    match sink.kind {
+        SinkKind::File => file(sink, choose),
+        SinkKind::Tcp | SinkKind::Unix => Ok(SinkPlan::Stream { name, options: peer::stream(sink, choose, config)? }),
+        _ => Ok(SinkPlan::Stdout { name, file: out::stdout()?, choose }),
+    }
+}
+
+fn file(sink: &SinkConfig, choose: Choose) -> Result<SinkPlan, Failure> {
+    let name = sink.name.clone();
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-    let path = std::path::absolute(path)?;
+    let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
     if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         return Err(Failure::new(format!("sink {name}: there is no folder {}: make it, or correct the path", folder.display())));
     }
@@ -72,6 +78,7 @@ pub fn described(args: &RunArgs, config: &Config) -> Result<Vec<String>, Failure
     let one = |sink: &SinkPlan| match sink {
         SinkPlan::Stdout { name, choose, .. } => format!("sink {name}: stdout{}", wishes(choose)),
         SinkPlan::File { name, options } => format!("sink {name}: {}{}", shown(&options.path), wishes(&options.choose)),
+        SinkPlan::Stream { name, options } => format!("sink {name}: {}{}", options.target.shown(), wishes(&options.choose)),
     };
     Ok(sinks.iter().map(one).collect())
 }
@@ -100,7 +107,7 @@ fn wishes(choose: &Choose) -> String {
 
 /// Sinks that this version cannot write are refused, not ignored.
 pub fn check_sinks(config: &Config) -> Result<(), Failure> {
-    let unknown = config.sinks.iter().find(|sink| !matches!(sink.kind, SinkKind::File | SinkKind::Stdout));
+    let unknown = config.sinks.iter().find(|sink| sink.kind == SinkKind::Http);
     match unknown {
         Some(sink) => Err(Failure::new(format!("sink {:?}: this version writes stdout and file, not {}: use one of these", sink.name, sink.kind.as_str()))),
         None => Ok(()),

@@ -16,6 +16,8 @@ use rustls::{ClientConfig, ClientConnection};
 
 /// What we ask for; the kernel takes twice as much. Small, for so much is sent again after a break.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
+/// The kernel takes the last piece whole.
+const LAST_PIECE_BYTES: usize = 64 << 10;
 /// What TLS may hold before the kernel does.
 const TLS_BUFFER_BYTES: usize = 64 << 10;
 /// A peer that says more than this at once is read on later.
@@ -70,8 +72,9 @@ impl Connection {
                 (Socket::Tcp(stream), tls)
             }
         };
-        let own = if tls.is_some() { TLS_BUFFER_BYTES as u64 } else { 0 };
-        let mut connection = Self { in_flight_max: sockopt::socket_send_buffer_size(&socket)? as u64 + own, socket, tls };
+        let own = if tls.is_some() { TLS_BUFFER_BYTES } else { 0 };
+        let in_flight_max = (sockopt::socket_send_buffer_size(&socket)? + LAST_PIECE_BYTES + own) as u64;
+        let mut connection = Self { in_flight_max, socket, tls };
         connection.agree(until)?;
         Ok(connection)
     }
