@@ -4,6 +4,7 @@
 
 pub mod argv;
 pub mod attempt;
+mod borrowed;
 mod family;
 pub mod hook;
 pub mod journal;
@@ -19,6 +20,7 @@ pub mod signals;
 mod start;
 pub mod target;
 pub mod terminal;
+mod twin;
 mod waiting;
 
 use std::ffi::OsString;
