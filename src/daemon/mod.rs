@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::Label;
 use crate::sinks::file::Output;
+use crate::sinks::http::Http;
 use crate::sinks::stdout::Stdout;
 use crate::sinks::stream::Stream;
 use crate::sinks::{Sink, backoff, notice};
@@ -124,6 +125,7 @@ fn delivery(sink: SinkPlan, committer: &Committer, shared: &Shared) -> Delivery 
         SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
         SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
         SinkPlan::Stream { name, options } => (name, Box::new(Stream::new(options, mark, backoff::random()))),
+        SinkPlan::Http { name, options, client } => (name, Box::new(Http::new(options, Box::new(client), mark, backoff::random()))),
     };
     Delivery { name, sink, shared: shared.clone() }
 }

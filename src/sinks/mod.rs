@@ -1,6 +1,6 @@
 //! Where records go. `record` is the NDJSON contract and `notice` its other kinds; `choose` picks and
-//! renames what a sink wants; `file` and `stdout` write it, `stream` sends it to a peer; `backoff` and `tls` are what
-//! peers need; `human` has the forms for people and their tools.
+//! renames what a sink wants; `file` and `stdout` write it, `stream` and `http` send it to a peer; `backoff` and
+//! `tls` are what peers need; `human` has the forms for people and their tools.
 
 use std::io;
 
@@ -8,9 +8,12 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, SinkMark};
 
 pub mod backoff;
+#[cfg(test)]
+mod book;
 pub mod choose;
 pub mod file;
 pub mod generations;
+pub mod http;
 pub mod human;
 mod json;
 pub mod notice;

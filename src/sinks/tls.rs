@@ -23,8 +23,16 @@ pub struct Files {
 pub struct Trust {
     /// Authorities that are trusted.
     pub roots: Vec<CertificateDer<'static>>,
-    /// Our certificate, with those above it, and its key.
-    pub own: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    /// Who we are.
+    pub own: Option<Own>,
+}
+
+/// Who we are.
+pub struct Own {
+    /// Our certificate, with those above it.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// Its key, as PEM.
+    pub key: Vec<u8>,
 }
 
 /// Which algorithms: named here, because a process may have several.
@@ -44,7 +52,7 @@ impl Trust {
             None => of_the_system()?,
         };
         let own = match &files.own {
-            Some((certificate, key)) => Some((certificates(certificate)?, private_key(key)?)),
+            Some((certificate, key)) => Some(Own { chain: certificates(certificate)?, key: private_key(key)? }),
             None => None,
         };
         Ok(Self { roots, own })
@@ -64,8 +72,9 @@ impl Trust {
         let builder = builder.with_root_certificates(store);
         match &self.own {
             None => Ok(builder.with_no_client_auth()),
-            Some((chain, key)) => {
-                let config = builder.with_client_auth_cert(chain.clone(), key.clone_key());
+            Some(Own { chain, key }) => {
+                let key = PrivateKeyDer::from_pem_slice(key).map_err(io::Error::other)?;
+                let config = builder.with_client_auth_cert(chain.clone(), key);
                 config.map_err(|why| io::Error::other(format!("cert_file and key_file: {why}")))
             }
         }
@@ -87,8 +96,10 @@ fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
     if all.is_empty() { Err(io::Error::other(format!("{}: there is no certificate in it; it is to be in PEM form", path.display()))) } else { Ok(all) }
 }
 
-fn private_key(path: &Path) -> io::Result<PrivateKeyDer<'static>> {
-    PrivateKeyDer::from_pem_file(path).map_err(|why| fault(path, &why))
+fn private_key(path: &Path) -> io::Result<Vec<u8>> {
+    let text = std::fs::read(path).map_err(|why| fault(path, &pem::Error::Io(why)))?;
+    PrivateKeyDer::from_pem_slice(&text).map_err(|why| fault(path, &why))?;
+    Ok(text)
 }
 
 fn fault(path: &Path, why: &pem::Error) -> io::Error {
@@ -119,9 +130,9 @@ mod tests {
     #[test]
     fn a_key_of_another_is_refused() {
         let [one, other] = ["a", "b"].map(|name| rcgen::generate_simple_self_signed([name.to_owned()]).unwrap());
-        let key = |of: &rcgen::CertifiedKey<rcgen::KeyPair>| PrivateKeyDer::from_pem_slice(of.signing_key.serialize_pem().as_bytes()).unwrap();
+        let key = |of: &rcgen::CertifiedKey<rcgen::KeyPair>| of.signing_key.serialize_pem().into_bytes();
         let chain = vec![one.cert.der().clone()];
-        let trust = |key| Trust { roots: chain.clone(), own: Some((chain.clone(), key)) };
+        let trust = |key| Trust { roots: chain.clone(), own: Some(Own { chain: chain.clone(), key }) };
         assert!(trust(key(&one)).client().is_ok());
         let why = trust(key(&other)).client().unwrap_err().to_string();
         assert!(why.starts_with("cert_file and key_file: "), "{why}");

@@ -9,57 +9,14 @@ use rustls::pki_types::{PrivateKeyDer, pem::PemObject};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
-use crate::config::Schema;
-use crate::core::event::{Category, Severity};
-use crate::delivery::{Chunk, Head};
-use crate::sinks::tls::{Trust, provider};
+use crate::core::event::Severity;
+use crate::sinks::book::{Book, everything};
+use crate::sinks::tls::{Own, Trust, provider};
 
 const S: i64 = 1_000_000;
 
-/// Records that are committed, and what the sink said.
-#[derive(Default)]
-struct Book {
-    chunks: Vec<Arc<Chunk>>,
-    told: Vec<SinkMark>,
-    is_over: bool,
-}
-
-impl Book {
-    /// `count` records of so many bytes; their numbers go on.
-    fn add(&mut self, count: u64, bytes: usize) {
-        let first = self.chunks.last().map_or(1, |chunk| chunk.last() + 1);
-        let mut chunk = Chunk { first, ..Chunk::default() };
-        for number in first..first + count {
-            let line = format!("{number} {}\n", "x".repeat(bytes));
-            chunk.heads.push(Head { len: line.len() as u32, kind: Some((Severity::High, Category::ALL[0])) });
-            chunk.body.extend(line.bytes());
-        }
-        self.chunks.push(Arc::new(chunk));
-    }
-}
-
-impl Desk for Book {
-    fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
-        Ok(self.chunks.iter().find(|chunk| chunk.last() > seq).cloned())
-    }
-
-    fn tell(&mut self, mark: &SinkMark) {
-        self.told.push(mark.clone());
-    }
-
-    fn is_committed(&mut self, mark: &SinkMark) -> bool {
-        self.told.last().map_or(mark.seq == 0, |told| told == mark)
-    }
-
-    fn owns(&mut self, _: u64, _: u64) {}
-
-    fn is_over(&mut self) -> bool {
-        self.is_over
-    }
-}
-
 fn sink(target: Target) -> Stream {
-    let choose = Choose { name: "out".into(), min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native };
+    let choose = everything();
     let timeout = Duration::from_secs(5);
     let options = Options { target, choose, timeout, max_delay: Duration::from_secs(1), unread_max: 1 << 20 };
     Stream::new(options, SinkMark { name: "out".into(), ..SinkMark::default() }, Box::new(|| 0))
@@ -239,8 +196,8 @@ fn tls_with_and_without_a_certificate_of_our_own() {
     for has_own in [false, true] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (own, config) = server("localhost", has_own);
-        let key = PrivateKeyDer::from_pem_slice(own.signing_key.serialize_pem().as_bytes()).unwrap();
-        let trust = Trust { roots: vec![own.cert.der().clone()], own: has_own.then(|| (vec![own.cert.der().clone()], key)) };
+        let key = own.signing_key.serialize_pem().into_bytes();
+        let trust = Trust { roots: vec![own.cert.der().clone()], own: has_own.then(|| Own { chain: vec![own.cert.der().clone()], key }) };
         let address = format!("localhost:{}", listener.local_addr().unwrap().port());
         let target = Target::Tcp(address, Some(Arc::new(trust.client().unwrap())));
         let peer = std::thread::spawn(move || secure(&listener, config));
