@@ -57,7 +57,7 @@ fn its_examples_parse_and_show_the_defaults_of_sources_and_sinks() {
     assert_eq!(config.sources, [SourceConfig { include, ..SourceConfig::new("agent", SourceKind::File) }]);
     let path = Some(PathBuf::from("/var/log/siftd/events.ndjson"));
     let mut tcp = SinkConfig::new("collector", SinkKind::Tcp);
-    tcp.peer.address = Some("127.0.0.1:6514".into());
+    tcp.peer.address = Some("127.0.0.1:5170".into());
     let mut http = SinkConfig::new("search", SinkKind::Http);
     http.peer.url = Some("https://search.example:9200/logs-siftd-default/_bulk".into());
     http.http.token_file = Some("/etc/siftd/search.token".into());

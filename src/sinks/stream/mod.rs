@@ -31,6 +31,8 @@ const TELL_US: i64 = 1_000_000;
 const LIVED_US: i64 = 10_000_000;
 /// How long a step waits for a peer that takes nothing.
 const STEP_WAIT: Duration = Duration::from_millis(200);
+/// A peer that hung for less may come back, or break off with what it has not read.
+const MAX_HANG: Duration = Duration::from_secs(60);
 /// How long a peer may take to end its side after ours.
 const LINGER_US: i64 = 2_000_000;
 
@@ -270,8 +272,7 @@ impl Link {
 
     /// The last record that is done by now.
     fn done(&mut self, options: &Options, now: Timestamp) -> Option<u64> {
-        // A hang ends the connection after `timeout`.
-        let old = now.0.saturating_sub(2 * options.timeout.as_micros() as i64);
+        let old = now.0.saturating_sub(MAX_HANG.max(options.timeout * 2).as_micros() as i64);
         let is_done = |end: &End| {
             let after = self.written.saturating_sub(end.at);
             after >= self.connection.in_flight_max && (after >= options.unread_max || end.when.0 <= old)
