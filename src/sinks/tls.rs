@@ -104,7 +104,7 @@ fn private_key(path: &Path) -> io::Result<Vec<u8>> {
 
 fn fault(path: &Path, why: &pem::Error) -> io::Error {
     let why = match why {
-        pem::Error::Io(error) => error.to_string(),
+        pem::Error::Io(error) => format!("{error}: correct the path, and see that siftd may read it"),
         pem::Error::NoItemsFound => "there is nothing of the kind in it; it is to be in PEM form".to_owned(),
         other => format!("is no PEM file: {other}"),
     };

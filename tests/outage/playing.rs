@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::killing::Daemon;
+use super::killing::{Daemon, until};
 
 /// What a peer does now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,10 @@ impl Peer {
 
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
+    }
+
+    fn count(&self) -> usize {
+        self.lines.lock().unwrap().len()
     }
 
     fn distinct(&self) -> usize {
@@ -209,7 +213,7 @@ pub fn play(folder: &Path, count: usize, pause: Duration, longest: Duration) -> 
     );
     let mut daemon = Daemon::new(folder, &sinks);
     daemon.start();
-    let moods = [Mood::Refuse, Mood::Good, Mood::Hang, Mood::Reset, Mood::Garbage, Mood::Errors, Mood::Late];
+    let moods = [Mood::Refuse, Mood::Good, Mood::Late, Mood::Hang, Mood::Reset, Mood::Garbage, Mood::Errors];
     let turns = 2 * moods.len();
     let mut log = std::io::BufWriter::new(OpenOptions::new().append(true).create(true).open(daemon.log("a.log")).unwrap());
     let mut written = 0;
@@ -221,8 +225,12 @@ pub fn play(folder: &Path, count: usize, pause: Duration, longest: Duration) -> 
             writeln!(log, "2026-09-21T10:00:00Z ERROR job-{written} {}\nall is well", "x".repeat(200)).unwrap();
             written += 1;
         }
+        let before = http.count();
         log.flush().unwrap();
         std::thread::sleep(pause);
+        if moods[(turn + 3) % moods.len()] == Mood::Late {
+            until("nothing comes to a peer that breaks off before the answer", || http.count() > before);
+        }
         if turn == 4 || turn == 9 {
             daemon.kill();
             daemon.start();

@@ -133,7 +133,8 @@ impl Token {
     /// The file cannot be read, or holds no token.
     pub fn header(&mut self) -> io::Result<HeaderValue> {
         let fault = |why: &dyn std::fmt::Display| io::Error::other(format!("token_file {}: {why}", self.path.display()));
-        let meta = std::fs::metadata(&self.path).map_err(|why| fault(&why))?;
+        let unread = |why| fault(&format!("{why}: write the token there, and see that siftd may read it"));
+        let meta = std::fs::metadata(&self.path).map_err(unread)?;
         let now = [meta.ino() as i64, meta.size() as i64, meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
         if self.seen != Some(now) {
             self.header = read(&self.path).map_err(|why| fault(&why))?;
