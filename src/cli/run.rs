@@ -21,7 +21,7 @@ pub fn check(config: &Config) -> Result<(), Failure> {
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     crate::telemetry::init();
-    let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
+    let setup = setup::load(&args.setup, args.reading.into())?;
     if args.dry_run {
         return dry::run(args, &setup);
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Failure;
-use super::args::{ReadMode, SetupArgs};
+use super::args::{ReadMode, ReadingArgs, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
 use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
@@ -37,6 +37,12 @@ pub struct Reading {
     pub context: Option<u16>,
     /// `--mode`
     pub mode: ReadMode,
+}
+
+impl From<ReadingArgs> for Reading {
+    fn from(args: ReadingArgs) -> Self {
+        Self { context: args.context, mode: args.mode }
+    }
 }
 
 /// Reads the configuration.
