@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use super::Failure;
@@ -45,9 +46,14 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     if let Some(lines) = reading.context {
         config.error_detection.max_context_lines = u32::from(lines) * 2 + 1;
     }
+    // What a second core can do meanwhile decides when the first event is there. Without one nothing is lost.
+    let aside = |name: &str| thread::Builder::new().name(name.into());
+    let tables = aside("tables").spawn(Engine::prepare_tables);
     let rules = rule_set(&config, &args.rules, Examples::Skipped)?;
     let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
     let engine = Arc::new(Engine::new(rules, limits));
+    let prepared = engine.clone();
+    drop((tables, aside("prepare").spawn(move || prepared.prepare())));
     Ok(Setup { config, engine })
 }
 
