@@ -8,8 +8,6 @@ mod rest;
 
 /// Room that a read gets, in bytes.
 const BLOCK: usize = 128 << 10;
-/// And the first one: its errors shall not wait for those of a whole block.
-const FIRST: usize = 16 << 10;
 /// What stands for the middle of a line that was cut.
 pub const CUT: &[u8] = b" [\xe2\x80\xa6] ";
 
@@ -80,7 +78,7 @@ impl Buffer {
         }
         self.make_room(BLOCK / 2);
         let end = self.end;
-        let limit = (end + if self.at_start { FIRST } else { BLOCK }).min(self.bytes.len());
+        let limit = (end + BLOCK).min(self.bytes.len());
         &mut self.bytes[end..limit]
     }
 

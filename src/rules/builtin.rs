@@ -1,7 +1,5 @@
 //! The rules that are compiled in, in the order in which a line is offered to them.
 
-use std::thread;
-
 use super::load::{RulesFile, parse};
 use super::skim::without_examples;
 
@@ -65,31 +63,24 @@ pub enum Examples {
     Skipped,
 }
 
-/// Threads that parse them: more would cost more than they save.
-const PARSERS: usize = 2;
-
 /// Parses them all. The tests check them in full; here they only become tables.
 #[must_use]
 pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
-    let parsed = |index: usize| {
-        let (name, text) = FILES[index];
-        let read = match examples {
-            Examples::Read => parse(name, text, false),
-            Examples::Skipped => parse(name, &without_examples(text), false),
-        };
-        debug_assert!(read.is_ok(), "{name}: {read:?}");
-        (index, read.ok())
+    builtin_share(examples, 0, 1)
+}
+
+/// Parses share `part` of `parts`, which begin with 0: the shares behind each other are all of them. Several threads are done sooner.
+#[must_use]
+pub fn builtin_share(examples: Examples, part: usize, parts: usize) -> Vec<RulesFile> {
+    let read = |(name, text): &(&str, &str)| match examples {
+        Examples::Read => parse(name, text, false),
+        Examples::Skipped => parse(name, &without_examples(text), false),
     };
-    // Every command begins with this: it is done as fast as it can be.
-    let share = |first: usize| (first..FILES.len()).step_by(PARSERS).map(parsed).collect::<Vec<_>>();
-    let mut files = thread::scope(|scope| {
-        let others: Vec<_> = (1..PARSERS).map(|first| thread::Builder::new().spawn_scoped(scope, move || share(first))).collect();
-        let mut files = share(0);
-        for (other, first) in others.into_iter().zip(1..) {
-            files.extend(other.ok().and_then(|other| other.join().ok()).unwrap_or_else(|| share(first)));
-        }
-        files
+    let share = &FILES[FILES.len() * part / parts..FILES.len() * (part + 1) / parts];
+    let files = share.iter().filter_map(|file| {
+        let read = read(file);
+        debug_assert!(read.is_ok(), "{}: {read:?}", file.0);
+        read.ok()
     });
-    files.sort_unstable_by_key(|(index, _)| *index);
-    files.into_iter().filter_map(|(_, file)| file).collect()
+    files.collect()
 }

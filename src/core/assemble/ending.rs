@@ -23,8 +23,13 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line) -> Ending {
     let prefix = line.prefix();
     let is_record = if trace.shaped { prefix.level.is_some() && !trace.leveled } else { line.is_stamped() };
     let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
-    if is_record || is_prompt(part) || is_ruler(part) {
+    if is_prompt(part) || is_ruler(part) {
         return Ending::Over;
+    }
+    if is_record {
+        // Where other programs print between the records, the next record says nothing.
+        let says = trace.shaped || trace.adopted.is_some() || cx.back.is_among_records(trace.lines.get(0).place.num, line);
+        return if says { Ending::Over } else { Ending::Begun };
     }
     let mut candidates = Vec::new();
     cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
