@@ -8,6 +8,7 @@ mod load;
 mod pattern;
 mod reader;
 mod schema;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -21,6 +22,7 @@ use crate::diag::{Diagnostics, Source};
 pub use import::import;
 pub use load::User;
 pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
+pub use telemetry::{Listen, LogFormat, Telemetry};
 pub use value::parse_duration;
 
 macro_rules! words {
@@ -85,6 +87,8 @@ pub struct Config {
     pub breaker: Breaker,
     /// From the event to the sinks.
     pub delivery: Delivery,
+    /// What siftd says of itself.
+    pub telemetry: Telemetry,
     /// What is read; names are unique.
     pub sources: Vec<SourceConfig>,
     /// Where records go; names are unique.
@@ -276,6 +280,7 @@ impl Default for Config {
             retry: Retry::default(),
             breaker: Breaker { warn_after: 3, open_after: 5, transient_open_after: 20, cooldown: Duration::from_secs(30 * 60) },
             delivery: Delivery { outbox_max: 1 << 30, repeat_window: Duration::ZERO, shutdown_grace: Duration::from_secs(10) },
+            telemetry: Telemetry::default(),
             sources: Vec::new(),
             sinks: Vec::new(),
         }
@@ -370,4 +375,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, WhenFull, PatternKind, Severity, Category);
+impl_word!(LogFormat, SourceKind, StartAt, SocketMode, SinkKind, Schema, WhenFull, PatternKind, Severity, Category);

@@ -17,7 +17,7 @@ pub(super) fn open_state(folder: &Path, wakes: &Receiver<Wake>) -> Result<Opened
     loop {
         let why = match try_open_state(folder) {
             Ok(opened) => return Ok(opened),
-            Err(StoreError::Later(why)) => why,
+            Err(StoreError::Later(why) | StoreError::Locked(why)) => why,
             Err(error) => return Err(format!("state folder {}: {error}", folder.display())),
         };
         if !std::mem::replace(&mut said, true) {

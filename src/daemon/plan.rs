@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::Config;
 use crate::core::engine::Engine;
 use crate::delivery::Uid;
 use crate::sinks::choose::Choose;
@@ -13,9 +14,19 @@ use crate::sinks::file::Options;
 use crate::sources::discover::Spec;
 use crate::sources::follow::IdOf;
 use crate::state::withhold::Rules;
+use crate::telemetry::http;
+
+/// Makes the plan anew, of the configuration as it is now; the error says every mistake in it.
+pub type Again = Box<dyn FnMut() -> Result<Plan, String> + Send>;
 
 /// What is run.
 pub struct Plan {
+    /// What it was made of: at a reload, what is equal in it stays as it is.
+    pub config: Config,
+    /// Stands for rules and limits: another one is another engine.
+    pub rules_print: [u8; 16],
+    /// For SIGHUP; none: that signal ends the process, as it does others.
+    pub again: Option<Again>,
     /// Rules and limits.
     pub engine: Arc<Engine>,
     /// Files.
@@ -28,6 +39,8 @@ pub struct Plan {
     pub sinks: Vec<SinkPlan>,
     /// Folder of the state; none: nothing is kept.
     pub state: Option<PathBuf>,
+    /// Where HTTP is answered, but for the socket in the state folder.
+    pub listen: Option<http::Place>,
     /// What is held back.
     pub withhold: Rules,
     /// Most bytes that wait for sinks.
@@ -67,6 +80,22 @@ pub enum SinkPlan {
 }
 
 impl SinkPlan {
+    /// The word for its type.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Stdout { .. } => "stdout",
+            Self::File { .. } => "file",
+        }
+    }
+
+    /// The file that it writes.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File { options, .. } => Some(&options.path),
+            Self::Stdout { .. } => None,
+        }
+    }
+
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Stdout { name, .. } | Self::File { name, .. } => name,

@@ -52,6 +52,9 @@ pub enum StoreError {
     /// No room, or a disk that fails for now: to be tried again.
     #[error("{0}")]
     Later(String),
+    /// Somebody else holds the file: to be tried again.
+    #[error("{0}")]
+    Locked(String),
     /// The file is no good.
     #[error("{0}")]
     Unreadable(String),
@@ -64,9 +67,8 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory) => {
-                Self::Later(text)
-            }
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => Self::Later(text),
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked(text),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Unreadable(text),
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => Self::Fatal(text),
             Some(_) => Self::Fatal(text),
