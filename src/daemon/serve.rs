@@ -94,7 +94,7 @@ impl Daemon {
             beat.moves();
             self.reload_if_asked();
             let follows = !self.follower.specs().is_empty();
-            if !(follows && !self.follower.is_hopeless()) && self.stdin.is_none() {
+            if (!follows || self.follower.is_hopeless()) && self.stdin.is_none() {
                 break;
             }
             if follows {

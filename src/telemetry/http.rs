@@ -156,9 +156,8 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, metrics: &
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(REQUEST_TIME).max_buf_size(MAX_HEAD_BYTES).half_close(false).keep_alive(false);
     let connection = server.serve_connection(TokioIo::new(stream), answering);
-    match tokio::time::timeout(CONNECTION_TIME, connection).await {
-        Ok(Err(error)) => tracing::debug!("http: {error}"),
-        Ok(Ok(())) | Err(_) => {}
+    if let Ok(Err(error)) = tokio::time::timeout(CONNECTION_TIME, connection).await {
+        tracing::debug!("http: {error}");
     }
 }
 

@@ -86,7 +86,7 @@ fn hostile_clients_keep_nobody_from_an_answer() {
     };
     let before = memory("VmRSS:");
     // Half a request each, and then nothing.
-    let idle: Vec<TcpStream> = (0..200)
+    let idle: Vec<TcpStream> = (0..70)
         .map(|_| {
             let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
             stream.write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();
