@@ -9,6 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::begin::held;
+use super::on_open::OnOpen;
 use super::pulse::Beat;
 use super::sinks::Sinks;
 use super::wake::{Stop, Wake};
@@ -26,16 +28,20 @@ const PACE: Duration = Duration::from_millis(20);
 const MAX_BYTES: usize = 2 << 20;
 /// Marks alone are committed so often.
 const MARKS: Duration = Duration::from_secs(1);
+/// What other processes have written is looked at so often.
+const OTHERS: Duration = Duration::from_secs(1);
 /// After a failed transaction.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How much may wait for sinks.
+/// What a reload may change: how much may wait for sinks, and who is told of breakers.
 #[derive(Clone, Default)]
 pub(super) struct Room {
     /// Bytes.
     pub outbox_max: u64,
     /// Sinks that leave records out beyond it.
     pub dropping: Vec<String>,
+    /// Program and arguments that are run when a breaker opens.
+    pub on_open: Vec<String>,
 }
 
 pub(super) struct Commits {
@@ -47,6 +53,8 @@ pub(super) struct Commits {
     pub sender: Sender<Wake>,
     pub stop: Arc<Stop>,
     pub beat: Arc<Beat>,
+    /// Who is told of breakers that have opened.
+    pub on_open: Option<OnOpen>,
 }
 
 /// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
@@ -55,10 +63,10 @@ pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Resul
     loop {
         match step() {
             Ok(()) => return Ok(true),
-            Err(StoreError::Later(why) | StoreError::Locked(why)) if !std::mem::replace(&mut said, true) => {
+            Err(StoreError::Later(why) | StoreError::Busy(why)) if !std::mem::replace(&mut said, true) => {
                 tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
             }
-            Err(StoreError::Later(_) | StoreError::Locked(_)) => {}
+            Err(StoreError::Later(_) | StoreError::Busy(_)) => {}
             Err(error) => return Err(error.to_string()),
         }
         match wakes.recv_timeout(AGAIN) {
@@ -88,6 +96,7 @@ pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
         }
         commits.queue.close();
         commits.committer.outbox().close();
+        commits.on_open.take().into_iter().for_each(OnOpen::finish);
     })
 }
 
@@ -98,10 +107,15 @@ impl Commits {
         let (mut committed, mut marked) = (Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
         let (mut words, mut sources) = (Vec::new(), Vec::new());
+        let (mut looked, mut told) = (Instant::now(), Vec::new());
         loop {
             self.beat.moves();
             let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
             metrics().outbox_max_bytes.set(room.outbox_max);
+            if room.on_open != told {
+                told.clone_from(&room.on_open);
+                self.on_open = OnOpen::new(room.on_open.clone());
+            }
             let mut is_over = outbox.waiting_bytes() > room.outbox_max;
             if is_over && !room.dropping.is_empty() {
                 self.committer.leave_out(&room.dropping, room.outbox_max, now());
@@ -131,7 +145,7 @@ impl Commits {
                 }
             }
             is_closed |= arrived.closed;
-            let is_due = self.committer.deadline().is_some_and(|at| at <= now());
+            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked);
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
                 // A source is known when all its files are: else they would be read from their beginning.
@@ -154,9 +168,19 @@ impl Commits {
         }
     }
 
+    /// Whether another process has left something.
+    fn is_behind(&self, looked: &mut Instant) -> bool {
+        let is_time = looked.elapsed() >= OTHERS;
+        if is_time {
+            *looked = Instant::now();
+        }
+        is_time && self.committer.is_behind()
+    }
+
     fn timeout(&self, has_more: bool, marked: Instant) -> Duration {
         let held = self.committer.deadline().map(|at: Timestamp| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64));
-        let mut timeout = if has_more { MARKS.saturating_sub(marked.elapsed()) } else { Duration::from_secs(60) };
+        let longest = if self.folder.is_some() { OTHERS } else { Duration::from_secs(60) };
+        let mut timeout = if has_more { MARKS.saturating_sub(marked.elapsed()) } else { longest };
         if self.stop.hurry.load(Ordering::Relaxed) {
             timeout = timeout.min(Duration::from_millis(5));
         }
@@ -183,15 +207,20 @@ impl Commits {
                             drop(self.sender.send(Wake::SinkBegins(mark.clone())));
                         }
                     }
+                    let opened = self.committer.take_opened();
+                    self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
                     return Ok(());
                 }
-                Err(error @ (StoreError::Later(_) | StoreError::Locked(_))) => {
-                    let why = error.to_string();
+                Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {
                     if matches!(error, StoreError::Later(_)) {
                         // A start anew would mend nothing.
                         self.beat.waits();
                     }
                     if !std::mem::replace(&mut said, true) {
+                        let why = match &self.folder {
+                            Some(folder) if matches!(error, StoreError::Busy(_)) => held(folder, &error.to_string()),
+                            _ => error.to_string(),
+                        };
                         tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
                     }
                     if self.stop.hurry.load(Ordering::Relaxed) {

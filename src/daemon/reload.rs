@@ -72,8 +72,9 @@ impl Daemon {
         let at = now();
         let until = Instant::now() + plan.grace;
         self.grace = plan.grace;
-        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Room { outbox_max: plan.outbox_max, dropping: plan.dropping };
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open };
         self.queue.tell(Word::Withhold(plan.withhold));
+        self.queue.tell(Word::Ledger(plan.ledger));
         self.writer.set(Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: self.is_durable, labels: plan.labels });
         let engine = if plan.rules_print == self.current.rules_print { self.current.engine.clone() } else { plan.engine };
 

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::ledger;
 use super::withhold::Rules;
 use crate::delivery::{Batch, SinkMark, Uid};
 
@@ -25,6 +26,8 @@ pub enum Word {
     Sources(Vec<String>),
     /// What is held back from now on.
     Withhold(Rules),
+    /// How history and breakers are kept from now on.
+    Ledger(ledger::Rules),
 }
 
 /// What has come in.
