@@ -8,6 +8,7 @@ use crate::telemetry::log;
 
 mod dry;
 mod output;
+mod peer;
 mod plan;
 
 /// Whether this version can run what a configuration asks for.
@@ -16,7 +17,7 @@ mod plan;
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
     plan::check_sources(config)?;
-    output::check_sinks(config)
+    config.sinks.iter().try_for_each(peer::check)
 }
 
 /// Whether a configuration says what is read or written.

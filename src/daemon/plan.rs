@@ -11,11 +11,13 @@ use crate::core::engine::Engine;
 use crate::delivery::Uid;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
+use crate::sinks::stream::Target;
+use crate::sinks::{http, stream};
 use crate::sources::discover::Spec;
 use crate::sources::follow::IdOf;
 use crate::state::ledger;
 use crate::state::withhold::Rules;
-use crate::telemetry::http;
+use crate::telemetry::http::Place;
 
 /// Makes the plan anew, of the configuration as it is now; the error says every mistake in it.
 pub type Again = Box<dyn FnMut() -> Result<Plan, String> + Send>;
@@ -41,7 +43,7 @@ pub struct Plan {
     /// Folder of the state; none: nothing is kept.
     pub state: Option<PathBuf>,
     /// Where HTTP is answered, but for the socket in the state folder.
-    pub listen: Option<http::Place>,
+    pub listen: Option<Place>,
     /// What is held back.
     pub withhold: Rules,
     /// The history and the breakers.
@@ -65,6 +67,7 @@ pub struct Plan {
 }
 
 /// One sink.
+#[allow(clippy::large_enum_variant, reason = "there are a few of them, once")]
 pub enum SinkPlan {
     /// An open descriptor.
     Stdout {
@@ -82,6 +85,22 @@ pub enum SinkPlan {
         /// How it is written.
         options: Options,
     },
+    /// A peer that takes lines.
+    Stream {
+        /// Its name.
+        name: String,
+        /// How it is reached.
+        options: stream::Options,
+    },
+    /// A server that takes batches.
+    Http {
+        /// Its name.
+        name: String,
+        /// What is sent.
+        options: http::Options,
+        /// How it is reached.
+        client: http::Client,
+    },
 }
 
 impl SinkPlan {
@@ -90,6 +109,11 @@ impl SinkPlan {
         match self {
             Self::Stdout { .. } => "stdout",
             Self::File { .. } => "file",
+            Self::Stream { options, .. } => match options.target {
+                Target::Tcp(..) => "tcp",
+                Target::Unix(_) => "unix",
+            },
+            Self::Http { .. } => "http",
         }
     }
 
@@ -97,13 +121,13 @@ impl SinkPlan {
     pub(super) fn file(&self) -> Option<&Path> {
         match self {
             Self::File { options, .. } => Some(&options.path),
-            Self::Stdout { .. } => None,
+            Self::Stdout { .. } | Self::Stream { .. } | Self::Http { .. } => None,
         }
     }
 
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Stdout { name, .. } | Self::File { name, .. } => name,
+            Self::Stdout { name, .. } | Self::File { name, .. } | Self::Stream { name, .. } | Self::Http { name, .. } => name,
         }
     }
 }

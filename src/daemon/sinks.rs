@@ -12,9 +12,11 @@ use super::deliver::{Delivery, Leaving, Shared};
 use super::plan::SinkPlan;
 use super::wake::Wake;
 use crate::delivery::{Node, SinkMark};
-use crate::sinks::Sink;
 use crate::sinks::file::Output;
+use crate::sinks::http::Http;
 use crate::sinks::stdout::Stdout;
+use crate::sinks::stream::Stream;
+use crate::sinks::{Sink, backoff};
 use crate::state::queue::Word;
 use crate::telemetry::metrics;
 
@@ -139,5 +141,7 @@ fn sink(plan: SinkPlan, mark: SinkMark) -> Box<dyn Sink + Send> {
     match plan {
         SinkPlan::Stdout { file, choose, .. } => Box::new(Stdout::new(file, choose, mark)),
         SinkPlan::File { options, .. } => Box::new(Output::new(options, mark)),
+        SinkPlan::Stream { options, .. } => Box::new(Stream::new(options, mark, backoff::random())),
+        SinkPlan::Http { options, client, .. } => Box::new(Http::new(options, Box::new(client), mark, backoff::random())),
     }
 }
