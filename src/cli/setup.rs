@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use md5::{Digest, Md5};
+
 use super::Failure;
 use super::args::{ReadMode, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
@@ -29,6 +31,8 @@ pub struct Setup {
     pub config: Config,
     /// Rules and limits.
     pub engine: Arc<Engine>,
+    /// Stands for them: equal where they are made of the same.
+    pub print: [u8; 16],
 }
 
 /// What flags say of how a log is read.
@@ -54,14 +58,27 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     let engine = Arc::new(Engine::new(rules, limits));
     let prepared = engine.clone();
     drop((tables, aside("prepare").spawn(move || prepared.prepare())));
-    Ok(Setup { config, engine })
+    let print = print(&config, &args.rules, reading);
+    Ok(Setup { config, engine, print })
+}
+
+fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
+    let mut hash = Md5::new();
+    hash.update(format!("{:?}{:?}{:?}{reading:?}", config.error_detection, config.limits, config.rules));
+    for path in rule_paths(config, more) {
+        // One that is gone by now is none of the rules.
+        let text = std::fs::read(&path).unwrap_or_default();
+        hash.update(format!("{path:?}{}", text.len()));
+        hash.update(&text);
+    }
+    hash.finalize().into()
 }
 
 /// What there is without any file.
 pub fn builtin_setup() -> Setup {
     let config = Config::default();
     let engine = Arc::new(Engine::new(RuleSet::with_files(builtin_files(Examples::Skipped)), limits(&config)));
-    Setup { config, engine }
+    Setup { config, engine, print: [0; 16] }
 }
 
 /// The configuration alone.

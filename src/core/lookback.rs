@@ -67,14 +67,14 @@ impl<'a> LookBack<'a> {
         next <= num
     }
 
-    /// Whether the log before line `first` consists of records: most of the nearest lines at the margin have a time or a
-    /// level. Where none is within reach, nothing speaks against it.
+    /// Whether the log before line `first` consists of records: of the nearest lines at the margin all but one have a
+    /// time or a level. Where none is within reach, nothing speaks against it.
     #[must_use]
     pub fn is_among_records(self, first: u64, line: &Line) -> bool {
         let at_margin = |raw: &&[u8]| raw.first().is_some_and(|byte| !byte.is_ascii_whitespace());
         let before = self.lines().skip_while(|(num, ..)| *num >= first).map(|(.., raw)| raw).filter(at_margin).take(MAX_WITNESSES);
         let stamped: Vec<bool> = before.map(|raw| Line::new(Place::default(), &visible(raw, None), line.now()).is_stamped()).collect();
-        4 * stamped.iter().filter(|stamped| **stamped).count() >= 3 * stamped.len()
+        stamped.iter().filter(|stamped| !**stamped).count() <= stamped.len() / MAX_WITNESSES
     }
 
     /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
