@@ -335,6 +335,14 @@ impl Chunk {
         self.first + self.heads.len() as u64 - 1
     }
 
+    /// The bytes of the records after number `seq`.
+    #[must_use]
+    pub fn body_after(&self, seq: u64) -> &[u8] {
+        let done = (seq + 1).saturating_sub(self.first) as usize;
+        let from: usize = self.heads.iter().take(done).map(|head| head.len as usize).sum();
+        self.body.get(from..).unwrap_or_default()
+    }
+
     /// The records after number `seq`: number, head, bytes.
     pub fn after(&self, seq: u64) -> impl Iterator<Item = (u64, Head, &[u8])> {
         let mut at = 0;

@@ -13,6 +13,7 @@ pub mod human;
 mod json;
 pub mod notice;
 pub mod record;
+mod rest;
 mod schema;
 pub mod stdout;
 
