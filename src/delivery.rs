@@ -263,6 +263,8 @@ pub enum Notice {
         id: String,
         /// What they have in common.
         signature: String,
+        /// What they are; sinks that do not want such errors do not want this, either.
+        kind: Option<(Severity, Category)>,
         /// How many.
         count: u64,
         /// The first one that was written.
@@ -279,6 +281,17 @@ pub enum Notice {
         /// What changed.
         made: Transition,
     },
+}
+
+impl Notice {
+    /// What a sink's filter is to see of it.
+    #[must_use]
+    pub fn kind(&self) -> Option<(Severity, Category)> {
+        match self {
+            Self::Repeat { kind, .. } => *kind,
+            _ => None,
+        }
+    }
 }
 
 /// The id of a record that follows from something that has an identity.

@@ -83,7 +83,7 @@ impl<'a> Body<'a> {
         self.counted.notice(notice);
         let mut line = Vec::new();
         write(&mut line, label, notice, now);
-        self.add(&line, None);
+        self.add(&line, notice.kind());
     }
 
     /// The last chunk, too, is one.

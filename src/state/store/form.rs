@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// The form of the tables; an older one is brought up to it.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 /// "sftd": what says that the file is ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 /// How it is kept. The cache holds what one transaction touches of the history beside the records that pass through.

@@ -147,6 +147,9 @@ impl Store {
             tx.execute_batch(history::TABLES)?;
             tx.execute_batch(breakers::TABLES)?;
         }
+        if version < 3 {
+            tx.execute_batch("ALTER TABLE withheld ADD COLUMN kind INTEGER")?;
+        }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
         }
@@ -287,9 +290,10 @@ impl Store {
     /// # Errors
     /// SQLite's.
     pub fn withheld(&self) -> Result<BTreeMap<Key, Held>, StoreError> {
-        let mut all = self.db.prepare("SELECT source, signature, first_id, since, upto, count FROM withheld")?;
+        let mut all = self.db.prepare("SELECT source, signature, first_id, since, upto, count, kind FROM withheld")?;
         let rows = all.query_map([], |row| {
-            let held = Held { first_id: row.get(2)?, since: Timestamp(row.get(3)?), to: Timestamp(row.get(4)?), count: unsigned(row.get(5)?) };
+            let (first_id, since, to) = (row.get(2)?, Timestamp(row.get(3)?), Timestamp(row.get(4)?));
+            let held = Held { first_id, since, to, count: unsigned(row.get(5)?), kind: wire::unpacked(row.get(6)?) };
             Ok((Key { source: row.get(0)?, signature: row.get(1)? }, held))
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
