@@ -1,6 +1,7 @@
 //! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::line::Line;
 use super::noise_gate::NoiseGate;
@@ -78,7 +79,7 @@ pub struct Candidate {
     pub len: u16,
 }
 
-/// Rules, prefilter and limits.
+/// Rules, prefilter and limits; nothing of them changes.
 pub struct Engine {
     /// The rules.
     pub rules: RuleSet,
@@ -89,6 +90,8 @@ pub struct Engine {
     /// All cancels in one regex.
     pub cancels: Pattern,
     noise_gate: OnceLock<NoiseGate>,
+    /// How many lines each noise rule has silenced; it decides nothing.
+    silenced: Box<[AtomicU64]>,
     /// Secrets.
     pub redactor: &'static Redactor,
 }
@@ -99,18 +102,30 @@ impl Engine {
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
-        Self { rules, prefilter, limits, cancels, noise_gate: OnceLock::new(), redactor: Redactor::builtin() }
+        let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { rules, prefilter, limits, cancels, noise_gate: OnceLock::new(), silenced, redactor: Redactor::builtin() }
     }
 
     /// Whether the line is noise.
     #[must_use]
     pub fn is_noise(&self, line: &Line) -> bool {
         let maybe = self.noise_gate.get_or_init(|| NoiseGate::new(&self.rules)).of(line.text);
-        self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.has(*at)).any(|(_, &entry)| {
+        let silencing = self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.has(*at)).find(|&(_, &entry)| {
             let entry = &self.rules.entries[usize::from(entry)];
             let Kind::Noise { regex, .. } = &entry.kind else { return false };
             regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text))
-        })
+        });
+        if let Some((at, _)) = silencing {
+            self.silenced[at].fetch_add(1, Ordering::Relaxed);
+        }
+        silencing.is_some()
+    }
+
+    /// The noise rules that have silenced lines, by id, and how many.
+    pub fn silenced(&self) -> impl Iterator<Item = (&str, u64)> {
+        let counts = self.silenced.iter().map(|count| count.load(Ordering::Relaxed));
+        let all = self.rules.noise.iter().zip(counts).filter(|(_, count)| *count > 0);
+        all.map(|(&entry, count)| (self.rules.entries[usize::from(entry)].id.as_str(), count))
     }
 
     /// The entries that the literals of `text` lead to, in the order in which they are asked.

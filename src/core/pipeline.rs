@@ -61,6 +61,8 @@ pub struct Stream {
     /// Documents are read, up to a size; the one under way.
     document: records::Documents,
     counts: Counts,
+    /// What [`news`](Self::news) has told.
+    told: Counts,
     /// Lines may be syslog messages.
     wire: Option<wire::Wire>,
     work: Work,
@@ -86,6 +88,17 @@ struct Pieces {
     text: Vec<u8>,
 }
 
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.lines += more.lines;
+        self.candidates += more.candidates;
+        self.events += more.events;
+        self.truncated += more.truncated;
+        self.reread += more.reread;
+    }
+}
+
 impl Stream {
     /// A stream that begins at offset 0, line 1.
     #[must_use]
@@ -93,8 +106,8 @@ impl Stream {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
         let transcript = Transcript::new(engine.limits.mode);
         let (assembler, pieces, document) = Default::default();
-        let (counts, wire, work, safe) = Default::default();
-        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, wire, work, safe }
+        let (counts, told, wire, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
     }
 
     /// Where the next bytes go; at least 64 KiB.
@@ -174,6 +187,20 @@ impl Stream {
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts { reread: self.assembler.reread(), ..self.counts }
+    }
+
+    /// What was seen since it was last asked.
+    pub fn news(&mut self) -> Counts {
+        let now = self.counts();
+        let old = std::mem::replace(&mut self.told, now);
+        Counts {
+            bytes: now.bytes - old.bytes,
+            lines: now.lines.saturating_sub(old.lines),
+            candidates: now.candidates - old.candidates,
+            events: now.events - old.events,
+            truncated: now.truncated - old.truncated,
+            reread: now.reread - old.reread,
+        }
     }
 
     fn needs_every_line(&self) -> bool {

@@ -10,6 +10,8 @@ pub(super) const LOOK: Duration = Duration::from_secs(1);
 pub(super) const FULL_SWEEP: Duration = Duration::from_secs(10);
 /// New folders are looked into once more after so long: files may have been made before the watch.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(500);
+/// Gauges.
+pub(super) const TELL: Duration = Duration::from_secs(1);
 /// Rows of files that are gone.
 pub(super) const PRUNE: Duration = Duration::from_secs(3600);
 
@@ -20,6 +22,7 @@ pub(super) struct Clock {
     pub sweep: Every,
     pub full: Every,
     pub prune: Every,
+    pub tell: Every,
 }
 
 impl Clock {

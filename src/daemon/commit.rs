@@ -17,6 +17,7 @@ use crate::sources::clock::now;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
 use crate::state::store::StoreError;
+use crate::telemetry::metrics;
 
 /// Between two transactions.
 const PACE: Duration = Duration::from_millis(20);
@@ -148,7 +149,11 @@ impl Commits {
     fn commit(&mut self, batches: &[Batch], words: &mut Vec<Word>) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
-            match self.committer.commit(batches, words, now()) {
+            let begun = Instant::now();
+            let done = self.committer.commit(batches, words, now());
+            metrics().commit.observe(begun.elapsed());
+            metrics().commit_failures.add(u64::from(done.is_err()));
+            match done {
                 Ok(()) => {
                     if said {
                         tracing::warn!("state: it can be written again");

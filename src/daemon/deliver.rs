@@ -17,6 +17,7 @@ use crate::sources::follow::OwnOutputs;
 use crate::state::outbox::{Next, Outbox};
 use crate::state::queue::{Queue, Word};
 use crate::state::store::Store;
+use crate::telemetry::metrics;
 
 /// After a failed write.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -71,6 +72,7 @@ impl Delivery {
     fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) {
         let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None };
         let (mut said, mut reopened, mut steps) = (None, self.shared.stop.reopen.load(Ordering::Relaxed), 0);
+        let counted = metrics().sinks.of(&self.name);
         loop {
             let version = self.shared.outbox.version();
             let asked = self.shared.stop.reopen.load(Ordering::Relaxed);
@@ -93,6 +95,7 @@ impl Delivery {
             match done {
                 Ok(step) => {
                     if said.take().is_some() {
+                        counted.trouble.clear();
                         tracing::warn!("sink {}: can be written again", self.name);
                     }
                     match step {
@@ -107,8 +110,10 @@ impl Delivery {
                 }
                 Err(error) => {
                     let why = error.to_string();
+                    counted.retries.add(1);
                     if said.as_ref() != Some(&why) {
                         tracing::warn!("sink {}: {why}; nothing is lost, it is tried again", self.name);
+                        counted.trouble.set(&why);
                         said = Some(why);
                     }
                     if hurry && self.shared.outbox.is_closed() {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP};
+use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP, TELL};
 use super::commit;
 use super::plan::Ended;
 use super::stdin::Piped;
@@ -95,6 +95,9 @@ impl Daemon {
                 wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
             }
             self.tick();
+            if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
+                self.follower.tell_levels();
+            }
         }
     }
 

@@ -13,6 +13,7 @@ use crate::sources::clock::now;
 use crate::sources::follow::{Job, lock};
 use crate::sources::reader::{Space, Turn};
 use crate::state::queue::Queue;
+use crate::telemetry::metrics;
 
 /// More threads than this only wait for the committer.
 const MAX_THREADS: usize = 4;
@@ -61,6 +62,7 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
             while let Some(job) = pool.take() {
                 let mut reader = lock(&job.reader);
                 let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
+                counted(&job.label, &turn);
                 let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
                 (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
                 (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
@@ -73,6 +75,15 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
             }
         });
     }
+}
+
+/// What a turn has read. Lines that were only counted are none that were looked at.
+pub(super) fn counted(label: &Label, turn: &Turn) {
+    let source = metrics().sources.of(&label.source);
+    source.bytes.add(turn.bytes);
+    source.lines.add(turn.counts.lines);
+    source.candidates.add(turn.counts.candidates);
+    source.truncated.add(turn.counts.truncated);
 }
 
 /// Makes batches of turns.

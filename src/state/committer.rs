@@ -5,12 +5,13 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::counting::{self, Counted};
 use super::leave_out::{self, LeftOut};
 use super::outbox::Outbox;
 use super::queue::Word;
 use super::store::{Store, StoreError};
 use super::withhold::{Rules, Withhold};
-use crate::core::event::Timestamp;
+use crate::core::event::{Category, Severity, Timestamp};
 use crate::core::pipeline::BEFORE_BYTES;
 use crate::delivery::{Batch, Chunk, Head, Label, Mark, Notice, SinkMark, Uid};
 
@@ -48,6 +49,7 @@ struct Draft {
     chunks: Vec<Chunk>,
     added: Vec<(Uid, Place)>,
     settled: Vec<(Uid, BTreeSet<Place>)>,
+    counted: Counted,
 }
 
 impl Committer {
@@ -122,9 +124,9 @@ impl Committer {
     pub fn commit(&mut self, batches: &[Batch], words: &[Word], now: Timestamp) -> Result<(), StoreError> {
         let withhold = self.withhold.clone();
         let mut draft = Draft::default();
-        let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks };
+        let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks, counted: &mut draft.counted };
         let write_notice = self.write_notice.clone();
-        for batch in batches {
+        for (number, batch) in batches.iter().enumerate() {
             let seen = self.emitted.entry(batch.uid).or_default();
             let mut at = 0;
             for record in &batch.records {
@@ -140,6 +142,7 @@ impl Committer {
                 }
                 if self.withhold.passes(&batch.label, record, batch.at) {
                     body.add(bytes, Some((record.severity, record.category)));
+                    body.counted.event(number, record);
                 }
             }
             for notice in &batch.notices {
@@ -170,7 +173,9 @@ impl Committer {
         match done {
             Ok(()) => {
                 said.into_iter().for_each(|(at, number)| self.left_out[at].said = Some(number));
+                counting::publish(batches, &draft.counted);
                 self.publish(draft, words);
+                counting::outbox(&self.outbox, &self.sinks);
             }
             Err(_) => {
                 self.withhold = withhold;
@@ -298,10 +303,11 @@ struct Body<'a> {
     first: u64,
     chunk: Chunk,
     out: &'a mut Vec<Chunk>,
+    counted: &'a mut Counted,
 }
 
 impl Body<'_> {
-    fn add(&mut self, bytes: &[u8], kind: Option<(crate::core::event::Severity, crate::core::event::Category)>) {
+    fn add(&mut self, bytes: &[u8], kind: Option<(Severity, Category)>) {
         self.chunk.heads.push(Head { len: bytes.len() as u32, kind });
         self.chunk.body.extend_from_slice(bytes);
         if self.chunk.body.len() >= CHUNK_BYTES {
@@ -315,6 +321,7 @@ impl Body<'_> {
     }
 
     fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {
+        self.counted.notice(notice);
         let mut line = Vec::new();
         write(&mut line, label, notice, now);
         self.add(&line, None);

@@ -7,6 +7,7 @@
 //! behind, `renew` for a file that turns out to be damaged.
 
 pub mod committer;
+mod counting;
 pub mod leave_out;
 pub mod lock;
 pub mod outbox;

@@ -34,6 +34,7 @@ impl Stream {
             stream.buffer = Buffer::resume(stream.engine.limits.max_line_bytes, safe.offset, before, safe.wide);
         }
         stream.counts.lines = safe.lines;
+        stream.told.lines = safe.lines;
         stream.assembler.restore(&safe);
         stream.transcript = Transcript::resume(stream.engine.limits.mode, safe.lines, safe.transcript.as_deref());
         stream.safe = safe;

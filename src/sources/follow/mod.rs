@@ -16,6 +16,7 @@ use crate::delivery::{Label, Mark, Node, Notice, Uid};
 mod copy;
 mod known;
 mod leave;
+mod levels;
 mod meet;
 mod moved;
 mod packed;

@@ -16,7 +16,7 @@ use super::open::Trust;
 use crate::core::assemble::Facts;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
-use crate::core::pipeline::{Stream, Workspace};
+use crate::core::pipeline::{Counts, Stream, Workspace};
 use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid};
 
 mod count;
@@ -70,6 +70,8 @@ pub struct Turn {
     pub is_open: bool,
     /// Bytes that were read.
     pub bytes: u64,
+    /// What the stream saw of them.
+    pub counts: Counts,
     /// The file could not be found again.
     pub lost: bool,
     /// The file was rewritten.
@@ -304,6 +306,7 @@ impl Reader {
         let mut events = Vec::new();
         if let Some(stream) = &mut self.stream {
             pass(stream, bytes, now, &mut events);
+            turn.counts += stream.news();
         }
         self.keep(events, turn);
     }
@@ -317,6 +320,7 @@ impl Reader {
         let mut events = Vec::new();
         if let Some(mut stream) = self.stream.take() {
             stream.finish(now, &mut events);
+            turn.counts += stream.news();
         }
         self.keep(events, turn);
     }

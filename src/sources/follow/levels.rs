@@ -1,0 +1,42 @@
+//! How far behind the sources are, for whoever watches: told as gauges, decides nothing.
+
+use std::collections::BTreeMap;
+
+use super::Follower;
+use crate::sources::open::look;
+use crate::telemetry::metrics;
+
+/// What is followed of one source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Level {
+    /// Files.
+    pub files: u64,
+    /// Bytes that they have and that were not read.
+    pub lag_bytes: u64,
+}
+
+impl Follower {
+    /// Each source with its level. Files that may have grown since their last turn are looked at.
+    #[must_use]
+    pub fn levels(&self) -> BTreeMap<&str, Level> {
+        let mut all: BTreeMap<&str, Level> = self.specs.iter().map(|spec| (spec.name.as_str(), Level::default())).collect();
+        for (id, file) in &self.files {
+            let grown = self.active.contains(id) || file.is_new || !self.turns.is_idle(*id);
+            let size = grown.then(|| look(&file.path).filter(|seen| seen.node.is(&file.node))).flatten().map_or(file.mark.size, |seen| seen.size);
+            let level = all.entry(&self.specs[file.spec].name).or_default();
+            level.files += 1;
+            level.lag_bytes += size.saturating_sub(file.mark.read.max(file.mark.start));
+        }
+        all
+    }
+
+    /// Sets the gauges of all sources.
+    pub fn tell_levels(&self) {
+        for (name, level) in self.levels() {
+            let source = metrics().sources.of(name);
+            source.files.set(level.files);
+            source.lag_bytes.set(level.lag_bytes);
+        }
+        metrics().open_files.set(self.open_files() as u64);
+    }
+}

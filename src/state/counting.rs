@@ -1,0 +1,56 @@
+//! What a transaction adds to the counters of this process: gathered on the way, told when it is committed, so
+//! that one that is tried again counts once.
+
+use super::outbox::Outbox;
+use crate::delivery::{Batch, Notice, Record, SinkMark};
+use crate::telemetry::metrics;
+use crate::words::{Category, Severity};
+
+/// What one transaction has to tell.
+#[derive(Default)]
+pub(super) struct Counted {
+    /// Number of the batch, and the kind of the error.
+    events: Vec<(u32, Category, Severity)>,
+    /// Why, bytes, and what else is missing.
+    gaps: Vec<(&'static str, u64, u64)>,
+}
+
+impl Counted {
+    /// An error that sinks are to have.
+    pub fn event(&mut self, batch: usize, record: &Record) {
+        self.events.push((batch as u32, record.category, record.severity));
+    }
+
+    /// Something that is no error.
+    pub fn notice(&mut self, notice: &Notice) {
+        if let Notice::Gap { why, bytes, events, .. } = notice {
+            self.gaps.push((why.as_str(), bytes.unwrap_or(0), events.unwrap_or(0)));
+        }
+    }
+}
+
+/// It is committed.
+pub(super) fn publish(batches: &[Batch], counted: &Counted) {
+    let mut rest = &counted.events[..];
+    while let Some((number, ..)) = rest.first() {
+        let (of_batch, others) = rest.split_at(rest.partition_point(|(other, ..)| other == number));
+        if let Some(batch) = batches.get(*number as usize) {
+            let source = metrics().sources.of(&batch.label.source);
+            of_batch.iter().for_each(|(_, category, severity)| source.events.add(*category, *severity, 1));
+        }
+        rest = others;
+    }
+    for (why, bytes, items) in &counted.gaps {
+        let gap = metrics().gaps.of(why);
+        gap.count.add(1);
+        gap.bytes.add(*bytes);
+        gap.items.add(*items);
+    }
+}
+
+/// What waits for sinks now.
+pub(super) fn outbox(outbox: &Outbox, sinks: &[SinkMark]) {
+    metrics().outbox_bytes.set(outbox.waiting_bytes());
+    metrics().outbox_last.set(outbox.last());
+    sinks.iter().for_each(|mark| metrics().sinks.of(&mark.name).seq.set(mark.seq));
+}

@@ -1,0 +1,267 @@
+//! Counters and gauges of this process: plain atomics, changed once for each read, batch or transaction, never
+//! for each line. What belongs to a source or sink is asked for by its name once and kept. They outlive a
+//! reload, so that a counter never falls.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::words::{Category, Severity};
+
+/// The counters of this process.
+#[must_use]
+pub fn metrics() -> &'static Metrics {
+    static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::default);
+    &METRICS
+}
+
+/// Something that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// So many more.
+    pub fn add(&self, count: u64) {
+        self.0.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// How many by now.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Something that is so large now.
+#[derive(Debug, Default)]
+pub struct Gauge(AtomicU64);
+
+impl Gauge {
+    /// It is so large.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    /// It has grown.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// It has shrunk; never below 0.
+    pub fn sub(&self, less: u64) {
+        // The closure never gives up, so there is no error.
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |value| Some(value.saturating_sub(less)));
+    }
+
+    /// How large it is.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Upper bounds of the buckets of a [`Histogram`], in microseconds.
+pub const BOUNDS_US: [u64; 12] = [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000, 30_000_000];
+
+/// How long something took, each time.
+#[derive(Debug, Default)]
+pub struct Histogram {
+    buckets: [AtomicU64; BOUNDS_US.len() + 1],
+    sum_us: AtomicU64,
+}
+
+impl Histogram {
+    /// It took so long.
+    pub fn observe(&self, time: Duration) {
+        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        let at = BOUNDS_US.partition_point(|bound| *bound < micros);
+        self.buckets[at].fetch_add(1, Ordering::Relaxed);
+        self.sum_us.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// How often it took at most each of [`BOUNDS_US`], and how often in all.
+    #[must_use]
+    pub fn cumulative(&self) -> [u64; BOUNDS_US.len() + 1] {
+        let mut sum = 0;
+        std::array::from_fn(|at| {
+            sum += self.buckets[at].load(Ordering::Relaxed);
+            sum
+        })
+    }
+
+    /// All of it, in microseconds.
+    #[must_use]
+    pub fn sum_us(&self) -> u64 {
+        self.sum_us.load(Ordering::Relaxed)
+    }
+}
+
+/// A short text that changes rarely, such as the last error. It never holds what a log says.
+#[derive(Debug, Default)]
+pub struct Note(Mutex<Option<String>>);
+
+impl Note {
+    fn lock(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It says this.
+    pub fn set(&self, text: impl Into<String>) {
+        *self.lock() = Some(text.into());
+    }
+
+    /// It says nothing any more.
+    pub fn clear(&self) {
+        self.lock().take();
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn get(&self) -> Option<String> {
+        self.lock().clone()
+    }
+}
+
+/// Groups of counters, by name.
+#[derive(Debug, Default)]
+pub struct Named<T>(Mutex<BTreeMap<String, Arc<T>>>);
+
+impl<T: Default> Named<T> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<T>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The group of a name; the first question makes it. Whoever counts often keeps it.
+    pub fn of(&self, name: &str) -> Arc<T> {
+        let mut all = self.lock();
+        match all.get(name) {
+            Some(known) => known.clone(),
+            None => all.entry(name.to_owned()).or_default().clone(),
+        }
+    }
+
+    /// Nobody asks for this name any more.
+    pub fn remove(&self, name: &str) {
+        self.lock().remove(name);
+    }
+
+    /// All groups, in the order of their names.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, Arc<T>)> {
+        self.lock().iter().map(|(name, group)| (name.clone(), group.clone())).collect()
+    }
+}
+
+/// Events by category and severity.
+#[derive(Debug, Default)]
+pub struct Events([[Counter; Severity::ALL.len()]; Category::ALL.len()]);
+
+impl Events {
+    /// So many more of one kind.
+    pub fn add(&self, category: Category, severity: Severity, count: u64) {
+        self.0[category as usize][severity as usize].add(count);
+    }
+
+    /// How many of one kind.
+    #[must_use]
+    pub fn get(&self, category: Category, severity: Severity) -> u64 {
+        self.0[category as usize][severity as usize].get()
+    }
+
+    /// The kinds of which there were any.
+    pub fn seen(&self) -> impl Iterator<Item = (Category, Severity, u64)> {
+        let kinds = Category::ALL.iter().flat_map(|&category| Severity::ALL.iter().map(move |&severity| (category, severity)));
+        kinds.map(|(category, severity)| (category, severity, self.get(category, severity))).filter(|(.., count)| *count > 0)
+    }
+}
+
+/// What is counted of one source.
+#[derive(Debug, Default)]
+pub struct SourceMetrics {
+    /// Bytes that were read.
+    pub bytes: Counter,
+    /// Lines that were read.
+    pub lines: Counter,
+    /// Lines that were looked at closely.
+    pub candidates: Counter,
+    /// Lines that were cut.
+    pub truncated: Counter,
+    /// Events that were committed.
+    pub events: Events,
+    /// Bytes that are there and not read yet.
+    pub lag_bytes: Gauge,
+    /// Files that are followed.
+    pub files: Gauge,
+    /// Connections that are open.
+    pub connections: Gauge,
+    /// Connections that were accepted.
+    pub accepted: Counter,
+    /// Connections that were turned away or ended by a limit, by the reason: a word such as `too_many`.
+    pub refused: Named<Counter>,
+    /// Datagrams that were received.
+    pub datagrams: Counter,
+    /// How often a command was started anew.
+    pub restarts: Counter,
+    /// Its type, as the configuration has it.
+    pub kind: Note,
+    /// What is wrong with it now.
+    pub trouble: Note,
+}
+
+/// What is counted of one sink.
+#[derive(Debug, Default)]
+pub struct SinkMetrics {
+    /// Records that it has passed on or left out, by the last one's number.
+    pub seq: Gauge,
+    /// Bytes that it has written.
+    pub bytes: Counter,
+    /// Writes or requests that failed and are tried again.
+    pub retries: Counter,
+    /// Records that the other side refuses for good.
+    pub dead_letters: Counter,
+    /// How often it had to connect anew.
+    pub reconnects: Counter,
+    /// Its type, as the configuration has it.
+    pub kind: Note,
+    /// Why it cannot write now.
+    pub trouble: Note,
+}
+
+/// What nobody saw, for one reason.
+#[derive(Debug, Default)]
+pub struct GapMetrics {
+    /// Records that say so.
+    pub count: Counter,
+    /// Bytes, as far as they are known.
+    pub bytes: Counter,
+    /// Events or datagrams, as far as they are known.
+    pub items: Counter,
+}
+
+/// Everything that is counted.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// By the name of the source.
+    pub sources: Named<SourceMetrics>,
+    /// By the name of the sink.
+    pub sinks: Named<SinkMetrics>,
+    /// By the word in the record, such as `rotated_away`.
+    pub gaps: Named<GapMetrics>,
+    /// Lines that a noise rule silenced, by its id.
+    pub noise: Named<Gauge>,
+    /// Bytes of records that some sink has not done.
+    pub outbox_bytes: Gauge,
+    /// Number of the last record that was committed.
+    pub outbox_last: Gauge,
+    /// Most bytes that may wait.
+    pub outbox_max_bytes: Gauge,
+    /// Descriptors that followed files hold.
+    pub open_files: Gauge,
+    /// How long transactions took.
+    pub commit: Histogram,
+    /// Transactions that failed.
+    pub commit_failures: Counter,
+    /// Whether the last look found that the pipeline does not move.
+    pub is_stalled: AtomicBool,
+}
