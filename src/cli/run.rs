@@ -8,13 +8,13 @@ use crate::daemon::{self, Ended};
 mod dry;
 mod output;
 mod plan;
+mod services;
 
 /// Whether this version can run what a configuration asks for.
 ///
 /// # Errors
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
-    plan::check_sources(config)?;
     output::check_sinks(config)
 }
 

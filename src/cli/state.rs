@@ -58,8 +58,9 @@ fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {
     }
     let mut cells = vec![["SOURCE", "FILE", "READ", "LEFT", "GENERATION", "IDENTITY"].map(str::to_owned)];
     for row in &rows {
-        let left = lag(row).map_or("gone".to_owned(), amount);
-        let [name, path] = [&row.label.source, &row.label.path].map(|text| sanitise(text).into_owned());
+        let left = if row.is_file() { lag(row).map_or("gone".to_owned(), amount) } else { "-".to_owned() };
+        let place = if row.is_file() { row.label.path.as_str() } else { "(journal)" };
+        let [name, path] = [row.label.source.as_str(), place].map(|text| sanitise(text).into_owned());
         cells.push([name, path, amount(row.mark.read), left, row.mark.generation.to_string(), Hex::new(row.uid)[..12].to_owned()]);
     }
     let widths: Vec<usize> = (0..6).map(|at| cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
@@ -88,7 +89,7 @@ fn show(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
     let born = if mark.node.born == 0 { "unknown".to_owned() } else { rfc3339(crate::core::event::Timestamp(mark.node.born)) };
     let fields = [
         ("source", sanitise(&row.label.source).into_owned()),
-        ("file", sanitise(&mark.path.to_string_lossy()).into_owned()),
+        (if row.is_file() { "file" } else { "cursor" }, sanitise(&mark.path.to_string_lossy()).into_owned()),
         ("identity", Hex::new(row.uid).to_string()),
         ("generation", mark.generation.to_string()),
         ("inode", format!("{} on device {}, made {born}", mark.node.ino, mark.node.dev)),
@@ -97,7 +98,8 @@ fn show(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
         ("goes on at", format!("byte {}, line {}", mark.safe, lines + 1)),
         ("last seen", rfc3339(row.seen)),
     ];
-    let text: String = fields.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
+    let of_files = |name: &str| ["generation", "inode", "left"].contains(&name);
+    let text: String = fields.iter().filter(|(name, _)| row.is_file() || !of_files(name)).map(|(name, value)| format!("{name:<12}{value}\n")).collect();
     out::print(&text)
 }
 
@@ -119,7 +121,7 @@ fn forget(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
 fn find<'r>(rows: &'r [StreamRow], wanted: &str) -> Result<&'r StreamRow, Failure> {
     let absolute = std::path::absolute(wanted).ok();
     let is_wanted = |row: &&StreamRow| {
-        row.label.path == wanted || absolute.as_ref() == Some(&row.mark.path) || (wanted.len() >= 6 && Hex::new(row.uid).starts_with(wanted))
+        row.label.path == wanted || (!row.is_file() && row.label.source == wanted) || absolute.as_ref() == Some(&row.mark.path) || (wanted.len() >= 6 && Hex::new(row.uid).starts_with(wanted))
     };
     let found: Vec<&StreamRow> = rows.iter().filter(is_wanted).collect();
     match found[..] {

@@ -6,11 +6,13 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::config::SourceConfig;
 use crate::delivery::Label;
 use crate::sinks::file::Output;
 use crate::sinks::stdout::Stdout;
 use crate::sinks::{Sink, notice};
 use crate::sources::follow::{Follower, Known, OwnOutputs};
+use crate::sources::service::{Around, Service};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::Queue;
@@ -21,7 +23,7 @@ mod commit;
 mod deliver;
 mod plan;
 mod serve;
-mod stdin;
+mod streams;
 mod wake;
 mod work;
 
@@ -30,7 +32,7 @@ use commit::Commits;
 use deliver::{Delivery, Shared};
 pub use plan::{Ended, Plan, SinkPlan};
 use serve::{Daemon, Seen};
-use stdin::Piped;
+use streams::Streams;
 use wake::{Stop, Wake, handle_signals};
 use work::Pool;
 pub use work::Writer;
@@ -51,6 +53,10 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         Some(folder) => open_state(folder, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
     };
+    let (of_journals, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row.is_file());
+    let known = |name: &str| of_journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
+    let (mut passed, nonce) = (plan.passed, plan.nonce);
+    let services = services(plan.services, plan.grace, &mut Around { passed: &mut passed, known: &known, nonce })?;
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
@@ -71,12 +77,13 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     let ready = deliver::start(sinks, &sender, &mut threads);
     let tell = sender.clone();
     let files_changed = move || drop(tell.send(Wake::Files));
+    let pool = Arc::new(Pool::default());
     let mut daemon = Daemon {
         follower,
         watch: Watch::new(files_changed),
-        stdin: plan.stdin.map(|(name, uid)| Piped::new(name, uid, &plan.engine)),
+        streams: Streams::new(plan.engine.clone(), plan.nonce, &pool, &sender),
         queue: queue.clone(),
-        pool: Arc::new(Pool::default()),
+        pool,
         writer: Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: folder.is_some(), labels: plan.labels },
         is_durable: folder.is_some(),
         stop: stop.clone(),
@@ -102,8 +109,8 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         stop: stop.clone(),
     });
     work::start(&daemon.pool, &queue, &daemon.writer, &sender);
-    let credit = daemon.stdin.as_ref().map(|_| stdin::read(&sender));
-    daemon.serve(&wakes, credit.as_ref());
+    services.into_iter().try_for_each(|service| daemon.streams.start(service))?;
+    daemon.serve(&wakes);
 
     // From here on there is a limit to how long anything may take.
     let until = Instant::now() + plan.grace;
@@ -114,6 +121,20 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
     }
     daemon.ended()
+}
+
+/// Sources that are no files, ready to begin.
+fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) -> Result<Vec<Service>, String> {
+    let prepare = |mut config: SourceConfig| {
+        // Within the grace SIGKILL, too, must have had its effect.
+        config.stop_timeout = config.stop_timeout.min(grace.mul_f64(0.8));
+        Service::prepare(config, around)
+    };
+    let ready = configs.into_iter().map(prepare).collect::<Result<_, _>>()?;
+    for name in around.passed.left() {
+        tracing::warn!("socket {name:?} was passed, and no source takes it: give the source that name, or its address");
+    }
+    Ok(ready)
 }
 
 /// A sink that goes on where it was.

@@ -19,8 +19,8 @@ pub(crate) enum Wake {
     Files,
     /// A turn was taken.
     Done(FileId, Box<Turn>),
-    /// Bytes of stdin; none is its end.
-    Stdin(Vec<u8>),
+    /// A source that is no file, or a stream of one, has ended; or one is due earlier than was known.
+    Streams,
     /// SIGINT or SIGTERM.
     Stop,
     /// The state was begun anew: what is known of files is to be said again.

@@ -10,6 +10,7 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
+use crate::sources::flow::Flow;
 use crate::sources::follow::{Job, lock};
 use crate::sources::reader::{Space, Turn};
 use crate::state::queue::Queue;
@@ -18,15 +19,23 @@ use crate::telemetry::metrics;
 /// More threads than this only wait for the committer.
 const MAX_THREADS: usize = 4;
 
+/// A turn that is to be taken.
+pub(super) enum Task {
+    /// Of a file.
+    File(Job),
+    /// Of a stream that is none.
+    Flow(Arc<Flow>),
+}
+
 /// Turns that wait for a thread.
 #[derive(Default)]
 pub(super) struct Pool {
-    inside: Mutex<(VecDeque<Job>, bool)>,
+    inside: Mutex<(VecDeque<Task>, bool)>,
     came: Condvar,
 }
 
 impl Pool {
-    pub fn push(&self, job: Job) {
+    pub fn push(&self, job: Task) {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner).0.push_back(job);
         self.came.notify_one();
     }
@@ -39,7 +48,7 @@ impl Pool {
         self.came.notify_all();
     }
 
-    fn take(&self) -> Option<Job> {
+    fn take(&self) -> Option<Task> {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(job) = inside.0.pop_front() {
@@ -59,22 +68,40 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
         let (pool, queue, writer, sender) = (pool.clone(), queue.clone(), writer.clone(), sender.clone());
         std::thread::spawn(move || {
             let mut space = Space::default();
-            while let Some(job) = pool.take() {
-                let mut reader = lock(&job.reader);
-                let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
-                counted(&job.label, &turn);
-                let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
-                (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
-                (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
-                // Before another thread can have the reader: batches of a stream are in order.
-                let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
-                drop(reader);
-                if !is_sent || sender.send(Wake::Done(job.id, Box::new(said))).is_err() {
+            while let Some(task) = pool.take() {
+                let goes_on = match task {
+                    Task::File(job) => of_file(&job, &mut space, &writer, &queue, &sender),
+                    Task::Flow(flow) => of_flow(&flow, &mut space, &writer, &queue),
+                };
+                if !goes_on {
                     break;
                 }
             }
         });
     }
+}
+
+/// A file's turn; false: nobody wants any more.
+fn of_file(job: &Job, space: &mut Space, writer: &Writer, queue: &Queue, sender: &Sender<Wake>) -> bool {
+    let mut reader = lock(&job.reader);
+    let mut turn = if job.last { reader.finish(space, now()) } else { reader.turn(space, now()) };
+    counted(&job.label, &turn);
+    let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
+    (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
+    (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
+    // Before another thread can have the reader: batches of a stream are in order.
+    let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
+    drop(reader);
+    is_sent && sender.send(Wake::Done(job.id, Box::new(said))).is_ok()
+}
+
+/// The turn of a stream that is no file; false: nobody wants any more.
+fn of_flow(flow: &Arc<Flow>, space: &mut Space, writer: &Writer, queue: &Queue) -> bool {
+    let turn = flow.turn(space, now());
+    counted(&flow.label, &turn);
+    let is_sent = writer.batch(flow.uid, &flow.label, turn).is_none_or(|batch| queue.send(batch));
+    flow.done();
+    is_sent
 }
 
 /// What a turn has read. Lines that were only counted are none that were looked at.
@@ -117,10 +144,12 @@ impl Writer {
             name: label.source.clone(),
             kind: label.kind,
             path,
+            peer: Some(label.peer.clone()).filter(|peer| !peer.is_empty()),
             labels: self.labels.get(&label.source).cloned().unwrap_or_default(),
-            argv: Vec::new(),
+            argv: label.argv.clone(),
         };
-        for (generation, event) in turn.events {
+        for (generation, mut event) in turn.events {
+            event.io = event.io.or(label.io);
             let from = batch.body.len();
             record::write(&mut batch.body, &envelope, &event, self.max_event_bytes);
             let len = (batch.body.len() - from) as u32;

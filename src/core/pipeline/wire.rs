@@ -5,6 +5,7 @@ use super::{DRESSED, Stream};
 use crate::core::decode;
 use crate::core::engine::{Candidate, Engine};
 use crate::core::event::{Sender, Timestamp};
+use crate::core::frame::Buffer;
 use crate::core::line::Place;
 use crate::core::prefilter::Hit;
 use crate::rules::{FactKind, Kind};
@@ -31,6 +32,13 @@ impl Wire {
 }
 
 impl Stream {
+    /// Longer lines are cut, where that is less than the limit of all streams.
+    #[must_use]
+    pub fn with_max_line_bytes(mut self, most: usize) -> Self {
+        self.buffer = Buffer::new(most.min(self.engine.limits.max_line_bytes));
+        self
+    }
+
     /// Lines that begin with a `<PRI>` are syslog messages.
     #[must_use]
     pub fn with_syslog(mut self) -> Self {
