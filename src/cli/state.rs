@@ -121,7 +121,10 @@ fn forget(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
 fn find<'r>(rows: &'r [StreamRow], wanted: &str) -> Result<&'r StreamRow, Failure> {
     let absolute = std::path::absolute(wanted).ok();
     let is_wanted = |row: &&StreamRow| {
-        row.label.path == wanted || (!row.is_file() && row.label.source == wanted) || absolute.as_ref() == Some(&row.mark.path) || (wanted.len() >= 6 && Hex::new(row.uid).starts_with(wanted))
+        row.label.path == wanted
+            || (!row.is_file() && row.label.source == wanted)
+            || absolute.as_ref() == Some(&row.mark.path)
+            || (wanted.len() >= 6 && Hex::new(row.uid).starts_with(wanted))
     };
     let found: Vec<&StreamRow> = rows.iter().filter(is_wanted).collect();
     match found[..] {

@@ -21,6 +21,7 @@ mod begin;
 mod clock;
 mod commit;
 mod deliver;
+mod on_open;
 mod plan;
 mod serve;
 mod streams;
@@ -30,6 +31,7 @@ mod work;
 use begin::{descriptors, open_state};
 use commit::Commits;
 use deliver::{Delivery, Shared};
+use on_open::OnOpen;
 pub use plan::{Ended, Plan, SinkPlan};
 use serve::{Daemon, Seen};
 use streams::Streams;
@@ -60,7 +62,8 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
-    let mut committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
+    let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
+    let mut committer = committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
 
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
     let own: OwnOutputs = Arc::new(Mutex::new(plan.own.clone()));
@@ -107,6 +110,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         sender: sender.clone(),
         sinks: threads.len(),
         stop: stop.clone(),
+        on_open: OnOpen::new(plan.on_open),
     });
     work::start(&daemon.pool, &queue, &daemon.writer, &sender);
     services.into_iter().try_for_each(|service| daemon.streams.start(service))?;

@@ -14,6 +14,7 @@ use crate::sources::discover::Spec;
 use crate::sources::flow::Nonce;
 use crate::sources::follow::IdOf;
 use crate::sources::socket::passed::Passed;
+use crate::state::ledger;
 use crate::state::withhold::Rules;
 
 /// What is run.
@@ -36,6 +37,10 @@ pub struct Plan {
     pub state: Option<PathBuf>,
     /// What is held back.
     pub withhold: Rules,
+    /// The history and the breakers.
+    pub ledger: ledger::Rules,
+    /// Program and arguments that are run when a breaker opens; empty: none.
+    pub on_open: Vec<String>,
     /// Most bytes that wait for sinks.
     pub outbox_max: u64,
     /// Sinks that leave records out when they are behind by that.

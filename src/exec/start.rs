@@ -11,8 +11,9 @@ use std::sync::Arc;
 use pty_process::blocking::Pty;
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process, kill_process_group};
 
-use super::keeper;
-use super::keys::{self, Borrowed};
+use super::borrowed::Borrowed;
+use super::keeper::{self, Voice};
+use super::keys::Keys;
 use super::signals;
 use super::terminal::{self, Around, Raw, Wiring};
 
@@ -54,10 +55,10 @@ impl Output {
 /// It cannot be run.
 pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Result<Started> {
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
-    let stderr = Output::new(around, around.stderr, io::stderr())?;
     if around.wiring == Wiring::Session {
-        return in_session(program, args, around, stderr, stop);
+        return in_session(program, args, around, stop);
     }
+    let stderr = Output::new(around, around.stderr, io::stderr())?;
     let stdout = Output::new(around, around.stdout, io::stdout())?;
     let mut command = Command::new(program);
     command.args(args).stdout(stdout.theirs).stderr(stderr.theirs);
@@ -76,17 +77,28 @@ pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Resu
     Ok(Started { _keys: borrowed, ..started })
 }
 
-fn in_session(program: &OsString, args: &[OsString], around: Around, stderr: Output, stop: &Arc<OwnedFd>) -> io::Result<Started> {
-    let (pty, pts) = around.open(io::stdin())?;
+/// One pseudo-terminal is that of stdin and of stderr, as shells and pagers take for granted; stdout has the other one.
+/// Where stderr is no terminal, one is all there is.
+fn in_session(program: &OsString, args: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Result<Started> {
+    let (main, pts) = around.open(io::stdin())?;
+    let (fate, told) = io::pipe()?;
+    let keeper = pty_process::blocking::Command::new("/proc/self/exe").arg0(keeper::NAME);
+    let stdout = if around.stderr { Some(Output::new(around, true, io::stdout())?) } else { None };
+    let (keeper, apart, ours) = match stdout {
+        Some(Output { theirs, ours, pty }) => (keeper.arg(Voice::Stderr.as_str()).stdout(theirs).stderr(told), pty, ours),
+        None => (keeper.arg(Voice::Stdout.as_str()).stdout(told).stderr(Stdio::piped()), None, None),
+    };
+    let keeper = keeper.arg(program).args(args);
+    // Not before: the pseudo-terminals begin with the terminal's own modes.
     let raw = Raw::enter()?;
-    let (fate, theirs) = io::pipe()?;
-    let command = pty_process::blocking::Command::new("/proc/self/exe").arg0(keeper::NAME).arg(program).args(args);
-    let command = command.stdout(theirs).stderr(stderr.theirs);
-    let child = signals::as_before(|| command.spawn(pts).map_err(terminal::into_io))?;
-    keys::hand_over(&pty, stderr.pty.as_ref(), stop.clone())?;
-    let stdout = File::from(pty.as_fd().try_clone_to_owned()?);
-    let ptys = [Some(pty), stderr.pty].into_iter().flatten().collect();
-    let started = started(child, Some(stdout), stderr.ours, (around, ptys, Some(raw)))?;
+    let keys = Keys::new(&main, apart.as_ref())?;
+    let child = signals::as_before(|| keeper.spawn(pts).map_err(terminal::into_io))?;
+    keys.hand_over(Pid::from_child(&child), stop.clone())?;
+    let shared = Some(File::from(main.as_fd().try_clone_to_owned()?));
+    let (stdout, stderr) = if around.stderr { (ours, shared) } else { (shared, None) };
+    // The one that tells of a new size comes last: then both have it.
+    let ptys = apart.into_iter().chain([main]).collect();
+    let started = started(child, stdout, stderr, (around, ptys, Some(raw)))?;
     Ok(Started { fate: Some(fate), ..started })
 }
 

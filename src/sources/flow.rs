@@ -401,7 +401,10 @@ mod tests {
         let turn = flow.turn(&mut space, deadline);
         let (_, event) = &turn.events[0];
         let sender = event.sender.as_ref().unwrap();
-        assert_eq!((event.text.as_str(), event.key.as_deref(), sender.host.as_str(), sender.app.as_str()), ("the store is gone", Some("web01 shop[7]"), "web01", "shop"));
+        assert_eq!(
+            (event.text.as_str(), event.key.as_deref(), sender.host.as_str(), sender.app.as_str()),
+            ("the store is gone", Some("web01 shop[7]"), "web01", "shop")
+        );
         assert!(event.closed_idle);
     }
 

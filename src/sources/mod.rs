@@ -1,4 +1,4 @@
-//! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one;
+//! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one, or until `interrupt`;
 //! `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
 //! `content` knows them again,
 //! `reader` reads them, `watch` says when.
@@ -18,6 +18,7 @@ pub mod expand;
 pub mod flow;
 pub mod follow;
 pub mod input;
+pub mod interrupt;
 pub mod open;
 pub mod reader;
 pub mod service;

@@ -48,7 +48,8 @@ impl Acceptor {
             }
         };
         let server = builder.with_single_cert(certificates, key);
-        let server = server.map_err(|error| format!("certificate {} and key {} do not go together: {error}", config.certificate.display(), config.key.display()))?;
+        let server =
+            server.map_err(|error| format!("certificate {} and key {} do not go together: {error}", config.certificate.display(), config.key.display()))?;
         Ok(Self { inner: TlsAcceptor::from(Arc::new(server)), timeout: config.handshake_timeout, said: Arc::default() })
     }
 

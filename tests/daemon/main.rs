@@ -6,6 +6,7 @@ mod full;
 mod identity;
 mod kill;
 mod killing;
+mod ledger;
 mod model;
 mod restart;
 mod rig;

@@ -21,6 +21,7 @@ use siftd::sources::discover::{Spec, Start};
 use siftd::sources::follow::{Follower, Known, OwnOutputs, lock};
 use siftd::sources::reader::Space;
 use siftd::state::committer::Committer;
+use siftd::state::ledger;
 use siftd::state::outbox::{Next, Outbox};
 use siftd::state::queue::Word;
 use siftd::state::store::{Store, StoreError};
@@ -40,6 +41,8 @@ pub struct World {
     pub include: Vec<&'static str>,
     pub start: Start,
     pub rules: Rules,
+    /// The history and the breakers, where a test has them.
+    pub ledger: Option<ledger::Rules>,
     pub options: Options,
     /// The output as it was last seen: no byte of it may ever change.
     pub seen: Mutex<Vec<u8>>,
@@ -53,7 +56,7 @@ impl World {
         let path = folder.path().join("out.ndjson");
         let options = Options { path, choose, rotate_size: 0, rotate_age_us: 0, keep: 1000, compress: false, fsync_us: SECOND };
         let (start, rules, seen) = (Start::Beginning, Rules::default(), Mutex::default());
-        Self { folder, engine: engine(Limits::default()), now: NOW, include: include.to_vec(), start, rules, options, seen }
+        Self { folder, engine: engine(Limits::default()), now: NOW, include: include.to_vec(), start, rules, ledger: None, options, seen }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -180,6 +183,9 @@ impl Rig {
         let (rows, sources) = (store.streams().unwrap(), store.sources().unwrap());
         let write_notice = Arc::new(|out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, "host", label, said, at));
         let mut committer = Committer::new(Some(store), world.rules.clone(), write_notice, &["out".to_owned()]).unwrap();
+        if let Some(rules) = world.ledger {
+            committer = committer.with_ledger(rules, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
+        }
         let mut spec = Spec::new("agent", world.start, Duration::from_micros(ROTATE_WAIT as u64)).unwrap();
         for name in &world.include {
             spec.include(&world.folder.path().join(name)).unwrap();
@@ -237,6 +243,15 @@ impl Rig {
         self.pending.extend(self.follower.all_marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)));
         self.settle(world);
         said
+    }
+
+    /// Records of breakers that have opened.
+    pub fn opened(&mut self) -> Vec<Vec<u8>> {
+        self.committer.take_opened()
+    }
+
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.committer.deadline()
     }
 
     pub fn write(&mut self, world: &World) -> Step {

@@ -182,8 +182,7 @@ fn an_interrupt_reaches_the_script_around() {
 /// The key that stops a command stops siftd with it, and `fg` lets both go on; meanwhile the terminal is as it was.
 #[test]
 fn a_command_can_be_stopped_and_go_on() {
-    if !std::process::Command::new("bash").args(["-c", "true"]).status().is_ok_and(|status| status.success()) {
-        println!("skipped: needs bash");
+    if !has("bash") {
         return;
     }
     let folder = Folder::new();
@@ -199,22 +198,101 @@ fn a_command_can_be_stopped_and_go_on() {
     assert!(shown.contains("got typed\r\n") && shown.contains("code 0\r\n"), "{shown:?}");
 }
 
-/// A pager listens to its stderr: keys come there while it has taken that out of line mode, and else to stdin.
+/// Programs take the terminal of any of the three streams for the same one: they set modes on one and read keys from another.
 #[test]
-fn a_program_that_reads_keys_from_stderr_gets_them() {
-    const PAGER: &str = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key";
-    for (before, behind) in [("exec", ""), ("echo text |", "; stty -a > after; read line; echo line $line")] {
+fn keys_are_read_by_the_modes_of_any_stream() {
+    const READ: &str = "exec 3<&SET 4<&FROM; old=$(stty -g <&3); stty -icanon -echo <&3; echo ready; key=$(dd bs=1 count=1 <&4 2>/dev/null); stty $old <&3";
+    for (set, from) in [(0, 0), (1, 0), (2, 0), (2, 2), (0, 2), (1, 2)] {
         let folder = Folder::new();
-        folder.write("pager.sh", format!("{PAGER}; echo next; [ -t 0 ] && read line && echo line $line; exit 0"));
-        let mut screen = Screen::new(&folder, &format!("stty -a > before; {before} $SIFTD exec --strict -- sh pager.sh{behind}"));
+        let script = READ.replace("SET", &set.to_string()).replace("FROM", &from.to_string());
+        folder.write("pager.sh", format!("{script}; echo key $key; echo next; read line; echo line $line; stty -a > inside"));
+        let mut screen = Screen::new(&folder, "stty -a > before; exec $SIFTD exec --strict -- sh pager.sh");
         screen.wait_for("ready\r\n");
         screen.press("q");
         screen.wait_for("next\r\n");
         screen.press("typed\r");
         let shown = screen.ended(0);
-        assert!(shown.contains("key q\r\n") && shown.contains("line typed\r\n"), "{before}: {shown:?}");
-        assert!(behind.is_empty() || folder.read("before") == folder.read("after"), "{}", folder.read("after"));
+        assert!(shown.contains("key q\r\n") && shown.contains("line typed") && shown.matches("typed").count() == 2, "{set} {from}: {shown:?}");
+        assert_eq!(folder.read("before"), folder.read("inside"), "{set} {from}");
     }
+}
+
+/// Where stdin is no terminal, a pager listens to its stderr.
+#[test]
+fn in_a_pipeline_keys_come_to_a_program_that_reads_them_from_stderr() {
+    let folder = Folder::new();
+    let pager = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key; echo next";
+    folder.write("pager.sh", pager);
+    let mut screen = Screen::new(&folder, "stty -a > before; echo text | $SIFTD exec --strict -- sh pager.sh; stty -a > after; read line; echo line $line");
+    screen.wait_for("ready\r\n");
+    screen.press("q");
+    screen.wait_for("next\r\n");
+    screen.press("typed\r");
+    let shown = screen.ended(0);
+    assert!(shown.contains("key q\r\n") && shown.contains("line typed\r\n"), "{shown:?}");
+    assert_eq!(folder.read("before"), folder.read("after"));
+}
+
+/// `more` waits for stdin and reads stderr.
+#[test]
+fn pagers_turn_pages() {
+    for (pager, page) in [("more", "exec $SIFTD exec --strict -- more long.txt"), ("more", "cat long.txt | $SIFTD exec -- more")] {
+        if !has(pager) {
+            continue;
+        }
+        let folder = Folder::new();
+        folder.write("long.txt", (1..200).map(|number| format!("line {number}.\n")).collect::<String>());
+        let mut screen = Screen::new(&folder, &format!("export TERM=xterm; {page}"));
+        screen.wait_for("line 29.\r\n");
+        assert!(!screen.shown().contains("line 40."), "{page}");
+        screen.press(" ");
+        screen.wait_for("line 55.\r\n");
+        screen.press("q");
+        screen.ended(0);
+    }
+}
+
+/// A shell inside has jobs of its own; the key that stops one is not for siftd.
+#[test]
+fn a_shell_inside_controls_its_jobs() {
+    if !has("bash") {
+        return;
+    }
+    let folder = Folder::new();
+    let mut screen = Screen::new(&folder, "exec bash -c 'set -m; $SIFTD exec -- env PS1=ready: bash --norc --noediting -i; echo code $?'");
+    screen.wait_for("ready:");
+    screen.press("sh -c 'echo be\"\"gun; exec sleep 60'\r");
+    screen.wait_for("begun\r\n");
+    screen.press("\u{1a}");
+    screen.wait_for("Stopped");
+    screen.press("kill -9 %1; exec sh -c \"exit 7\"\r");
+    let shown = screen.ended(0);
+    assert!(shown.contains("code 7\r\n") && !shown.contains("no job control"), "{shown:?}");
+}
+
+/// The keys that hold a terminal's output hold both.
+#[test]
+fn output_can_be_held() {
+    let folder = Folder::new();
+    let mut screen = Screen::new(&folder, "exec $SIFTD exec -- sh -c 'echo ready; read x; echo out; echo err >&2; echo done > done; read x'");
+    screen.wait_for("ready\r\n");
+    screen.press("\u{13}");
+    screen.press("\r");
+    // What is held holds up who writes it.
+    let held = !folder.path().join("done").exists() && !screen.shown().contains("out\r\n");
+    screen.press("\u{11}");
+    screen.wait_for("out\r\n");
+    screen.wait_for("err\r\n");
+    screen.press("\r");
+    assert!(held, "{}", screen.ended(0));
+}
+
+fn has(program: &str) -> bool {
+    let is_there = std::process::Command::new("sh").args(["-c", &format!("command -v {program}")]).output().is_ok_and(|found| found.status.success());
+    if !is_there {
+        println!("skipped: needs {program}");
+    }
+    is_there
 }
 
 #[test]

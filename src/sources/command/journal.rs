@@ -237,7 +237,8 @@ mod tests {
     #[test]
     fn entries_become_messages() {
         let entry = |more: &str| {
-            let line = format!(r#"{{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"1795000000123456","_HOSTNAME":"web 01","SYSLOG_IDENTIFIER":"shop","_PID":"7",{more}}}"#);
+            let line =
+                format!(r#"{{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"1795000000123456","_HOSTNAME":"web 01","SYSLOG_IDENTIFIER":"shop","_PID":"7",{more}}}"#);
             entry(line.as_bytes()).unwrap().0
         };
         let head = "2026-11-18T10:26:40.123456Z web_01 shop 7 - - ";

@@ -57,7 +57,12 @@ pub async fn serve(listener: Listener, mut served: Served) {
         let Ok(place) = room.clone().try_acquire_owned() else {
             served.counted.refused.of("too_many").add(1);
             if let Some(count) = too_many.happened(Instant::now()) {
-                tracing::warn!("source {}: max_connections ({}) is reached, {count} turned away, the last from {}", served.config.name, served.config.max_connections, peer.name);
+                tracing::warn!(
+                    "source {}: max_connections ({}) is reached, {count} turned away, the last from {}",
+                    served.config.name,
+                    served.config.max_connections,
+                    peer.name
+                );
             }
             continue;
         };

@@ -62,7 +62,9 @@ impl Drop for OwnFile {
 pub fn bind(source: &SourceConfig, passed: &mut Passed) -> Result<Bound, String> {
     let fault = |error: io::Error| format!("source {:?}: {}", source.name, explained(source, &error));
     let bound = match passed.take(source) {
-        Some(socket) => Bound { socket: socket.map_err(|error| format!("source {:?}: the socket that was passed cannot be used: {error}", source.name))?, file: None },
+        Some(socket) => {
+            Bound { socket: socket.map_err(|error| format!("source {:?}: the socket that was passed cannot be used: {error}", source.name))?, file: None }
+        }
         None => new(source).map_err(fault)?,
     };
     prepare(source, &bound.socket).map_err(fault)?;

@@ -17,8 +17,8 @@ use tokio::sync::watch;
 use super::flow::{Intake, Reading};
 use crate::config::SourceConfig;
 use crate::delivery::Label;
-use crate::telemetry::metrics::SourceMetrics;
 use crate::telemetry::metrics;
+use crate::telemetry::metrics::SourceMetrics;
 
 /// What the tasks of one source share.
 #[derive(Clone)]
