@@ -15,6 +15,7 @@ mod services;
 /// # Errors
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
+    services::check(config)?;
     output::check_sinks(config)
 }
 

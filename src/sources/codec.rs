@@ -197,7 +197,7 @@ fn head(src: &[u8], is_strict: bool) -> Head {
 
 /// Whether these bytes begin with a `<PRI>`; `None`: they may.
 fn is_priority(src: &[u8]) -> Option<bool> {
-    let Some(first) = src.first() else { return None };
+    let first = src.first()?;
     let digits = src[1..].iter().take(3).take_while(|b| b.is_ascii_digit()).count();
     match src.get(1 + digits) {
         None if *first == b'<' => None,

@@ -27,7 +27,7 @@ enum Kind {
     Stdin,
     Socket(Bound, Option<Acceptor>),
     Command(Program),
-    Journal(Journal),
+    Journal(Box<Journal>),
 }
 
 /// What a source may need that is not in its configuration.
@@ -53,11 +53,29 @@ impl Service {
                 Kind::Socket(bind::bind(&config, around.passed)?, tls)
             }
             SourceKind::Command => Kind::Command(Program::new(&config)?),
-            SourceKind::Journald => Kind::Journal(Journal::new(&config, (around.known)(&config.name), around.nonce)?),
+            SourceKind::Journald => Kind::Journal(Box::new(Journal::new(&config, (around.known)(&config.name), around.nonce)?)),
             // Files have readers of their own.
             SourceKind::Stdin | SourceKind::File => Kind::Stdin,
         };
         Ok(Self { config: Arc::new(config), kind })
+    }
+
+    /// Whether a source could begin, without beginning anything: for `siftd check`.
+    ///
+    /// # Errors
+    /// Why it could not; whether that is only because somebody listens there already.
+    pub fn check(config: &SourceConfig, nonce: Nonce) -> Result<(), (String, bool)> {
+        let plain = |why| (why, false);
+        match config.kind {
+            SourceKind::Tcp | SourceKind::Udp | SourceKind::Unix => {
+                let tls = config.tls.as_ref().map(Acceptor::new).transpose();
+                tls.map_err(|why| plain(format!("source {:?}: {why}", config.name)))?;
+                bind::check(config)
+            }
+            SourceKind::Command => Program::new(config).map(drop).map_err(plain),
+            SourceKind::Journald => Journal::new(config, None, nonce).map(drop).map_err(plain),
+            SourceKind::Stdin | SourceKind::File => Ok(()),
+        }
     }
 
     /// Its name.
@@ -91,6 +109,9 @@ impl Service {
                 Ok(())
             }
             Kind::Socket(bound, tls) => {
+                if let Some(address) = bound.socket.address() {
+                    tracing::info!("source {name}: listens on {address}");
+                }
                 // Its file goes when it is closed.
                 let _file = bound.file;
                 serve(bound.socket, tls, served).await

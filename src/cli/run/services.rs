@@ -1,6 +1,17 @@
-//! A line for people about each source that is no file.
+//! Sources that are no files: a line for people about each, and whether they could begin.
 
-use crate::config::{SocketMode, SourceConfig, SourceKind};
+use super::super::{Failure, identity};
+use crate::config::{Config, SocketMode, SourceConfig, SourceKind};
+use crate::sources::service::Service;
+use crate::state::lock::{Lock, LockError};
+
+/// Tries them as a start would. An address that the running siftd of this configuration listens on is no mistake.
+pub fn check(config: &Config) -> Result<(), Failure> {
+    let is_running = || config.state_dir.is_dir() && matches!(Lock::take(&config.state_dir), Err(LockError::Held { .. }));
+    let tried = config.sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
+    let wrong: Vec<String> = tried.filter(|(_, is_in_use)| !(*is_in_use && is_running())).map(|(why, _)| why).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new(wrong.join("\n"))) }
+}
 
 /// What it reads.
 pub fn described(source: &SourceConfig) -> String {

@@ -71,6 +71,22 @@ pub fn bind(source: &SourceConfig, passed: &mut Passed) -> Result<Bound, String>
     Ok(bound)
 }
 
+/// Whether a socket could be made; nothing is left behind.
+///
+/// # Errors
+/// Why not; whether that is only because somebody listens there already.
+pub fn check(source: &SourceConfig) -> Result<(), (String, bool)> {
+    let tried = match (source.kind, &source.path) {
+        (SourceKind::Unix, Some(path)) => make_way(path).and_then(|()| {
+            owner(source)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Ok(rustix::fs::access(folder, rustix::fs::Access::WRITE_OK)?)
+        }),
+        _ => new(source).map(drop),
+    };
+    tried.map_err(|error| (format!("source {:?}: {}", source.name, explained(source, &error)), error.kind() == ErrorKind::AddrInUse))
+}
+
 fn new(source: &SourceConfig) -> io::Result<Bound> {
     let plain = |socket| Ok(Bound { socket, file: None });
     match (source.kind, source.address, &source.path) {
