@@ -33,7 +33,7 @@ use commit::Commits;
 use deliver::{Delivery, Shared};
 use on_open::OnOpen;
 pub use plan::{Ended, Plan, SinkPlan};
-use serve::{Daemon, Seen};
+use serve::Daemon;
 use streams::Streams;
 use wake::{Stop, Wake, handle_signals};
 use work::Pool;
@@ -67,8 +67,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
 
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
     let own: OwnOutputs = Arc::new(Mutex::new(plan.own.clone()));
-    let seen = rows.iter().map(|row| Seen { uid: row.uid, source: row.label.source.clone(), at: row.seen }).collect();
-    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
+    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
     let first = |name: &str| !sources.iter().any(|known| known == name);
     let follower = Follower::new(plan.engine.clone(), plan.id_of, plan.specs, known, first).without(own.clone()).with_descriptors(descriptors());
 
@@ -91,7 +90,6 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         is_durable: folder.is_some(),
         stop: stop.clone(),
         failed: None,
-        seen,
         look_soon: None,
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
