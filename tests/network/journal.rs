@@ -42,7 +42,11 @@ fn log(daemon: &Daemon, at: &mut u64, entries: &[(&str, &str)]) {
         *at += 1;
         let time = jiff::Timestamp::now().as_microsecond();
         let message = serde_json::to_string(message).unwrap();
-        writeln!(file, r#"{{"__CURSOR":"c{at}","__REALTIME_TIMESTAMP":"{time}","_HOSTNAME":"web01","SYSLOG_IDENTIFIER":"shop","_PID":"7",{fields},"MESSAGE":{message}}}"#).unwrap();
+        writeln!(
+            file,
+            r#"{{"__CURSOR":"c{at}","__REALTIME_TIMESTAMP":"{time}","_HOSTNAME":"web01","SYSLOG_IDENTIFIER":"shop","_PID":"7",{fields},"MESSAGE":{message}}}"#
+        )
+        .unwrap();
     }
 }
 

@@ -26,7 +26,7 @@ fn sockets_are_taken_by_name_or_by_address() {
     // Sent before anybody reads.
     TcpStream::connect(at).unwrap().write_all(b"<11>early\n").unwrap();
     let script = format!(
-        "exec 10<&{} 11<&{} 12<&{}; exec 3<&10 4<&11 5<&12; LISTEN_PID=$$ LISTEN_FDS=3 LISTEN_FDNAMES=web:unnamed:other exec {} run --config siftd.toml",
+        "exec 200<&{} 201<&{} 202<&{}; exec 3<&200 4<&201 5<&202; LISTEN_PID=$$ LISTEN_FDS=3 LISTEN_FDNAMES=web:unnamed:other exec {} run --config siftd.toml",
         numbers[0],
         numbers[1],
         numbers[2],

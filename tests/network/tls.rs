@@ -106,7 +106,8 @@ fn garbage_and_silence_instead_of_a_handshake_cost_nobody_anything() {
 
 #[test]
 fn a_certificate_that_cannot_be_read_is_said_at_the_start_and_by_check() {
-    let sources = "[[source]]\nname = \"in\"\ntype = \"tcp\"\naddress = \"127.0.0.1:0\"\n[source.tls]\ncertificate = \"FOLDER/none.pem\"\nkey = \"FOLDER/none.pem\"\n";
+    let sources =
+        "[[source]]\nname = \"in\"\ntype = \"tcp\"\naddress = \"127.0.0.1:0\"\n[source.tls]\ncertificate = \"FOLDER/none.pem\"\nkey = \"FOLDER/none.pem\"\n";
     let mut daemon = Daemon::started(sources);
     assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(2));
     assert!(daemon.stderr().contains("none.pem: cannot be read: No such file"), "{}", daemon.stderr());
