@@ -7,6 +7,7 @@ use crate::daemon::{self, Ended};
 
 mod dry;
 mod output;
+mod peer;
 mod plan;
 mod services;
 
@@ -16,7 +17,7 @@ mod services;
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
     services::check(config)?;
-    output::check_sinks(config)
+    config.sinks.iter().try_for_each(peer::check)
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::pattern::{LiteralCheck, Role};
 use super::reader::{Context, MAX_MISTAKES, Table};
 use super::value::{self, Fault};
-use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, source};
+use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, sink, source};
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostic, Source};
 use crate::words::did_you_mean;
@@ -77,7 +77,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
         config.sources.push(source);
     });
     root.blocks("sink", |t, header| {
-        let sink = sink(t, &header);
+        let sink = sink::read(t, &header);
         unique(t, &sink.name, config.sinks.iter().map(|s| &s.name));
         own_file(t, &sink, &config.sinks);
         config.sinks.push(sink);
@@ -160,32 +160,6 @@ fn delivery(t: &mut Table<'_, '_>, delivery: &mut Delivery) {
     });
 }
 
-fn sink(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
-    let mut sink = SinkConfig::new("", SinkKind::Stdout);
-    t.word("type", &mut sink.kind);
-    t.text("path", &mut sink.path, |text| path(text).map(Some));
-    keys!(t, &mut sink, {
-        name: text(name),
-        schema: word(),
-        min_severity: word(),
-        categories: list(category),
-        sources: list(name),
-        rotate_size: size(0..=1024 * GIB),
-        rotate_age: duration(Duration::ZERO..=days(3650)),
-        keep: count(0..=10_000),
-        compress: flag(),
-        fsync: duration(Duration::ZERO..=HOUR),
-        when_full: word(),
-    });
-    require(t, "name", "name it, such as name = \"events\"", header);
-    require(t, "type", "say which: type = \"file\"", header);
-    if sink.kind == SinkKind::File {
-        let mend = "say where: path = \"/var/log/siftd/events.ndjson\"";
-        require(t, "path", mend, header);
-    }
-    sink
-}
-
 pub(super) fn require(t: &mut Table<'_, '_>, key: &'static str, mend: &str, header: &Range<usize>) {
     if t.node(key).is_none() {
         t.fault(key, header.clone(), Fault::new("is missing", mend));
@@ -257,7 +231,7 @@ pub(super) fn name(text: String) -> Result<String, Fault> {
     Ok(text)
 }
 
-fn category(text: String) -> Result<Category, Fault> {
+pub(super) fn category(text: String) -> Result<Category, Fault> {
     Category::parse(&text).ok_or_else(|| {
         let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
         let mend = did_you_mean(&text, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));

@@ -171,6 +171,18 @@ fn rules_check_points_at_the_mistake() {
         let err = folder.siftd(["rules", "check", "wrong.toml"]).ended(2).err().replace("wrong.toml", "mine.toml");
         assert!(err.contains(said), "{said} in {err}");
     }
+    // Its flags are those of every other command.
+    folder.write("other.toml", "[family]\nid = \"other\"\ntitle = \"Other\"\ndepth = \"head\"\n[[rule]]\nid = \"other.hum\"\nliterals = [\"pump hums\"]\nregex = 'pump hums'\nexamples = { match = [\"the pump hums\"] }\n");
+    folder.write("siftd.toml", "[rules]\nfiles = [\"other.toml\"]\n");
+    let ok = |args: &[&str]| {
+        folder.siftd([&["rules", "check"], args].concat()).ended(0).out().lines().filter(|line| line.contains(": ok")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(ok(&["--rules", "other.toml"]), ["other.toml: ok, 1 rules"]);
+    assert_eq!(ok(&["--config", "siftd.toml"]), ["other.toml: ok, 1 rules"]);
+    assert_eq!(ok(&["mine.toml", "--config", "siftd.toml"]).len(), 1);
+    assert_eq!(ok(&["mine.toml", "other.toml"]).len(), 2);
+    assert!(folder.siftd(["rules", "check"]).ended(2).err().contains("which file?"));
+    assert!(folder.siftd(["rules", "check", "wrong.toml", "--rules", "other.toml"]).ended(2).err().contains("Your own rules"));
     assert!(folder.siftd(["rules", "check", "gone.toml"]).ended(2).err().contains("cannot be read"));
     let trace = "\n[[trace]]\nid = \"mine.trace\"\nliterals = [\"core dump\"]\nrows = [\n{ from = \"start\", regex = '^core dump', to = \"body\" },\n{ from = \"body\", regex = '^  at ', to = \"body\" },\n]\n";
     folder.write("trace.toml", format!("{RULES}{trace}"));
@@ -217,7 +229,12 @@ fn check_refuses_what_cannot_work() {
     let folder = Folder::new();
     let sink = |name: &str, path: &str| format!("[[sink]]\nname = \"{name}\"\ntype = \"file\"\npath = \"{path}\"\n");
     for (text, said) in [
-        ("[[source]]\nname = \"s\"\ntype = \"tcp\"\n".to_owned(), "source \"s\": this version reads file and stdin, not tcp"),
+        (
+            "[[source]]\nname = \"s\"\ntype = \"unix\"\npath = \"a.toml\"\n".to_owned(),
+            "source \"s\": cannot listen on a.toml: something lies there that is no socket",
+        ),
+        ("[[source]]\nname = \"s\"\ntype = \"tcp\"\naddress = \"192.0.2.1:5514\"\nallow_remote = true\n".to_owned(), "this machine has no such address"),
+        ("[[source]]\nname = \"s\"\ntype = \"command\"\nargv = [\"no-such-program\"]\n".to_owned(), "there is no program \"no-such-program\" in PATH"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "a.toml:2:13: `disable` names `shell.not-fuond`"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "did you mean `shell.not-found`?"),
         ("[error_detection]\nseverity_overrides = { \"no.rule\" = \"low\" }\n".to_owned(), "`severity_overrides` names `no.rule`"),
