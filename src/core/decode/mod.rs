@@ -14,7 +14,7 @@ mod logfmt;
 mod prefix;
 mod record;
 mod scan;
-mod syslog;
+mod rfc5424;
 mod tag;
 mod time;
 mod writer;
@@ -26,7 +26,7 @@ pub use level::{level_word, loose_level};
 pub use logfmt::{Logfmt, logfmt};
 pub use prefix::{Prefix, prefix};
 pub use record::{Record, Text};
-pub use syslog::{Syslog, syslog};
+pub use rfc5424::{Stated, syslog};
 pub use time::{parse_any_time, parse_time_at};
 
 #[cfg(test)]

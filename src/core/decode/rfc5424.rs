@@ -14,7 +14,7 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// What stands before the text of a syslog message. Ranges are in bytes of the line; an empty one is not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Syslog {
+pub struct Stated {
     /// The severity; none where the priority is that of programs that state none.
     pub level: Option<Level>,
     /// When the message was sent.
@@ -31,14 +31,14 @@ pub struct Syslog {
 
 /// Splits a syslog message; `None` for a line without a `<PRI>`. `now` gives the year where a stamp has none.
 #[must_use]
-pub fn syslog(line: &[u8], now: Timestamp) -> Option<Syslog> {
+pub fn syslog(line: &[u8], now: Timestamp) -> Option<Stated> {
     let (value, end) = priority(line)?;
-    let mut out = Syslog { level: (value != UNSTATED).then(|| severity(value % 8)), text: end, ..Syslog::default() };
+    let mut out = Stated { level: (value != UNSTATED).then(|| severity(value % 8)), text: end, ..Stated::default() };
     let version = digits(line, end);
     if version > end && version <= end + 2 && byte(line, version) == b' ' && modern(line, version + 1, now, &mut out).is_some() {
         return Some(out);
     }
-    out = Syslog { level: out.level, text: end, ..Syslog::default() };
+    out = Stated { level: out.level, text: end, ..Stated::default() };
     traditional(line, end, now, &mut out);
     Some(out)
 }
@@ -52,7 +52,7 @@ fn priority(line: &[u8]) -> Option<(i64, usize)> {
 }
 
 /// RFC 5424 behind its version: `TIMESTAMP HOSTNAME APP-NAME PROCID MSGID STRUCTURED-DATA [MSG]`.
-fn modern(line: &[u8], at: usize, now: Timestamp, out: &mut Syslog) -> Option<()> {
+fn modern(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) -> Option<()> {
     let mut fields = [(at, at); 5];
     let mut next = at;
     for field in &mut fields {
@@ -96,7 +96,7 @@ fn elements(line: &[u8], mut at: usize) -> Option<usize> {
 
 /// RFC 3164: `Mmm dd hh:mm:ss HOST TAG[PID]: text`. Programs that write to their own machine leave out the host,
 /// others the time; a text alone is allowed.
-fn traditional(line: &[u8], at: usize, now: Timestamp, out: &mut Syslog) {
+fn traditional(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) {
     let start = past_blank(line, at);
     let Some(stamp) = moment(line, start, now) else {
         // Without a time only a number in brackets tells a program from the first word of the text.
