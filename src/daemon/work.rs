@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
+use super::pulse::Pulse;
 use super::wake::Wake;
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
@@ -63,13 +64,35 @@ impl Pool {
     }
 }
 
-pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sender: &Sender<Wake>) {
+/// The writer as it is now, for all threads: a reload replaces it.
+#[derive(Clone)]
+pub(super) struct CurrentWriter(Arc<RwLock<Arc<Writer>>>);
+
+impl CurrentWriter {
+    pub fn new(writer: Writer) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(writer))))
+    }
+
+    pub fn get(&self) -> Arc<Writer> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set(&self, writer: Writer) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(writer);
+    }
+}
+
+pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter, sender: &Sender<Wake>, pulse: &Pulse) {
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     for _ in 0..count {
         let (pool, queue, writer, sender) = (pool.clone(), queue.clone(), writer.clone(), sender.clone());
+        let beat = pulse.add("a thread that reads");
         std::thread::spawn(move || {
             let mut space = Space::default();
+            beat.waits();
             while let Some(task) = pool.take() {
+                beat.moves();
+                let writer = writer.get();
                 let goes_on = match task {
                     Task::File(job) => of_file(&job, &mut space, &writer, &queue, &sender),
                     Task::Flow(flow) => of_flow(&flow, &mut space, &writer, &queue),
@@ -77,6 +100,7 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
                 if !goes_on {
                     break;
                 }
+                beat.waits();
             }
         });
     }

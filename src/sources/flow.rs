@@ -47,7 +47,7 @@ pub struct Hooks {
 
 /// All streams that are no files.
 pub struct Intake {
-    engine: Arc<Engine>,
+    engine: Mutex<Arc<Engine>>,
     nonce: Nonce,
     hooks: Hooks,
     budget: Arc<Semaphore>,
@@ -61,14 +61,19 @@ impl Intake {
     #[must_use]
     pub fn new(engine: Arc<Engine>, nonce: Nonce, hooks: Hooks) -> Arc<Self> {
         let (timers, count, open) = Default::default();
-        Arc::new(Self { engine, nonce, hooks, budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), timers, count, open })
+        Arc::new(Self { engine: Mutex::new(engine), nonce, hooks, budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), timers, count, open })
+    }
+
+    /// Streams that are opened from now on have these rules and limits.
+    pub fn set_engine(&self, engine: Arc<Engine>) {
+        *lock(&self.engine) = engine;
     }
 
     /// A new stream.
     #[must_use]
     pub fn open(self: &Arc<Self>, label: Label, reading: Reading) -> Arc<Flow> {
         let uid = (self.nonce)();
-        let mut stream = Stream::new(self.engine.clone(), Origin { uid, generation: 0 });
+        let mut stream = Stream::new(lock(&self.engine).clone(), Origin { uid, generation: 0 });
         if let Some(most) = reading.max_line_bytes {
             stream = stream.with_max_line_bytes(most);
         }
@@ -81,7 +86,7 @@ impl Intake {
     /// A stream that goes on where `cursors` says.
     #[must_use]
     pub fn resume(self: &Arc<Self>, label: Label, cursors: Cursors) -> Arc<Flow> {
-        let stream = cursors.stream(self.engine.clone()).with_syslog();
+        let stream = cursors.stream(lock(&self.engine).clone()).with_syslog();
         self.add(label, cursors.uid(), stream, Some(cursors))
     }
 
