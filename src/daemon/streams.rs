@@ -164,7 +164,9 @@ impl Streams {
 
     /// Tells all of them to end.
     pub fn stop_all(&self) {
-        self.tasks.values().for_each(|(stop, _)| drop(stop.send_replace(true)));
+        for (stop, _) in self.tasks.values() {
+            stop.send_replace(true);
+        }
     }
 
     /// Whether something may still come of them.
