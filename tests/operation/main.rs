@@ -6,3 +6,4 @@ mod health;
 mod reload;
 mod rig;
 mod watchdog;
+mod watching;
