@@ -17,7 +17,7 @@ clean)
     # Where it can be, all at once; else its first process takes all with it.
     [ ! -e "$group/cgroup.kill" ] || echo 1 > "$group/cgroup.kill"
     for _ in $(seq 100); do
-        find "$group" -depth -type d -exec rmdir {} + 2> /dev/null
+        find "$group" -depth -type d -exec rmdir {} + 2> /dev/null || true
         [ -d "$group" ] || exit 0
         sleep 0.1
     done
