@@ -261,6 +261,7 @@ impl Reader {
     fn guarded(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn, step: impl FnOnce(&mut Self, &mut Space, &mut Turn) -> io::Result<()>) {
         let done = self.ready(space, now, turn).and_then(|()| step(self, space, turn));
         if let Some(stream) = &mut self.stream {
+            turn.counts += stream.news();
             stream.detach(&mut space.stream);
         }
         if let Err(error) = done {
@@ -390,7 +391,6 @@ impl Reader {
         let mut events = Vec::new();
         if let Some(stream) = &mut self.stream {
             pass(stream, bytes, now, &mut events);
-            turn.counts += stream.news();
         }
         self.keep(events, turn);
     }
