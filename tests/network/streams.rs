@@ -128,3 +128,30 @@ fn a_peer_that_sends_too_much_is_read_slower_and_loses_nothing() {
     assert!(start.elapsed() > Duration::from_millis(1500), "190 KiB in {:?}", start.elapsed());
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_reload_begins_ends_and_changes_sources_and_leaves_the_others_alone() {
+    let source = |name: &str, address: &str, more: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"tcp\"\naddress = \"{address}\"\n{more}\n");
+    let mut daemon = Daemon::started(&(source("stays", "127.0.0.1:0", "") + &source("changes", "127.0.0.1:0", "") + &source("goes", "127.0.0.1:0", "")));
+    let (mut stays, goes) = (daemon.connect("stays"), daemon.connect("goes"));
+    stays.write_all(b"<11>one\n").unwrap();
+    let changes = daemon.address("changes").to_string();
+    daemon.wait_for(&["one"]);
+    // An address that is taken changes nothing.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    daemon.configure(&(source("stays", "127.0.0.1:0", "") + &source("new", &taken.local_addr().unwrap().to_string(), "")));
+    daemon.signal("-HUP");
+    daemon.until("it is not refused", || daemon.stderr().contains("the old one goes on"));
+    daemon.send("changes", "<11>two\n");
+    daemon.wait_for(&["one", "two"]);
+    // The same address, which its old self still has.
+    daemon.configure(&(source("stays", "127.0.0.1:0", "") + &source("changes", &changes, "framing = \"newline\"") + &source("new", "127.0.0.1:0", "")));
+    daemon.signal("-HUP");
+    daemon.until("it does not begin anew", || daemon.stderr().matches(&format!("source changes: listens on {changes}")).count() == 2);
+    daemon.send("changes", "9 <11>three\n<11>four\n");
+    daemon.send("new", "<11>five\n");
+    stays.write_all(b"<11>six\n").unwrap();
+    daemon.until("not all came", || ["five", "four", "six"].iter().all(|wanted| daemon.texts().iter().any(|text| text == wanted)));
+    assert!(is_closed(&goes));
+    assert_eq!(daemon.stop(), Some(0));
+}
