@@ -81,8 +81,9 @@ impl Entry {
         self.path().file_name().map_or(shown.to_owned(), |name| shown.with_file_name(name))
     }
 
+    /// Its records name it otherwise.
     fn is_renamed(&self) -> bool {
-        self.path() != self.row.mark.path
+        self.path().file_name() != Path::new(&self.row.label.path).file_name()
     }
 
     /// Bytes that are not read yet.
@@ -144,7 +145,7 @@ fn described(entry: &Entry) -> String {
     let (row, mark) = (&entry.row, &entry.row.mark);
     let lines = serde_json::from_str::<Facts>(&mark.facts).map_or(0, |facts| facts.lines());
     let born = if mark.node.born == 0 { "unknown".to_owned() } else { rfc3339(crate::core::event::Timestamp(mark.node.born)) };
-    let was = if entry.is_renamed() { format!(", once {}", sanitise(&mark.path.to_string_lossy())) } else { String::new() };
+    let was = if entry.is_renamed() { format!(", once {}", sanitise(&row.label.path)) } else { String::new() };
     let fields = [
         ("source", sanitise(&row.label.source).into_owned()),
         (if row.is_file() { "file" } else { "cursor" }, format!("{}{was}", sanitise(&entry.path().to_string_lossy()))),
