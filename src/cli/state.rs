@@ -27,7 +27,7 @@ pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
+pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
     if let Some(folder) = &place.state_dir {
         return Ok(folder.clone());
     }
