@@ -10,7 +10,7 @@ use std::time::Duration;
 use md5::{Digest, Md5};
 
 use super::Failure;
-use super::args::{ReadMode, SetupArgs};
+use super::args::{ReadMode, ReadingArgs, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
 use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
@@ -42,6 +42,12 @@ pub struct Reading {
     pub context: Option<u16>,
     /// `--mode`
     pub mode: ReadMode,
+}
+
+impl From<ReadingArgs> for Reading {
+    fn from(args: ReadingArgs) -> Self {
+        Self { context: args.context, mode: args.mode }
+    }
 }
 
 /// Reads the configuration.
