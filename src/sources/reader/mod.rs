@@ -53,6 +53,13 @@ impl Default for Space {
     }
 }
 
+impl Space {
+    /// The room of one stream.
+    pub(super) fn room(&mut self) -> &mut Workspace {
+        &mut self.stream
+    }
+}
+
 /// What a turn came to.
 #[derive(Debug, Default)]
 pub struct Turn {
@@ -465,5 +472,5 @@ impl Reader {
 /// A label for what is read from a file.
 #[must_use]
 pub fn label(source: &str, shown: String) -> Arc<Label> {
-    Arc::new(Label { source: source.to_owned(), kind: "file", path: shown })
+    Arc::new(Label { source: source.to_owned(), kind: "file", path: shown, ..Label::default() })
 }
