@@ -162,7 +162,7 @@ impl Assembler {
             self.enter(entry, region, line);
             return;
         }
-        if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
+        if line.tried.may_begin() && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
         if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
@@ -187,6 +187,9 @@ impl Assembler {
         }
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
+        if !self.keep_under_record(cx, line, view, &mut rivals) {
+            self.end_unadopted(cx, line, out);
+        }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
         let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
@@ -265,9 +268,10 @@ impl Assembler {
                 self.publish(cx, &unclaimed, out);
             }
         } else {
-            // One status line is enough: it claims those that say the same after it.
+            // One status line is enough: it claims those that sum up what it says. A later one with its key is
+            // another run's, or another's of the same name.
             self.publish(cx, &trace, out);
-            self.notes.claim(family, key.as_deref(), line.place.num);
+            self.notes.claim(family, None, line.place.num);
         }
     }
 

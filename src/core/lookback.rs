@@ -25,7 +25,7 @@ pub struct LookBack<'a> {
 }
 
 impl<'a> LookBack<'a> {
-    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream;
+    /// `bytes` end where line `num` begins, at `offset` of the stream, or where the stream ends;
     /// `is_wide`: a stream in UTF-16.
     #[must_use]
     pub fn new(bytes: &'a [u8], num: u64, offset: u64, is_wide: bool) -> Self {
@@ -38,7 +38,11 @@ impl<'a> LookBack<'a> {
         let mut rest = self.bytes;
         let (mut num, mut end) = (self.num, self.offset);
         std::iter::from_fn(move || {
-            let line = rest.strip_suffix(b"\n")?;
+            if rest.is_empty() {
+                return None;
+            }
+            // Only the last line of a stream may lack its newline.
+            let line = rest.strip_suffix(b"\n").unwrap_or(rest);
             let from = memchr::memrchr(b'\n', line).map_or(0, |at| at + 1);
             end -= if self.is_wide { utf16_bytes(&rest[from..]) } else { (rest.len() - from) as u64 };
             num = num.checked_sub(1)?;

@@ -116,6 +116,12 @@ pub fn starts(machine: &Machine, text: &[u8]) -> bool {
     step(machine, 0, text).is_some()
 }
 
+/// Whether a record right before `text` belongs to the trace that `machine` begins with it.
+#[must_use]
+pub fn starts_under_record(machine: &Machine, text: &[u8]) -> bool {
+    step(machine, 0, text).is_some_and(|row| machine.rows[row].under_record)
+}
+
 impl OpenTrace {
     /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
     /// look-back lines `lead`.
@@ -189,6 +195,13 @@ impl OpenTrace {
     #[must_use]
     pub fn is_on_trial_beyond_blanks(&self) -> bool {
         self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.text.is_empty())
+    }
+
+    /// Whether its last line that says something ends with a colon.
+    #[must_use]
+    pub fn announces(&self) -> bool {
+        let last = (0..self.lines.len()).rev().map(|at| self.lines.get(at).text.trim_ascii_end()).find(|text| !text.is_empty());
+        last.is_some_and(|text| text.ends_with(b":"))
     }
 
     /// Whether no machine competes: a one-line error.
