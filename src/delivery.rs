@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use md5::{Digest, Md5};
 
-use crate::core::event::{Category, Severity, Timestamp};
+use crate::core::breaker::Transition;
+use crate::core::event::{Category, Event, Hex, RetryClass, Severity, Timestamp};
 
 /// Identity of a stream; kept in the state, never computed again.
 pub type Uid = [u8; 16];
@@ -121,11 +122,64 @@ pub struct Record {
     /// Its id, 32 hex digits.
     pub id: String,
     /// Its signature.
-    pub signature: String,
+    pub signature: Hex,
     /// For filters.
     pub severity: Severity,
     /// For filters.
     pub category: Category,
+    /// When its first line was read.
+    pub at: Timestamp,
+    /// Where in its bytes the member `seen` belongs; 0: nowhere.
+    pub seen_at: u32,
+    /// How it counts for a breaker.
+    pub weight: Weight,
+    /// The agent's session, if the log says.
+    pub session: Option<Box<str>>,
+}
+
+impl Record {
+    /// The record of an event; `len` and `seen_at` are those of its bytes.
+    #[must_use]
+    pub fn new(event: &Event, generation: u32, len: u32, seen_at: u32) -> Self {
+        Self {
+            len,
+            generation,
+            offset: event.offset,
+            inner: event.inner,
+            id: event.id.to_string(),
+            signature: event.signature,
+            severity: event.severity,
+            category: event.category,
+            at: event.observed_at,
+            seen_at,
+            weight: Weight::of(event),
+            session: event.call.as_ref().and_then(|call| call.session.as_deref()).map(Into::into),
+        }
+    }
+}
+
+/// How an event counts for a breaker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// Not at all: a warning, a refusal, a cancelled call.
+    #[default]
+    None,
+    /// By its signature.
+    Bug,
+    /// With all transient ones.
+    Transient,
+}
+
+impl Weight {
+    /// Of an event. That the text calls it fatal is a claim: it counts as any other.
+    #[must_use]
+    pub fn of(event: &Event) -> Self {
+        match event.retry.class {
+            _ if !event.is_fault() || event.severity == Severity::Low => Self::None,
+            RetryClass::Transient => Self::Transient,
+            _ => Self::Bug,
+        }
+    }
 }
 
 /// What one turn of a stream came to. It is committed whole or not at all.
@@ -215,6 +269,15 @@ pub enum Notice {
         since: Timestamp,
         /// The last one.
         to: Timestamp,
+    },
+    /// A breaker has changed.
+    Breaker {
+        /// Its id.
+        id: String,
+        /// Name of the breaker.
+        name: String,
+        /// What changed.
+        made: Transition,
     },
 }
 

@@ -20,6 +20,7 @@ pub mod core {
     //! The sync heart: bytes and `now` in, events out.
     pub mod assemble;
     pub mod block;
+    pub mod breaker;
     pub mod classify;
     pub mod confirm;
     pub mod decode;
@@ -55,6 +56,7 @@ pub mod daemon;
 pub mod digest;
 pub mod examples;
 pub mod exec;
+pub mod hook;
 pub mod sinks;
 pub mod sources;
 pub mod state;

@@ -11,13 +11,15 @@ use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::digest::{Digest, Form, Format, Item, Own, render, report};
 use crate::sources::clock::now;
-use crate::sources::input::{self, Opened};
+use crate::sources::input::{self, Opened, Watched};
+use crate::sources::interrupt::Interrupt;
 
 /// Longest record that is read.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 
 pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
-    let mut opened = open(args)?;
+    let interrupt = Arc::new(Interrupt::take()?);
+    let mut opened = open(args, interrupt.clone())?;
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut digest = Digest::default();
     let fault = |error: io::Error| Failure::new(format!("reading ended early: {error}"));
@@ -42,18 +44,21 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
         events.iter().for_each(|event| digest.event(event));
     }
     digest.order();
-    out::print(&render(&digest, &args.form()))
+    let done = out::print(&render(&digest, &args.form()));
+    out::heed(&interrupt);
+    done
 }
 
-fn open(args: &DigestArgs) -> Result<Opened, Failure> {
+fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure> {
+    let watched = Watched { interrupt: Some(interrupt), ..Watched::default() };
     let path = args.file.as_deref().unwrap_or(Path::new("-"));
     if path != Path::new("-") {
-        return input::file(path, Arc::default()).map_err(|error| Failure::new(format!("{}: {error}", path.display())));
+        return input::file(path, watched).map_err(|error| Failure::new(format!("{}: {error}", path.display())));
     }
     if !stdin_is_given() {
         return Err(Failure::new("nothing to sum up: name a file, or pipe a log in (siftd digest --help)"));
     }
-    Ok(input::stdin(Arc::default())?)
+    Ok(input::stdin(watched)?)
 }
 
 fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<()> {

@@ -23,7 +23,7 @@ use crate::rules::Kind;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
-use crate::sources::input;
+use crate::sources::input::{self, Watched};
 
 /// Most that is read from stdin: a page is written for each line of it.
 const MAX_STDIN_BYTES: u64 = 1 << 20;
@@ -85,7 +85,7 @@ fn first_line(text: &str) -> Option<u64> {
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    input::file(path, Arc::default()).map(|opened| opened.bytes)
+    input::file(path, Watched::default()).map(|opened| opened.bytes)
 }
 
 /// A line of a file, and what is open behind it.

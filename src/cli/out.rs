@@ -6,9 +6,10 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use super::args::Color;
-use super::{Exit, Failure};
+use super::{Exit, Failure, say};
 use crate::sinks::human::Paint;
 use crate::sources::input::Identity;
+use crate::sources::interrupt::{self, Interrupt};
 
 /// stdout, unbuffered.
 pub fn stdout() -> io::Result<File> {
@@ -27,6 +28,14 @@ pub fn quiet_on_closed_pipe(result: io::Result<()>) -> Result<Exit, Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::from(error)),
         _ => Ok(Exit::Done),
+    }
+}
+
+/// Lets a signal that was caught end siftd, now that all is written.
+pub fn heed(interrupt: &Interrupt) {
+    if let Some(signal) = interrupt.caught() {
+        say(&"interrupted: what was read by then is all that is shown");
+        interrupt::end(signal);
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::args::{Color, Format, ReadMode, ScanArgs};
@@ -15,6 +15,7 @@ use super::{Exit, Failure, identity, out, say, setup};
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
+use crate::sources::interrupt::Interrupt;
 
 mod foreign;
 mod printer;
@@ -34,6 +35,7 @@ struct Job {
     next: AtomicUsize,
     order: Order,
     progress: Progress,
+    interrupt: Arc<Interrupt>,
     troubled: AtomicBool,
     totals: Mutex<Totals>,
     /// What is read although it is no log.
@@ -44,17 +46,20 @@ struct Job {
 
 pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let job = prepare(args, color)?;
+    // Before any thread.
+    let interrupt = Arc::new(Interrupt::take()?);
+    let job = prepare(args, color, interrupt)?;
     let worked = work(&job, workers(args, &job)).and_then(|()| {
         let totals = *job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         job.order.outside(&job.printer.last(&totals, job.inputs.len(), started))
     });
     job.progress.done();
     out::quiet_on_closed_pipe(worked)?;
+    out::heed(&job.interrupt);
     Ok(exit(args, &job))
 }
 
-fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
+fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<Job, Failure> {
     let (mut inputs, troubles) = expand(&names(args)?);
     once(&mut inputs);
     let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
@@ -70,6 +75,7 @@ fn prepare(args: &ScanArgs, color: Color) -> Result<Job, Failure> {
         next: AtomicUsize::new(0),
         order,
         progress,
+        interrupt,
         troubled: AtomicBool::new(false),
         totals: Mutex::default(),
         reads: reads(args),

@@ -4,15 +4,18 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Failure;
 use super::args::{ReadMode, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
+use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, parse, parse_beside};
 use crate::sources::expand::{Input, expand};
+use crate::state::{history, ledger};
 
 mod custom;
 
@@ -119,6 +122,26 @@ pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
         Input::Stdin => None,
     });
     found.chain(more.iter().cloned()).collect()
+}
+
+/// Bounds of the history, limits of the breakers.
+pub fn ledger_rules(config: &Config) -> ledger::Rules {
+    let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+    let (breaker, history) = (&config.breaker, &config.history);
+    let kept = history::Rules {
+        max_rows: u64::from(history.max_signatures),
+        max_age_us: micros(history.max_age),
+        regressed_after_us: micros(history.regressed_after),
+    };
+    let limits = breaker::Limits {
+        warn_after: breaker.warn_after,
+        open_after: breaker.open_after,
+        transient_open_after: breaker.transient_open_after,
+        cooldown_us: micros(breaker.cooldown),
+        stream_window_us: micros(breaker.stream_window),
+        stream_quiet_us: micros(breaker.stream_quiet),
+    };
+    ledger::Rules { history: history.enabled.then_some(kept), breaker: limits, streams: breaker.streams }
 }
 
 fn limits(config: &Config) -> Limits {

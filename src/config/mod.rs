@@ -83,6 +83,8 @@ pub struct Config {
     pub retry: Retry,
     /// When a repeating failure stops the work.
     pub breaker: Breaker,
+    /// What is remembered of errors.
+    pub history: History,
     /// From the event to the sinks.
     pub delivery: Delivery,
     /// What is read; names are unique.
@@ -175,6 +177,27 @@ pub struct Breaker {
     pub transient_open_after: u32,
     /// Time in `open` before a probe.
     pub cooldown: Duration,
+    /// `run` has a breaker for each stream.
+    pub streams: bool,
+    /// In a stream an error counts once in so long.
+    pub stream_window: Duration,
+    /// A stream that is quiet for so long has succeeded.
+    pub stream_quiet: Duration,
+    /// Program and arguments that are run when one opens, with its record on stdin; empty: none.
+    pub on_open: Vec<String>,
+}
+
+/// `[history]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// False: none is kept.
+    pub enabled: bool,
+    /// Errors that are remembered.
+    pub max_signatures: u32,
+    /// An error is forgotten when it was unseen for so long.
+    pub max_age: Duration,
+    /// An error that was unseen for so long has come back.
+    pub regressed_after: Duration,
 }
 
 /// `[delivery]`
@@ -274,7 +297,8 @@ impl Default for Config {
             rules: Rules { files: vec!["/etc/siftd/rules/*.toml".to_owned()], disable: Vec::new() },
             limits: Limits::default(),
             retry: Retry::default(),
-            breaker: Breaker { warn_after: 3, open_after: 5, transient_open_after: 20, cooldown: Duration::from_secs(30 * 60) },
+            breaker: Breaker::default(),
+            history: History::default(),
             delivery: Delivery { outbox_max: 1 << 30, repeat_window: Duration::ZERO, shutdown_grace: Duration::from_secs(10) },
             sources: Vec::new(),
             sinks: Vec::new(),
@@ -315,6 +339,28 @@ impl Default for Retry {
             continue_on_error: false,
             api_rate_limit: ReasonRetry { max_retries: 5 },
         }
+    }
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Self {
+            warn_after: 3,
+            open_after: 5,
+            transient_open_after: 20,
+            cooldown: Duration::from_secs(30 * 60),
+            streams: true,
+            stream_window: Duration::from_secs(60),
+            stream_quiet: Duration::from_secs(3600),
+            on_open: Vec::new(),
+        }
+    }
+}
+
+impl Default for History {
+    fn default() -> Self {
+        let day = Duration::from_secs(86_400);
+        Self { enabled: true, max_signatures: 100_000, max_age: 90 * day, regressed_after: 7 * day }
     }
 }
 

@@ -12,7 +12,7 @@ use toml::de::{DeTable, DeValue};
 use super::pattern::{LiteralCheck, Role};
 use super::reader::{Context, MAX_MISTAKES, Table};
 use super::value::{self, Fault};
-use super::{Breaker, Config, Delivery, ErrorDetection, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
+use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostic, Source};
 use crate::words::did_you_mean;
@@ -68,6 +68,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
     root.section("limits", |t| limits(t, &mut config.limits));
     root.section("retry", |t| retry(t, &mut config.retry));
     root.section("breaker", |t| breaker(t, &mut config.breaker));
+    root.section("history", |t| history(t, &mut config.history));
     root.section("delivery", |t| delivery(t, &mut config.delivery));
     root.blocks("source", |t, header| {
         let source = source(t, &header);
@@ -134,6 +135,19 @@ fn breaker(t: &mut Table<'_, '_>, breaker: &mut Breaker) {
         open_after: count(1..=1_000_000),
         transient_open_after: count(1..=1_000_000),
         cooldown: duration(Duration::ZERO..=days(365)),
+        streams: flag(),
+        stream_window: duration(Duration::ZERO..=days(30)),
+        stream_quiet: duration(Duration::from_secs(1)..=days(365)),
+        on_open: list(Ok),
+    });
+}
+
+fn history(t: &mut Table<'_, '_>, history: &mut History) {
+    keys!(t, history, {
+        enabled: flag(),
+        max_signatures: count(1..=10_000_000),
+        max_age: duration(Duration::from_secs(60)..=days(3650)),
+        regressed_after: duration(Duration::from_secs(1)..=days(3650)),
     });
 }
 

@@ -172,6 +172,24 @@ impl Hex {
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
+
+    /// The digest that the digits stand for.
+    #[must_use]
+    pub fn digest(&self) -> [u8; 16] {
+        let value = |digit: u8| if digit.is_ascii_digit() { digit - b'0' } else { digit - b'a' + 10 };
+        std::array::from_fn(|at| value(self.0[2 * at]) << 4 | value(self.0[2 * at + 1]))
+    }
+
+    /// What 32 hex digits say; `None` for anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut digest = [0; 16];
+        let is_whole = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        for (byte, at) in digest.iter_mut().zip((0..text.len()).step_by(2)).take_while(|_| is_whole) {
+            *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
+        }
+        is_whole.then(|| Self::new(digest))
+    }
 }
 
 impl Default for Hex {
@@ -265,5 +283,8 @@ mod tests {
     fn hex_has_two_digits_a_byte() {
         let digest = std::array::from_fn(|at| (at * 17) as u8);
         assert_eq!(&*Hex::new(digest), "00112233445566778899aabbccddeeff");
+        assert_eq!((Hex::new(digest).digest(), Hex::parse(&Hex::new(digest))), (digest, Some(Hex::new(digest))));
+        assert_eq!(Hex::parse("00112233445566778899AABBCCDDEEFF"), Some(Hex::new(digest)));
+        assert!(["", "0", "é", "00112233445566778899aabbccddeef", "g0112233445566778899aabbccddeeff"].iter().all(|text| Hex::parse(text).is_none()));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use super::wake::Wake;
+use crate::state::holder::holder;
 use crate::state::lock::{Lock, LockError};
 use crate::state::store::{Store, StoreError, StreamRow};
 
@@ -18,6 +19,7 @@ pub(super) fn open_state(folder: &Path, wakes: &Receiver<Wake>) -> Result<Opened
         let why = match try_open_state(folder) {
             Ok(opened) => return Ok(opened),
             Err(StoreError::Later(why)) => why,
+            Err(StoreError::Busy(why)) => held(folder, &why),
             Err(error) => return Err(format!("state folder {}: {error}", folder.display())),
         };
         if !std::mem::replace(&mut said, true) {
@@ -28,6 +30,11 @@ pub(super) fn open_state(folder: &Path, wakes: &Receiver<Wake>) -> Result<Opened
             _ => {}
         }
     }
+}
+
+/// Who keeps the state from us, as far as it is known.
+pub(super) fn held(folder: &Path, why: &str) -> String {
+    holder(folder).map_or_else(|| why.to_owned(), |who| format!("it is held by {who}"))
 }
 
 fn try_open_state(folder: &Path) -> Result<Opened, StoreError> {

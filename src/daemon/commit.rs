@@ -9,7 +9,9 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::begin::held;
 use super::deliver::Ready;
+use super::on_open::OnOpen;
 use super::wake::{Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
@@ -25,6 +27,8 @@ const PACE: Duration = Duration::from_millis(20);
 const MAX_BYTES: usize = 2 << 20;
 /// Marks alone are committed so often.
 const MARKS: Duration = Duration::from_secs(1);
+/// What other processes have written is looked at so often.
+const OTHERS: Duration = Duration::from_secs(1);
 /// After a failed transaction.
 const AGAIN: Duration = Duration::from_millis(500);
 
@@ -39,6 +43,8 @@ pub(super) struct Commits {
     pub sender: Sender<Wake>,
     pub sinks: usize,
     pub stop: Arc<Stop>,
+    /// Who is told of breakers that have opened.
+    pub on_open: Option<OnOpen>,
 }
 
 /// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
@@ -47,10 +53,10 @@ pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Resul
     loop {
         match step() {
             Ok(()) => return Ok(true),
-            Err(StoreError::Later(why)) if !std::mem::replace(&mut said, true) => {
+            Err(StoreError::Later(why) | StoreError::Busy(why)) if !std::mem::replace(&mut said, true) => {
                 tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
             }
-            Err(StoreError::Later(_)) => {}
+            Err(StoreError::Later(_) | StoreError::Busy(_)) => {}
             Err(error) => return Err(error.to_string()),
         }
         match wakes.recv_timeout(AGAIN) {
@@ -80,6 +86,7 @@ pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
         }
         commits.queue.close();
         commits.committer.outbox().close();
+        commits.on_open.take().into_iter().for_each(OnOpen::finish);
     })
 }
 
@@ -90,6 +97,7 @@ impl Commits {
         let (mut committed, mut marked) = (Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
         let mut words = Vec::new();
+        let mut looked = Instant::now();
         loop {
             let mut is_over = outbox.waiting_bytes() > self.outbox_max;
             if is_over && !self.dropping.is_empty() {
@@ -117,7 +125,7 @@ impl Commits {
                 }
             }
             is_closed |= arrived.closed;
-            let is_due = self.committer.deadline().is_some_and(|at| at <= now());
+            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked);
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
                 marked = Instant::now();
@@ -136,9 +144,19 @@ impl Commits {
         }
     }
 
+    /// Whether another process has left something.
+    fn is_behind(&self, looked: &mut Instant) -> bool {
+        let is_time = looked.elapsed() >= OTHERS;
+        if is_time {
+            *looked = Instant::now();
+        }
+        is_time && self.committer.is_behind()
+    }
+
     fn timeout(&self, has_more: bool, marked: Instant) -> Duration {
         let held = self.committer.deadline().map(|at: Timestamp| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64));
-        let mut timeout = if has_more { MARKS.saturating_sub(marked.elapsed()) } else { Duration::from_secs(60) };
+        let longest = if self.folder.is_some() { OTHERS } else { Duration::from_secs(60) };
+        let mut timeout = if has_more { MARKS.saturating_sub(marked.elapsed()) } else { longest };
         if self.stop.hurry.load(Ordering::Relaxed) {
             timeout = timeout.min(Duration::from_millis(5));
         }
@@ -159,14 +177,20 @@ impl Commits {
                         tracing::warn!("state: it can be written again");
                     }
                     words.clear();
+                    let opened = self.committer.take_opened();
+                    self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
                     return Ok(());
                 }
-                Err(StoreError::Later(why)) => {
+                Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {
                     if !std::mem::replace(&mut said, true) {
+                        let why = match &self.folder {
+                            Some(folder) if matches!(error, StoreError::Busy(_)) => held(folder, &error.to_string()),
+                            _ => error.to_string(),
+                        };
                         tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
                     }
                     if self.stop.hurry.load(Ordering::Relaxed) {
-                        return Err(StoreError::Later(why));
+                        return Err(error);
                     }
                     words.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).words);
                 }

@@ -19,6 +19,7 @@ mod begin;
 mod clock;
 mod commit;
 mod deliver;
+mod on_open;
 mod plan;
 mod serve;
 mod stdin;
@@ -28,8 +29,9 @@ mod work;
 use begin::{descriptors, open_state};
 use commit::Commits;
 use deliver::{Delivery, Shared};
+use on_open::OnOpen;
 pub use plan::{Ended, Plan, SinkPlan};
-use serve::{Daemon, Seen};
+use serve::Daemon;
 use stdin::Piped;
 use wake::{Stop, Wake, handle_signals};
 use work::Pool;
@@ -54,12 +56,12 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
-    let mut committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
+    let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
+    let mut committer = committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
 
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
     let own: OwnOutputs = Arc::new(Mutex::new(plan.own.clone()));
-    let seen = rows.iter().map(|row| Seen { uid: row.uid, source: row.label.source.clone(), at: row.seen }).collect();
-    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
+    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
     let first = |name: &str| !sources.iter().any(|known| known == name);
     let follower = Follower::new(plan.engine.clone(), plan.id_of, plan.specs, known, first).without(own.clone()).with_descriptors(descriptors());
 
@@ -81,7 +83,6 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         is_durable: folder.is_some(),
         stop: stop.clone(),
         failed: None,
-        seen,
         look_soon: None,
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
@@ -100,6 +101,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         sender: sender.clone(),
         sinks: threads.len(),
         stop: stop.clone(),
+        on_open: OnOpen::new(plan.on_open),
     });
     work::start(&daemon.pool, &queue, &daemon.writer, &sender);
     let credit = daemon.stdin.as_ref().map(|_| stdin::read(&sender));

@@ -12,6 +12,7 @@ use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 use crate::sources::discover::Spec;
 use crate::sources::follow::IdOf;
+use crate::state::ledger;
 use crate::state::withhold::Rules;
 
 /// What is run.
@@ -30,6 +31,10 @@ pub struct Plan {
     pub state: Option<PathBuf>,
     /// What is held back.
     pub withhold: Rules,
+    /// The history and the breakers.
+    pub ledger: ledger::Rules,
+    /// Program and arguments that are run when a breaker opens; empty: none.
+    pub on_open: Vec<String>,
     /// Most bytes that wait for sinks.
     pub outbox_max: u64,
     /// Sinks that leave records out when they are behind by that.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use super::wake::Wake;
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
+use crate::sinks::notice::SEEN_BYTES;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
 use crate::sources::follow::{Job, lock};
@@ -122,10 +123,9 @@ impl Writer {
         };
         for (generation, event) in turn.events {
             let from = batch.body.len();
-            record::write(&mut batch.body, &envelope, &event, self.max_event_bytes);
+            let seen_at = record::write_open(&mut batch.body, &envelope, &event, self.max_event_bytes.saturating_sub(SEEN_BYTES));
             let len = (batch.body.len() - from) as u32;
-            let (offset, inner, severity, category) = (event.offset, event.inner, event.severity, event.category);
-            batch.records.push(Record { len, generation, offset, inner, id: event.id.to_string(), signature: event.signature.to_string(), severity, category });
+            batch.records.push(Record::new(&event, generation, len, seen_at as u32));
         }
         // It may wait for long.
         batch.body.shrink_to_fit();

@@ -2,28 +2,22 @@
 //! its stdin; no word of a log ever becomes part of a command line. One runs at a time, and only for so long.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
-use std::os::fd::AsFd;
-use std::process::{Child, Command, Stdio};
+use std::io;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
 use super::signals;
 use crate::core::text::Hex;
+use crate::hook;
 
 /// Records that wait.
 const MAX_WAITING: usize = 64;
-/// Longest run of one hook.
-const LIMIT: Duration = Duration::from_secs(30);
-/// Between two looks at a hook that runs.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// The user's command, ready.
 pub struct Hook {
@@ -76,32 +70,10 @@ fn serve(argv: &[String], records: &Receiver<Vec<u8>>, pid: &AtomicI32) {
 }
 
 fn run(argv: &[String], record: &[u8], pid: &AtomicI32) -> io::Result<()> {
-    let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     // stdout belongs to the command that is watched.
-    let output: Stdio = io::stderr().as_fd().try_clone_to_owned()?.into();
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::piped()).stdout(output);
-    let mut child = signals::as_before(|| command.spawn())?;
-    pid.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Relaxed);
-    if let Some(mut stdin) = child.stdin.take() {
-        let record = record.to_vec();
-        // A hook that does not read must not hold up the next one.
-        std::thread::spawn(move || drop(stdin.write_all(&record)));
-    }
-    ended(&mut child)
-}
-
-fn ended(child: &mut Child) -> io::Result<()> {
-    let started = Instant::now();
-    loop {
-        match child.try_wait() {
-            // Who waits for all children may have been first.
-            Ok(Some(_)) | Err(_) => return Ok(()),
-            Ok(None) if started.elapsed() > LIMIT => {
-                child.kill()?;
-                return Err(io::Error::other(format!("ended after {} s", LIMIT.as_secs())));
-            }
-            Ok(None) => std::thread::sleep(LOOK),
-        }
-    }
+    hook::run(argv, record, |command| {
+        let child = signals::as_before(|| command.spawn())?;
+        pid.store(i32::try_from(child.id()).unwrap_or_default(), Ordering::Relaxed);
+        Ok(child)
+    })
 }

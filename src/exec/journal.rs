@@ -2,6 +2,8 @@
 //! blocking error. Shared by the threads of both outputs; a record is written whole.
 
 use std::fs::File;
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
@@ -33,6 +35,8 @@ pub struct Journal {
     /// Makes the ids of records that have no place in a stream.
     uid: [u8; 16],
     events: Option<Mutex<File>>,
+    /// A record could not be written.
+    lost: AtomicBool,
     hook: Option<Hook>,
 }
 
@@ -53,7 +57,7 @@ impl Journal {
     /// Nothing written yet.
     #[must_use]
     pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<Hook>) -> Self {
-        Self { ready, envelope, uid, events: events.map(Mutex::new), hook }
+        Self { ready, envelope, uid, events: events.map(Mutex::new), lost: AtomicBool::new(false), hook }
     }
 
     /// The configuration, as soon as it is read.
@@ -112,6 +116,12 @@ impl Journal {
         self.hook.as_ref().and_then(Hook::running)
     }
 
+    /// Whether a record could not be written; that was said.
+    #[must_use]
+    pub fn has_lost(&self) -> bool {
+        self.lost.load(Ordering::Relaxed)
+    }
+
     /// Waits for the hook.
     pub fn finish(self) {
         self.hook.into_iter().for_each(Hook::finish);
@@ -132,8 +142,11 @@ impl Journal {
     fn append(&self, records: &[u8]) {
         let Some(events) = self.events.as_ref().filter(|_| !records.is_empty()) else { return };
         let mut file = events.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = pump::write_all(&mut file, records) {
-            eprintln!("siftd: --events: {error}");
+        if let Err(error) = pump::write_all(&mut file, records)
+            && error.kind() != ErrorKind::BrokenPipe
+            && !self.lost.swap(true, Ordering::Relaxed)
+        {
+            super::tell(&format!("--events: {error}"));
         }
     }
 }

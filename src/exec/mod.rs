@@ -127,20 +127,19 @@ struct Outcome {
 /// Runs the command, with retries, and writes what was asked for. Returns the exit code.
 ///
 /// # Errors
-/// The system refuses what every run needs, or a result cannot be written.
+/// The system refuses what every run needs.
 pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<i32> {
     let journal = Arc::new(journal);
     if order.timeout.is_some() {
         attempt::adopt_orphans();
     }
     let outcome = runs(&order, &journal, signals)?;
-    let written = write_results(&mut order, &journal, &outcome);
+    let all_written = write_results(&mut order, &journal, &outcome);
     // All threads that share it have ended, unless a signal cut the last run short.
     if let Ok(journal) = Arc::try_unwrap(journal) {
         journal.finish();
     }
-    written?;
-    Ok(exit_code(&order, &outcome))
+    Ok(exit_code(&order, &outcome, all_written))
 }
 
 fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<Outcome> {
@@ -266,34 +265,50 @@ fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
     }
 }
 
-fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+/// Writes what was asked for; what cannot be written is said, and the others are. Whether all was.
+fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> bool {
     journal.exit(&outcome.verdict, &outcome.said);
-    if let Some(folder) = order.keep_output.as_ref().filter(|_| !outcome.verdict.is_success()) {
-        let outputs = [(Io::Stdout, &outcome.stdout.kept), (Io::Stderr, &outcome.stderr.kept)];
-        raw_output::keep(folder, &journal.envelope().argv, order.task.as_deref(), &outputs)?;
-    }
-    if let Some((file, form)) = &mut order.digest {
-        let digest = Digest::of_run(&outcome.verdict, &outcome.said, &journal.envelope().argv);
-        pump::write_all(file, digest::render(&digest, form).as_bytes())?;
-    }
-    if let Some(file) = &mut order.verdict {
-        let (mut errors, mut line) = (Vec::new(), Vec::new());
-        let write = |event| record::write(&mut errors, journal.envelope(), event, journal.ready().max_event_bytes);
-        outcome.said.errors.iter().for_each(write);
-        verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
-        line.push(b'\n');
-        pump::write_all(file, &line)?;
-    }
-    Ok(())
+    let written = [
+        ("--keep-output", keep_output(order, journal, outcome)),
+        ("--digest", write_digest(order, journal, outcome)),
+        ("--verdict", write_verdict(order, journal, outcome)),
+    ];
+    let lost = written.iter().filter_map(|(flag, written)| Some((flag, written.as_ref().err()?)));
+    // A reader that has gone wanted no more.
+    let lost = lost.filter(|(_, error)| error.kind() != io::ErrorKind::BrokenPipe);
+    let count = lost.inspect(|(flag, error)| tell(&format!("{flag}: {error}"))).count();
+    count == 0 && !journal.has_lost()
 }
 
-fn exit_code(order: &Order, outcome: &Outcome) -> i32 {
+fn keep_output(order: &Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+    let Some(folder) = order.keep_output.as_ref().filter(|_| !outcome.verdict.is_success()) else { return Ok(()) };
+    let outputs = [(Io::Stdout, &outcome.stdout.kept), (Io::Stderr, &outcome.stderr.kept)];
+    raw_output::keep(folder, &journal.envelope().argv, order.task.as_deref(), &outputs)
+}
+
+fn write_digest(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+    let Some((file, form)) = &mut order.digest else { return Ok(()) };
+    let digest = Digest::of_run(&outcome.verdict, &outcome.said, &journal.envelope().argv);
+    pump::write_all(file, digest::render(&digest, form).as_bytes())
+}
+
+fn write_verdict(order: &mut Order, journal: &Journal, outcome: &Outcome) -> io::Result<()> {
+    let Some(file) = &mut order.verdict else { return Ok(()) };
+    let (mut errors, mut line) = (Vec::new(), Vec::new());
+    let write = |event| record::write(&mut errors, journal.envelope(), event, journal.ready().max_event_bytes);
+    outcome.said.errors.iter().for_each(write);
+    verdict::write(&mut line, &outcome.verdict, &errors, &outcome.said.summary);
+    line.push(b'\n');
+    pump::write_all(file, &line)
+}
+
+fn exit_code(order: &Order, outcome: &Outcome, all_written: bool) -> i32 {
     let found = |least: Severity| Severity::ALL.iter().any(|&severity| severity >= least && outcome.said.summary[severity as usize] > 0);
     match outcome.exit {
         0 if order.strict && !outcome.verdict.is_success() => code::STRICT,
         0 if order.fail_on.is_some_and(found) => code::FAIL_ON,
-        // The command would have met the fault itself.
-        0 if [&outcome.stdout, &outcome.stderr].iter().any(|pumped| pumped.lost().is_some()) => code::LOST_OUTPUT,
+        // The command would have met a full disk itself, and who asked for results must not take a cut one for whole.
+        0 if !all_written || [&outcome.stdout, &outcome.stderr].iter().any(|pumped| pumped.lost().is_some()) => code::LOST_OUTPUT,
         exit => exit,
     }
 }

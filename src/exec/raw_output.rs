@@ -18,7 +18,7 @@ pub const KEPT_BYTES: (usize, usize) = (1 << 20, 7 << 20);
 /// # Errors
 /// The folder cannot be written.
 pub fn keep(folder: &Path, argv: &[String], task: Option<&str>, outputs: &[(Io, &Kept)]) -> io::Result<()> {
-    let named = |error: io::Error| io::Error::new(error.kind(), format!("--keep-output {}: {error}", folder.display()));
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(named)?;
     let program = argv.first().map(|program| program.rsplit('/').next().unwrap_or(program)).unwrap_or_default();
     let name = format!("{}-{}", now().0, plain(task.unwrap_or(program)));

@@ -12,6 +12,8 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::process::Signal;
 
+use crate::sources::interrupt::ignored;
+
 /// `si_code` of a signal that the kernel sent: for `exec`, a terminal.
 const SI_KERNEL: i32 = 0x80;
 /// Those that are handed on.
@@ -105,11 +107,4 @@ pub fn not_ignored() -> impl Iterator<Item = i32> {
     let ignored = ignored();
     let all = HANDED_ON.into_iter().chain([Name::SIGTSTP, Name::SIGTTIN, Name::SIGTTOU]);
     all.map(|signal| signal as i32).filter(move |signal| ignored & (1 << (signal - 1)) == 0)
-}
-
-/// The signals that siftd was started to ignore, a bit for each.
-fn ignored() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }

@@ -253,7 +253,16 @@ impl Reader<'_> {
                     "remove it, or give the row `from = \"start\"`",
                 );
             }
-            rows.push(Row { from, regex, to, take: row.take, shape: row.shape, accept: row.accept, under_record: row.under_record });
+            rows.push(Row {
+                from,
+                regex,
+                to,
+                take: row.take,
+                shape: row.shape,
+                accept: row.accept && !row.loose,
+                loose: row.loose,
+                under_record: row.under_record,
+            });
         }
         if !rows.iter().any(|row| row.from & 1 == 1) {
             self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");

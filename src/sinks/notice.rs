@@ -1,9 +1,11 @@
-//! The wire form of what is no error: `gap` and `repeat`. One line each, with the envelope of every record.
+//! The wire form of what is no error: `gap`, `repeat`, `breaker`. One line each, with the envelope of every record; and
+//! of what the history adds to an error.
 
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice};
 
-use super::record::rfc3339;
+use super::record::{rfc3339, with_rfc3339};
+use crate::core::text::with_digits;
 
 /// Appends a notice as one line.
 pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now: Timestamp) {
@@ -13,6 +15,7 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
     let (kind, id) = match notice {
         Notice::Gap { id, .. } => ("gap", id),
         Notice::Repeat { id, .. } => ("repeat", id),
+        Notice::Breaker { id, .. } => ("breaker", id),
     };
     line.text("kind", kind);
     line.text("id", id);
@@ -39,8 +42,35 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
             line.text("since", &rfc3339(*since));
             line.text("to", &rfc3339(*to));
         }
+        Notice::Breaker { name, made, .. } => {
+            line.text("breaker", name);
+            line.text("from", made.from.as_str());
+            line.text("to", made.to.as_str());
+            made.signature.iter().for_each(|signature| line.text("signature", signature));
+            if made.count > 0 {
+                line.number("count", u64::from(made.count));
+            }
+            line.text("reason", made.reason.as_str());
+            made.until.iter().for_each(|until| line.text("until", &rfc3339(*until)));
+        }
     }
     line.raw(b"}\n");
+}
+
+/// Room that [`seen`] takes at most, in bytes.
+pub const SEEN_BYTES: usize = 160;
+
+/// Appends the member `seen` of an error's record, with the comma before it.
+pub fn seen(out: &mut Vec<u8>, status: &str, count: u64, (first, last): (Timestamp, Timestamp)) {
+    out.extend_from_slice(b",\"seen\":{\"status\":\"");
+    out.extend_from_slice(status.as_bytes());
+    out.extend_from_slice(b"\",\"count\":");
+    with_digits(count, |digits| out.extend_from_slice(digits));
+    out.extend_from_slice(b",\"first\":\"");
+    with_rfc3339(first, |text| out.extend_from_slice(text.as_bytes()));
+    out.extend_from_slice(b"\",\"last\":\"");
+    with_rfc3339(last, |text| out.extend_from_slice(text.as_bytes()));
+    out.extend_from_slice(b"\"}");
 }
 
 /// Members of a JSON object, appended.

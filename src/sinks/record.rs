@@ -29,10 +29,15 @@ pub struct Envelope {
 
 /// Appends `event` as one line to `out`.
 pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) {
+    write_open(out, envelope, event, max_bytes);
+}
+
+/// The same. Returns where in the line a member `seen` belongs.
+pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
     let start = out.len();
-    write_whole(out, envelope, event);
+    let mut seen_at = write_whole(out, envelope, event);
     if out.len() - start <= max_bytes {
-        return;
+        return seen_at - start;
     }
     let (mut envelope, mut smaller) = (envelope.clone(), event.clone());
     for step in 0..MAX_STEPS {
@@ -44,11 +49,12 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
             [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
-        write_whole(out, &envelope, &smaller);
+        seen_at = write_whole(out, &envelope, &smaller);
         if out.len() - start <= max_bytes {
-            return;
+            break;
         }
     }
+    seen_at - start
 }
 
 const MAX_STEPS: usize = 12;
@@ -135,7 +141,7 @@ fn cut_text(text: &mut String, keep: usize) {
     *text = format!("{} … {}", &text[..head], &text[tail..]);
 }
 
-fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
+fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
     let mut w = Writer { out };
     w.out.reserve(TYPICAL_BYTES);
     w.word(b"{\"schema\":1,\"kind\":\"error\",\"id\":\"", event.id.digits());
@@ -182,6 +188,7 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
         w.raw(b",\"closed\":\"idle\"");
     }
     w.optional(b",\"hint\":\"", event.hint.as_deref());
+    let seen_at = w.out.len();
     if event.truncated {
         w.raw(b",\"truncated\":true");
     }
@@ -196,6 +203,7 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
         w.raw(b"}");
     }
     w.raw(b"}\n");
+    seen_at
 }
 
 fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
@@ -247,7 +255,7 @@ pub fn rfc3339(time: Timestamp) -> String {
 }
 
 /// [`rfc3339`], remembering the one that was asked last: many events are read at the same moment.
-fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
+pub(super) fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
     thread_local!(static LAST: RefCell<(Timestamp, String)> = RefCell::new((Timestamp(0), rfc3339(Timestamp(0)))));
     LAST.with_borrow_mut(|(last, text)| {
         if *last != time {

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
+use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::interrupt::Interrupt;
 use super::zst::Zst;
 
 /// Bytes at the start of a file that tell it from another one (PROTOCOLS, B).
 pub const HEAD_BYTES: usize = 4096;
+/// What a pipe can hold: so much is read of a live input after an interrupt, whoever writes on.
+const LAST_BYTES: usize = 1 << 20;
 /// Buffer in front of a decompressor.
 const PACKED_BYTES: usize = 64 << 10;
 const GZIP: &[u8] = &[0x1f, 0x8b, 8];
@@ -56,28 +60,40 @@ pub struct Opened {
     pub live: bool,
 }
 
-/// Opens a file. `read` counts the bytes that are read from it, as they are stored.
+/// Who watches the reading.
+#[derive(Clone, Default)]
+pub struct Watched {
+    /// Counts the bytes that are read, as they are stored.
+    pub read: Arc<AtomicU64>,
+    /// Ends a live input.
+    pub interrupt: Option<Arc<Interrupt>>,
+}
+
+/// Opens a file.
 ///
 /// # Errors
 /// It is not there, is a folder, or may not be read.
-pub fn file(path: &Path, read: Arc<AtomicU64>) -> io::Result<Opened> {
-    let mut file = Counted { inner: File::open(path)?, read };
-    let meta = file.inner.metadata()?;
+pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
+    let inner = File::open(path)?;
+    let meta = inner.metadata()?;
     if meta.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    let live = !meta.is_file();
+    let mut file = Counted { inner, watched, live, last: LAST_BYTES };
     let mut head = vec![0; HEAD_BYTES];
     let count = fill(&mut file, &mut head)?;
     head.truncate(count);
-    Ok(Opened { bytes: unpacked(&head, file), head, live: !meta.is_file() })
+    Ok(Opened { bytes: unpacked(&head, file), head, live })
 }
 
 /// Opens stdin.
 ///
 /// # Errors
 /// It may not be read.
-pub fn stdin(read: Arc<AtomicU64>) -> io::Result<Opened> {
-    let mut stdin = Counted { inner: io::stdin(), read };
+pub fn stdin(watched: Watched) -> io::Result<Opened> {
+    let inner = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut stdin = Counted { inner, watched, live: true, last: LAST_BYTES };
     let mut head = vec![0; HEAD_BYTES];
     let mut count = 0;
     loop {
@@ -132,16 +148,30 @@ pub fn retried(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Counts what passes.
-struct Counted<R> {
-    inner: R,
-    read: Arc<AtomicU64>,
+/// Counts what passes; after an interrupt a live input ends where nothing waits to be read.
+struct Counted {
+    inner: File,
+    watched: Watched,
+    live: bool,
+    /// How much is read after an interrupt.
+    last: usize,
 }
 
-impl<R: Read> Read for Counted<R> {
+impl Read for Counted {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(space)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
+        let interrupt = self.watched.interrupt.as_ref().filter(|_| self.live);
+        if let Some(interrupt) = interrupt
+            && !interrupt.readable(self.inner.as_fd())?
+        {
+            return Ok(0);
+        }
+        let is_last = interrupt.is_some_and(|interrupt| interrupt.caught().is_some());
+        let end = if is_last { space.len().min(self.last) } else { space.len() };
+        let count = self.inner.read(&mut space[..end])?;
+        if is_last {
+            self.last -= count;
+        }
+        self.watched.read.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)
     }
 }

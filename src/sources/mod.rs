@@ -1,4 +1,4 @@
-//! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one;
+//! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one, or until `interrupt`;
 //! `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
 //! `content` knows them again,
 //! `reader` reads them, `watch` says when.
@@ -11,6 +11,7 @@ pub mod discover;
 pub mod expand;
 pub mod follow;
 pub mod input;
+pub mod interrupt;
 pub mod open;
 pub mod reader;
 pub mod watch;

@@ -5,15 +5,18 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::breakers;
 use super::counting::{self, Counted};
+use super::history::Seen;
 use super::leave_out::{self, LeftOut};
+use super::ledger::{self, Ledger, Made};
 use super::outbox::Outbox;
 use super::queue::Word;
-use super::store::{Store, StoreError};
+use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::{Category, Severity, Timestamp};
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Chunk, Head, Label, Mark, Notice, SinkMark, Uid};
+use crate::delivery::{Batch, Chunk, Head, Label, Mark, Notice, Record, SinkMark, Uid};
 
 /// A chunk ends when it has so many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -22,6 +25,9 @@ type Place = (u32, u64, u32);
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Send + Sync>;
+
+/// Writes what the history says of an event, as a member of its record.
+pub type WriteSeen = fn(&mut Vec<u8>, &Seen);
 
 /// The one who commits.
 pub struct Committer {
@@ -41,6 +47,11 @@ pub struct Committer {
     gone: Vec<String>,
     /// File sources that were followed.
     pub(super) sources: Vec<String>,
+    /// The history and the breakers; without a store there are none.
+    pub(super) ledger: Ledger,
+    write_seen: Option<WriteSeen>,
+    /// Records of breakers that have opened, for whoever is to be told.
+    opened: Vec<Vec<u8>>,
 }
 
 /// What is under way in one transaction.
@@ -49,6 +60,9 @@ struct Draft {
     chunks: Vec<Chunk>,
     added: Vec<(Uid, Place)>,
     settled: Vec<(Uid, BTreeSet<Place>)>,
+    /// Which record says so, for each of `left_out`.
+    said: Vec<(usize, u64)>,
+    opened: Vec<Vec<u8>>,
     counted: Counted,
 }
 
@@ -75,12 +89,31 @@ impl Committer {
         let done = marks.iter().map(|mark| mark.seq).min().unwrap_or(last);
         let outbox = Arc::new(Outbox::new(last, done, waiting.iter().map(|(.., bytes)| bytes).sum(), store.is_none()));
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
-        let mut committer =
-            Self { store, emitted, withhold: Withhold::new(rules, held), write_notice, outbox, waiting, sinks: marks, left_out: Vec::new(), gone, sources };
+        let withhold = Withhold::new(rules, held);
+        let (left_out, ledger, write_seen, opened) = Default::default();
+        let mut committer = Self { store, emitted, withhold, write_notice, outbox, waiting, sinks: marks, left_out, gone, sources, ledger, write_seen, opened };
         let waiting = committer.forget_done(done);
         committer.outbox.done(done, Some(waiting));
         committer.outbox.committed(&committer.sinks);
         Ok(committer)
+    }
+
+    /// Keeps a history and breakers, and lets records say so.
+    #[must_use]
+    pub fn with_ledger(mut self, rules: ledger::Rules, write_seen: WriteSeen) -> Self {
+        (self.ledger, self.write_seen) = (Ledger::new(rules), Some(write_seen));
+        self
+    }
+
+    /// Records of breakers that have opened since the last call.
+    pub fn take_opened(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.opened)
+    }
+
+    /// Whether another process has written the state since the last transaction.
+    #[must_use]
+    pub fn is_behind(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| self.ledger.is_behind(store))
     }
 
     /// Where sinks find what was committed.
@@ -95,10 +128,10 @@ impl Committer {
         self.sinks.iter().find(|mark| mark.name == name)
     }
 
-    /// When something that is held back is to be said.
+    /// When something that is held back is to be said, or a breaker changes by itself.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.withhold.deadline()
+        self.withhold.deadline().into_iter().chain(self.ledger.deadline()).min()
     }
 
     /// What is true from this start on: its sinks, and file sources that begin with it.
@@ -124,10 +157,53 @@ impl Committer {
     pub fn commit(&mut self, batches: &[Batch], words: &[Word], now: Timestamp) -> Result<(), StoreError> {
         let withhold = self.withhold.clone();
         let mut draft = Draft::default();
+        let mut store = self.store.take();
+        let done = self.transact(store.as_mut(), &mut draft, (batches, words), now);
+        self.store = store;
+        match done {
+            Ok(()) => {
+                draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
+                self.opened.append(&mut draft.opened);
+                counting::publish(batches, &draft.counted);
+                self.publish(draft, words);
+                counting::outbox(&self.outbox, &self.sinks);
+            }
+            Err(_) => {
+                self.withhold = withhold;
+                self.ledger.forget();
+                self.undo(draft);
+            }
+        }
+        done
+    }
+
+    fn transact(&mut self, store: Option<&mut Store>, draft: &mut Draft, (batches, words): (&[Batch], &[Word]), now: Timestamp) -> Result<(), StoreError> {
+        let tx = store.map(Store::begin).transpose()?;
+        self.draft(tx.as_ref(), draft, batches, now)?;
+        let held = self.withhold.take_changed();
+        let Some(tx) = tx else { return Ok(()) };
+        held.iter().try_for_each(|(key, held)| tx.withheld(key, held.as_ref()))?;
+        self.ledger.end(&tx, now)?;
+        self.write(&tx, (batches, words), draft, now)?;
+        tx.commit()
+    }
+
+    /// What is new becomes records; what follows from it comes behind it.
+    fn draft(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
         let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks, counted: &mut draft.counted };
         let write_notice = self.write_notice.clone();
+        let mut made: Vec<Made> = Vec::new();
+        let tx = tx.filter(|_| self.write_seen.is_some());
+        if let Some(tx) = tx {
+            if self.ledger.begin(tx)? {
+                breakers::take_waiting(tx.db())?.iter().for_each(|record| body.add(record, None));
+            }
+            self.ledger.pass(now, &mut made);
+            body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
+        }
         for (number, batch) in batches.iter().enumerate() {
             let seen = self.emitted.entry(batch.uid).or_default();
+            let stream = tx.filter(|_| !batch.records.is_empty()).map(|_| ledger::stream_name(&batch.label));
             let mut at = 0;
             for record in &batch.records {
                 let bytes = &batch.body[at..at + record.len as usize];
@@ -140,9 +216,17 @@ impl Committer {
                     seen.insert(place);
                     draft.added.push((batch.uid, place));
                 }
+                let mut history = None;
+                if let (Some(tx), Some(stream)) = (tx, &stream) {
+                    history = self.ledger.seen(tx, (&batch.label, record), bytes)?.zip(self.write_seen);
+                    self.ledger.step(tx, (stream, &batch.label, record), &mut made)?;
+                }
                 if self.withhold.passes(&batch.label, record, batch.at) {
-                    body.add(bytes, Some((record.severity, record.category)));
+                    body.error(bytes, record, history);
                     body.counted.event(number, record);
+                }
+                if let Some(tx) = tx.filter(|_| !made.is_empty()) {
+                    body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
                 }
             }
             for notice in &batch.notices {
@@ -159,36 +243,19 @@ impl Committer {
                 }
             }
         }
-        let mut said = Vec::new();
         for (at, left_out) in self.left_out.iter().enumerate().filter(|(_, left_out)| left_out.said.is_none()) {
             let (label, notice) = left_out.notice(now);
-            said.push((at, body.next()));
+            draft.said.push((at, body.next()));
             body.notice(&write_notice, &label, &notice, now);
         }
         for (source, notice) in self.withhold.due(now, false) {
             body.notice(&write_notice, &Label { source, kind: "file", path: String::new() }, &notice, now);
         }
         body.end();
-        let done = self.write(batches, words, &draft, now);
-        match done {
-            Ok(()) => {
-                said.into_iter().for_each(|(at, number)| self.left_out[at].said = Some(number));
-                counting::publish(batches, &draft.counted);
-                self.publish(draft, words);
-                counting::outbox(&self.outbox, &self.sinks);
-            }
-            Err(_) => {
-                self.withhold = withhold;
-                self.undo(draft);
-            }
-        }
-        done
+        Ok(())
     }
 
-    fn write(&mut self, batches: &[Batch], words: &[Word], draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
-        let held = self.withhold.take_changed();
-        let Some(store) = &mut self.store else { return Ok(()) };
-        let tx = store.begin()?;
+    fn write(&self, tx: &Tx<'_>, (batches, words): (&[Batch], &[Word]), draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
         for (uid, place) in &draft.added {
             tx.emit(uid, *place)?;
         }
@@ -204,7 +271,6 @@ impl Committer {
             }
         }
         draft.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
-        held.iter().try_for_each(|(key, held)| tx.withheld(key, held.as_ref()))?;
         let mut sinks = self.sinks.clone();
         for word in words {
             match word {
@@ -222,7 +288,7 @@ impl Committer {
         for first in leave_out::needless(&self.waiting, &sinks, &self.left_out) {
             tx.drop_chunk(first)?;
         }
-        tx.commit()
+        Ok(())
     }
 
     /// It is so: sinks may have it.
@@ -313,6 +379,35 @@ impl Body<'_> {
         if self.chunk.body.len() >= CHUNK_BYTES {
             self.end();
         }
+    }
+
+    /// An event, with what the history says of it.
+    fn error(&mut self, bytes: &[u8], record: &Record, history: Option<(Seen, WriteSeen)>) {
+        let kind = Some((record.severity, record.category));
+        let Some((seen, write)) = history else { return self.add(bytes, kind) };
+        let (head, tail) = bytes.split_at((record.seen_at as usize).min(bytes.len()));
+        let from = self.chunk.body.len();
+        self.chunk.body.extend_from_slice(head);
+        write(&mut self.chunk.body, &seen);
+        self.chunk.body.extend_from_slice(tail);
+        self.chunk.heads.push(Head { len: (self.chunk.body.len() - from) as u32, kind });
+        if self.chunk.body.len() >= CHUNK_BYTES {
+            self.end();
+        }
+    }
+
+    /// What has happened to breakers.
+    fn made(&mut self, write: &WriteNotice, made: &mut Vec<Made>, (tx, opened): (&Tx<'_>, &mut Vec<Vec<u8>>), now: Timestamp) -> Result<(), StoreError> {
+        for Made { label, name, notice, opens } in made.drain(..) {
+            let mut line = Vec::new();
+            write(&mut line, &label, &notice, now);
+            breakers::add_transition(tx.db(), &name, &line, false)?;
+            self.add(&line, None);
+            if opens {
+                opened.push(line);
+            }
+        }
+        Ok(())
     }
 
     /// Number of the next record.

@@ -98,7 +98,9 @@ mod tests {
     /// A batch of one record of 1000 bytes.
     fn batch(n: u64) -> Batch {
         let (severity, category) = (Severity::High, Category::ALL[0]);
-        let record = Record { len: 1000, generation: 0, offset: n, inner: 0, id: format!("{n:032x}"), signature: "s".into(), severity, category };
+        let (signature, at, seen_at, weight, session) = Default::default();
+        let id = format!("{n:032x}");
+        let record = Record { len: 1000, generation: 0, offset: n, inner: 0, id, signature, severity, category, at, seen_at, weight, session };
         let label = Arc::new(Label { source: "agent".into(), kind: "file", path: "a".into() });
         Batch { uid: [1; 16], label, records: vec![record], body: vec![b'x'; 1000], notices: Vec::new(), mark: None, at: Timestamp(0) }
     }

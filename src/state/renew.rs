@@ -30,6 +30,7 @@ impl Committer {
         tx.commit()?;
         self.waiting = store.outbox()?.into();
         self.store = Some(store);
+        self.ledger.forget();
         let waiting = self.forget_done(done);
         self.outbox.done(done, Some(waiting));
         if lost > 0 {

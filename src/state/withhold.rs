@@ -77,7 +77,7 @@ impl Withhold {
         if self.rules.repeat_window_us == 0 {
             return true;
         }
-        let key = Key { source: label.source.clone(), signature: record.signature.clone() };
+        let key = Key { source: label.source.clone(), signature: record.signature.to_string() };
         if let Some(held) = self.held.get_mut(&key) {
             held.count += 1;
             held.to = now;
@@ -167,11 +167,13 @@ fn notice(key: &Key, held: &Held) -> Notice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::event::{Category, Severity};
+    use crate::core::event::{Category, Hex, Severity};
 
     fn record(n: u64, signature: &str) -> Record {
         let (severity, category) = (Severity::High, Category::ALL[0]);
-        Record { len: 0, generation: 0, offset: n, inner: 0, id: format!("{n:032x}"), signature: signature.into(), severity, category }
+        let signature = Hex::new([signature.as_bytes()[0]; 16]);
+        let (at, seen_at, weight, session) = Default::default();
+        Record { len: 0, generation: 0, offset: n, inner: 0, id: format!("{n:032x}"), signature, severity, category, at, seen_at, weight, session }
     }
 
     fn label() -> Label {

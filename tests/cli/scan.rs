@@ -197,6 +197,36 @@ fn events_of_a_live_pipe_come_before_its_end() {
     assert!(child.wait_with_output().unwrap().status.success());
 }
 
+/// What was read is written, an error whose end was not seen yet too, and siftd ends as by the signal.
+#[test]
+fn an_interrupt_ends_the_input() {
+    use std::os::unix::process::ExitStatusExt;
+    let trace = "Traceback (most recent call last):\n  File \"/srv/a.py\", line 1, in f\n    f()\nKeyError: 'x'";
+    for (args, signal, shown) in [
+        (&["scan", "-"][..], "INT", "\"text\":\"KeyError: 'x'\""),
+        (&["scan", "--format", "pretty"], "TERM", "2 errors: 1 high, 1 medium"),
+        (&["scan", "--format", "report"], "INT", "\"summary\":{\"total\":2"),
+        (&["digest"], "INT", "2 errors: 1 high, 1 medium"),
+    ] {
+        let folder = Folder::new();
+        let mut child = folder.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all((error("early") + "fine\n" + trace).as_bytes()).unwrap();
+        let started = std::time::Instant::now();
+        while rustix::io::ioctl_fionread(&pipe).unwrap() > 0 {
+            assert!(started.elapsed().as_secs() < 20, "{args:?} does not read");
+            std::thread::yield_now();
+        }
+        std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+        let done = child.wait_with_output().unwrap();
+        drop(pipe);
+        let out = String::from_utf8(done.stdout).unwrap();
+        assert!(out.contains(shown), "{args:?}: {out}");
+        assert_eq!(done.status.signal(), Some(if signal == "INT" { 2 } else { 15 }));
+        assert!(String::from_utf8(done.stderr).unwrap().contains("siftd: interrupted"));
+    }
+}
+
 #[test]
 fn rules_and_configuration_come_from_files() {
     let folder = Folder::new();

@@ -137,3 +137,26 @@ fn a_verdict_goes_into_a_socket() {
     std::io::Read::read_to_string(&mut ours, &mut said).unwrap();
     assert!(said.starts_with("{\"success\":true"), "{said}");
 }
+
+/// One rule for all: it is said, the others are written, and success is 74.
+#[test]
+fn a_result_that_cannot_be_written_is_said_and_no_success() {
+    let folder = Folder::new();
+    for (flag, other) in [("--events", "--verdict"), ("--verdict", "--digest"), ("--digest", "--events")] {
+        for (script, code) in [("echo hi", 74), ("echo hi; exit 3", 3), ("echo 'KeyError: x' >&2", 74)] {
+            folder.write("other", "");
+            let done = folder.exec(&[flag, "/dev/full", other, "other"], script).ended(code);
+            assert_eq!(done.err().matches(&format!("siftd: {flag}: No space left on device")).count(), 1, "{script}: {}", done.err());
+            assert!(!folder.read("other").is_empty(), "{flag} {script}");
+            assert!(done.out().is_empty() || done.out() == "hi\n");
+        }
+    }
+    folder.write("file", "");
+    let done = folder.exec(&["--keep-output", "file/folder", "--verdict", "v.json"], "echo 'KeyError: x' >&2").ended(74);
+    assert!(done.err().contains("siftd: --keep-output: file/folder: ") && folder.records("v.json").len() == 1, "{}", done.err());
+    // Errors that were asked for come first.
+    folder.exec(&["--strict", "--events", "/dev/full"], "echo 'KeyError: x' >&2").ended(65);
+    // A reader that has gone wanted no more.
+    folder.shell("{ $SIFTD exec --verdict - -- sh -c 'until [ -e gone ]; do sleep 0.01; done'; echo $? > code; } | { exec <&-; touch gone; }").ended(0);
+    assert_eq!(folder.read("code"), "0\n");
+}

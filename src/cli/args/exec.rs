@@ -22,7 +22,8 @@ use crate::words::Severity;
 stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
 
 Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left,
-124 timed out; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for.")]
+124 timed out; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for,
+74 output or results could not be written.")]
 pub struct ExecArgs {
     /// Write one line of JSON on how it went.
     #[arg(long, value_name = "FILE")]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::super::setup::Setup;
+use super::super::setup::ledger_rules;
 use super::super::{Failure, identity};
 use super::{RunArgs, output, stdin_is_given};
 use crate::config::{Config, SourceConfig, SourceKind, StartAt, WhenFull};
@@ -35,6 +36,8 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         sinks: output::sinks(args, config)?,
         state: state_dir(args, config),
         withhold: Rules { per_second, repeat_window_us },
+        ledger: ledger_rules(config),
+        on_open: config.breaker.on_open.clone(),
         outbox_max: config.delivery.outbox_max,
         dropping: config.sinks.iter().filter(|sink| sink.when_full == WhenFull::Drop).map(|sink| sink.name.clone()).collect(),
         grace: config.delivery.shutdown_grace,

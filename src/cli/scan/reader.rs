@@ -16,7 +16,7 @@ use crate::core::pipeline::Stream;
 use crate::sinks::record::Envelope;
 use crate::sources::clock::now;
 use crate::sources::expand::{Input, Trouble};
-use crate::sources::input::{self, Identity, Opened};
+use crate::sources::input::{self, Identity, Opened, Watched};
 
 /// Output that is gathered before it is written.
 const FLUSH_BYTES: usize = 64 << 10;
@@ -39,6 +39,9 @@ pub struct Totals {
 pub fn worker(job: &Job) -> io::Result<()> {
     let mut totals = Totals::default();
     loop {
+        if job.interrupt.caught().is_some() {
+            break;
+        }
         let index = job.next.fetch_add(1, Ordering::Relaxed);
         let Some(input) = job.inputs.get(index) else { break };
         let rest = match open(job, input) {
@@ -59,11 +62,11 @@ pub fn worker(job: &Job) -> io::Result<()> {
 
 /// Opens an input; `None` for one that is left out.
 fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble> {
-    let read = job.progress.read.clone();
+    let watched = Watched { read: job.progress.read.clone(), interrupt: Some(job.interrupt.clone()) };
     let (path, named) = match input {
         Input::Stdin => {
             let envelope = Envelope { host: job.host.clone(), name: "stdin".into(), kind: "stdin", ..Envelope::default() };
-            let opened = input::stdin(read).map_err(|error| Trouble::new(Path::new("stdin"), error))?;
+            let opened = input::stdin(watched).map_err(|error| Trouble::new(Path::new("stdin"), error))?;
             return Ok(Some((opened, envelope)));
         }
         Input::Named(path) => (path, true),
@@ -72,7 +75,7 @@ fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble>
     if is_own_output(job, path) {
         return if named { Err(Trouble::new(path, "is the output of this very scan")) } else { Ok(None) };
     }
-    let opened = input::file(path, read).map_err(|error| Trouble::new(path, error))?;
+    let opened = input::file(path, watched).map_err(|error| Trouble::new(path, error))?;
     let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()), ..Envelope::default() };
     Ok(Some((opened, envelope)))
 }
@@ -113,6 +116,9 @@ impl<'a> Reading<'a> {
     /// Reads all; returns output that is not written yet.
     fn read(mut self, mut opened: Opened, totals: &mut Totals) -> io::Result<Vec<u8>> {
         loop {
+            if !opened.live && self.job.interrupt.caught().is_some() {
+                break;
+            }
             let space = self.stream.space();
             let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {

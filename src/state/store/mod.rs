@@ -6,11 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, TransactionBehavior};
 
-use super::wire;
 use super::withhold::{Held, Key};
+use super::{breakers, history, wire};
 use crate::core::event::Timestamp;
+use crate::core::signature::SIG_VERSION;
 use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
 
 mod aside;
@@ -21,8 +22,12 @@ pub use tx::Tx;
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
-/// The form of the tables.
-const VERSION: i64 = 1;
+/// The form of the tables; an older one is brought up to it.
+const VERSION: i64 = 2;
+/// Statements that stay prepared.
+const STATEMENTS: usize = 64;
+/// How long another process that writes is waited for.
+const BUSY: Duration = Duration::from_secs(5);
 /// "sftd": what says that the file is ours.
 const APPLICATION_ID: i64 = 0x7366_7464;
 /// So many free pages are kept for what comes next.
@@ -52,6 +57,9 @@ pub enum StoreError {
     /// No room, or a disk that fails for now: to be tried again.
     #[error("{0}")]
     Later(String),
+    /// Another process writes it: to be tried again.
+    #[error("{0}")]
+    Busy(String),
     /// The file is no good.
     #[error("{0}")]
     Unreadable(String),
@@ -64,9 +72,8 @@ impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         let text = error.to_string();
         match error.sqlite_error_code() {
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory) => {
-                Self::Later(text)
-            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(text),
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => Self::Later(text),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Unreadable(text),
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => Self::Fatal(text),
             Some(_) => Self::Fatal(text),
@@ -119,25 +126,50 @@ impl Store {
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
-        let db = Connection::open(path)?;
-        db.busy_timeout(Duration::from_secs(5))?;
-        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-        let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-        let is_new = version == 0 && owner == 0 && tables == 0;
-        if !is_new && (version != VERSION || owner != APPLICATION_ID) {
-            return Err(StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}")));
-        }
-        db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=33554432;")?;
-        let mut store = Self { db };
-        if is_new {
-            let tx = store.db.transaction()?;
-            tx.execute_batch(TABLES)?;
-            tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
-            tx.commit()?;
-        }
+        let mut store = Self::connect(path, BUSY)?;
         store.check(path)?;
         Ok(store)
+    }
+
+    /// Opens or makes the state file beside whoever else has it open; what cannot be read stays where it is.
+    /// `patience`: how long others are waited for.
+    ///
+    /// # Errors
+    /// The folder may not be written, others were waited for in vain, or the file is no state file.
+    pub fn join(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
+        Self::connect(&folder.join(FILE), patience)
+    }
+
+    fn connect(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        let db = Connection::open(path)?;
+        db.busy_timeout(patience)?;
+        db.set_prepared_statement_cache_capacity(STATEMENTS);
+        let mut store = Self { db };
+        // All in one look: another process may be making the file just now.
+        let tx = store.db.transaction()?;
+        form(&tx)?;
+        drop(tx);
+        store.db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=33554432;")?;
+        store.bring_up()?;
+        Ok(store)
+    }
+
+    /// Makes the tables that are missing, and readies the history for this version's signatures.
+    fn bring_up(&mut self) -> Result<(), StoreError> {
+        let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = form(&tx)?;
+        if version < 1 {
+            tx.execute_batch(TABLES)?;
+        }
+        if version < 2 {
+            tx.execute_batch(history::TABLES)?;
+            tx.execute_batch(breakers::TABLES)?;
+        }
+        if version < VERSION {
+            tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
+        }
+        history::prepare(&tx, SIG_VERSION)?;
+        Ok(tx.commit()?)
     }
 
     /// Everything that a start needs can be read.
@@ -169,18 +201,31 @@ impl Store {
         let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         db.busy_timeout(Duration::from_secs(5))?;
         let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if version != VERSION {
-            return Err(StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}")));
+        if !(1..=VERSION).contains(&version) {
+            return Err(unknown_form(version));
         }
         Ok(Some(Self { db }))
     }
 
-    /// Begins a transaction.
+    /// For tables that have a module of their own.
+    pub(in crate::state) fn db(&self) -> &Connection {
+        &self.db
+    }
+
+    /// Changes whenever another connection has written.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn data_version(&self) -> Result<i64, StoreError> {
+        Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
+    }
+
+    /// Begins a transaction; waits for another process that writes.
     ///
     /// # Errors
     /// SQLite's.
     pub fn begin(&mut self) -> Result<Tx<'_>, StoreError> {
-        Ok(Tx(self.db.transaction()?))
+        Ok(Tx(self.db.transaction_with_behavior(TransactionBehavior::Immediate)?))
     }
 
     /// All known files.
@@ -318,6 +363,22 @@ impl Store {
         self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
         Ok(true)
     }
+}
+
+/// The form of the tables; 0 for a new file.
+fn form(db: &Connection) -> Result<i64, StoreError> {
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    match (version, owner) {
+        (0, 0) if tables == 0 => Ok(0),
+        (1..=VERSION, APPLICATION_ID) => Ok(version),
+        _ => Err(unknown_form(version)),
+    }
+}
+
+fn unknown_form(version: i64) -> StoreError {
+    StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}"))
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {

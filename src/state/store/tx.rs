@@ -1,6 +1,6 @@
 //! What a transaction writes, row by row.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 
 use super::{StoreError, signed};
 use crate::core::event::Timestamp;
@@ -12,6 +12,16 @@ use crate::state::withhold::{Held, Key};
 pub struct Tx<'a>(pub(super) Transaction<'a>);
 
 impl Tx<'_> {
+    /// For tables that have a module of their own.
+    pub(in crate::state) fn db(&self) -> &Connection {
+        &self.0
+    }
+
+    /// Changes whenever another connection has written.
+    pub(in crate::state) fn data_version(&self) -> Result<i64, StoreError> {
+        Ok(self.0.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
+    }
+
     pub(in crate::state) fn source(&self, name: &str) -> Result<(), StoreError> {
         self.0.execute("INSERT OR IGNORE INTO source VALUES (?1)", [name])?;
         Ok(())

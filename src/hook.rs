@@ -1,0 +1,46 @@
+//! A user's own command that is told of something: program and arguments, no shell, a record on its stdin, what it
+//! prints on stderr, and a limit to how long it may take.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest run.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Between two looks at one that runs.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Runs `argv` to its end, and ends it after 30 s. `spawn` starts it.
+///
+/// # Errors
+/// It could not be started, failed, or took too long.
+pub fn run(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> io::Result<Child>) -> io::Result<()> {
+    let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    // stdout belongs to records, or to a command that is watched.
+    let output: Stdio = io::stderr().as_fd().try_clone_to_owned()?.into();
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(output);
+    let mut child = spawn(&mut command)?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let record = record.to_vec();
+        // One that does not read must not hold up the next one.
+        std::thread::spawn(move || drop(stdin.write_all(&record)));
+    }
+    ended(&mut child)
+}
+
+fn ended(child: &mut Child) -> io::Result<()> {
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            // Who waits for all children may have been first.
+            Ok(Some(_)) | Err(_) => return Ok(()),
+            Ok(None) if started.elapsed() > LIMIT => {
+                child.kill()?;
+                return Err(io::Error::other(format!("ended after {} s", LIMIT.as_secs())));
+            }
+            Ok(None) => std::thread::sleep(LOOK),
+        }
+    }
+}

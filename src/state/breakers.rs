@@ -1,0 +1,243 @@
+//! The breakers in the state file: one row for each name, and the last transitions of all. Which name a stream, task
+//! or session has is said here; what a breaker does is `core::breaker`.
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
+
+use super::store::StoreError;
+use crate::core::breaker::{Breaker, Count, State, Trip, Unit};
+use crate::core::event::{Hex, Timestamp};
+use crate::delivery::Label;
+
+/// The tables, as version 2 of the state file has them.
+pub(super) const TABLES: &str = "
+CREATE TABLE breaker (name TEXT PRIMARY KEY, unit INTEGER NOT NULL, state INTEGER NOT NULL, since INTEGER NOT NULL, trip INTEGER NOT NULL,
+    trip_signature BLOB, is_probe INTEGER NOT NULL, transient INTEGER NOT NULL, transient_last INTEGER NOT NULL, last INTEGER NOT NULL,
+    counts BLOB NOT NULL, source TEXT NOT NULL, kind TEXT NOT NULL, path TEXT NOT NULL, last_id TEXT NOT NULL, why TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE transition (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB NOT NULL, waits INTEGER NOT NULL);
+CREATE INDEX transition_waits ON transition (seq) WHERE waits = 1;
+";
+
+/// Breakers that are kept; those that failed longest ago go.
+const MAX_BREAKERS: i64 = 10_000;
+/// Transitions that are kept.
+const MAX_TRANSITIONS: i64 = 1000;
+/// Longest name, in bytes.
+pub const MAX_NAME_BYTES: usize = 500;
+
+/// The name of the breaker of a task, session or stream; a plain name stands for itself.
+#[must_use]
+pub fn name_of(kind: &str, value: &str) -> String {
+    let mut name = format!("{kind}:{value}");
+    name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+    name
+}
+
+/// A breaker and what is known beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The breaker.
+    pub breaker: Breaker,
+    /// Where the records of its transitions say they come from.
+    pub label: Label,
+    /// Id of the last transition's record; ids of those that the time makes follow from it.
+    pub last_id: String,
+    /// Why it is as it is, in the record's word.
+    pub why: String,
+}
+
+impl Kept {
+    /// A closed one.
+    #[must_use]
+    pub fn new(unit: Unit, label: Label, now: Timestamp) -> Self {
+        Self { breaker: Breaker::new(unit, now), label, last_id: String::new(), why: String::new() }
+    }
+
+    /// Whether it says nothing that a new one would not say.
+    fn is_blank(&self) -> bool {
+        self.breaker.state == State::Closed && self.breaker.counts.is_empty() && self.breaker.transient == 0
+    }
+}
+
+pub(super) fn find(db: &Connection, name: &str) -> Result<Option<Kept>, StoreError> {
+    let mut one = db.prepare_cached("SELECT * FROM breaker WHERE name = ?1")?;
+    Ok(one.query_row([name], |row| kept_of(row).map(|(_, kept)| kept)).optional()?)
+}
+
+/// All of them, by name.
+pub(super) fn all(db: &Connection) -> Result<Vec<(String, Kept)>, StoreError> {
+    let mut all = db.prepare("SELECT * FROM breaker ORDER BY name")?;
+    Ok(all.query_map([], kept_of)?.collect::<Result<_, _>>()?)
+}
+
+pub(super) fn put(db: &Connection, name: &str, kept: &Kept) -> Result<(), StoreError> {
+    let breaker = &kept.breaker;
+    let (trip, signature) = match breaker.trip {
+        None => (0, None),
+        Some(Trip::Signature(signature)) => (1, Some(signature)),
+        Some(Trip::Transient) => (2, None),
+        Some(Trip::Fatal(signature)) => (3, signature),
+    };
+    let mut put = db.prepare_cached("INSERT OR REPLACE INTO breaker VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)")?;
+    put.execute(params![
+        name,
+        breaker.unit as i64,
+        breaker.state as i64,
+        breaker.since.0,
+        trip,
+        signature.map(|signature| signature.digest()),
+        breaker.is_probe,
+        breaker.transient,
+        breaker.transient_last.0,
+        breaker.last.0,
+        packed(&breaker.counts),
+        kept.label.source,
+        kept.label.kind,
+        kept.label.path,
+        kept.last_id,
+        kept.why,
+    ])?;
+    Ok(())
+}
+
+/// Makes room where there are too many, first of what says nothing any more.
+pub(super) fn prune(db: &Connection) -> Result<(), StoreError> {
+    let rows: i64 = db.query_row("SELECT count(*) FROM breaker", [], |row| row.get(0))?;
+    if rows > MAX_BREAKERS {
+        let gone = rows - MAX_BREAKERS + MAX_BREAKERS / 100;
+        db.execute("DELETE FROM breaker WHERE name IN (SELECT name FROM breaker ORDER BY state <> 0, last LIMIT ?1)", [gone])?;
+    }
+    Ok(())
+}
+
+/// Forgets one.
+pub(super) fn remove(db: &Connection, name: &str) -> Result<(), StoreError> {
+    db.prepare_cached("DELETE FROM breaker WHERE name = ?1")?.execute([name])?;
+    Ok(())
+}
+
+/// Keeps the record of a transition. `waits`: a `run` on this state is to write it.
+pub(super) fn add_transition(db: &Connection, name: &str, body: &[u8], waits: bool) -> Result<(), StoreError> {
+    db.prepare_cached("INSERT INTO transition (name, body, waits) VALUES (?1, ?2, ?3)")?.execute(params![name, body, waits])?;
+    db.prepare_cached("DELETE FROM transition WHERE seq <= ?1")?.execute([db.last_insert_rowid() - MAX_TRANSITIONS])?;
+    Ok(())
+}
+
+/// Records that other processes have left for this one; they are its own from now on.
+pub(super) fn take_waiting(db: &Connection) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut all = db.prepare_cached("SELECT body FROM transition WHERE waits = 1 ORDER BY seq")?;
+    let bodies: Vec<Vec<u8>> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if !bodies.is_empty() {
+        db.prepare_cached("UPDATE transition SET waits = 0 WHERE waits = 1")?.execute([])?;
+    }
+    Ok(bodies)
+}
+
+/// The records of the last transitions, the oldest first; of one breaker, or of all.
+pub(super) fn transitions(db: &Connection, name: Option<&str>, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+    let mut all = db.prepare("SELECT body FROM transition WHERE ?1 IS NULL OR name = ?1 ORDER BY seq DESC LIMIT ?2")?;
+    let mut bodies: Vec<Vec<u8>> = all.query_map(params![name, limit as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    bodies.reverse();
+    Ok(bodies)
+}
+
+/// Whether a row is not worth keeping.
+pub(super) fn is_blank(kept: &Kept) -> bool {
+    kept.is_blank() && kept.last_id.is_empty()
+}
+
+fn kept_of(row: &SqlRow) -> rusqlite::Result<(String, Kept)> {
+    let signature = row.get::<_, Option<[u8; 16]>>("trip_signature")?.map(Hex::new);
+    let trip = match row.get("trip")? {
+        1_i64 => signature.map(Trip::Signature),
+        2 => Some(Trip::Transient),
+        3 => Some(Trip::Fatal(signature)),
+        _ => None,
+    };
+    let state = row.get::<_, i64>("state")?;
+    let breaker = Breaker {
+        unit: if row.get::<_, i64>("unit")? == Unit::Event as i64 { Unit::Event } else { Unit::Run },
+        state: State::ALL.iter().copied().find(|known| *known as i64 == state).unwrap_or(State::Closed),
+        since: Timestamp(row.get("since")?),
+        trip,
+        is_probe: row.get("is_probe")?,
+        transient: row.get("transient")?,
+        transient_last: Timestamp(row.get("transient_last")?),
+        counts: unpacked(&row.get::<_, Vec<u8>>("counts")?),
+        last: Timestamp(row.get("last")?),
+    };
+    let label = Label { source: row.get("source")?, kind: known_kind(&row.get::<_, String>("kind")?), path: row.get("path")? };
+    Ok((row.get("name")?, Kept { breaker, label, last_id: row.get("last_id")?, why: row.get("why")? }))
+}
+
+fn known_kind(kind: &str) -> &'static str {
+    const KINDS: [&str; 6] = ["file", "stdin", "command", "tcp", "udp", "unix"];
+    KINDS.into_iter().find(|known| *known == kind).unwrap_or("file")
+}
+
+/// Signature, runs, time of the last one: 28 bytes each.
+fn packed(counts: &[Count]) -> Vec<u8> {
+    let one = |count: &Count| [&count.signature.digest()[..], &count.runs.to_le_bytes(), &count.last.0.to_le_bytes()].concat();
+    counts.iter().flat_map(one).collect()
+}
+
+fn unpacked(bytes: &[u8]) -> Vec<Count> {
+    let one = |row: &[u8; 28]| {
+        let (signature, rest) = row.split_first_chunk::<16>()?;
+        let (runs, last) = rest.split_first_chunk::<4>()?;
+        let last = Timestamp(i64::from_le_bytes(*last.first_chunk()?));
+        Some(Count { signature: Hex::new(*signature), runs: u32::from_le_bytes(*runs), last })
+    };
+    bytes.as_chunks::<28>().0.iter().filter_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::breaker::{Failure, Limits};
+
+    #[test]
+    fn a_breaker_comes_back_as_it_was_kept() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(TABLES).unwrap();
+        let label = Label { source: "agent".into(), kind: "tcp", path: "a.log".into() };
+        let mut kept = Kept { last_id: "aa".into(), why: "fatal".into(), ..Kept::new(Unit::Run, label, Timestamp(1)) };
+        for (at, fatal) in [(2, None), (3, Some(None)), (4, Some(Some(Hex::new([7; 16]))))] {
+            let failure = Failure { signatures: vec![Hex::new([at as u8; 16])], is_transient: at == 3, fatal };
+            kept.breaker.failure(&failure, &Limits::default(), Timestamp(at));
+            put(&db, "task:1", &kept).unwrap();
+            assert_eq!(find(&db, "task:1").unwrap().as_ref(), Some(&kept));
+        }
+        assert_eq!(find(&db, "task:2").unwrap(), None);
+    }
+
+    #[test]
+    fn rows_are_bounded_and_open_ones_stay_longest() {
+        let db = Connection::open_in_memory().unwrap();
+        db.execute_batch(TABLES).unwrap();
+        let mut kept = Kept::new(Unit::Run, Label::default(), Timestamp(0));
+        kept.breaker.state = State::Open;
+        put(&db, "open", &kept).unwrap();
+        kept.breaker.state = State::Closed;
+        db.execute_batch("BEGIN").unwrap();
+        for n in 0..=MAX_BREAKERS {
+            kept.breaker.last = Timestamp(n);
+            put(&db, &name_of("task", &n.to_string()), &kept).unwrap();
+        }
+        prune(&db).unwrap();
+        let left = all(&db).unwrap();
+        assert!(left.len() as i64 <= MAX_BREAKERS && find(&db, "open").unwrap().is_some() && find(&db, "task:0").unwrap().is_none());
+        for n in 0..2 * MAX_TRANSITIONS {
+            add_transition(&db, "x", n.to_string().as_bytes(), n % 2 == 0).unwrap();
+        }
+        assert_eq!(transitions(&db, None, 9999).unwrap().len() as i64, MAX_TRANSITIONS);
+        assert_eq!(take_waiting(&db).unwrap().len() as i64, MAX_TRANSITIONS / 2);
+        assert!(take_waiting(&db).unwrap().is_empty());
+        assert_eq!(transitions(&db, Some("x"), 2).unwrap(), [b"1998", b"1999"]);
+    }
+
+    #[test]
+    fn names_are_bounded_at_a_character() {
+        assert_eq!(name_of("task", "42"), "task:42");
+        assert!(name_of("task", &"é".repeat(500)).len() <= MAX_NAME_BYTES);
+    }
+}

@@ -1,0 +1,59 @@
+//! A new version of the signatures' recipe gives the same error another signature. Its history goes on all the same:
+//! an error of the new recipe whose rule and text, normalised by that recipe, are those of an older row is that one;
+//! the alias table remembers it. What differs in more than that begins anew.
+
+use md5::{Digest, Md5};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::table::{self, Sample};
+use super::{Row, Sign};
+use crate::core::event::Hex;
+use crate::core::signature::{SIG_VERSION, normalise};
+use crate::state::store::StoreError;
+
+/// Rule and text as today's recipe sees them.
+fn form(rule: &str, text: &str) -> [u8; 16] {
+    let mut out = String::new();
+    normalise(text, &mut out);
+    Md5::new().chain_update(rule).chain_update([0]).chain_update(out).finalize().into()
+}
+
+/// Makes the rows of older recipes ready to be met; `version` is today's.
+pub(in crate::state) fn prepare(db: &Connection, version: u32) -> Result<(), StoreError> {
+    let before: Option<u32> = db.query_row("SELECT version FROM history_recipe", [], |row| row.get(0)).optional()?;
+    if before == Some(version) {
+        return Ok(());
+    }
+    db.execute("DELETE FROM history_former", [])?;
+    let mut old = db.prepare("SELECT signature, recipe, rule, sample FROM history WHERE recipe <> ?1 ORDER BY last")?;
+    let mut put = db.prepare("INSERT OR REPLACE INTO history_former VALUES (?1, ?2, ?3)")?;
+    let mut rows = old.query([version])?;
+    while let Some(row) = rows.next()? {
+        let (signature, recipe): ([u8; 16], u32) = (row.get(0)?, row.get(1)?);
+        let (rule, sample): (String, String) = (row.get(2)?, row.get(3)?);
+        put.execute(params![form(&rule, &sample), signature, recipe])?;
+    }
+    db.execute("DELETE FROM history_recipe", [])?;
+    db.execute("INSERT INTO history_recipe VALUES (?1)", [version])?;
+    Ok(())
+}
+
+/// The older row that a signature without one goes on from.
+pub(in crate::state) fn take_over(db: &Connection, new: Sign, sample: &Sample) -> Result<Option<Row>, StoreError> {
+    let old = match table::former(db, new)? {
+        Some(old) => Some(old),
+        None => met(db, new, sample)?,
+    };
+    let Some(old) = old else { return Ok(None) };
+    table::alias(db, old, new)?;
+    Ok(table::find(db, old)?.map(|(_, row)| row))
+}
+
+fn met(db: &Connection, new: Sign, sample: &Sample) -> Result<Option<Sign>, StoreError> {
+    if new.recipe != SIG_VERSION || db.prepare_cached("SELECT 1 FROM history_former LIMIT 1")?.query_row([], |_| Ok(())).optional()?.is_none() {
+        return Ok(None);
+    }
+    let mut one = db.prepare_cached("SELECT signature, recipe FROM history_former WHERE form = ?1")?;
+    let form = form(&sample.rule, &sample.text);
+    Ok(one.query_row([form], |row| Ok(Sign { signature: Hex::new(row.get(0)?), recipe: row.get(1)? })).optional()?)
+}

@@ -1,0 +1,280 @@
+//! The rows of the history in the state file, and the questions that are asked of them. A question about a page of
+//! the list goes through an index, whatever the number of rows.
+
+use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, params_from_iter};
+
+use super::{Hours, MAX_SAMPLE_CHARS, Row, Rules, Sign};
+use crate::core::event::{Hex, Timestamp};
+use crate::state::store::StoreError;
+
+/// The tables, as version 2 of the state file has them.
+pub(in crate::state) const TABLES: &str = "
+CREATE TABLE history (id INTEGER PRIMARY KEY, signature BLOB NOT NULL, recipe INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL,
+    count INTEGER NOT NULL, resolved INTEGER NOT NULL, muted INTEGER, back INTEGER, severity TEXT NOT NULL, category TEXT NOT NULL, rule TEXT NOT NULL,
+    sample TEXT NOT NULL, streams TEXT NOT NULL, hours BLOB NOT NULL);
+CREATE UNIQUE INDEX history_signature ON history (signature, recipe);
+CREATE INDEX history_last ON history (last);
+CREATE INDEX history_first ON history (first);
+CREATE TABLE history_size (rows INTEGER NOT NULL);
+INSERT INTO history_size VALUES (0);
+CREATE TABLE history_alias (signature BLOB NOT NULL, recipe INTEGER NOT NULL, is_now BLOB NOT NULL, recipe_now INTEGER NOT NULL,
+    PRIMARY KEY (signature, recipe)) WITHOUT ROWID;
+CREATE INDEX history_alias_now ON history_alias (is_now, recipe_now);
+CREATE TABLE history_recipe (version INTEGER NOT NULL);
+CREATE TABLE history_former (form BLOB PRIMARY KEY, signature BLOB NOT NULL, recipe INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE hour (hour INTEGER PRIMARY KEY, events INTEGER NOT NULL, new INTEGER NOT NULL, regressed INTEGER NOT NULL);
+";
+
+const COLUMNS: &str = "id, signature, recipe, first, last, count, resolved, muted, back, streams, hours, severity, category, rule, sample";
+/// Old rows that one call forgets because of their age.
+const PRUNE_ROWS: i64 = 5000;
+
+/// A row with what people want to see of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Which.
+    pub sign: Sign,
+    /// What is known.
+    pub row: Row,
+    /// Its severity when it was first seen.
+    pub severity: String,
+    /// Its category when it was first seen.
+    pub category: String,
+    /// The rule that found it.
+    pub rule: String,
+    /// Its text when it was first seen, without secrets.
+    pub sample: String,
+}
+
+/// What the first event of its kind says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::state) struct Sample {
+    pub severity: String,
+    pub category: String,
+    pub rule: String,
+    pub text: String,
+}
+
+impl Sample {
+    /// Of a record as it is written.
+    pub fn of_record(bytes: &[u8]) -> Self {
+        let record: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
+        let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
+        let sample = text("text").chars().take(MAX_SAMPLE_CHARS).collect();
+        Self { severity: text("severity"), category: text("category"), rule: text("rule"), text: sample }
+    }
+}
+
+/// The order of a list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// What was seen last comes first.
+    #[default]
+    Last,
+    /// What was first seen last comes first.
+    First,
+    /// What was seen most comes first.
+    Count,
+}
+
+/// Which rows.
+#[derive(Clone, Debug, Default)]
+pub struct Choice {
+    /// Seen at or after this.
+    pub seen_since: Option<Timestamp>,
+    /// First seen at or after this.
+    pub new_since: Option<Timestamp>,
+    /// Come back at or after this.
+    pub back_since: Option<Timestamp>,
+    /// Not seen at or after this.
+    pub gone_since: Option<Timestamp>,
+    /// Those that are muted or resolved as well.
+    pub all: bool,
+    /// In which order.
+    pub order: Order,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// What all errors of an hour come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Events.
+    pub events: u64,
+    /// Errors that were new.
+    pub new: u64,
+    /// Errors that had come back.
+    pub regressed: u64,
+}
+
+/// A row and its number in the table.
+pub(in crate::state) fn find(db: &Connection, sign: Sign) -> Result<Option<(i64, Row)>, StoreError> {
+    let mut one = db.prepare_cached(&format!("SELECT {COLUMNS} FROM history WHERE signature = ?1 AND recipe = ?2"))?;
+    let found = one.query_row(params![sign.signature.digest(), sign.recipe], |row| Ok((row.get(0)?, row_of(row)?))).optional()?;
+    Ok(found)
+}
+
+pub(in crate::state) fn insert(db: &Connection, sign: Sign, row: &Row, sample: &Sample) -> Result<i64, StoreError> {
+    let mut put = db.prepare_cached(
+        "INSERT INTO history (signature, recipe, first, last, count, resolved, muted, back, streams, hours, severity, category, rule, sample)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+    )?;
+    put.execute(params![
+        sign.signature.digest(),
+        sign.recipe,
+        row.first.0,
+        row.last.0,
+        row.count as i64,
+        row.is_resolved,
+        row.muted_until.map(|at| at.0),
+        row.back.map(|at| at.0),
+        row.streams.join("\n"),
+        row.hours.pack(),
+        sample.severity,
+        sample.category,
+        sample.rule,
+        sample.text,
+    ])?;
+    let id = db.last_insert_rowid();
+    db.prepare_cached("UPDATE history_size SET rows = rows + 1")?.execute([])?;
+    Ok(id)
+}
+
+pub(in crate::state) fn update(db: &Connection, id: i64, row: &Row) -> Result<(), StoreError> {
+    let mut put = db
+        .prepare_cached("UPDATE history SET first = ?2, last = ?3, count = ?4, resolved = ?5, muted = ?6, back = ?7, streams = ?8, hours = ?9 WHERE id = ?1")?;
+    put.execute(params![
+        id,
+        row.first.0,
+        row.last.0,
+        row.count as i64,
+        row.is_resolved,
+        row.muted_until.map(|at| at.0),
+        row.back.map(|at| at.0),
+        row.streams.join("\n"),
+        row.hours.pack(),
+    ])?;
+    Ok(())
+}
+
+/// Adds to an hour of all errors.
+pub(in crate::state) fn add_hour(db: &Connection, hour: i64, sum: Sum) -> Result<(), StoreError> {
+    let mut put = db.prepare_cached(
+        "INSERT INTO hour VALUES (?1, ?2, ?3, ?4) ON CONFLICT (hour) DO UPDATE SET events = events + ?2, new = new + ?3, regressed = regressed + ?4",
+    )?;
+    put.execute(params![hour, sum.events as i64, sum.new as i64, sum.regressed as i64])?;
+    Ok(())
+}
+
+/// Rows in all.
+pub(in crate::state) fn size(db: &Connection) -> Result<u64, StoreError> {
+    Ok(db.query_row("SELECT rows FROM history_size", [], |row| row.get::<_, i64>(0))? as u64)
+}
+
+/// Forgets the rows that were longest unseen, where there are too many. True: some went.
+pub(in crate::state) fn prune_rows(db: &Connection, rules: &Rules) -> Result<bool, StoreError> {
+    let rows = size(db)?;
+    if rows <= rules.max_rows {
+        return Ok(false);
+    }
+    // A few more, so that not every further event forgets one.
+    let gone = rows - rules.max_rows + rules.max_rows / 100;
+    forget(db, "SELECT id FROM history ORDER BY last LIMIT ?1", gone as i64)?;
+    Ok(true)
+}
+
+/// Forgets what is too old, a part of it.
+pub(in crate::state) fn prune_age(db: &Connection, rules: &Rules, now: Timestamp) -> Result<bool, StoreError> {
+    let oldest = now.0.saturating_sub(rules.max_age_us);
+    let gone = forget(db, &format!("SELECT id FROM history WHERE last < ?1 LIMIT {PRUNE_ROWS}"), oldest)?;
+    db.execute("DELETE FROM hour WHERE hour < ?1", [oldest.div_euclid(super::HOUR_US)])?;
+    if gone > 0 {
+        db.execute("DELETE FROM history_alias WHERE NOT EXISTS (SELECT 1 FROM history WHERE history.signature = is_now AND history.recipe = recipe_now)", [])?;
+    }
+    Ok(gone > 0)
+}
+
+fn forget(db: &Connection, which: &str, value: i64) -> Result<usize, StoreError> {
+    let gone = db.execute(&format!("DELETE FROM history WHERE id IN ({which})"), [value])?;
+    db.execute("UPDATE history_size SET rows = rows - ?1", [gone as i64])?;
+    Ok(gone)
+}
+
+/// A page of the list, and how many rows there are in all.
+pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -> Result<(Vec<Entry>, u64), StoreError> {
+    let mut wanted = vec!["1".to_owned()];
+    let mut values: Vec<i64> = Vec::new();
+    let mut add = |clause: &str, value: Option<Timestamp>| {
+        if let Some(value) = value {
+            values.push(value.0);
+            wanted.push(clause.replace('?', &format!("?{}", values.len())));
+        }
+    };
+    add("last >= ?", choice.seen_since);
+    add("first >= ?", choice.new_since);
+    add("back >= ?", choice.back_since);
+    add("last < ?", choice.gone_since);
+    add("resolved = 0 AND (muted IS NULL OR muted <= ?)", (!choice.all).then_some(now));
+    // An older recipe's row is part of the one that has taken it over.
+    wanted.push(
+        "NOT EXISTS (SELECT 1 FROM history_alias WHERE history_alias.signature = history.signature AND history_alias.recipe = history.recipe)".to_owned(),
+    );
+    let order = match choice.order {
+        Order::Last => "last DESC",
+        Order::First => "first DESC",
+        Order::Count => "count DESC, last DESC",
+    };
+    let sql = format!("SELECT {COLUMNS} FROM history WHERE {} ORDER BY {order} LIMIT {}", wanted.join(" AND "), choice.limit);
+    let mut all = db.prepare(&sql)?;
+    let rows = all.query_map(params_from_iter(values), entry_of)?.collect::<Result<_, _>>()?;
+    Ok((rows, size(db)?))
+}
+
+/// The rows whose signature begins with these digits, at most ten.
+pub(in crate::state) fn begin_with(db: &Connection, digits: &str) -> Result<Vec<Entry>, StoreError> {
+    let mut all = db.prepare(&format!("SELECT {COLUMNS} FROM history WHERE signature >= ?1 AND lower(hex(signature)) LIKE ?2 ORDER BY signature LIMIT 10"))?;
+    let whole: Vec<u8> = digits.as_bytes().chunks_exact(2).map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
+    let rows = all.query_map(params![whole, format!("{digits}%")], entry_of)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// The row of an older recipe that a signature goes on from.
+pub(in crate::state) fn former(db: &Connection, now: Sign) -> Result<Option<Sign>, StoreError> {
+    let mut one = db.prepare_cached("SELECT signature, recipe FROM history_alias WHERE is_now = ?1 AND recipe_now = ?2")?;
+    Ok(one.query_row(params![now.signature.digest(), now.recipe], |row| Ok(Sign { signature: Hex::new(row.get(0)?), recipe: row.get(1)? })).optional()?)
+}
+
+/// From now on one signature goes on as another.
+pub(in crate::state) fn alias(db: &Connection, old: Sign, now: Sign) -> Result<(), StoreError> {
+    let mut put = db.prepare_cached("INSERT OR REPLACE INTO history_alias VALUES (?1, ?2, ?3, ?4)")?;
+    put.execute(params![old.signature.digest(), old.recipe, now.signature.digest(), now.recipe])?;
+    Ok(())
+}
+
+/// All errors by the hour, since an hour.
+pub(in crate::state) fn sums(db: &Connection, since: i64) -> Result<Vec<(i64, Sum)>, StoreError> {
+    let mut all = db.prepare("SELECT hour, events, new, regressed FROM hour WHERE hour >= ?1 ORDER BY hour")?;
+    let number = |row: &SqlRow, at: usize| row.get::<_, i64>(at).map(|value| value as u64);
+    let rows = all.query_map([since], |row| Ok((row.get(0)?, Sum { events: number(row, 1)?, new: number(row, 2)?, regressed: number(row, 3)? })))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn row_of(row: &SqlRow) -> rusqlite::Result<Row> {
+    let streams: String = row.get(9)?;
+    let hours: Vec<u8> = row.get(10)?;
+    Ok(Row {
+        first: Timestamp(row.get(3)?),
+        last: Timestamp(row.get(4)?),
+        count: row.get::<_, i64>(5)? as u64,
+        is_resolved: row.get(6)?,
+        muted_until: row.get::<_, Option<i64>>(7)?.map(Timestamp),
+        back: row.get::<_, Option<i64>>(8)?.map(Timestamp),
+        hours: Hours::unpack(&hours),
+        streams: streams.lines().map(str::to_owned).collect(),
+    })
+}
+
+fn entry_of(row: &SqlRow) -> rusqlite::Result<Entry> {
+    let sign = Sign { signature: Hex::new(row.get(1)?), recipe: row.get(2)? };
+    Ok(Entry { sign, row: row_of(row)?, severity: row.get(11)?, category: row.get(12)?, rule: row.get(13)?, sample: row.get(14)? })
+}

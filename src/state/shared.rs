@@ -1,0 +1,273 @@
+//! The state file as other commands use it, beside a `run` that may be at work: they read, and write only the history
+//! and the breakers. Each change is one short transaction; whoever holds the file longer than that is named.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::breakers::{self, Kept};
+use super::history::{self, Choice, Entry, Sign, Sum};
+use super::holder::holder;
+use super::ledger::{Ledger, Made, Rules, tell};
+use super::store::{FILE, Store, StoreError, Tx};
+use crate::core::breaker::{Breaker, State, Transition, Unit};
+use crate::core::event::{Hex, Timestamp};
+use crate::delivery::{Label, Notice, Record};
+
+/// Between two tries where SQLite does not wait by itself.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// Writes a notice as one NDJSON line.
+pub type WriteNotice<'a> = &'a dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp);
+
+/// The open file, and what is in use of it.
+pub struct Shared {
+    folder: PathBuf,
+    store: Store,
+    ledger: Ledger,
+    patience: Duration,
+}
+
+/// What a change of a breaker came to.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The breaker as it is now.
+    pub kept: Kept,
+    /// The records of the transitions, one a line.
+    pub records: Vec<Vec<u8>>,
+    /// The last of them that opened it.
+    pub opened: Option<Vec<u8>>,
+}
+
+/// What the list of the history shows.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// The rows.
+    pub entries: Vec<Entry>,
+    /// Rows in all, those of other pages and those that are left out included.
+    pub rows: u64,
+}
+
+impl Shared {
+    /// Opens the state of a folder, and makes both where there is none.
+    ///
+    /// # Errors
+    /// A text for the user: the folder may not be written, or the file is held by the process that it names.
+    pub fn open(folder: &Path, rules: Rules, patience: Duration) -> Result<Self, String> {
+        let fault = |error: std::io::Error| format!("state folder {}: {error}: make it, or name another one with --state-dir", folder.display());
+        fs::create_dir_all(folder).map_err(fault)?;
+        let store = retried(folder, patience, || Store::join(folder, patience))?;
+        Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience })
+    }
+
+    /// Opens the state of a folder if there is one.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn existing(folder: &Path, rules: Rules, patience: Duration) -> Result<Option<Self>, String> {
+        let is_there = folder.join(FILE).exists();
+        is_there.then(|| Self::open(folder, rules, patience)).transpose()
+    }
+
+    fn change<T>(&mut self, now: Timestamp, mut change: impl FnMut(&mut Ledger, &Tx<'_>) -> Result<T, StoreError>) -> Result<T, String> {
+        let (store, ledger) = (&mut self.store, &mut self.ledger);
+        retried(&self.folder, self.patience, || {
+            let done = store.begin().and_then(|tx| {
+                ledger.begin(&tx)?;
+                let value = change(ledger, &tx)?;
+                ledger.end(&tx, now)?;
+                tx.commit()?;
+                Ok(value)
+            });
+            if done.is_err() {
+                ledger.forget();
+            }
+            done
+        })
+    }
+
+    /// Asks something; others may write meanwhile.
+    fn ask<T>(&self, ask: impl Fn(&rusqlite::Connection) -> Result<T, StoreError>) -> Result<T, String> {
+        retried(&self.folder, self.patience, || ask(self.store.db()))
+    }
+
+    /// Takes records into the history, and writes what it says of each into its line. `body` has the lines of `records`,
+    /// one after the other.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); nothing was taken in then.
+    pub fn take_in(&mut self, label: &Label, records: &[Record], body: &[u8], write_seen: WriteSeen<'_>, now: Timestamp) -> Result<Vec<u8>, String> {
+        self.change(now, |ledger, tx| {
+            let mut out = Vec::with_capacity(body.len() + 160 * records.len());
+            let mut at = 0;
+            for record in records {
+                let line = &body[at..at + record.len as usize];
+                at += record.len as usize;
+                match ledger.seen(tx, (label, record), line)? {
+                    Some(seen) => {
+                        let (head, tail) = line.split_at((record.seen_at as usize).min(line.len()));
+                        out.extend_from_slice(head);
+                        write_seen(&mut out, &seen);
+                        out.extend_from_slice(tail);
+                    }
+                    None => out.extend_from_slice(line),
+                }
+            }
+            Ok(out)
+        })
+    }
+
+    /// Signatures that the history knows.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn knows(&self, signature: Hex) -> Result<bool, String> {
+        self.ask(|db| Ok(history::find(db, Sign::now(signature))?.is_some()))
+    }
+
+    /// A breaker as it is; `None`: nothing was ever recorded for it.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn breaker(&self, name: &str) -> Result<Option<Kept>, String> {
+        self.ask(|db| breakers::find(db, name))
+    }
+
+    /// All breakers, by name.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn breakers(&self) -> Result<Vec<(String, Kept)>, String> {
+        self.ask(breakers::all)
+    }
+
+    /// The records of the last transitions, the oldest first.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn transitions(&self, name: Option<&str>, limit: usize) -> Result<Vec<Vec<u8>>, String> {
+        self.ask(|db| breakers::transitions(db, name, limit))
+    }
+
+    /// Changes a breaker; one that is not known is made. `trigger` is the id of what brings the change about. Records of
+    /// transitions wait for a `run` on this state, unless `is_written`: then the caller has written them.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); nothing has changed then.
+    pub fn step(
+        &mut self,
+        name: &str,
+        trigger: &str,
+        (write, now): (WriteNotice<'_>, Timestamp),
+        step: &dyn Fn(&mut Breaker) -> Vec<Transition>,
+    ) -> Result<Changed, String> {
+        self.change(now, |_, tx| {
+            let label = Label { source: "breaker".to_owned(), kind: "command", path: String::new() };
+            let mut kept = breakers::find(tx.db(), name)?.unwrap_or_else(|| Kept::new(Unit::Run, label, now));
+            let before = kept.clone();
+            let transitions = step(&mut kept.breaker);
+            let mut made: Vec<Made> = Vec::new();
+            tell(name, &mut kept, &transitions, trigger, &mut made);
+            let (mut records, mut opened) = (Vec::new(), None);
+            for Made { label, notice, opens, .. } in made {
+                let mut record = Vec::new();
+                write(&mut record, &label, &notice, now);
+                breakers::add_transition(tx.db(), name, &record, true)?;
+                if opens {
+                    opened = Some(record.clone());
+                }
+                records.push(record);
+            }
+            if kept != before {
+                breakers::put(tx.db(), name, &kept)?;
+                breakers::prune(tx.db())?;
+            }
+            if kept.breaker.state != State::Open {
+                opened = None;
+            }
+            Ok(Changed { kept, records, opened })
+        })
+    }
+
+    /// A page of the history.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn list(&self, choice: &Choice, now: Timestamp) -> Result<Page, String> {
+        self.ask(|db| history::list(db, choice, now)).map(|(entries, rows)| Page { entries, rows })
+    }
+
+    /// The rows whose signature begins so, at most ten.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn begin_with(&self, digits: &str) -> Result<Vec<Entry>, String> {
+        self.ask(|db| history::begin_with(db, digits))
+    }
+
+    /// What a row goes on from: the signature of an older recipe, or one that it was joined with.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn former(&self, sign: Sign) -> Result<Option<Sign>, String> {
+        self.ask(|db| history::former(db, sign))
+    }
+
+    /// All errors by the hour, since an hour.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn sums(&self, since: i64) -> Result<Vec<(i64, Sum)>, String> {
+        self.ask(|db| history::sums(db, since))
+    }
+
+    /// Changes what people say of a row. False: there is none.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn mark(&mut self, sign: Sign, now: Timestamp, mark: &dyn Fn(&mut history::Row)) -> Result<bool, String> {
+        self.change(now, |_, tx| {
+            let Some((id, mut row)) = history::find(tx.db(), sign)? else { return Ok(false) };
+            mark(&mut row);
+            history::update(tx.db(), id, &row)?;
+            Ok(true)
+        })
+    }
+
+    /// One row goes on as another: their counts are one from now on.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn join(&mut self, old: Sign, now_as: Sign, now: Timestamp) -> Result<(), String> {
+        self.change(now, |_, tx| {
+            history::alias(tx.db(), old, now_as)?;
+            let (Some((_, old)), Some((id, mut row))) = (history::find(tx.db(), old)?, history::find(tx.db(), now_as)?) else { return Ok(()) };
+            row.first = row.first.min(old.first);
+            row.count += old.count;
+            row.hours.join(&old.hours);
+            history::update(tx.db(), id, &row)
+        })
+    }
+}
+
+/// Writes what the history says into a record.
+pub type WriteSeen<'a> = &'a dyn Fn(&mut Vec<u8>, &history::Seen);
+
+/// Tries until others are done, up to `patience`; then says who they are.
+fn retried<T>(folder: &Path, patience: Duration, mut step: impl FnMut() -> Result<T, StoreError>) -> Result<T, String> {
+    let until = Instant::now() + patience;
+    loop {
+        match step() {
+            Ok(value) => return Ok(value),
+            Err(StoreError::Busy(_)) if Instant::now() < until => std::thread::sleep(AGAIN),
+            Err(StoreError::Busy(_)) => {
+                let who = holder(folder).map_or_else(|| "by another process".to_owned(), |who| format!("by {who}"));
+                return Err(format!("the state in {} is held {who}; waited {} s: try again when it is done", folder.display(), patience.as_secs()));
+            }
+            Err(StoreError::Unreadable(why)) => {
+                return Err(format!("the state in {} cannot be read: {why}; the next `siftd run` sets it aside", folder.display()));
+            }
+            Err(error) => return Err(format!("the state in {}: {error}", folder.display())),
+        }
+    }
+}

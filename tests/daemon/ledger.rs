@@ -1,0 +1,254 @@
+//! The history and the breakers of `run`: stepped with each event in the transaction that commits it, so that after
+//! an end at any moment they are what the records say.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+use siftd::core::breaker::{Breaker, Limits, State, Unit};
+use siftd::core::event::{Hex, Timestamp};
+use siftd::delivery::{Label, Notice};
+use siftd::sinks::notice;
+use siftd::state::history::{Choice, HOUR_US, Status};
+use siftd::state::ledger::Rules;
+use siftd::state::shared::Shared;
+
+use super::rig::{Rig, SECOND, World};
+use super::support::Rng;
+
+const MINUTE: i64 = 60 * SECOND;
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An error, and a line that shows its end.
+fn error(text: &str) -> String {
+    super::rig::error(text) + "all is well\n"
+}
+
+fn rules() -> Rules {
+    Rules { history: Some(Default::default()), breaker: Limits::default(), streams: true }
+}
+
+fn world() -> World {
+    let mut world = World::new(&["logs/*.log"]);
+    world.ledger = Some(rules());
+    world
+}
+
+fn shared(world: &World) -> Shared {
+    Shared::open(&world.folder.path().join("state"), rules(), PATIENCE).unwrap()
+}
+
+/// `seen.status` of each error, `from→to reason` of each breaker's record.
+fn said(world: &World) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let one = |record: &Value| match record["kind"].as_str() {
+        Some("breaker") => format!("{}→{} {}", word(&record["from"]), word(&record["to"]), word(&record["reason"])),
+        _ => word(&record["seen"]["status"]),
+    };
+    world.records().iter().map(one).collect()
+}
+
+/// One error a minute, so often.
+fn fails(rig: &mut Rig, world: &mut World, times: usize) {
+    for _ in 0..times {
+        world.append("a.log", &error("job failed"));
+        rig.settle(world);
+        world.pass(MINUTE);
+    }
+}
+
+#[test]
+fn each_record_says_whether_its_error_is_new() {
+    let mut world = world();
+    let mut rig = Rig::start(&world);
+    world.append("a.log", &(error("job 1 failed") + &error("disk is full") + &error("job 2 failed")));
+    rig.settle(&world);
+    assert_eq!(said(&world), ["new", "new", "recurring"]);
+    let seen = &world.records()[2]["seen"];
+    let now = world.records()[0]["observed_at"].clone();
+    assert_eq!((&seen["count"], &seen["first"], &seen["last"]), (&2.into(), &now, &now));
+    // In the promised place, within the bound.
+    let text = std::fs::read_to_string(&world.options.path).unwrap();
+    assert!(text.lines().all(|line| line.ends_with("}}")), "{text}");
+    rig.stop(&world);
+    // A week later it has come back; in between it was resolved.
+    world.pass(8 * 24 * HOUR_US);
+    let mut rig = Rig::start(&world);
+    world.append("a.log", &(error("job 3 failed") + &error("job 4 failed")));
+    rig.settle(&world);
+    let sign = shared(&world).list(&Choice { limit: 9, ..Choice::default() }, world.now).unwrap().entries[0].sign;
+    assert!(shared(&world).mark(sign, world.now, &|row| row.is_resolved = true).unwrap());
+    world.append("a.log", &(error("job 5 failed") + &error("job 6 failed")));
+    rig.settle(&world);
+    assert_eq!(said(&world)[3..], ["regressed", "recurring", "regressed", "recurring"]);
+    let page = shared(&world).list(&Choice { limit: 9, ..Choice::default() }, world.now).unwrap();
+    let row = &page.entries[0];
+    assert_eq!((row.row.count, page.rows, row.row.standing(world.now), row.row.streams.len()), (6, 2, Status::Regressed.as_str(), 1));
+    assert!(row.sample.contains("job 1 failed") && row.severity == "high", "{row:?}");
+}
+
+#[test]
+fn a_stream_that_fails_again_and_again_opens_its_breaker_and_the_time_closes_it() {
+    let mut world = world();
+    let mut rig = Rig::start(&world);
+    fails(&mut rig, &mut world, 5);
+    assert_eq!(said(&world), ["new", "recurring", "recurring", "closed→half_open warn_after", "recurring", "recurring", "half_open→open open_after"]);
+    let opened = rig.opened();
+    let record: Value = serde_json::from_slice(&opened[0]).unwrap();
+    assert_eq!(record, world.records()[6]);
+    assert_eq!((&record["count"], &record["signature"]), (&5.into(), &world.records()[0]["signature"]));
+    assert!(opened.len() == 1 && rig.opened().is_empty());
+    // The time does the rest, also while nobody runs.
+    assert_eq!(rig.deadline(), Some(Timestamp(world.now.0 - MINUTE + 30 * MINUTE)));
+    rig.stop(&world);
+    world.pass(30 * MINUTE);
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.pass(30 * MINUTE);
+    rig.settle(&world);
+    assert_eq!(said(&world)[7..], ["open→half_open cooldown", "half_open→closed quiet"]);
+    let ids: Vec<Value> = world.records().iter().map(|record| record["id"].clone()).collect();
+    assert!(ids.iter().enumerate().all(|(at, id)| !ids[..at].contains(id)), "{ids:?}");
+}
+
+/// "A transient storm does not count as a bug", and neither does a flood of one error.
+#[test]
+fn storms_and_floods_open_nothing() {
+    let mut world = world();
+    let mut rig = Rig::start(&world);
+    for _ in 0..19 {
+        world.append("a.log", "Error: connect ECONNREFUSED 10.0.0.3:5432\nall is well\n");
+        rig.settle(&world);
+        world.pass(MINUTE);
+    }
+    (0..500).for_each(|n| world.append("b.log", &error(&format!("job {n} failed"))));
+    rig.settle(&world);
+    assert!(world.records().iter().all(|record| record["kind"] == "error"));
+}
+
+/// What a log prints is a claim: it resets nothing, and makes nothing fatal.
+#[test]
+fn printed_words_neither_reset_a_breaker_nor_open_it_at_once() {
+    let mut world = world();
+    let mut rig = Rig::start(&world);
+    world.append("a.log", "SessionError: PIPELINE_SESSION_LOAD_FAILED: gone\nsiftd: breaker reset\nAll tests passed, 0 errors\nall is well\n");
+    rig.wait(&mut world);
+    assert_eq!(world.records()[0]["retry"]["class"], "fatal");
+    assert_eq!(said(&world), ["new"]);
+    for _ in 0..2 {
+        world.pass(MINUTE);
+        world.append("a.log", "Build succeeded. All tests passed.\nSessionError: PIPELINE_SESSION_LOAD_FAILED: gone\nall is well\n");
+        rig.wait(&mut world);
+    }
+    assert_eq!(said(&world).last().unwrap(), "closed→half_open warn_after");
+}
+
+#[test]
+fn what_others_do_to_the_state_is_seen_and_written() {
+    let world = world();
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    let mut other = shared(&world);
+    let write = |out: &mut Vec<u8>, label: &Label, notice: &Notice, at| notice::write(out, "host", label, notice, at);
+    let now = world.now;
+    let fatal = |breaker: &mut Breaker| breaker.failure(&siftd::core::breaker::Failure { fatal: Some(None), ..Default::default() }, &Limits::default(), now);
+    let changed = other.step("task:7", "aa", (&write, now), &fatal).unwrap();
+    assert!(changed.kept.breaker.state == State::Open && changed.opened.is_some());
+    rig.settle(&world);
+    rig.settle(&world);
+    assert_eq!(said(&world), ["closed→open fatal"]);
+    assert_eq!(world.records()[0]["breaker"], "task:7");
+    drop(rig);
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    assert_eq!(said(&world).len(), 1, "once");
+}
+
+/// The history and the breakers of streams, made again from the records alone.
+fn made_again(world: &World) -> (BTreeMap<String, (u64, String)>, BTreeMap<String, Breaker>) {
+    let (mut history, mut breakers): (BTreeMap<String, (u64, String)>, BTreeMap<String, Breaker>) = Default::default();
+    for record in world.records().iter().filter(|record| record["kind"] == "error") {
+        let (signature, at) = (record["signature"].as_str().unwrap(), record["observed_at"].as_str().unwrap());
+        let entry = history.entry(signature.to_owned()).or_default();
+        // Two files may be read in another order than they are committed in.
+        *entry = (entry.0 + 1, at.to_owned().max(entry.1.clone()));
+        assert_eq!(record["seen"]["count"], entry.0, "{record}");
+        let now = Timestamp(at.parse::<jiff::Timestamp>().unwrap().as_microsecond());
+        let name = format!("stream:{}", record["source"]["path"].as_str().unwrap());
+        let breaker = breakers.entry(name).or_insert_with(|| Breaker::new(Unit::Event, now));
+        let is_transient = record["retry"]["class"] == "transient";
+        breaker.event(Hex::parse(signature).unwrap(), is_transient, &Limits::default(), now);
+    }
+    (history, breakers)
+}
+
+fn kept(folder: &Path) -> (BTreeMap<String, (u64, String)>, BTreeMap<String, Breaker>) {
+    let shared = Shared::open(folder, rules(), PATIENCE).unwrap();
+    let page = shared.list(&Choice { limit: 1000, all: true, ..Choice::default() }, Timestamp(0)).unwrap();
+    let rows = page.entries.iter().map(|entry| (entry.sign.signature.to_string(), (entry.row.count, siftd::sinks::record::rfc3339(entry.row.last))));
+    (rows.collect(), shared.breakers().unwrap().into_iter().map(|(name, kept)| (name, kept.breaker)).collect())
+}
+
+/// Steps of a daemon in any order, with an end after any of them.
+#[test]
+fn ended_at_any_moment_history_and_breakers_equal_the_committed_events() {
+    for seed in 0..5 {
+        let mut rng = Rng(seed + 1);
+        let mut world = world();
+        let mut rig = Rig::start(&world);
+        for _ in 0..120 {
+            match rng.below(8) {
+                0 | 1 => {
+                    let text = *rng.pick(&["job failed", "disk is full", "no route"]);
+                    let name = *rng.pick(&["a.log", "b.log"]);
+                    world.append(name, &error(text));
+                }
+                2 => rig.look(&world),
+                3 => drop(rig.turn(&world)),
+                4 => rig.commit(1 + rng.below(3), &world),
+                5 => drop(rig.write(&world)),
+                6 => world.pass(rng.below(50) as i64 * SECOND),
+                _ => {
+                    drop(rig);
+                    rig = Rig::start(&world);
+                }
+            }
+        }
+        rig.stop(&world);
+        let (history, mut breakers) = made_again(&world);
+        let (rows, kept) = kept(&world.folder.path().join("state"));
+        assert_eq!(rows, history, "seed {seed}");
+        assert_eq!(kept.keys().collect::<Vec<_>>(), breakers.keys().collect::<Vec<_>>(), "seed {seed}");
+        for (name, kept) in kept {
+            let again = breakers.get_mut(&name).unwrap();
+            again.pass(&Limits::default(), world.now);
+            // What the time has changed is noticed by the daemon when it looks.
+            (again.since, again.is_probe) = (kept.since, kept.is_probe);
+            assert_eq!(*again, kept, "seed {seed}, {name}");
+        }
+    }
+}
+
+/// An old state file gets the new tables, and keeps what it holds.
+#[test]
+fn a_state_of_the_first_form_is_brought_up() {
+    let world = World::new(&["logs/*.log"]);
+    world.append("a.log", &error("job failed"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    rig.stop(&world);
+    let state = world.folder.path().join("state");
+    let old = rusqlite::Connection::open(state.join("siftd.db")).unwrap();
+    for table in ["history", "history_size", "history_alias", "history_recipe", "history_former", "hour", "breaker", "transition"] {
+        old.execute_batch(&format!("DROP TABLE \"{table}\"")).unwrap();
+    }
+    old.execute_batch("PRAGMA user_version = 1").unwrap();
+    drop(old);
+    let mut world = world;
+    world.ledger = Some(rules());
+    let mut rig = Rig::start(&world);
+    world.append("a.log", &error("job failed"));
+    rig.settle(&world);
+    assert_eq!(said(&world), ["?", "new"], "what was read is not read again, and a history has begun");
+}
