@@ -2,11 +2,13 @@
 
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
-use crate::config::Config;
-use crate::daemon::{self, Ended};
+use crate::config::{Config, LogFormat};
+use crate::daemon::{self, Again, Ended};
+use crate::telemetry::log;
 
 mod dry;
 mod output;
+mod peer;
 mod plan;
 
 /// Whether this version can run what a configuration asks for.
@@ -15,16 +17,35 @@ mod plan;
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
     plan::check_sources(config)?;
-    output::check_sinks(config)
+    config.sinks.iter().try_for_each(peer::check)
+}
+
+/// Whether a configuration says what is read or written.
+fn is_configured(args: &RunArgs, config: &Config) -> bool {
+    args.setup.config.is_some() || !config.sources.is_empty() || !config.sinks.is_empty()
+}
+
+fn again(args: RunArgs) -> Again {
+    Box::new(move || {
+        let setup = setup::load(&args.setup, args.reading.into());
+        setup.and_then(|setup| plan::plan(&args, &setup)).map_err(|failure| failure.to_string())
+    })
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    crate::telemetry::init();
-    let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
+    let setup = setup::load(&args.setup, args.reading.into())?;
+    log::init(match setup.config.telemetry.log_format {
+        LogFormat::Auto => log::Form::fitting(),
+        LogFormat::Text => log::Form::Text,
+        LogFormat::Json => log::Form::Json,
+        LogFormat::Journald => log::Form::Journald,
+    });
     if args.dry_run {
         return dry::run(args, &setup);
     }
-    let plan = plan::plan(args, &setup)?;
+    let mut plan = plan::plan(args, &setup)?;
+    // What is said by flags alone stays as it was said.
+    plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {
         Ok(Ended::Well) => Ok(Exit::Done),
         Ok(Ended::Troubled) => Ok(Exit::Trouble),

@@ -8,6 +8,8 @@ mod load;
 mod pattern;
 mod reader;
 mod schema;
+mod sink;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -21,6 +23,8 @@ use crate::diag::{Diagnostics, Source};
 pub use import::import;
 pub use load::User;
 pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
+pub use sink::{HttpConfig, PeerConfig, SinkConfig};
+pub use telemetry::{Listen, LogFormat, Telemetry};
 pub use value::parse_duration;
 
 macro_rules! words {
@@ -64,6 +68,10 @@ words! {
     Schema { Native = "native", Ecs = "ecs", Otel = "otel" }
 }
 words! {
+    /// The form of an HTTP request's body.
+    HttpFormat { Ndjson = "ndjson", Json = "json", Elasticsearch = "elasticsearch" }
+}
+words! {
     /// What happens when a sink is behind by `outbox_max`.
     WhenFull { Block = "block", Drop = "drop" }
 }
@@ -87,6 +95,8 @@ pub struct Config {
     pub history: History,
     /// From the event to the sinks.
     pub delivery: Delivery,
+    /// What siftd says of itself.
+    pub telemetry: Telemetry,
     /// What is read; names are unique.
     pub sources: Vec<SourceConfig>,
     /// Where records go; names are unique.
@@ -238,37 +248,6 @@ pub struct SourceConfig {
     pub labels: BTreeMap<String, String>,
 }
 
-/// One `[[sink]]`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SinkConfig {
-    /// Stands in logs and metrics.
-    pub name: String,
-    /// Its type.
-    pub kind: SinkKind,
-    /// Always present for a file sink.
-    pub path: Option<PathBuf>,
-    /// The names of the fields.
-    pub schema: Schema,
-    /// Lesser events are left out.
-    pub min_severity: Severity,
-    /// Only these; empty: all.
-    pub categories: Vec<Category>,
-    /// Only from these sources; empty: from all.
-    pub sources: Vec<String>,
-    /// A new file is begun beyond so many bytes; zero: never.
-    pub rotate_size: u64,
-    /// A new file is begun after so long; zero: never.
-    pub rotate_age: Duration,
-    /// Older files that are kept.
-    pub keep: u32,
-    /// Older files are compressed.
-    pub compress: bool,
-    /// What was written is on disk after so long at the latest.
-    pub fsync: Duration,
-    /// Behind by `outbox_max`: reading waits, or records are left out.
-    pub when_full: WhenFull,
-}
-
 impl Config {
     /// Reads one text over the defaults. `name` stands in messages.
     ///
@@ -300,6 +279,7 @@ impl Default for Config {
             breaker: Breaker::default(),
             history: History::default(),
             delivery: Delivery { outbox_max: 1 << 30, repeat_window: Duration::ZERO, shutdown_grace: Duration::from_secs(10) },
+            telemetry: Telemetry::default(),
             sources: Vec::new(),
             sinks: Vec::new(),
         }
@@ -384,28 +364,6 @@ impl SourceConfig {
     }
 }
 
-impl SinkConfig {
-    /// A sink with the default of every key that has one; a file sink still needs `path`.
-    #[must_use]
-    pub fn new(name: impl Into<String>, kind: SinkKind) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            path: None,
-            schema: Schema::Native,
-            min_severity: Severity::Low,
-            categories: Vec::new(),
-            sources: Vec::new(),
-            rotate_size: 0,
-            rotate_age: Duration::ZERO,
-            keep: 5,
-            compress: false,
-            fsync: Duration::from_secs(1),
-            when_full: WhenFull::Block,
-        }
-    }
-}
-
 macro_rules! impl_word {
     ($($name:ty),+) => {$(
         impl value::Word for $name {
@@ -416,4 +374,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, WhenFull, PatternKind, Severity, Category);
+impl_word!(LogFormat, SourceKind, StartAt, SocketMode, SinkKind, Schema, HttpFormat, WhenFull, PatternKind, Severity, Category);
