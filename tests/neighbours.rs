@@ -118,7 +118,7 @@ fn errors(engine: &Arc<Engine>) -> Vec<(String, String)> {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for case in cases() {
         let input = String::from_utf8_lossy(&fs::read(case.join("input.log")).unwrap()).into_owned();
-        if input.starts_with('{') {
+        if input.starts_with('{') || case.parent().is_some_and(|family| family.ends_with("agents")) {
             continue;
         }
         let lines: Vec<&str> = input.lines().collect();
