@@ -18,6 +18,7 @@ mod progress;
 mod rules;
 mod run;
 mod scan;
+mod service;
 mod setup;
 mod signature;
 mod slips;
@@ -110,6 +111,7 @@ pub fn main() -> ExitCode {
         Command::Classify(args) => classify::classify(&args),
         Command::State(args) => state::state(&args),
         Command::Status(args) => status::status(&args),
+        Command::Service(args) => service::service(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),

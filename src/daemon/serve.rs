@@ -14,9 +14,9 @@ use super::plan::Ended;
 use super::pulse::Pulse;
 use super::reload::Current;
 use super::sinks::Sinks;
-use super::stdin::Piped;
+use super::streams::Streams;
 use super::wake::{Stop, Wake};
-use super::work::{self, CurrentWriter, Pool};
+use super::work::{self, CurrentWriter, Pool, Task};
 use crate::core::event::Timestamp;
 use crate::delivery::Batch;
 use crate::sources::clock::now;
@@ -39,7 +39,7 @@ const REST_A_FILE_US: i64 = 100;
 pub(super) struct Daemon {
     pub follower: Follower,
     pub watch: Watch,
-    pub stdin: Option<Piped>,
+    pub streams: Streams,
     pub queue: Arc<Queue>,
     pub pool: Arc<Pool>,
     pub writer: CurrentWriter,
@@ -77,14 +77,14 @@ impl Daemon {
         commit::until_done(wakes, || committer.begin(&names, &[], at))
     }
 
-    pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
+    pub fn serve(&mut self, wakes: &Receiver<Wake>) {
         let mut clock = Clock::default();
         let beat = self.pulse.add("the thread that decides");
         loop {
             beat.moves();
             self.reload_if_asked();
             let follows = !self.follower.specs().is_empty();
-            if (!follows || self.follower.is_hopeless()) && self.stdin.is_none() {
+            if (!follows || self.follower.is_hopeless()) && !self.streams.is_alive() {
                 break;
             }
             if follows {
@@ -93,12 +93,8 @@ impl Daemon {
             self.hand_out();
             let mut wake = wakes.recv_timeout(self.sleep(follows, &clock));
             while let Ok(what) = wake {
-                let was_stdin = matches!(what, Wake::Stdin(_));
                 if !self.woken(what) {
                     return;
-                }
-                if let Some(credit) = credit.filter(|_| was_stdin) {
-                    let _ = credit.try_recv();
                 }
                 self.hand_out();
                 wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
@@ -118,9 +114,9 @@ impl Daemon {
                 self.failed = Some(why);
                 return false;
             }
-            Wake::Stdin(bytes) => self.piped(&bytes),
             Wake::StateLost => self.say_all(),
-            Wake::Files | Wake::Reload => {}
+            // The loop looks after these.
+            Wake::Files | Wake::Streams | Wake::Reload => {}
             Wake::SinkBegins(mark) => self.sinks.begins(mark),
             Wake::SinkEnded(name, left) => self.sinks.ended(&name, left),
             Wake::Done(id, turn) => {
@@ -143,7 +139,7 @@ impl Daemon {
 
     fn hand_out(&mut self) {
         while let Some(job) = self.follower.next_job() {
-            self.pool.push(job);
+            self.pool.push(Task::File(job));
         }
         for lost in self.follower.take_lost() {
             self.queue.send(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
@@ -202,21 +198,10 @@ impl Daemon {
     }
 
     fn sleep(&self, follows: bool, clock: &Clock) -> Duration {
-        let deadline = self.follower.deadline().into_iter().chain(self.stdin.as_ref().and_then(|piped| piped.stream.deadline())).min();
+        let deadline = self.follower.deadline().into_iter().chain(self.streams.deadline()).min();
         // Where nothing happened for a while, nobody needs to look four times a second.
         let longest = if follows { clock.next(self.follower.active() > 0) } else { FULL_SWEEP };
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
-    }
-
-    fn piped(&mut self, bytes: &[u8]) {
-        let Some(piped) = &mut self.stdin else { return };
-        let turn = piped.take(bytes);
-        if let Some(batch) = self.writer.get().batch(piped.uid, &piped.label, turn) {
-            self.queue.send(batch);
-        }
-        if bytes.is_empty() {
-            self.stdin = None;
-        }
     }
 
     /// Gauges that nobody else sets.
@@ -228,23 +213,22 @@ impl Daemon {
     }
 
     fn tick(&mut self) {
-        self.follower.due(now());
-        let Some(piped) = &mut self.stdin else { return };
-        if let Some(batch) = piped.tick().and_then(|turn| self.writer.get().batch(piped.uid, &piped.label, turn)) {
-            self.queue.send(batch);
-        }
+        let at = now();
+        self.follower.due(at);
+        self.streams.due(at);
     }
 
     /// Reads what is there, as long as there is time. Where positions are kept, what is open is published
     /// as it stands and goes on with the next start; else it is finished.
     pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) {
-        self.piped(&[]);
+        self.streams.stop_all();
         self.follower.discover(now());
         self.follower.queue_all();
         loop {
             self.hand_out();
             let left = until.saturating_duration_since(Instant::now());
-            if !self.follower.is_busy() || left.is_zero() || self.failed.is_some() {
+            let is_busy = self.follower.is_busy() || self.streams.is_alive();
+            if !is_busy || left.is_zero() || self.failed.is_some() {
                 break;
             }
             match wakes.recv_timeout(left) {

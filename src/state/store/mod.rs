@@ -78,6 +78,14 @@ pub struct StreamRow {
     pub seen: Timestamp,
 }
 
+impl StreamRow {
+    /// Whether it is a file: the journal has a cursor instead of a path, and no inode.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.mark.node != Node::default()
+    }
+}
+
 /// The open file.
 pub struct Store {
     db: Connection,
@@ -245,7 +253,12 @@ impl Store {
                 head: Print { len: row.get(13)?, hash: row.get(14)? },
                 tail: Print { len: row.get(15)?, hash: row.get(16)? },
             };
-            Ok(StreamRow { uid: row.get(0)?, label: Label { source: row.get(1)?, kind: "file", path: row.get(2)? }, mark, seen: Timestamp(row.get(17)?) })
+            Ok(StreamRow {
+                uid: row.get(0)?,
+                label: Label { source: row.get(1)?, kind: "file", path: row.get(2)?, ..Label::default() },
+                mark,
+                seen: Timestamp(row.get(17)?),
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
