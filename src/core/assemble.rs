@@ -43,6 +43,9 @@ pub struct Assembler {
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, Tried)>,
     reread: u64,
+    /// First lines of open traces that a pause has published by themselves: offset and inner line. A trace that takes
+    /// such a line in vain does not know it.
+    told: Vec<(u64, u32)>,
     /// The lines that were given back last, and the context before them.
     given: Lines,
     /// Last line that belongs to an event.
@@ -101,6 +104,9 @@ impl Assembler {
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         // Here, and not only at the end of a block: blocks must not decide about the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
+        if self.open.is_empty() && self.again.is_empty() {
+            self.told.clear();
+        }
         self.close_regions(cx, line, out);
         if self.continue_open(cx, line, Some(candidates), out) {
             return;

@@ -63,7 +63,9 @@ impl Assembler {
             }
             return;
         }
-        if !trace.published {
+        let head = &trace.lines.get(0).place;
+        let is_told = self.told.extract_if(.., |told| *told == (head.offset, head.inner)).count() > 0;
+        if !trace.published && !is_told {
             out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
@@ -117,6 +119,9 @@ impl Assembler {
             trace.asked = true;
             trace.paused = outcome.is_some() || event.is_some();
             if let Some(event) = event {
+                if outcome.is_none() {
+                    self.told.push((event.offset, event.inner));
+                }
                 out.push(event);
                 trace.published = true;
                 trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
