@@ -170,7 +170,7 @@ impl Assembler {
             self.enter(entry, region, line);
             return;
         }
-        if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
+        if line.tried.may_begin() && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
         if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
@@ -195,6 +195,9 @@ impl Assembler {
         }
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
+        if !self.keep_under_record(cx, line, view, &mut rivals) {
+            self.end_unadopted(cx, line, out);
+        }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
         let lead_in = if view == View::Behind { LeadIn::behind_of(line, view) } else { lead_in(entries, &rivals, view.of(line)) };
         let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
@@ -276,7 +279,7 @@ impl Assembler {
         } else {
             // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, out);
-            self.notes.claim(family, key.as_deref(), line.place.num);
+            self.notes.claim_as_note(family, key.as_deref(), line.place.num);
         }
     }
 

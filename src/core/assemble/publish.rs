@@ -20,6 +20,7 @@ impl Assembler {
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
         let is_told = trace.published && trace.adopted.is_none();
+        let under_record = trace.adopted.is_some();
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
@@ -38,6 +39,7 @@ impl Assembler {
         let head = match (used, is_told) {
             (0, true) => Tried::Published,
             (0, false) if trace.is_weak(&cx.engine.rules.entries) => Tried::InRegion,
+            (0, false) if under_record => Tried::UnderRecord,
             (0, false) => Tried::InVain,
             _ => Tried::No,
         };
