@@ -5,6 +5,7 @@
 
 mod builtin;
 mod entry;
+mod keys;
 mod library;
 mod literal;
 mod load;

@@ -1,6 +1,7 @@
 //! What an open trace comes to: an event when it ends, or when it has been quiet for too long; the lines
 //! that it gives back; what it claims.
 
+use super::held::Waiting;
 use super::{Assembler, Context};
 use crate::core::confirm::Confirm;
 use crate::core::engine::Engine;
@@ -61,10 +62,16 @@ impl Assembler {
             }
             return;
         }
-        if !trace.published {
-            out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
-        }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
+        if !trace.published {
+            let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
+            if self.waits_for_verdict(cx, trace, outcome.entry) {
+                let claim = entry.claims().then(|| (entry.family, extract::key(cx.engine, trace, outcome)));
+                self.hold(Waiting { event, anchor: trace.anchor(), last_num: outcome.last_num, claim }, out);
+                return;
+            }
+            out.push(event);
+        }
         if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
             self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
@@ -106,6 +113,11 @@ impl Assembler {
                 continue;
             }
             let outcome = trace.outcome(&cx.engine.rules.entries);
+            // Only a verdict tells whether it is an error.
+            if self.may_wait_for_verdict(cx, trace, outcome) {
+                self.open[at].asked = true;
+                continue;
+            }
             let event = match outcome {
                 Some(outcome) if self.is_repeat(cx, trace, outcome) => None,
                 Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
@@ -156,6 +168,7 @@ impl Assembler {
             self.redo(cx, now, out);
         }
         self.regions.clear();
+        self.release(out);
         self.noise = None;
         for unclaimed in self.notes.settle() {
             self.publish(cx, &unclaimed, out);
