@@ -187,12 +187,25 @@ impl OpenTrace {
 
     /// Shows `text` to every machine that is still in; `false` when none goes on. `plain`: nothing begins with it.
     pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
-        let mut any = false;
-        for rival in self.rivals.iter_mut().filter(|rival| rival.alive) {
+        let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
+        let before = seen(&self.rivals);
+        let (mut any, mut refused) = (false, 0_u8);
+        for (at, rival) in self.rivals.iter_mut().enumerate().filter(|(_, rival)| rival.alive) {
             rival.alive = rival.advance(entries, text, num, plain);
             any |= rival.alive;
+            refused |= u8::from(!rival.alive) << at;
+        }
+        // A line that none of them takes says nothing of them, if it is another writer's.
+        if !any && seen(&self.rivals) == before {
+            self.rivals.iter_mut().enumerate().for_each(|(at, rival)| rival.alive |= refused & (1 << at) != 0);
         }
         any
+    }
+
+    /// Whether it has frames of an error that is yet to be named: the line that names it stands last.
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.rivals.iter().any(|rival| rival.alive && rival.is_unnamed)
     }
 
     /// `part` without what the head stood behind; `None` when it does not stand there again.

@@ -78,7 +78,12 @@ impl Assembler {
             let text = line.body();
             let says = |verdict: &Option<Pattern>| verdict.as_ref().is_some_and(|verdict| verdict.is_match(text));
             let is_end = region.close.is_match(text);
-            if says(&region.pass) {
+            let is_passed = says(&region.pass);
+            if is_passed || is_end || says(&region.fail) {
+                // What still waited for lines of its own came before.
+                self.end_unadopted(cx, line, out);
+            }
+            if is_passed {
                 self.held.0.clear();
             } else if is_end || says(&region.fail) {
                 self.release(out);
