@@ -1,6 +1,6 @@
 //! The daemon under load, and doing nothing. `cargo bench --bench daemon` is a short form;
 //! `cargo bench --bench daemon -- load --seconds 60`, `idle`, `latency`, `file --size 1GiB`,
-//! `kill --kills 200` are the parts in full.
+//! `kill --kills 200`, `outage --events 100000` are the parts in full.
 //! Exit 1 when a promise is not kept: an error lost or doubled, too much memory or CPU, too late.
 
 use std::fs::{self, File, OpenOptions};
@@ -17,6 +17,9 @@ use anyhow::{Context, ensure};
 mod killing;
 #[allow(dead_code, reason = "the other benches use all of it")]
 mod log;
+#[allow(dead_code, clippy::unwrap_used, reason = "what fails there panics here")]
+#[path = "../tests/outage/playing.rs"]
+mod playing;
 #[allow(dead_code, clippy::unwrap_used, reason = "the tests use all of it")]
 #[path = "../tests/invariants/support.rs"]
 mod support;
@@ -34,13 +37,15 @@ fn main() -> anyhow::Result<()> {
         Some("latency") => latency(number("--count", 100)?),
         Some("file") => file(log::size::parse(&value("--size").unwrap_or("1GiB".to_owned()))?),
         Some("kill") => kill(number("--kills", 200)?, number("--seed", u64::from(std::process::id()))?),
-        Some(other) if !other.starts_with("--") => anyhow::bail!("unknown part {other}: load, idle, latency, file, kill"),
+        Some("outage") => outage(number("--events", 100_000)? as usize, number("--pause", 2)?),
+        Some(other) if !other.starts_with("--") => anyhow::bail!("unknown part {other}: load, idle, latency, file, kill, outage"),
         _ => {
             file(128 << 20)?;
             latency(30)?;
             idle(2000, 5)?;
             load(100, 50, 5)?;
-            kill(20, 1)
+            kill(20, 1)?;
+            outage(5000, 1)
         }
     }
 }
@@ -196,6 +201,21 @@ fn kill(kills: u64, seed: u64) -> anyhow::Result<()> {
     println!("kill: seed {seed}");
     let killed = killing::kill_many(kills as usize, seed, "");
     println!("kill: SIGKILL {kills} times, {} errors in halves, {} rotations: each error once, no byte taken back", killed.errors, killed.rotations);
+    Ok(())
+}
+
+fn outage(events: usize, pause: u64) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let seen = playing::play(folder.path(), events, Duration::from_secs(pause), Duration::from_secs(600));
+    println!(
+        "outage: {events} errors while a tcp and an http peer refuse, hang, reset, talk garbage, answer 429 and 500, and break off; 2 kills: \
+         all arrive at both in order, {} and {} of them twice, {:.1} s after the end of it; {:.0} MiB at most",
+        seen.tcp_twice,
+        seen.http_twice,
+        seen.took.as_secs_f64(),
+        seen.rss_kib as f64 / 1024.0
+    );
+    ensure!(seen.rss_kib < MAX_RSS_KIB, "{} KiB of memory", seen.rss_kib);
     Ok(())
 }
 

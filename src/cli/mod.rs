@@ -35,7 +35,7 @@ use crate::sinks::human::sanitise;
 use args::{Cli, Command};
 
 /// How a command ended; the numbers are promised to users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// 0
     Done,

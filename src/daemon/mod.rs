@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::Label;
 use crate::sinks::file::Output;
+use crate::sinks::http::Http;
 use crate::sinks::stdout::Stdout;
-use crate::sinks::{Sink, notice};
+use crate::sinks::stream::Stream;
+use crate::sinks::{Sink, backoff, notice};
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
@@ -124,6 +126,8 @@ fn delivery(sink: SinkPlan, committer: &Committer, shared: &Shared) -> Delivery 
     let (name, sink): (String, Box<dyn Sink + Send>) = match sink {
         SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
         SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
+        SinkPlan::Stream { name, options } => (name, Box::new(Stream::new(options, mark, backoff::random()))),
+        SinkPlan::Http { name, options, client } => (name, Box::new(Http::new(options, Box::new(client), mark, backoff::random()))),
     };
     Delivery { name, sink, shared: shared.clone() }
 }
