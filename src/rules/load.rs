@@ -15,7 +15,7 @@ use super::literal::MIN_LITERAL_BYTES;
 use super::parsed::{syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -205,13 +205,14 @@ impl Reader<'_> {
         if spec.pass.is_some() && spec.absorb {
             self.problem(&spec.id, "pass", "a region that owns everything in it holds nothing back", "remove `absorb`, or `pass`");
         }
+        let fail = self.optional(spec, "fail", spec.fail.as_ref());
+        let verdicts = self.optional(spec, "pass", spec.pass.as_ref()).map(|pass| Box::new(Verdicts { pass, fail }));
         Kind::Region(Region {
             open,
             close: close.unwrap_or_else(|| Pattern::new("", false)),
             max_lines: spec.max_lines.unwrap_or_default(),
             absorb: spec.absorb,
-            pass: self.optional(spec, "pass", spec.pass.as_ref()),
-            fail: self.optional(spec, "fail", spec.fail.as_ref()),
+            verdicts,
             weak: Vec::new(),
         })
     }

@@ -9,7 +9,7 @@ use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::Line;
 use crate::core::trace::{OpenTrace, Outcome};
-use crate::rules::{Pattern, Region};
+use crate::rules::Region;
 
 /// Most events that are held back in one stream; the oldest is given out when there are more.
 const MAX_EVENTS: usize = 128;
@@ -36,7 +36,7 @@ impl Held {
 
 impl Region {
     fn has_verdicts(&self) -> bool {
-        self.pass.is_some()
+        self.verdicts.is_some()
     }
 
     /// Its end is judged with its verdicts.
@@ -74,18 +74,19 @@ impl Assembler {
     /// What the line says of the regions that it stands in: a verdict, an end.
     pub(super) fn verdicts(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
         for at in 0..self.regions.len() {
-            let Some(region) = region(cx, self.regions[at].entry).filter(|region| region.has_verdicts()) else { continue };
+            let Some(region) = region(cx, self.regions[at].entry) else { continue };
+            let Some(verdicts) = &region.verdicts else { continue };
             let text = line.body();
-            let says = |verdict: &Option<Pattern>| verdict.as_ref().is_some_and(|verdict| verdict.is_match(text));
             let is_end = region.close.is_match(text);
-            let is_passed = says(&region.pass);
-            if is_passed || is_end || says(&region.fail) {
+            let is_passed = verdicts.pass.is_match(text);
+            let is_failed = verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
+            if is_passed || is_end || is_failed {
                 // What still waited for lines of its own came before.
                 self.end_unadopted(cx, line, out);
             }
             if is_passed {
                 self.held.0.clear();
-            } else if is_end || says(&region.fail) {
+            } else if is_end || is_failed {
                 self.release(out);
             }
             if is_end {
