@@ -22,6 +22,7 @@ mod setup;
 mod signature;
 mod slips;
 mod state;
+mod status;
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
@@ -108,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::judge(&args),
         Command::Classify(args) => classify::classify(&args),
         Command::State(args) => state::state(&args),
+        Command::Status(args) => status::status(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),

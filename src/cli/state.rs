@@ -27,7 +27,7 @@ pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
+pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
     if let Some(folder) = &place.state_dir {
         return Ok(folder.clone());
     }
@@ -36,7 +36,10 @@ fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
 }
 
 fn rows(folder: &Path) -> Result<Vec<StreamRow>, Failure> {
-    let fault = |error| Failure::new(format!("the state in {} cannot be read: {error}; the next `siftd run` sets it aside", folder.display()));
+    let fault = |error| {
+        let then = if matches!(error, StoreError::Unreadable(_)) { "; the next `siftd run` sets it aside" } else { "" };
+        Failure::new(format!("the state in {} cannot be read: {error}{then}", folder.display()))
+    };
     match Store::look(folder).map_err(fault)? {
         Some(store) => store.streams().map_err(fault),
         None => Err(Failure::new(format!("no state in {}: name its folder with --state-dir, or the configuration with --config", folder.display()))),

@@ -54,6 +54,9 @@ fn step(machine: &Machine, state: u8, text: &[u8], plain: bool) -> Option<usize>
 /// What `head` stands behind: group `pre` of the row with which one of the machines `rivals` takes it.
 #[must_use]
 pub fn lead_in(entries: &[Entry], rivals: &[u16], head: &[u8]) -> LeadIn {
+    if !LeadIn::may_begin(head) {
+        return LeadIn::default();
+    }
     let pre = |entry: u16| {
         let machine = machine(entries, entry).filter(|machine| machine.rows_of.first().is_some_and(|rows| rows.iter().any(|&row| has_pre(machine, row))))?;
         let row = &machine.rows[step(machine, 0, head, false)?];
@@ -63,7 +66,7 @@ pub fn lead_in(entries: &[Entry], rivals: &[u16], head: &[u8]) -> LeadIn {
 }
 
 fn has_pre(machine: &Machine, row: u16) -> bool {
-    machine.rows[usize::from(row)].regex.source().contains("(?P<pre>")
+    machine.rows[usize::from(row)].regex.has_pre()
 }
 
 /// Whether `machine` can begin with `text`.
@@ -87,14 +90,15 @@ impl Rival {
     /// Takes the line if a row does.
     pub(super) fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
-        if self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
-            return false;
-        }
         if self.seen >= MAX_SEEN_LINES {
             return false;
         }
         let Some(number) = step(machine, self.state, text, plain) else { return false };
         let row = &machine.rows[number];
+        // A frame of its own is no other's head.
+        if row.take != Take::Frame && self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
+            return false;
+        }
         self.state = row.to;
         self.take(number as u16);
         self.has_frame |= row.take == Take::Frame;
