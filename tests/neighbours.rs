@@ -25,6 +25,11 @@ const BETWEEN: [&str; 3] = ["", "\n", "\nready to go\n"];
 /// Pairs that may be one error: nothing in their lines tells.
 const ONE: &[(&str, &str)] = &[
     // The message of a JavaScript error may have any lines before its frames; these heads say no word of an error.
+    ("generic.errno-name", "bundler.webpack-cli"),
+    ("generic.error", "bundler.webpack-cli"),
+    ("generic.exception", "bundler.webpack-cli"),
+    ("generic.exception", "java.throwable"),
+    ("generic.exception", "javascript.bun"),
     ("generic.errno-name", "java.throwable"),
     ("generic.errno-name", "javascript.bun"),
     ("generic.errno-name", "javascript.class"),
@@ -44,6 +49,9 @@ const ONE: &[(&str, &str)] = &[
     ("rust.summary", "javascript.bun"),
     // The first one says how the second one came about, or is said again by it.
     ("gotest.fail", "go.panic"),
+    // What a test of Go printed stands before its verdict.
+    ("java.diagnostic", "gotest.fail"),
+    ("java.launcher", "gotest.fail"),
     ("native.undefined", "native.sanitizer"),
     ("rust.panic", "crash.signal"),
     ("tap.not-ok", "tap.diag"),
@@ -55,6 +63,7 @@ const ONE: &[(&str, &str)] = &[
     ("tap.spec", "npm.pnpm"),
     ("testthat.test", "logger.marked"),
     ("tools.pip-build", "lang.zig"),
+    ("tools.pip-build", "python.rich"),
 ];
 /// What loggers print under their records.
 const UNDER_RECORD: &[&str] = &["elixir.exception", "perl.confess", "python.traceback", "ruby.reversed"];

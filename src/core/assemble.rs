@@ -20,10 +20,12 @@ use super::trace::{OpenTrace, lead_in};
 use crate::rules::{Kind, Take};
 
 mod ending;
+mod held;
 mod offer;
 mod publish;
 mod quiet;
 mod regions;
+use held::Held;
 use quiet::Cut;
 pub use quiet::{Facts, Snapshot};
 use regions::OpenRegion;
@@ -39,6 +41,7 @@ pub struct Assembler {
     open: Vec<OpenTrace>,
     regions: Vec<OpenRegion>,
     notes: Notes,
+    held: Held,
     noise: Option<OpenNoise>,
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, Tried)>,
@@ -147,6 +150,7 @@ impl Assembler {
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         let is_hit = !candidates.is_empty();
+        self.verdicts(cx, line, out);
         if (is_hit || !self.regions.is_empty()) && !self.in_noise_block(cx, line, is_hit) {
             self.begin(cx, line, candidates, out);
         }

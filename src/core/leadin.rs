@@ -8,6 +8,8 @@ use super::line::{Line, View};
 
 /// Longest prefix, in bytes.
 const MAX_BYTES: usize = 256;
+/// Most blanks before a name in brackets.
+const MAX_INDENT: usize = 12;
 /// Longest name in brackets.
 const MAX_NAME_BYTES: usize = 40;
 
@@ -59,7 +61,8 @@ impl LeadIn {
             return false;
         }
         if let Some(length) = writer(&self.text) {
-            return writer(line).is_some_and(|other| self.text[..length] != line[..other]);
+            let is_indented = |text: &[u8]| text.first().is_some_and(|byte| is_blank(*byte));
+            return writer(line).is_some_and(|other| self.text[..length] != line[..other]) && is_indented(line) == is_indented(&self.text);
         }
         if line.first().is_none_or(|byte| is_blank(*byte)) {
             return false;
@@ -74,8 +77,8 @@ impl LeadIn {
 
     /// The name in brackets, if that is all of it.
     pub fn name(&self) -> Option<&[u8]> {
-        let length = writer(&self.text).filter(|length| *length == self.text.len())?;
-        Some(&self.text[1..length - 2])
+        let name = self.text.trim_ascii();
+        (writer(&self.text) == Some(self.text.len())).then(|| &name[1..name.len() - 1])
     }
 
     /// Its length in bytes.
@@ -94,13 +97,14 @@ impl LeadIn {
     }
 }
 
-/// `[web] `, `[0] ` at the start of `text`, as a length: who starts several programs at once marks their lines so. A level or
+/// `[web] `, `[0] `, `    [java] ` (Ant) at the start of `text`, as a length: who starts several programs at once marks their lines so. A level or
 /// a count (`[3/7] `) is no writer.
 pub fn writer(text: &[u8]) -> Option<usize> {
-    let inner = text.strip_prefix(b"[")?;
+    let indent = text.iter().take_while(|byte| **byte == b' ').count().min(MAX_INDENT);
+    let inner = text[indent..].strip_prefix(b"[")?;
     let name = inner.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@')).count();
     let is_name = (1..=MAX_NAME_BYTES).contains(&name) && inner[0].is_ascii_alphanumeric() && level_word(&inner[..name]).is_none();
-    (is_name && inner.get(name) == Some(&b']') && inner.get(name + 1).is_some_and(|byte| is_blank(*byte))).then_some(name + 3)
+    (is_name && inner.get(name) == Some(&b']') && inner.get(name + 1).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + 3)
 }
 
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -196,13 +196,30 @@ impl OpenTrace {
     /// Once a machine has come to its end, those that have nothing to show by then are out: what they would
     /// take on trial stands behind an error that is over.
     pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
-        let mut is_over = false;
-        for rival in &mut self.rivals {
-            rival.alive = rival.alive && rival.advance(entries, text, num, plain);
+        let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
+        let before = seen(&self.rivals);
+        let (mut any, mut refused, mut is_over) = (false, 0_u8, false);
+        for (at, rival) in self.rivals.iter_mut().enumerate() {
+            if rival.alive {
+                rival.alive = rival.advance(entries, text, num, plain);
+                any |= rival.alive;
+                refused |= u8::from(!rival.alive) << at;
+            }
             is_over |= !rival.alive && rival.makes_an_event(entries);
+        }
+        if !any && seen(&self.rivals) == before {
+            // A line that none of them takes says nothing of them, if it is another writer's.
+            self.rivals.iter_mut().enumerate().for_each(|(at, rival)| rival.alive |= refused & (1 << at) != 0);
+            return false;
         }
         self.rivals.iter_mut().for_each(|rival| rival.alive &= !is_over || rival.makes_an_event(entries));
         self.rivals.iter().any(|rival| rival.alive)
+    }
+
+    /// Whether it has frames of an error that is yet to be named: the line that names it stands last.
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.rivals.iter().any(|rival| rival.alive && rival.is_unnamed)
     }
 
     /// `part` without what the head stood behind; `None` when it does not stand there again.

@@ -159,7 +159,10 @@ impl Kind {
         match self {
             Self::Border(regex) | Self::Rule(regex) => vec![regex],
             Self::Noise { regex, block, .. } => std::iter::once(regex).chain(block.as_ref().map(|(regex, _)| regex)).collect(),
-            Self::Region(region) => vec![&region.open, &region.close],
+            Self::Region(region) => {
+                let verdicts = region.verdicts.iter().flat_map(|verdicts| std::iter::once(&verdicts.pass).chain(&verdicts.fail));
+                [&region.open, &region.close].into_iter().chain(verdicts).collect()
+            }
             Self::Note(note) => std::iter::once(&note.regex).chain(note.before.iter().map(|before| &before.regex)).collect(),
             Self::Trace(machine) => {
                 let rows = machine.rows.iter().map(|row| &row.regex);
@@ -193,8 +196,19 @@ pub struct Region {
     pub max_lines: u32,
     /// Only its own weak traces are tried in it.
     pub absorb: bool,
+    /// Verdicts on what was found in it since its opening, or the last one: it is held back until then.
+    pub verdicts: Option<Box<Verdicts>>,
     /// Entries of the traces that are tried only in it.
     pub weak: Vec<u16>,
+}
+
+/// What a runner says of what it ran.
+#[derive(Debug)]
+pub struct Verdicts {
+    /// What was printed is no error.
+    pub pass: Pattern,
+    /// It is one.
+    pub fail: Option<Pattern>,
 }
 
 /// A multi-line machine: states are bits of a mask, rows are tried in order.

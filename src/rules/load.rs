@@ -10,11 +10,12 @@ use toml::Spanned;
 
 use crate::words::did_you_mean;
 
+use super::keys;
 use super::literal::MIN_LITERAL_BYTES;
 use super::parsed::{syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take};
+use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -80,7 +81,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
     }
     for spec in spec.region {
         let kind = reader.region(&spec);
-        entries.push(reader.entry(spec, kind, &["open", "close", "max_lines", "absorb", "examples"]));
+        entries.push(reader.entry(spec, kind, &["open", "close", "max_lines", "absorb", "pass", "fail", "examples"]));
     }
     for spec in spec.trace {
         let kind = reader.trace(&spec);
@@ -201,11 +202,17 @@ impl Reader<'_> {
         if close.is_none() || spec.max_lines.is_none() {
             self.problem(&spec.id, "close", "a region needs `close` and `max_lines`", "say what ends it, and after how many lines it ends by itself");
         }
+        if spec.pass.is_some() && spec.absorb {
+            self.problem(&spec.id, "pass", "a region that owns everything in it holds nothing back", "remove `absorb`, or `pass`");
+        }
+        let fail = self.optional(spec, "fail", spec.fail.as_ref());
+        let verdicts = self.optional(spec, "pass", spec.pass.as_ref()).map(|pass| Box::new(Verdicts { pass, fail }));
         Kind::Region(Region {
             open,
             close: close.unwrap_or_else(|| Pattern::new("", false)),
             max_lines: spec.max_lines.unwrap_or_default(),
             absorb: spec.absorb,
+            verdicts,
             weak: Vec::new(),
         })
     }
@@ -374,37 +381,7 @@ impl Reader<'_> {
 
     /// A key that its table does not know would be ignored silently: name it instead.
     fn check_keys(&mut self, spec: &EntrySpec, table: &str, allowed: &[&str]) {
-        let fault = spec.category.is_some()
-            || spec.severity.is_some()
-            || spec.cause.is_some()
-            || spec.retry.is_some()
-            || spec.hint.is_some()
-            || spec.language.is_some();
-        let given = [
-            ("generic", spec.generic),
-            ("leveled", spec.leveled),
-            ("code", spec.code),
-            ("fault", fault),
-            ("fact", spec.fact.is_some()),
-            ("reason", spec.reason.is_some()),
-            ("block", spec.block.is_some()),
-            ("rows", !spec.rows.is_empty()),
-            ("before", !spec.before.is_empty()),
-            ("stop", spec.stop.is_some()),
-            ("region", spec.region.is_some()),
-            ("needs_frame", spec.needs_frame),
-            ("crash_last", spec.crash_last),
-            ("once", spec.once),
-            ("open", spec.open.is_some()),
-            ("close", spec.close.is_some()),
-            ("max_lines", spec.max_lines.is_some()),
-            ("absorb", spec.absorb),
-            ("claimed_by", !spec.claimed_by.is_empty()),
-            ("waits", spec.waits),
-            ("silent", spec.silent),
-            ("examples", !spec.examples.is_empty()),
-        ];
-        for (key, is_given) in given {
+        for (key, is_given) in keys::given(spec) {
             if is_given && !allowed.contains(&key) {
                 let key_name = if key == "fault" { "category/severity/cause/retry/hint/language" } else { key };
                 self.problem(&spec.id, key_name, format!("[[{table}]] takes no `{key_name}`"), "remove it, or use another table");

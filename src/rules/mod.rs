@@ -5,6 +5,7 @@
 
 mod builtin;
 mod entry;
+mod keys;
 mod library;
 mod literal;
 mod load;
@@ -17,7 +18,7 @@ mod skim;
 pub mod spec;
 
 pub use builtin::{Examples, FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE, builtin_files, builtin_share};
-pub use entry::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Machine, Note, Region, Row};
+pub use entry::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use library::Library;
 pub use literal::{LiteralForm, MIN_LITERAL_BYTES};
 pub use load::{Problem, RulesFile, parse, parse_beside};

@@ -148,6 +148,10 @@ pub struct EntrySpec {
     /// The region owns everything in it: only its own weak traces are tried.
     #[serde(default)]
     pub absorb: bool,
+    /// The verdict of what runs in a region: what it printed is no error.
+    pub pass: Option<Spanned<String>>,
+    /// The verdict that what it printed may be one.
+    pub fail: Option<Spanned<String>>,
     /// Families whose events claim a note; its own by default; `*` is all.
     #[serde(default)]
     pub claimed_by: Vec<String>,

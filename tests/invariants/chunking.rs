@@ -107,3 +107,26 @@ fn invariant_5_a_line_is_judged_by_what_was_open_in_its_time() {
         assert_eq!(whole, ids(&chunked(&usual(), document, || 1, || true)));
     }
 }
+
+/// A test's verdict comes after what it printed: no pause tells it beforehand.
+#[test]
+fn invariant_5_a_verdict_decides_about_what_came_before_it() {
+    let printed =
+        "=== RUN   TestMode\n2026/11/20 12:59:23 ERROR simulated\nTraceback (most recent call last):\n  File \"a.py\", line 3, in main\nValueError: no\n";
+    let verdicts = [("--- PASS: TestMode (0.00s)\nPASS\n", 0), ("--- SKIP: TestMode (0.00s)\n", 0), ("exit status 1\n", 1), ("panic: boom\n", 2), ("", 1)];
+    for (verdict, count) in verdicts {
+        let document = format!("{printed}{verdict}");
+        let whole = ids(&events(&usual(), &document));
+        assert_eq!(whole.len(), count, "{verdict:?} {whole:?}");
+        assert_eq!(whole, ids(&chunked(&usual(), document.as_bytes(), || 1, || true)), "{verdict:?}");
+    }
+}
+
+/// What is held back is bounded: the oldest is given out.
+#[test]
+fn invariant_7_what_waits_for_a_verdict_is_bounded() {
+    let printed: String = (0..300).map(|number| format!("Error: simulated {number}\n")).collect();
+    let found = events(&usual(), format!("=== RUN   TestMode\n{printed}--- PASS: TestMode (0.00s)\nPASS\n"));
+    assert_eq!(found.len(), 300 - 128);
+    assert_eq!((found[0].line_num, found[171].line_num), (2, 173));
+}

@@ -4,6 +4,7 @@
 use super::ending::{self, Ending};
 use super::{Assembler, Context, needs_lead};
 use crate::core::confirm::Confirm;
+use crate::core::decode;
 use crate::core::engine::Candidate;
 use crate::core::event::Event;
 use crate::core::line::{Line, Tried, View};
@@ -14,6 +15,9 @@ use crate::rules::Kind;
 
 /// An open trace of another writer ends when its own has been silent for so many lines.
 const MAX_SILENT_LINES: u64 = 1000;
+
+/// So many lines of a log may stand within a trace that has no time stamps.
+const MAX_INTERRUPTION_LINES: u64 = 16;
 
 impl Assembler {
     /// Offers the line to the open traces, newest first; a trace that does not go on ends.
@@ -92,6 +96,12 @@ fn is_bare(line: &Line) -> bool {
     !line.prefix().shaped && line.place.key.is_none()
 }
 
+/// A log's own line: it has a time stamp, or the time of a request in brackets.
+fn is_logged(line: &Line) -> bool {
+    let request = || memchr::memmem::find(line.text, b" [").is_some_and(|at| decode::parse_time_at(line.text, at + 2, line.now()).is_some());
+    line.is_stamped() || request()
+}
+
 enum Offer {
     /// The line belongs to the trace.
     Taken,
@@ -121,7 +131,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     }
     let whole = view.of(line);
     let own = trace.own_part(whole);
-    if own.is_none() && trace.is_others(whole) {
+    if own.is_none() && (trace.is_marked() || trace.is_others(whole)) {
         return Offer::Elsewhere;
     }
     let part = own.unwrap_or(whole);
@@ -133,7 +143,8 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         }
         return Offer::Taken;
     }
-    if own.is_none() && trace.is_marked() {
+    let is_interruption = trace.is_unnamed() && !trace.shaped && is_logged(line) && line.place.num.saturating_sub(trace.last_num) <= MAX_INTERRUPTION_LINES;
+    if own.is_none() && (trace.is_marked() || is_interruption) {
         return Offer::Elsewhere;
     }
     if ending == Ending::Over {

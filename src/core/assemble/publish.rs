@@ -1,6 +1,7 @@
 //! What an open trace comes to: an event when it ends, or when it has been quiet for too long; the lines
 //! that it gives back; what it claims.
 
+use super::held::Waiting;
 use super::{Assembler, Context};
 use crate::core::confirm::Confirm;
 use crate::core::engine::Engine;
@@ -63,12 +64,18 @@ impl Assembler {
             }
             return;
         }
+        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let head = &trace.lines.get(0).place;
         let is_told = self.told.extract_if(.., |told| *told == (head.offset, head.inner)).count() > 0;
         if !trace.published && !is_told {
-            out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
+            let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
+            if self.waits_for_verdict(cx, trace, outcome.entry) {
+                let claim = entry.claims().then(|| (entry.family, extract::key(cx.engine, trace, outcome)));
+                self.hold(Waiting { event, anchor: trace.anchor(), last_num: outcome.last_num, claim }, out);
+                return;
+            }
+            out.push(event);
         }
-        let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
             self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
@@ -110,6 +117,11 @@ impl Assembler {
                 continue;
             }
             let outcome = trace.outcome(&cx.engine.rules.entries);
+            // Only a verdict tells whether it is an error.
+            if self.may_wait_for_verdict(cx, trace, outcome) {
+                self.open[at].asked = true;
+                continue;
+            }
             let event = match outcome {
                 Some(outcome) if self.is_repeat(cx, trace, outcome) => None,
                 Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
@@ -163,6 +175,7 @@ impl Assembler {
             self.redo(cx, now, out);
         }
         self.regions.clear();
+        self.release(out);
         self.noise = None;
         for unclaimed in self.notes.settle() {
             self.publish(cx, &unclaimed, out);

@@ -71,7 +71,7 @@ impl Assembler {
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
-            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.close.is_match(line.body()));
+            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.ends_before(line));
             if ended {
                 self.end_regions(cx, at, out);
                 self.redo(cx, line.now(), out);
@@ -89,10 +89,11 @@ impl Assembler {
         while let Some(at) = self.open.iter().position(|trace| trace.depth > first) {
             self.close(cx, at, out);
         }
+        self.release_outside(cx, out);
     }
 }
 
-fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
+pub(super) fn region<'e>(cx: &Context<'e>, entry: u16) -> Option<&'e Region> {
     match &cx.engine.rules.entries[usize::from(entry)].kind {
         Kind::Region(region) => Some(region),
         _ => None,

@@ -29,6 +29,8 @@ pub(super) struct Rival {
     /// Number of that line in the stream.
     pub(super) accepted_num: u64,
     pub(super) has_frame: bool,
+    /// Frames came last, and the exception, which comes behind them, has not.
+    pub(super) is_unnamed: bool,
     /// Loose lines since the last accepting one, up to the last that says something: how many lines there are with
     /// them, and the number of that line.
     loose: Option<(usize, u64)>,
@@ -88,7 +90,7 @@ fn rows(lead: usize) -> Vec<u16> {
 
 impl Rival {
     pub(super) fn new(entry: u16, lead: usize) -> Self {
-        Self { entry, state: 0, alive: true, rows: rows(lead), seen: lead, accepted: 0, accepted_num: 0, has_frame: false, loose: None }
+        Self { entry, state: 0, alive: true, rows: rows(lead), seen: lead, accepted: 0, accepted_num: 0, has_frame: false, is_unnamed: false, loose: None }
     }
 
     /// Takes the line if a row does.
@@ -106,6 +108,11 @@ impl Rival {
         self.state = row.to;
         self.take(number as u16);
         self.has_frame |= row.take == Take::Frame;
+        self.is_unnamed = match row.take {
+            Take::Frame => machine.crash_last,
+            Take::Exception => false,
+            _ => self.is_unnamed,
+        };
         if row.accept {
             self.accept(num);
         } else if row.loose && !text.trim_ascii().is_empty() {

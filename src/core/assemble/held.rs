@@ -1,0 +1,122 @@
+//! What is held back: a test prints errors that it expects, and its verdict comes after them. The events of a region with
+//! verdicts wait for the next one: a pass drops them, anything else gives them out. A runner's own events never wait, and
+//! neither pauses nor blocks decide anything here.
+
+use std::collections::VecDeque;
+
+use super::regions::region;
+use super::{Assembler, Context};
+use crate::core::event::Event;
+use crate::core::line::Line;
+use crate::core::trace::{OpenTrace, Outcome};
+use crate::rules::Region;
+
+/// Most events that are held back in one stream; the oldest is given out when there are more.
+const MAX_EVENTS: usize = 128;
+
+/// Events that wait for a verdict.
+#[derive(Default)]
+pub(super) struct Held(VecDeque<Waiting>);
+
+/// An event that waits, with what it claims once it counts.
+pub(super) struct Waiting {
+    pub(super) event: Event,
+    pub(super) anchor: u64,
+    pub(super) last_num: u64,
+    /// The family that claims, and the key.
+    pub(super) claim: Option<(u16, Option<Vec<u8>>)>,
+}
+
+impl Held {
+    /// Offset of the first one.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.0.iter().map(|waiting| waiting.anchor).min()
+    }
+}
+
+impl Region {
+    fn has_verdicts(&self) -> bool {
+        self.verdicts.is_some()
+    }
+
+    /// Its end is judged with its verdicts.
+    pub(super) fn ends_before(&self, line: &Line) -> bool {
+        !self.has_verdicts() && self.close.is_match(line.body())
+    }
+}
+
+impl Assembler {
+    /// Whether the event that `trace` came to by `entry` waits for a verdict.
+    pub(super) fn waits_for_verdict(&self, cx: &Context, trace: &OpenTrace, entry: u16) -> bool {
+        let rules = &cx.engine.rules;
+        !rules.families[usize::from(rules.entries[usize::from(entry)].family)].test && self.is_in_trial(cx, trace)
+    }
+
+    /// The same of an open trace, which may have come to nothing yet.
+    pub(super) fn may_wait_for_verdict(&self, cx: &Context, trace: &OpenTrace, outcome: Option<Outcome>) -> bool {
+        outcome.map_or_else(|| self.is_in_trial(cx, trace), |outcome| self.waits_for_verdict(cx, trace, outcome.entry))
+    }
+
+    fn is_in_trial(&self, cx: &Context, trace: &OpenTrace) -> bool {
+        let Some(place) = trace.lines.from(trace.lead).next().map(|taken| taken.place) else { return false };
+        self.regions.iter().any(|open| open.since < (place.num, place.inner) && region(cx, open.entry).is_some_and(Region::has_verdicts))
+    }
+
+    pub(super) fn hold(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
+        self.held.0.push_back(waiting);
+        if self.held.0.len() > MAX_EVENTS
+            && let Some(first) = self.held.0.pop_front()
+        {
+            self.give(first, out);
+        }
+    }
+
+    /// What the line says of the regions that it stands in: a verdict, an end.
+    pub(super) fn verdicts(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        for at in 0..self.regions.len() {
+            let Some(region) = region(cx, self.regions[at].entry) else { continue };
+            let Some(verdicts) = &region.verdicts else { continue };
+            let text = line.body();
+            let is_end = region.close.is_match(text);
+            let is_passed = verdicts.pass.is_match(text);
+            let is_failed = verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
+            if is_passed || is_end || is_failed {
+                // What still waited for lines of its own came before.
+                self.end_unadopted(cx, line, out);
+            }
+            if is_passed {
+                self.held.0.clear();
+            } else if is_end || is_failed {
+                self.release(out);
+            }
+            if is_end {
+                self.end_regions(cx, at, out);
+                return;
+            }
+        }
+    }
+
+    /// Gives everything out, when no region with verdicts is open any more.
+    pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
+        if !self.regions.iter().any(|open| region(cx, open.entry).is_some_and(Region::has_verdicts)) {
+            self.release(out);
+            // A pause may ask for them again.
+            self.open.iter_mut().for_each(|trace| trace.asked &= trace.paused);
+        }
+    }
+
+    pub(super) fn release(&mut self, out: &mut Vec<Event>) {
+        while let Some(waiting) = self.held.0.pop_front() {
+            self.give(waiting, out);
+        }
+    }
+
+    fn give(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
+        out.push(waiting.event);
+        let Some((family, key)) = waiting.claim else { return };
+        self.notes.claim(family, key.as_deref(), waiting.last_num);
+        if let Some(cut) = self.cut_after(waiting.anchor) {
+            cut.claim(family, key.as_deref(), waiting.last_num);
+        }
+    }
+}

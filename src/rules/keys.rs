@@ -1,0 +1,38 @@
+//! Which keys an entry of a rules file gives, whatever its table takes. `load` says which of them are in the wrong place.
+
+use super::spec::EntrySpec;
+
+/// How many there are.
+const KEYS: usize = 24;
+
+/// Each key, and whether it is given.
+pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
+    let fault =
+        spec.category.is_some() || spec.severity.is_some() || spec.cause.is_some() || spec.retry.is_some() || spec.hint.is_some() || spec.language.is_some();
+    [
+        ("generic", spec.generic),
+        ("leveled", spec.leveled),
+        ("code", spec.code),
+        ("fault", fault),
+        ("fact", spec.fact.is_some()),
+        ("reason", spec.reason.is_some()),
+        ("block", spec.block.is_some()),
+        ("rows", !spec.rows.is_empty()),
+        ("before", !spec.before.is_empty()),
+        ("stop", spec.stop.is_some()),
+        ("region", spec.region.is_some()),
+        ("needs_frame", spec.needs_frame),
+        ("crash_last", spec.crash_last),
+        ("once", spec.once),
+        ("open", spec.open.is_some()),
+        ("close", spec.close.is_some()),
+        ("max_lines", spec.max_lines.is_some()),
+        ("absorb", spec.absorb),
+        ("pass", spec.pass.is_some()),
+        ("fail", spec.fail.is_some()),
+        ("claimed_by", !spec.claimed_by.is_empty()),
+        ("waits", spec.waits),
+        ("silent", spec.silent),
+        ("examples", !spec.examples.is_empty()),
+    ]
+}
