@@ -2,6 +2,7 @@
 //! together and prints; `setup` turns configuration into an engine. Nothing here judges a log line.
 
 mod args;
+mod breaker;
 mod check;
 mod classify;
 mod digest;
@@ -43,6 +44,10 @@ pub enum Exit {
     Found,
     /// 2: usage, configuration, or an input that cannot be read.
     Trouble,
+    /// 10: a breaker is half open.
+    HalfOpen = 10,
+    /// 11: a breaker is open.
+    Open,
 }
 
 impl From<Exit> for ExitCode {
@@ -107,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::Classify(args) => classify::classify(&args),
+        Command::Breaker(args) => breaker::breaker(&args),
         Command::State(args) => state::state(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),

@@ -22,7 +22,8 @@ pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
+/// The state's folder, as flags or the configuration name it.
+pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
     if let Some(folder) = &place.state_dir {
         return Ok(folder.clone());
     }

@@ -60,6 +60,13 @@ impl Shared {
         Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience })
     }
 
+    /// From now on others are waited for so long.
+    pub fn set_patience(&mut self, patience: Duration) {
+        if self.patience != patience && self.store.db().busy_timeout(patience).is_ok() {
+            self.patience = patience;
+        }
+    }
+
     /// Opens the state of a folder if there is one.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The arguments of every command, and their help, a file for each group of commands. Shapes only: nothing is
 //! checked against files here.
 
+mod breaker;
 mod exec;
 mod results;
 mod rules;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use breaker::{BreakerArgs, BreakerCommand, RecordArgs, Which};
 pub use exec::ExecArgs;
 pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
 pub use rules::{ListFormat, RulesArgs, RulesCommand};
@@ -74,6 +76,8 @@ pub enum Command {
     Judge(JudgeArgs),
     /// Classify structured errors, one JSON object a line of stdin
     Classify(ClassifyArgs),
+    /// Stop a loop that fails again and again in the same way
+    Breaker(BreakerArgs),
     /// Show what `run` knows of the files that it follows
     State(StateArgs),
     /// Say why a line is, or is not, an error

@@ -1,6 +1,7 @@
 //! The forms for people and their tools: pretty, github, unix. Each writes log text only through
 //! [`sanitise`]. They know an event and its envelope; they never decide what is an error.
 
+pub mod breaker;
 mod github;
 mod paint;
 mod pretty;

@@ -1,0 +1,148 @@
+//! What `exec` shares with other processes through the state: the breaker that is asked before a run and told after it,
+//! and the history, which says of each error whether it is new. A state that cannot be used in time is said once, and
+//! holds up no output.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::{signals, tell};
+use crate::core::breaker::{Breaker, State, Transition};
+use crate::core::event::{Event, Timestamp};
+use crate::core::text::Hex;
+use crate::delivery::{Label, Notice, Record};
+use crate::hook;
+use crate::sinks::human::breaker as words;
+use crate::sinks::notice;
+use crate::sinks::record::{self, Envelope};
+use crate::sources::clock::now;
+use crate::state::breakers::Kept;
+use crate::state::ledger::Rules;
+use crate::state::shared::{Changed, Shared};
+use crate::verdict::counts;
+use crate::verdict::{Said, Verdict};
+
+/// How long other processes are waited for before a run and after it.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The same while the command prints.
+const SHORT_PATIENCE: Duration = Duration::from_millis(500);
+
+/// The state, for all threads.
+#[derive(Clone)]
+pub struct Memory {
+    shared: Arc<Mutex<Shared>>,
+    rules: Rules,
+    label: Label,
+}
+
+impl Memory {
+    /// Opens the state of a folder. `name` stands in the history as the stream.
+    ///
+    /// # Errors
+    /// It cannot be opened, in words for the user.
+    pub fn open(folder: &Path, rules: Rules, name: &str) -> Result<Self, String> {
+        let shared = Shared::open(folder, rules, PATIENCE)?;
+        Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", path: String::new() } })
+    }
+
+    fn with<T>(&self, patience: Duration, act: impl FnOnce(&mut Shared) -> Result<T, String>) -> Result<T, String> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.set_patience(patience);
+        act(&mut shared)
+    }
+
+    /// The records of events, each with what the history says of it.
+    ///
+    /// # Errors
+    /// The state is held; the history does not know these events then.
+    pub fn records(&self, envelope: &Envelope, events: &[Event], max_bytes: usize) -> Result<Vec<u8>, String> {
+        let (mut body, mut records) = (Vec::new(), Vec::new());
+        for event in events {
+            let from = body.len();
+            let seen_at = record::write_open(&mut body, envelope, event, max_bytes.saturating_sub(notice::SEEN_BYTES));
+            records.push(Record::new(event, 0, (body.len() - from) as u32, seen_at as u32));
+        }
+        self.with(SHORT_PATIENCE, |shared| {
+            shared.take_in(
+                &self.label,
+                &records,
+                &body,
+                &|out, seen| {
+                    notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last));
+                },
+                now(),
+            )
+        })
+    }
+}
+
+/// The breaker around a run.
+pub struct Guard {
+    memory: Memory,
+    name: String,
+    host: String,
+    on_open: Vec<String>,
+}
+
+impl Guard {
+    /// The breaker `name`.
+    #[must_use]
+    pub fn new(memory: Memory, name: String, host: String, on_open: Vec<String>) -> Self {
+        Self { memory, name, host, on_open }
+    }
+
+    fn step(&self, trigger: Hex, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, String> {
+        let at = now();
+        let write = |out: &mut Vec<u8>, label: &Label, said: &Notice, at| notice::write(out, &self.host, label, said, at);
+        self.memory.with(PATIENCE, |shared| shared.step(&self.name, &trigger, (&write, at), &|breaker| step(breaker, at)))
+    }
+
+    /// The breaker in one sentence.
+    fn sentence(&self, kept: &Kept) -> String {
+        let sample = words::telling(&kept.breaker).and_then(|signature| {
+            let found = self.memory.with(PATIENCE, |shared| shared.begin_with(&signature)).unwrap_or_default();
+            found.into_iter().next().map(|entry| entry.sample)
+        });
+        words::sentence(&self.name, &kept.breaker, &kept.why, &self.memory.rules.breaker, sample.as_deref())
+    }
+
+    /// Asks before a run; false: it is open, and was said so.
+    ///
+    /// # Errors
+    /// The state is held, in words for the user.
+    pub fn ask(&self, trigger: Hex) -> Result<bool, String> {
+        let limits = &self.memory.rules.breaker;
+        let known = self.memory.with(PATIENCE, |shared| shared.breaker(&self.name))?;
+        let Some(mut kept) = known else { return Ok(true) };
+        if !kept.breaker.clone().pass(limits, now()).is_empty() {
+            kept = self.step(trigger, &|breaker, at| breaker.pass(limits, at))?.kept;
+        }
+        if kept.breaker.state != State::Closed {
+            tell(&format!("breaker {}", self.sentence(&kept)));
+        }
+        Ok(kept.breaker.state != State::Open)
+    }
+
+    /// Tells it how a run went. Returns the records of what that changed.
+    ///
+    /// # Errors
+    /// The state is held; the run is not counted then.
+    pub fn record(&self, trigger: Hex, verdict: &Verdict, said: &Said, not_started: bool) -> Result<Vec<u8>, String> {
+        let limits = &self.memory.rules.breaker;
+        let failure = counts::of_run(verdict, said, not_started);
+        let changed = self.step(trigger, &|breaker, at| match &failure {
+            Some(failure) => breaker.failure(failure, limits, at),
+            None => breaker.success(limits, at),
+        })?;
+        if !changed.records.is_empty() {
+            tell(&format!("breaker {}", self.sentence(&changed.kept)));
+        }
+        if let Some(record) = changed.opened.as_ref().filter(|_| !self.on_open.is_empty())
+            && let Err(error) = hook::run(&self.on_open, record, |command: &mut Command| signals::as_before(|| command.spawn()))
+        {
+            tell(&format!("on_open {}: {error}", self.on_open[0]));
+        }
+        Ok(changed.records.concat())
+    }
+}
