@@ -15,7 +15,7 @@ use crate::core::redact::Redactor;
 use crate::core::retry;
 use crate::core::text::Hex;
 use crate::digest::Form;
-use crate::exec::guard::{Guard, Memory};
+use crate::exec::guard::Guard;
 use crate::exec::hook::Hook;
 use crate::exec::journal::{Journal, Ready};
 use crate::exec::policy::Retries;
@@ -23,6 +23,7 @@ use crate::exec::signals::Signals;
 use crate::exec::target::{self, Mode};
 use crate::exec::terminal::{Around, Wiring};
 use crate::exec::{self, Order, Pauses, argv};
+use crate::memory::Memory;
 use crate::sinks::record::Envelope;
 
 pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {

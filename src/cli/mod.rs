@@ -10,12 +10,14 @@ mod exec;
 mod explain;
 mod filter;
 mod generate;
+mod history;
 mod identity;
 mod judge;
 mod objects;
 mod order;
 mod out;
 mod progress;
+mod replay;
 mod rules;
 mod run;
 mod scan;
@@ -113,6 +115,8 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::judge(&args),
         Command::Classify(args) => classify::classify(&args),
         Command::Breaker(args) => breaker::breaker(&args),
+        Command::History(args) => history::history(&args),
+        Command::Replay(args) => replay::replay(&args),
         Command::State(args) => state::state(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),

@@ -1,81 +1,21 @@
-//! What `exec` shares with other processes through the state: the breaker that is asked before a run and told after it,
-//! and the history, which says of each error whether it is new. A state that cannot be used in time is said once, and
-//! holds up no output.
+//! The breaker around a run: asked before, told after. It is shared with other processes through the state.
 
-use std::path::Path;
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use super::{signals, tell};
 use crate::core::breaker::{Breaker, State, Transition};
-use crate::core::event::{Event, Timestamp};
+use crate::core::event::Timestamp;
 use crate::core::text::Hex;
-use crate::delivery::{Label, Notice, Record};
+use crate::delivery::{Label, Notice};
 use crate::hook;
+use crate::memory::{Memory, PATIENCE};
 use crate::sinks::human::breaker as words;
 use crate::sinks::notice;
-use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
 use crate::state::breakers::Kept;
-use crate::state::ledger::Rules;
-use crate::state::shared::{Changed, Shared};
+use crate::state::shared::Changed;
 use crate::verdict::counts;
 use crate::verdict::{Said, Verdict};
-
-/// How long other processes are waited for before a run and after it.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The same while the command prints.
-const SHORT_PATIENCE: Duration = Duration::from_millis(500);
-
-/// The state, for all threads.
-#[derive(Clone)]
-pub struct Memory {
-    shared: Arc<Mutex<Shared>>,
-    rules: Rules,
-    label: Label,
-}
-
-impl Memory {
-    /// Opens the state of a folder. `name` stands in the history as the stream.
-    ///
-    /// # Errors
-    /// It cannot be opened, in words for the user.
-    pub fn open(folder: &Path, rules: Rules, name: &str) -> Result<Self, String> {
-        let shared = Shared::open(folder, rules, PATIENCE)?;
-        Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", path: String::new() } })
-    }
-
-    fn with<T>(&self, patience: Duration, act: impl FnOnce(&mut Shared) -> Result<T, String>) -> Result<T, String> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.set_patience(patience);
-        act(&mut shared)
-    }
-
-    /// The records of events, each with what the history says of it.
-    ///
-    /// # Errors
-    /// The state is held; the history does not know these events then.
-    pub fn records(&self, envelope: &Envelope, events: &[Event], max_bytes: usize) -> Result<Vec<u8>, String> {
-        let (mut body, mut records) = (Vec::new(), Vec::new());
-        for event in events {
-            let from = body.len();
-            let seen_at = record::write_open(&mut body, envelope, event, max_bytes.saturating_sub(notice::SEEN_BYTES));
-            records.push(Record::new(event, 0, (body.len() - from) as u32, seen_at as u32));
-        }
-        self.with(SHORT_PATIENCE, |shared| {
-            shared.take_in(
-                &self.label,
-                &records,
-                &body,
-                &|out, seen| {
-                    notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last));
-                },
-                now(),
-            )
-        })
-    }
-}
 
 /// The breaker around a run.
 pub struct Guard {

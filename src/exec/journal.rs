@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde_json::json;
 
-use super::guard::Memory;
 use super::hook::Hook;
 use super::pump;
 use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
 use crate::core::text::Hex;
+use crate::memory::{Memory, SHORT_PATIENCE};
 use crate::sinks::record::{self, Envelope, rfc3339};
 use crate::sources::clock::now;
 use crate::verdict::{Object, Said, Verdict, write_members};
@@ -97,8 +97,8 @@ impl Journal {
     /// One record a line, each with what is known of its error.
     fn records(&self, events: &[Event]) -> Vec<u8> {
         let max_bytes = self.ready().max_event_bytes;
-        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, max_bytes)) {
-            Some(Ok(records)) => return records,
+        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, (max_bytes, SHORT_PATIENCE))) {
+            Some(Ok((records, _))) => return records,
             Some(Err(why)) if !self.complained.swap(true, Ordering::Relaxed) => eprintln!("siftd: the history does not get these errors: {why}"),
             _ => {}
         }

@@ -3,6 +3,8 @@
 
 mod breaker;
 mod exec;
+mod history;
+mod replay;
 mod results;
 mod rules;
 mod run;
@@ -18,6 +20,8 @@ use clap_complete::Shell;
 
 pub use breaker::{BreakerArgs, BreakerCommand, RecordArgs, Which};
 pub use exec::ExecArgs;
+pub use history::{HistoryArgs, HistoryCommand, HistoryForm, HistoryList, Sort};
+pub use replay::ReplayArgs;
 pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
 pub use rules::{ListFormat, RulesArgs, RulesCommand};
 pub use run::RunArgs;
@@ -78,6 +82,10 @@ pub enum Command {
     Classify(ClassifyArgs),
     /// Stop a loop that fails again and again in the same way
     Breaker(BreakerArgs),
+    /// Show which errors there were: new, recurring, regressed
+    History(HistoryArgs),
+    /// Show what changed rules change in a log
+    Replay(ReplayArgs),
     /// Show what `run` knows of the files that it follows
     State(StateArgs),
     /// Say why a line is, or is not, an error

@@ -2,6 +2,7 @@
 //! [`sanitise`]. They know an event and its envelope; they never decide what is an error.
 
 pub mod breaker;
+pub mod chart;
 mod github;
 mod paint;
 mod pretty;
