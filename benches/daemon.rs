@@ -1,10 +1,11 @@
 //! The daemon under load, and doing nothing. `cargo bench --bench daemon` is a short form;
 //! `cargo bench --bench daemon -- load --seconds 60`, `idle`, `latency`, `file --size 1GiB`,
-//! `kill --kills 200` are the parts in full.
+//! `kill --kills 200`, `outage --events 100000` are the parts in full.
 //! Exit 1 when a promise is not kept: an error lost or doubled, too much memory or CPU, too late.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -16,6 +17,9 @@ use anyhow::{Context, ensure};
 mod killing;
 #[allow(dead_code, reason = "the other benches use all of it")]
 mod log;
+#[allow(dead_code, clippy::unwrap_used, reason = "what fails there panics here")]
+#[path = "../tests/outage/playing.rs"]
+mod playing;
 #[allow(dead_code, clippy::unwrap_used, reason = "the tests use all of it")]
 #[path = "../tests/invariants/support.rs"]
 mod support;
@@ -33,13 +37,15 @@ fn main() -> anyhow::Result<()> {
         Some("latency") => latency(number("--count", 100)?),
         Some("file") => file(log::size::parse(&value("--size").unwrap_or("1GiB".to_owned()))?),
         Some("kill") => kill(number("--kills", 200)?, number("--seed", u64::from(std::process::id()))?),
-        Some(other) if !other.starts_with("--") => anyhow::bail!("unknown part {other}: load, idle, latency, file, kill"),
+        Some("outage") => outage(number("--events", 100_000)? as usize, number("--pause", 2)?),
+        Some(other) if !other.starts_with("--") => anyhow::bail!("unknown part {other}: load, idle, latency, file, kill, outage"),
         _ => {
             file(128 << 20)?;
             latency(30)?;
             idle(2000, 5)?;
             load(100, 50, 5)?;
-            kill(20, 1)
+            kill(20, 1)?;
+            outage(5000, 1)
         }
     }
 }
@@ -98,15 +104,19 @@ struct Tail {
     path: PathBuf,
     at: u64,
     lines: u64,
+    space: Vec<u8>,
 }
 
 impl Tail {
+    fn new(path: PathBuf) -> Self {
+        Self { path, at: 0, lines: 0, space: vec![0; 256 << 10] }
+    }
+
     fn count(&mut self) -> u64 {
-        let Ok(mut file) = File::open(&self.path) else { return 0 };
-        let mut bytes = Vec::new();
-        if file.seek(SeekFrom::Start(self.at)).is_ok() && file.read_to_end(&mut bytes).is_ok() {
-            self.at += bytes.len() as u64;
-            self.lines += memchr::memchr_iter(b'\n', &bytes).count() as u64;
+        let Ok(file) = File::open(&self.path) else { return 0 };
+        while let Ok(count @ 1..) = file.read_at(&mut self.space, self.at) {
+            self.at += count as u64;
+            self.lines += memchr::memchr_iter(b'\n', &self.space[..count]).count() as u64;
         }
         self.lines
     }
@@ -151,6 +161,7 @@ fn load(files: u64, mbps: u64, seconds: u64) -> anyhow::Result<()> {
     let daemon = Daemon::start(folder)?;
     std::thread::sleep(Duration::from_secs(1));
     let pieces = pieces(16 << 20)?;
+    let mut tail = Tail::new(daemon.out());
     let (start, mut written, mut wanted, mut turn) = (Instant::now(), 0, 0, 0);
     while start.elapsed() < Duration::from_secs(seconds) {
         let (text, count) = &pieces[turn % pieces.len()];
@@ -160,11 +171,14 @@ fn load(files: u64, mbps: u64, seconds: u64) -> anyhow::Result<()> {
         if due > start.elapsed() + Duration::from_millis(1) {
             std::thread::sleep(due - start.elapsed());
         }
+        // Read along, as a shipper does: to read a gigabyte of records at the end would take seconds that are not the daemon's.
+        if turn % 2000 == 0 {
+            tail.count();
+        }
     }
     // What ends a log and what follows it in the next round must not melt into one.
     writers.iter_mut().try_for_each(|file| file.write_all(b"2026-01-01T00:00:00Z INFO the end\n"))?;
     let took = start.elapsed();
-    let mut tail = Tail { path: daemon.out(), at: 0, lines: 0 };
     let lag = wait_for(&mut tail, wanted, Duration::from_secs(60))?;
     std::thread::sleep(Duration::from_secs(1));
     let (rss, cpu, found) = (daemon.memory_kib("VmHWM")?, daemon.cpu()?, tail.count());
@@ -190,6 +204,21 @@ fn kill(kills: u64, seed: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn outage(events: usize, pause: u64) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let seen = playing::play(folder.path(), events, Duration::from_secs(pause), Duration::from_secs(600));
+    println!(
+        "outage: {events} errors while a tcp and an http peer refuse, hang, reset, talk garbage, answer 429 and 500, and break off; 2 kills: \
+         all arrive at both in order, {} and {} of them twice, {:.1} s after the end of it; {:.0} MiB at most",
+        seen.tcp_twice,
+        seen.http_twice,
+        seen.took.as_secs_f64(),
+        seen.rss_kib as f64 / 1024.0
+    );
+    ensure!(seen.rss_kib < MAX_RSS_KIB, "{} KiB of memory", seen.rss_kib);
+    Ok(())
+}
+
 fn idle(files: u64, seconds: u64) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     for n in 0..files {
@@ -205,7 +234,7 @@ fn idle(files: u64, seconds: u64) -> anyhow::Result<()> {
     let start = Instant::now();
     std::thread::sleep(Duration::from_secs(seconds));
     let share = (daemon.cpu()? - before).as_secs_f64() / start.elapsed().as_secs_f64();
-    let mut tail = Tail { path: daemon.out(), at: 0, lines: 0 };
+    let mut tail = Tail::new(daemon.out());
     let mut times = Vec::new();
     for n in 1..=20 {
         let mut file = OpenOptions::new().append(true).open(daemon.folder.path().join(path(n * files / 21)))?;
@@ -234,7 +263,7 @@ fn latency(count: u64) -> anyhow::Result<()> {
     let mut log = OpenOptions::new().append(true).open(folder.path().join("logs/a.log"))?;
     let daemon = Daemon::start(folder)?;
     std::thread::sleep(Duration::from_secs(1));
-    let mut tail = Tail { path: daemon.out(), at: 0, lines: 0 };
+    let mut tail = Tail::new(daemon.out());
     let mut measure = |text: &dyn Fn(u64) -> String, from: u64, count: u64| -> anyhow::Result<Vec<Duration>> {
         let mut times = Vec::new();
         for n in from..from + count {
@@ -269,7 +298,7 @@ fn file(bytes: u64) -> anyhow::Result<()> {
     drop(out);
     let scan = scan(&path)?;
     let daemon = Daemon::start(folder)?;
-    let mut tail = Tail { path: daemon.out(), at: 0, lines: 0 };
+    let mut tail = Tail::new(daemon.out());
     wait_for(&mut tail, written.faults - 1, Duration::from_secs(300))?;
     std::thread::sleep(Duration::from_secs(2));
     let (run, rss) = (daemon.cpu()?, daemon.memory_kib("VmHWM")?);
@@ -283,7 +312,7 @@ fn file(bytes: u64) -> anyhow::Result<()> {
         rss as f64 / 1024.0
     );
     let folder = daemon.stop()?;
-    let found = Tail { path: folder.path().join("out.ndjson"), at: 0, lines: 0 }.count();
+    let found = Tail::new(folder.path().join("out.ndjson")).count();
     ensure!(found == written.faults, "{found} records of {} errors", written.faults);
     // The start is in it: on a small file it is most of it.
     ensure!(run < scan.mul_f64(1.5) + Duration::from_millis(300), "{run:?} and {scan:?}");

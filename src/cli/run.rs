@@ -7,6 +7,7 @@ use crate::daemon::{self, Ended};
 
 mod dry;
 mod output;
+mod peer;
 mod plan;
 
 /// Whether this version can run what a configuration asks for.
@@ -15,7 +16,7 @@ mod plan;
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
     plan::check_sources(config)?;
-    output::check_sinks(config)
+    config.sinks.iter().try_for_each(peer::check)
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {

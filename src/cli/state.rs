@@ -1,24 +1,29 @@
 //! `siftd state`: what `run` knows of its files. Looking is possible while it runs; forgetting is not, for
 //! it would say it again at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::args::{ListFormat, StateArgs, StateCommand, StatePlace};
 use super::{Exit, Failure, out, setup};
 use crate::core::assemble::Facts;
 use crate::core::event::Hex;
+use crate::delivery::{Mark, Node};
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::discover::is_packed;
-use crate::sources::open::look;
+use crate::sources::open::{Seen, look};
+use crate::sources::reader::Folders;
 use crate::state::lock::{Lock, LockError};
-use crate::state::store::{Store, StreamRow};
+use crate::state::store::{Store, StoreError, StreamRow};
+
+/// Fewer digits are no identity.
+const MIN_IDENTITY: usize = 6;
 
 pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     match &args.command {
         StateCommand::List { format, place } => list(&folder(place)?, *format),
         StateCommand::Show { file, place } => show(&folder(place)?, file),
-        StateCommand::Forget { file, place } => forget(&folder(place)?, file),
+        StateCommand::Forget { file, all, place } => forget(&folder(place)?, file, *all),
     }
 }
 
@@ -31,7 +36,7 @@ pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
     Ok(setup::config(&args)?.state_dir)
 }
 
-fn rows(folder: &std::path::Path) -> Result<Vec<StreamRow>, Failure> {
+fn rows(folder: &Path) -> Result<Vec<StreamRow>, Failure> {
     let fault = |error| Failure::new(format!("the state in {} cannot be read: {error}; the next `siftd run` sets it aside", folder.display()));
     match Store::look(folder).map_err(fault)? {
         Some(store) => store.streams().map_err(fault),
@@ -39,29 +44,69 @@ fn rows(folder: &std::path::Path) -> Result<Vec<StreamRow>, Failure> {
     }
 }
 
-/// Bytes that are not read yet; `None`: the file is not where it was.
-fn lag(row: &StreamRow) -> Option<u64> {
-    let seen = look(&row.mark.path)?;
-    // Of a compressed file nobody knows what is left: all of it, until it was read.
-    let read = match is_packed(&row.mark.path) {
-        true if row.mark.size < seen.size => 0,
-        true => seen.size,
-        false => row.mark.read,
-    };
-    (seen.node.ino == row.mark.node.ino).then(|| seen.size.saturating_sub(read))
+/// A row, and where its file is now; `None`: it is gone.
+struct Entry {
+    row: StreamRow,
+    now: Option<PathBuf>,
 }
 
-fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {
-    let rows = rows(folder)?;
+fn entries(folder: &Path) -> Result<Vec<Entry>, Failure> {
+    let mut folders = Folders::default();
+    let mut entry = |row: StreamRow| Entry { now: place(&row.mark, &mut folders), row };
+    Ok(rows(folder)?.into_iter().map(&mut entry).collect())
+}
+
+/// Under its last name, or another one in its folder.
+fn place(mark: &Mark, folders: &mut Folders) -> Option<PathBuf> {
+    // A reboot may number devices anew.
+    let is_it = |seen: Seen| Node { dev: seen.node.dev, ..mark.node }.is(&seen.node);
+    if look(&mark.path).is_some_and(is_it) { Some(mark.path.clone()) } else { folders.find(mark.path.parent()?, mark.node) }
+}
+
+impl Entry {
+    /// Its name now, or the last one.
+    fn path(&self) -> &Path {
+        self.now.as_deref().unwrap_or(&self.row.mark.path)
+    }
+
+    /// The same as the user would write it.
+    fn shown(&self) -> PathBuf {
+        let shown = Path::new(&self.row.label.path);
+        self.path().file_name().map_or(shown.to_owned(), |name| shown.with_file_name(name))
+    }
+
+    fn is_renamed(&self) -> bool {
+        self.path() != self.row.mark.path
+    }
+
+    /// Bytes that are not read yet.
+    fn left(&self) -> Option<u64> {
+        let (seen, mark) = (look(self.now.as_deref()?)?, &self.row.mark);
+        // Of a compressed file nobody knows what is left: all of it, until it was read.
+        let read = match is_packed(&mark.path) {
+            true if mark.size < seen.size => 0,
+            true => seen.size,
+            false => mark.read,
+        };
+        Some(seen.size.saturating_sub(read))
+    }
+
+    fn identity(&self) -> Hex {
+        Hex::new(self.row.uid)
+    }
+}
+
+fn list(folder: &Path, format: ListFormat) -> Result<Exit, Failure> {
+    let entries = entries(folder)?;
     if format == ListFormat::Json {
-        let all: Vec<serde_json::Value> = rows.iter().map(json).collect();
+        let all: Vec<serde_json::Value> = entries.iter().map(json).collect();
         return out::print(&format!("{}\n", serde_json::Value::Array(all)));
     }
     let mut cells = vec![["SOURCE", "FILE", "READ", "LEFT", "GENERATION", "IDENTITY"].map(str::to_owned)];
-    for row in &rows {
-        let left = lag(row).map_or("gone".to_owned(), amount);
-        let [name, path] = [&row.label.source, &row.label.path].map(|text| sanitise(text).into_owned());
-        cells.push([name, path, amount(row.mark.read), left, row.mark.generation.to_string(), Hex::new(row.uid)[..12].to_owned()]);
+    for entry in &entries {
+        let left = entry.left().map_or("gone".to_owned(), amount);
+        let [name, path] = [&entry.row.label.source, &entry.shown().to_string_lossy().into_owned()].map(|text| sanitise(text).into_owned());
+        cells.push([name, path, amount(entry.row.mark.read), left, entry.row.mark.generation.to_string(), entry.identity()[..12].to_owned()]);
     }
     let widths: Vec<usize> = (0..6).map(|at| cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
     let mut text = String::new();
@@ -72,61 +117,82 @@ fn list(folder: &std::path::Path, format: ListFormat) -> Result<Exit, Failure> {
     out::print(&text)
 }
 
-fn json(row: &StreamRow) -> serde_json::Value {
+fn json(entry: &Entry) -> serde_json::Value {
+    let Entry { row, now } = entry;
     let mark = &row.mark;
     serde_json::json!({
-        "uid": Hex::new(row.uid).as_str(), "source": row.label.source, "path": mark.path.to_string_lossy(), "shown": row.label.path,
-        "generation": mark.generation, "read": mark.read, "safe": mark.safe, "size": mark.size, "left": lag(row),
-        "device": mark.node.dev, "inode": mark.node.ino, "seen": rfc3339(row.seen),
+        "uid": entry.identity().as_str(), "source": row.label.source, "path": mark.path.to_string_lossy(), "shown": row.label.path,
+        "found_at": now.as_ref().map(|path| path.to_string_lossy()), "generation": mark.generation, "read": mark.read, "safe": mark.safe,
+        "size": mark.size, "left": entry.left(), "device": mark.node.dev, "inode": mark.node.ino, "seen": rfc3339(row.seen),
     })
 }
 
-fn show(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
-    let rows = rows(folder)?;
-    let row = find(&rows, wanted)?;
-    let mark = &row.mark;
+fn show(folder: &Path, wanted: &str) -> Result<Exit, Failure> {
+    let texts: Vec<String> = find(entries(folder)?, wanted, false)?.iter().map(described).collect();
+    out::print(&texts.join("\n"))
+}
+
+/// All that is known of a file, for people.
+fn described(entry: &Entry) -> String {
+    let (row, mark) = (&entry.row, &entry.row.mark);
     let lines = serde_json::from_str::<Facts>(&mark.facts).map_or(0, |facts| facts.lines());
     let born = if mark.node.born == 0 { "unknown".to_owned() } else { rfc3339(crate::core::event::Timestamp(mark.node.born)) };
+    let was = if entry.is_renamed() { format!(", once {}", sanitise(&mark.path.to_string_lossy())) } else { String::new() };
     let fields = [
         ("source", sanitise(&row.label.source).into_owned()),
-        ("file", sanitise(&mark.path.to_string_lossy()).into_owned()),
-        ("identity", Hex::new(row.uid).to_string()),
+        ("file", format!("{}{was}", sanitise(&entry.path().to_string_lossy()))),
+        ("identity", entry.identity().to_string()),
         ("generation", mark.generation.to_string()),
         ("inode", format!("{} on device {}, made {born}", mark.node.ino, mark.node.dev)),
         ("read", format!("{} bytes", mark.read)),
-        ("left", lag(row).map_or("the file is not there any more".to_owned(), |left| format!("{left} bytes"))),
+        ("left", entry.left().map_or("the file is gone".to_owned(), |left| format!("{left} bytes"))),
         ("goes on at", format!("byte {}, line {}", mark.safe, lines + 1)),
         ("last seen", rfc3339(row.seen)),
     ];
-    let text: String = fields.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect();
-    out::print(&text)
+    fields.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
 }
 
-fn forget(folder: &std::path::Path, wanted: &str) -> Result<Exit, Failure> {
-    let rows = rows(folder)?;
-    let row = find(&rows, wanted)?;
+fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
+    let found = find(entries(folder)?, wanted, all)?;
     let _lock = Lock::take(folder).map_err(|error| match error {
         LockError::Held { pid } => Failure::new(format!("`siftd run` uses this state (process {pid}): stop it first")),
         LockError::Io(error) => Failure::new(format!("{}: {error}", folder.display())),
     })?;
-    let fault = |error: crate::state::store::StoreError| Failure::new(error.to_string());
+    let fault = |error: StoreError| Failure::new(error.to_string());
     let (mut store, _) = Store::open(folder).map_err(fault)?;
     let tx = store.begin().map_err(fault)?;
-    tx.forget(&row.uid).map_err(fault)?;
+    found.iter().try_for_each(|entry| tx.forget(&entry.row.uid)).map_err(fault)?;
     tx.commit().map_err(fault)?;
-    out::print(&format!("forgotten: {}; the next start reads it from its beginning\n", sanitise(&row.label.path)))
+    let mut text = String::new();
+    for entry in &found {
+        let what = match entry.now {
+            None => ", which is gone",
+            Some(_) if entry.is_renamed() => ", an older generation",
+            Some(_) => "; the next start reads it from its beginning",
+        };
+        text += &format!("forgotten: {}{what}\n", sanitise(&entry.shown().to_string_lossy()));
+    }
+    out::print(&text)
 }
 
-fn find<'r>(rows: &'r [StreamRow], wanted: &str) -> Result<&'r StreamRow, Failure> {
-    let absolute = std::path::absolute(wanted).ok();
-    let is_wanted = |row: &&StreamRow| {
-        row.label.path == wanted || absolute.as_ref() == Some(&row.mark.path) || (wanted.len() >= 6 && Hex::new(row.uid).starts_with(wanted))
-    };
-    let found: Vec<&StreamRow> = rows.iter().filter(is_wanted).collect();
-    match found[..] {
-        [row] => Ok(row),
-        [] => Err(Failure::new(format!("{wanted}: no such file in the state: `siftd state list` shows all"))),
-        _ => Err(Failure::new(format!("{wanted}: {} entries: name one by its identity, as `siftd state list` shows it", found.len()))),
+/// The entries of a file: under its name, the one that is there and those that are gone; with `older`, those
+/// that were renamed since, too. An identity names one.
+fn find(entries: Vec<Entry>, wanted: &str, older: bool) -> Result<Vec<Entry>, Failure> {
+    let absolute = std::path::absolute(wanted).unwrap_or_default();
+    let is_named = |entry: &Entry| entry.path() == absolute || entry.shown() == Path::new(wanted);
+    let was_named = |entry: &Entry| entry.row.mark.path == absolute || entry.row.label.path == wanted;
+    let is_identity = |entry: &Entry| wanted.len() >= MIN_IDENTITY && entry.identity().starts_with(wanted);
+    let (by_name, rest): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_named(entry) || older && was_named(entry));
+    if !by_name.is_empty() {
+        return Ok(by_name);
+    }
+    let generations = rest.iter().filter(|entry| was_named(entry)).count();
+    let by_identity: Vec<Entry> = rest.into_iter().filter(is_identity).collect();
+    match by_identity.len() {
+        1 => Ok(by_identity),
+        0 if generations > 0 => Err(Failure::new(format!("{wanted}: only older generations of it are known, under other names: `siftd state list` shows all"))),
+        0 => Err(Failure::new(format!("{wanted}: no such file in the state: `siftd state list` shows all"))),
+        count => Err(Failure::new(format!("{wanted}: {count} identities begin so: add digits, as `siftd state list --format json` shows them"))),
     }
 }
 

@@ -8,6 +8,7 @@ mod load;
 mod pattern;
 mod reader;
 mod schema;
+mod sink;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -21,6 +22,7 @@ use crate::diag::{Diagnostics, Source};
 pub use import::import;
 pub use load::User;
 pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
+pub use sink::{HttpConfig, PeerConfig, SinkConfig};
 pub use value::parse_duration;
 
 macro_rules! words {
@@ -62,6 +64,10 @@ words! {
 words! {
     /// The names of a record's fields.
     Schema { Native = "native", Ecs = "ecs", Otel = "otel" }
+}
+words! {
+    /// The form of an HTTP request's body.
+    HttpFormat { Ndjson = "ndjson", Json = "json", Elasticsearch = "elasticsearch" }
 }
 words! {
     /// What happens when a sink is behind by `outbox_max`.
@@ -238,37 +244,6 @@ pub struct SourceConfig {
     pub labels: BTreeMap<String, String>,
 }
 
-/// One `[[sink]]`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SinkConfig {
-    /// Stands in logs and metrics.
-    pub name: String,
-    /// Its type.
-    pub kind: SinkKind,
-    /// Always present for a file sink.
-    pub path: Option<PathBuf>,
-    /// The names of the fields.
-    pub schema: Schema,
-    /// Lesser events are left out.
-    pub min_severity: Severity,
-    /// Only these; empty: all.
-    pub categories: Vec<Category>,
-    /// Only from these sources; empty: from all.
-    pub sources: Vec<String>,
-    /// A new file is begun beyond so many bytes; zero: never.
-    pub rotate_size: u64,
-    /// A new file is begun after so long; zero: never.
-    pub rotate_age: Duration,
-    /// Older files that are kept.
-    pub keep: u32,
-    /// Older files are compressed.
-    pub compress: bool,
-    /// What was written is on disk after so long at the latest.
-    pub fsync: Duration,
-    /// Behind by `outbox_max`: reading waits, or records are left out.
-    pub when_full: WhenFull,
-}
-
 impl Config {
     /// Reads one text over the defaults. `name` stands in messages.
     ///
@@ -384,28 +359,6 @@ impl SourceConfig {
     }
 }
 
-impl SinkConfig {
-    /// A sink with the default of every key that has one; a file sink still needs `path`.
-    #[must_use]
-    pub fn new(name: impl Into<String>, kind: SinkKind) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            path: None,
-            schema: Schema::Native,
-            min_severity: Severity::Low,
-            categories: Vec::new(),
-            sources: Vec::new(),
-            rotate_size: 0,
-            rotate_age: Duration::ZERO,
-            keep: 5,
-            compress: false,
-            fsync: Duration::from_secs(1),
-            when_full: WhenFull::Block,
-        }
-    }
-}
-
 macro_rules! impl_word {
     ($($name:ty),+) => {$(
         impl value::Word for $name {
@@ -416,4 +369,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, WhenFull, PatternKind, Severity, Category);
+impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, HttpFormat, WhenFull, PatternKind, Severity, Category);

@@ -225,7 +225,11 @@ impl<'c, 's> Table<'c, 's> {
             problem += &format!(" {}", excerpt(written));
         }
         let part = fault.within.and_then(|part| narrow(&span, written, part));
-        let error = self.source.error(part.unwrap_or(span), problem);
+        let mut error = self.source.error(part.unwrap_or(span), problem);
+        if fault.is_secret {
+            let key = key.split('.').next().unwrap_or(key);
+            (error.source_line, error.column, error.width) = (format!("{key} = …"), 1, key.chars().count());
+        }
         let error = error.with_key(self.path_of(key)).with_mend(fault.mend);
         self.cx.errors.push(error);
     }

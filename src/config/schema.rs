@@ -12,19 +12,19 @@ use toml::de::{DeTable, DeValue};
 use super::pattern::{LiteralCheck, Role};
 use super::reader::{Context, MAX_MISTAKES, Table};
 use super::value::{self, Fault};
-use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind};
+use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind, sink};
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostic, Source};
 use crate::words::did_you_mean;
 
-const KIB: u64 = 1 << 10;
-const MIB: u64 = 1 << 20;
-const GIB: u64 = 1 << 30;
+pub(super) const KIB: u64 = 1 << 10;
+pub(super) const MIB: u64 = 1 << 20;
+pub(super) const GIB: u64 = 1 << 30;
 
-const HOUR: Duration = Duration::from_secs(3600);
+pub(super) const HOUR: Duration = Duration::from_secs(3600);
 const DAY: Duration = days(1);
 
-const fn days(count: u64) -> Duration {
+pub(super) const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 86_400)
 }
 
@@ -58,6 +58,7 @@ macro_rules! keys {
         $($table.$read(stringify!($field), &mut into.$field, $($how)?);)+
     }};
 }
+pub(super) use keys;
 
 fn top(root: &mut Table<'_, '_>, config: &mut Config) {
     keys!(root, &mut *config, { state_dir: text(path) });
@@ -76,7 +77,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
         config.sources.push(source);
     });
     root.blocks("sink", |t, header| {
-        let sink = sink(t, &header);
+        let sink = sink::read(t, &header);
         unique(t, &sink.name, config.sinks.iter().map(|s| &s.name));
         own_file(t, &sink, &config.sinks);
         config.sinks.push(sink);
@@ -184,33 +185,7 @@ fn source(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig {
     source
 }
 
-fn sink(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
-    let mut sink = SinkConfig::new("", SinkKind::Stdout);
-    t.word("type", &mut sink.kind);
-    t.text("path", &mut sink.path, |text| path(text).map(Some));
-    keys!(t, &mut sink, {
-        name: text(name),
-        schema: word(),
-        min_severity: word(),
-        categories: list(category),
-        sources: list(name),
-        rotate_size: size(0..=1024 * GIB),
-        rotate_age: duration(Duration::ZERO..=days(3650)),
-        keep: count(0..=10_000),
-        compress: flag(),
-        fsync: duration(Duration::ZERO..=HOUR),
-        when_full: word(),
-    });
-    require(t, "name", "name it, such as name = \"events\"", header);
-    require(t, "type", "say which: type = \"file\"", header);
-    if sink.kind == SinkKind::File {
-        let mend = "say where: path = \"/var/log/siftd/events.ndjson\"";
-        require(t, "path", mend, header);
-    }
-    sink
-}
-
-fn require(t: &mut Table<'_, '_>, key: &'static str, mend: &str, header: &Range<usize>) {
+pub(super) fn require(t: &mut Table<'_, '_>, key: &'static str, mend: &str, header: &Range<usize>) {
     if t.node(key).is_none() {
         t.fault(key, header.clone(), Fault::new("is missing", mend));
     }
@@ -288,14 +263,14 @@ fn no_category(name: &str) -> Fault {
     Fault::new(format!("names `{name}`, which is neither a category nor a rule id such as \"javascript.error\""), mend)
 }
 
-fn name(text: String) -> Result<String, Fault> {
+pub(super) fn name(text: String) -> Result<String, Fault> {
     if text.trim().is_empty() || text.chars().any(char::is_control) {
         return Err(Fault::must_be("a name", "give it some letters, without control characters"));
     }
     Ok(text)
 }
 
-fn category(text: String) -> Result<Category, Fault> {
+pub(super) fn category(text: String) -> Result<Category, Fault> {
     Category::parse(&text).ok_or_else(|| {
         let names: Vec<_> = Category::ALL.iter().map(|c| c.as_str()).collect();
         let mend = did_you_mean(&text, &names).unwrap_or_else(|| format!("the categories are {}", names.join(", ")));
@@ -303,7 +278,7 @@ fn category(text: String) -> Result<Category, Fault> {
     })
 }
 
-fn path(text: String) -> Result<PathBuf, Fault> {
+pub(super) fn path(text: String) -> Result<PathBuf, Fault> {
     if text.is_empty() || text.contains('\0') {
         return Err(Fault::must_be("a path", "name a file or folder, such as \"/var/lib/siftd\""));
     }

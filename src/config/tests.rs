@@ -56,7 +56,14 @@ fn its_examples_parse_and_show_the_defaults_of_sources_and_sinks() {
     let include = vec!["/var/log/agents/**/*.log".to_owned()];
     assert_eq!(config.sources, [SourceConfig { include, ..SourceConfig::new("agent", SourceKind::File) }]);
     let path = Some(PathBuf::from("/var/log/siftd/events.ndjson"));
-    assert_eq!(config.sinks, [SinkConfig { path, ..SinkConfig::new("events", SinkKind::File) }]);
+    let mut tcp = SinkConfig::new("collector", SinkKind::Tcp);
+    tcp.peer.address = Some("127.0.0.1:5170".into());
+    let mut http = SinkConfig::new("search", SinkKind::Http);
+    http.peer.url = Some("https://search.example:9200/logs-siftd-default/_bulk".into());
+    http.http.token_file = Some("/etc/siftd/search.token".into());
+    http.http.dead_letter = Some("/var/lib/siftd/search.dead.ndjson".into());
+    [http.peer.ca_file, http.peer.cert_file, http.peer.key_file] = ["ca.pem", "siftd.pem", "siftd.key"].map(|name| Some(Path::new("/etc/siftd").join(name)));
+    assert_eq!(config.sinks, [SinkConfig { path, ..SinkConfig::new("events", SinkKind::File) }, tcp, http]);
     let detection = &config.error_detection;
     assert_eq!(detection.severity_overrides["javascript.error"], Severity::Medium);
     let [plain, regex] = &detection.custom_patterns[..] else { panic!("{detection:?}") };
@@ -93,7 +100,7 @@ fn every_key_is_annotated_and_every_annotated_key_is_read() {
 #[test]
 fn layers_override_values_and_add_to_lists() {
     let first = "limits.trace_idle = \"1s\"\nrules.disable = [\"a.b\"]\n[breaker]\nwarn_after = 9\n[error_detection]\ncustom_patterns = [\"one\"]\nseverity_overrides = { r.one = \"low\" }\n[[sink]]\nname = \"a\"\ntype = \"stdout\"";
-    let second = "limits.trace_idle = \"2s\"\nrules.disable = [\"c.d\"]\nbreaker.open_after = 9\n[error_detection]\nerror_indicators = [\"two\"]\nseverity_overrides = { unknown_error = \"high\" }\n[[sink]]\nname = \"b\"\ntype = \"tcp\"";
+    let second = "limits.trace_idle = \"2s\"\nrules.disable = [\"c.d\"]\nbreaker.open_after = 9\n[error_detection]\nerror_indicators = [\"two\"]\nseverity_overrides = { unknown_error = \"high\" }\n[[sink]]\nname = \"b\"\ntype = \"tcp\"\naddress = \"b:1\"";
     let layers = [Source::new("1", first), Source::new("2", second)];
     let config = Config::default().overlay(&layers, &fixed_literal).unwrap();
     assert_eq!(config.limits.trace_idle, Duration::from_secs(2));

@@ -20,16 +20,22 @@ pub(super) struct Fault {
     pub mend: String,
     /// The part of a string that is meant, in bytes of the string.
     pub within: Option<Range<usize>>,
+    /// The line may hold a secret: only its key is shown.
+    pub is_secret: bool,
 }
 
 impl Fault {
     pub fn must_be(what: impl Display, mend: impl Into<String>) -> Self {
         let problem = format!("must be {what}, not");
-        Self { problem, quotes_value: true, mend: mend.into(), within: None }
+        Self { problem, quotes_value: true, mend: mend.into(), within: None, is_secret: false }
     }
 
     pub fn new(problem: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self { problem: problem.into(), quotes_value: false, mend: mend.into(), within: None }
+        Self { problem: problem.into(), quotes_value: false, mend: mend.into(), within: None, is_secret: false }
+    }
+
+    pub fn of_secret(problem: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { is_secret: true, ..Self::new(problem, mend) }
     }
 }
 

@@ -10,14 +10,16 @@ use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
 use super::event::{Event, Lines, Timestamp};
 use super::extract::Origin;
-use super::line::{Line, Place, Tried};
+use super::leadin::LeadIn;
+use super::line::{Line, Place, Tried, View};
 use super::lookback::LookBack;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
-use super::trace::OpenTrace;
+use super::trace::{OpenTrace, lead_in};
 use crate::rules::{Kind, Take};
 
+mod ending;
 mod offer;
 mod publish;
 mod quiet;
@@ -100,7 +102,7 @@ impl Assembler {
         // Here, and not only at the end of a block: blocks must not decide about the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
         self.close_regions(cx, line, out);
-        if self.continue_open(cx, line, out) {
+        if self.continue_open(cx, line, Some(candidates), out) {
             return;
         }
         if self.again.is_empty() {
@@ -119,7 +121,7 @@ impl Assembler {
             self.reread += 1;
             self.note_reread(line.place.offset);
             let before = self.again.len();
-            if self.continue_open(cx, &line, out) {
+            if self.continue_open(cx, &line, None, out) {
                 continue;
             }
             if self.again.len() > before {
@@ -188,7 +190,8 @@ impl Assembler {
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, self.claimed_to)).collect();
+        let lead_in = if view == View::Behind { LeadIn::behind_of(line, view) } else { lead_in(entries, &rivals, view.of(line)) };
+        let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
         rivals.retain(|&entry| found.next() == Some(true) || !needs_lead(&entries[usize::from(entry)].kind));
         if rivals.is_empty() {
@@ -197,7 +200,7 @@ impl Assembler {
         let lead = leads.into_iter().max_by_key(Block::len).unwrap_or_default();
         let adopted = self.adopt(line);
         let lead = adopted.as_ref().map_or(lead, |single| single.lines.clone());
-        let mut trace = OpenTrace::new(entries, &rivals, lead, line, view);
+        let mut trace = OpenTrace::new(entries, &rivals, (lead, lead_in), line, view);
         match adopted {
             Some(single) => {
                 trace.key.clone_from(&single.key);
@@ -256,7 +259,7 @@ impl Assembler {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = back.lead(&cx.engine.rules.entries, found.entry, line, self.claimed_to);
+        let lead = back.lead(&cx.engine.rules.entries, found.entry, line, &LeadIn::behind_of(line, found.view), self.claimed_to);
         let mut trace =
             if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
         trace.context = self.context(cx, trace.lines.get(0).place.num, line);

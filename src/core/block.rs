@@ -79,6 +79,12 @@ impl Block {
         self.lines.iter().skip(from).map(|kept| self.taken(kept))
     }
 
+    /// Takes `bytes` off the front of the part of line `at`.
+    pub fn shorten(&mut self, at: usize, bytes: usize) {
+        let (from, to) = self.lines[at].part;
+        self.lines[at].part.0 = (from + bytes).min(to);
+    }
+
     fn taken<'a>(&'a self, kept: &'a Kept) -> Taken<'a> {
         Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1] }
     }

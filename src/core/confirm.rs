@@ -194,9 +194,10 @@ impl<'a> Confirm<'a> {
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
         let prefix = self.line.prefix();
-        let all = [(View::Text, 0), (View::Body, prefix.body), (View::Message, prefix.message)];
-        let first = usize::from(!entry.whole || prefix.body == 0);
-        let views = &all[first..if prefix.message > prefix.body { 3 } else { 2 }];
+        let first = (entry.whole && prefix.body > 0).then_some((View::Text, 0));
+        let behind = || self.line.behind().map(|text| (View::Behind, self.line.text.len() - text.len()));
+        let tagged = (prefix.message > prefix.body).then_some((View::Message, prefix.message));
+        let views = first.into_iter().chain([(View::Body, prefix.body)]).chain(tagged).chain(std::iter::once_with(behind).flatten());
         let mut rejected = Rejected::Regex;
         for (view, from) in views {
             if !matches(entry, view.of(self.line), &prefix.level) {
@@ -204,8 +205,8 @@ impl<'a> Confirm<'a> {
             }
             // A cancel says that a hit is no error; these are none anyway.
             let is_error = matches!(entry.kind, Kind::Trace(_) | Kind::Note(_) | Kind::Rule(_));
-            if !is_error || self.has_open_hit(index, *from) {
-                return Ok(*view);
+            if !is_error || self.has_open_hit(index, from) {
+                return Ok(view);
             }
             rejected = Rejected::Cancelled;
         }

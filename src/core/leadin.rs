@@ -1,9 +1,15 @@
 //! What some transports put before each line, in shapes that a single line does not give away: `[web] `, `web-6f7 app `,
 //! `#12 3.456 `, `build\tRun tests\t2026-11-20T10:00:00.1Z `. The head of a trace shows where its text begins; what stands
-//! before it is a prefix when the next line has it too. It knows no writer by name and keeps nothing between traces.
+//! before it is a prefix when the next line has it too; a line with another one of its shape is another writer's. It knows no
+//! writer by name and keeps nothing between traces.
+
+use super::decode::level_word;
+use super::line::{Line, View};
 
 /// Longest prefix, in bytes.
 const MAX_BYTES: usize = 256;
+/// Longest name in brackets.
+const MAX_NAME_BYTES: usize = 40;
 
 /// What the head of a trace stands behind.
 #[derive(Clone, Debug, Default)]
@@ -18,12 +24,55 @@ impl LeadIn {
     pub fn new(text: &[u8]) -> Option<Self> {
         let is_marked = text.iter().any(|byte| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t'));
         let is_prefix = !is_blank(*text.first()?) && is_marked && text.len() <= MAX_BYTES;
+        // What stands behind a writer's name is said by that writer; blanks beyond one are the text's own indentation.
+        let text = writer(text).map_or(text, |length| &text[..length]);
+        let indent = text.iter().rev().take_while(|byte| **byte == b' ').count();
+        let text = &text[..text.len() - indent.saturating_sub(1)];
         is_prefix.then(|| Self { text: text.to_vec(), shared: false })
+    }
+
+    /// What stands before the part of `line` that `view` shows, when that is a writer's name in brackets.
+    pub fn behind_of(line: &Line, view: View) -> Self {
+        let (body, part) = (line.body(), view.of(line));
+        let text = if view == View::Behind { &body[..body.len() - part.len()] } else { &[] };
+        Self { text: text.to_vec(), shared: false }
     }
 
     /// The line behind the prefix; `None` without it.
     pub fn behind<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
         behind(&self.text, line)
+    }
+
+    /// The line behind the prefix, or as it is.
+    pub fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        self.behind(line).unwrap_or(line)
+    }
+
+    /// Whether another writer's stands before the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
+    pub fn is_other(&self, line: &[u8]) -> bool {
+        if let Some(length) = writer(&self.text) {
+            return writer(line).is_some_and(|other| self.text[..length] != line[..other]);
+        }
+        if line.first().is_none_or(|byte| is_blank(*byte)) {
+            return false;
+        }
+        let mut own = words(&self.text);
+        let mut others = words(line);
+        let (Some(first), Some(other)) = (own.next(), others.next()) else { return false };
+        first != other
+            && is_alike(first, other)
+            && own.all(|word| others.next().is_some_and(|other| word == other || is_time(word) && has_shape_of(word, other)))
+    }
+
+    /// The name in brackets, if that is all of it.
+    pub fn name(&self) -> Option<&[u8]> {
+        let length = writer(&self.text).filter(|length| *length == self.text.len())?;
+        Some(&self.text[1..length - 2])
+    }
+
+    /// Its length in bytes.
+    pub fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// A line that had it belongs to the trace.
@@ -35,6 +84,25 @@ impl LeadIn {
     pub fn is_shared(&self) -> bool {
         self.shared
     }
+}
+
+/// `[web] `, `[0] ` at the start of `text`, as a length: who starts several programs at once marks their lines so. A level or
+/// a count (`[3/7] `) is no writer.
+pub fn writer(text: &[u8]) -> Option<usize> {
+    let inner = text.strip_prefix(b"[")?;
+    let name = inner.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@')).count();
+    let is_name = (1..=MAX_NAME_BYTES).contains(&name) && inner[0].is_ascii_alphanumeric() && level_word(&inner[..name]).is_none();
+    (is_name && inner.get(name) == Some(&b']') && inner.get(name + 1).is_some_and(|byte| is_blank(*byte))).then_some(name + 3)
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty())
+}
+
+/// Two names or numbers in the same marks: `#12` and `#13`, `web-6f7` and `db-5c4`.
+fn is_alike(word: &[u8], other: &[u8]) -> bool {
+    let signs = |word: &[u8]| word.iter().copied().filter(|byte| !byte.is_ascii_alphanumeric()).collect::<Vec<u8>>();
+    !signs(word).is_empty() && signs(word) == signs(other) && word.first() != Some(&b'[')
 }
 
 /// `line` without `prefix`, whose times may be others.
@@ -92,6 +160,46 @@ mod tests {
             assert_eq!(lead_in.behind(line.as_bytes()), Some(part.as_bytes()), "{line}");
             assert_eq!(lead_in.behind(b"[db] x"), None);
         }
+    }
+
+    #[test]
+    fn other_writers() {
+        for (prefix, line, other) in [
+            ("[web] ", "[db] x", true),
+            ("[0] ", "[1] x", true),
+            ("[web] ", "[api-2] x", true),
+            ("#12 3.4 ", "#13 3.5 x", true),
+            ("web-6f7 app ", "db-5c4 app x", true),
+            ("[web] ", "[web] x", false),
+            ("[web] ", "[INFO] x", false),
+            ("[ERROR] ", "[web] x", false),
+            ("[!] ", "[cause] x", false),
+            ("[web] ", "  [cause] x", false),
+            ("[web] ", "x", false),
+            ("[main] c.a.Foo - caught: ", "[main] c.a.Bar - next: x", false),
+            ("#12 3.4 ", "#13 DONE 0.1s", false),
+        ] {
+            assert_eq!(LeadIn::new(prefix.as_bytes()).unwrap().is_other(line.as_bytes()), other, "{prefix} {line}");
+        }
+    }
+
+    #[test]
+    fn names_in_brackets() {
+        for (text, length) in [("[web] x", Some(6)), ("[0] x", Some(4)), ("[web]\tx", Some(6))] {
+            assert_eq!(writer(text.as_bytes()), length, "{text}");
+        }
+        for text in ["[ERROR] x", "[3/7] x", "[web]x", "[] x", "[!] x", "web x", "[a b] x", ""] {
+            assert_eq!(writer(text.as_bytes()), None, "{text}");
+        }
+        assert_eq!(LeadIn::new(b"[web] ").unwrap().name(), Some(&b"web"[..]));
+        assert_eq!(LeadIn::new(b"#12 3.4 ").unwrap().name(), None);
+    }
+
+    #[test]
+    fn indentation_is_the_texts() {
+        let lead_in = LeadIn::new(b"#12 0.780       ").unwrap();
+        assert_eq!(lead_in.behind(b"#12 0.790     [end of output]"), Some(&b"    [end of output]"[..]));
+        assert_eq!(lead_in.behind(b"#12 0.820 error: x"), Some(&b"error: x"[..]));
     }
 
     #[test]

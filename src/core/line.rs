@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use super::decode::{self, Prefix};
 use super::event::{Io, Timestamp};
+use super::leadin;
 
 /// Where a line came from, apart from its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,6 +102,13 @@ impl<'a> Line<'a> {
         &self.text[self.prefix().message.min(self.text.len())..]
     }
 
+    /// Text after the name of a writer in brackets (`[web] `), which only the head of a trace shows to be one; `None` without.
+    #[must_use]
+    pub fn behind(&self) -> Option<&'a [u8]> {
+        let body = self.body();
+        leadin::writer(body).map(|length| &body[length..])
+    }
+
     /// The writer within the stream: an envelope's key, or one that stands before the text.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
@@ -126,6 +134,8 @@ pub enum View {
     Body,
     /// After the level tag, too.
     Message,
+    /// After a writer's name in brackets.
+    Behind,
 }
 
 impl View {
@@ -136,12 +146,13 @@ impl View {
             Self::Text => line.text,
             Self::Body => line.body(),
             Self::Message => line.message(),
+            Self::Behind => line.behind().unwrap_or_else(|| line.body()),
         }
     }
 
     /// The view of a line that has a prefix of its own.
     #[must_use]
     pub fn at_least_body(self) -> Self {
-        if self == Self::Text { Self::Body } else { self }
+        if self == Self::Message { self } else { Self::Body }
     }
 }

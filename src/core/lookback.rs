@@ -4,6 +4,7 @@
 use super::block::Block;
 use super::event::Lines;
 use super::frame::utf16_bytes;
+use super::leadin::LeadIn;
 use super::line::{Line, Place, View};
 use super::visible::visible;
 use crate::rules::{Entry, Kind, Pattern};
@@ -70,7 +71,7 @@ impl<'a> LookBack<'a> {
         if count == 0 {
             return Lines::default();
         }
-        let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, raw));
+        let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, &LeadIn::default(), raw));
         let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
         found.extend(lines.take(count));
         let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
@@ -79,10 +80,11 @@ impl<'a> LookBack<'a> {
     }
 
     /// The look-back lines with which the trace or status line `entry` begins before `line` (which may be one that was
-    /// given back, so not the newest), oldest first: empty
-    /// unless all that it requires stand there, and none of them belongs to an earlier event.
+    /// given back, so not the newest) behind `lead_in`, oldest first: empty
+    /// unless all that it requires stand there, and none of them belongs to an earlier event. Lines that one may skip end
+    /// where those after them begin.
     #[must_use]
-    pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, claimed_to: u64) -> Block {
+    pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, lead_in: &LeadIn, claimed_to: u64) -> Block {
         let wanted = match &entries[usize::from(entry)].kind {
             Kind::Trace(machine) => &machine.before,
             Kind::Note(note) => &note.before,
@@ -92,13 +94,15 @@ impl<'a> LookBack<'a> {
             return Block::default();
         }
         let before = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to);
-        let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, raw)).peekable();
+        let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, lead_in, raw)).peekable();
         let mut lead = Block::default();
-        for before in wanted {
+        let head = (line, lead_in);
+        for (index, before) in wanted.iter().enumerate() {
             let mut count = 0;
+            let next = wanted.get(index + 1).filter(|_| before.may_be_skipped());
             while count < before.max {
-                let Some((num, offset, raw)) = lines.peek().copied() else { break };
-                if !look(raw, num, offset, line, &before.regex, &mut lead) {
+                let Some(seen) = lines.peek().copied() else { break };
+                if next.is_some_and(|next| look(seen, head, &next.regex, None)) || !look(seen, head, &before.regex, Some(&mut lead)) {
                     break;
                 }
                 lines.next();
@@ -114,20 +118,25 @@ impl<'a> LookBack<'a> {
 }
 
 /// Whether a look-back line comes from the writer of `line`, as far as the lines name their writers.
-fn is_by_writer_of(line: &Line, raw: &[u8]) -> bool {
+fn is_by_writer_of(line: &Line, lead_in: &LeadIn, raw: &[u8]) -> bool {
     let key = line.key();
+    if lead_in.len() > 0 {
+        let text = visible(raw, None);
+        let other = Line::new(Place::default(), &text, line.now());
+        return !lead_in.is_other(if line.prefix().shaped { other.body() } else { other.text });
+    }
     key.is_none() || line.place.key.is_some() || Line::new(Place::default(), &visible(raw, None), line.now()).key() == key
 }
 
-/// Takes a look-back line if it is the one that is wanted.
-fn look(raw: &[u8], num: u64, offset: u64, head: &Line, wanted: &Pattern, lead: &mut Block) -> bool {
+/// Whether a look-back line is the one that is wanted; it goes into `lead` then.
+fn look((num, offset, raw): (u64, u64, &[u8]), (head, lead_in): (&Line, &LeadIn), wanted: &Pattern, lead: Option<&mut Block>) -> bool {
     let text = visible(raw, None);
     let place = Place { num, offset, inner: 0, truncated: false, ..head.place.clone() };
     let line = Line::new(place, &text, head.now());
     let view = if head.prefix().shaped { View::Body } else { View::Text };
-    let part = view.of(&line);
+    let part = lead_in.cut(view.of(&line));
     let fits = wanted.is_match(part);
-    if fits {
+    if let (true, Some(lead)) = (fits, lead) {
         lead.push(&line, part);
     }
     fits

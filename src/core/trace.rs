@@ -6,38 +6,17 @@ use super::block::Block;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, View};
-use crate::rules::{Entry, Kind, Machine, Take, first_visible};
+use crate::rules::{Entry, Kind, Machine, Take};
 
-/// Most lines that a machine takes on trial before it gives up.
-const MAX_TRIAL_LINES: usize = 60;
-/// A machine gives up after so many lines, even if its rows would take any line: a block whose end
-/// never comes must not hide what follows it for ever.
-pub const MAX_SEEN_LINES: usize = 20_000;
+mod rival;
+pub use rival::{MAX_SEEN_LINES, lead_in, starts};
+use rival::{NO_ROW, Rival, machine};
+
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
 /// Lines and bytes of a usual trace.
 const TYPICAL_LINES: usize = 12;
 const TYPICAL_BYTES: usize = 1024;
-/// Row number of a line that no row of the machine took: look-back, or the line that a log record
-/// put before the trace.
-const NO_ROW: u16 = u16::MAX;
-
-/// One machine that competes for a trace.
-#[derive(Clone, Debug)]
-struct Rival {
-    entry: u16,
-    state: u8,
-    alive: bool,
-    /// Row that took each line that is kept.
-    rows: Vec<u16>,
-    /// Lines seen.
-    seen: usize,
-    /// Lines up to and including the last accepting one.
-    accepted: usize,
-    /// Number of that line in the stream.
-    accepted_num: u64,
-    has_frame: bool,
-}
 
 /// A trace under way.
 #[derive(Clone, Debug)]
@@ -58,6 +37,8 @@ pub struct OpenTrace {
     pub shaped: bool,
     /// The head line had a time stamp or level of its own.
     pub stamped: bool,
+    /// The head line had a level.
+    pub leveled: bool,
     /// The one-line error that it took over: its first lines.
     pub adopted: Option<Box<OpenTrace>>,
     /// The time that the head line states.
@@ -96,40 +77,21 @@ pub struct Outcome {
     pub last_num: u64,
 }
 
-fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
-    match &entries[usize::from(entry)].kind {
-        Kind::Trace(machine) => Some(machine),
-        _ => None,
-    }
-}
-
-/// The first row of `machine` that takes `text` in `state`.
-fn step(machine: &Machine, state: u8, text: &[u8]) -> Option<usize> {
-    let lead = first_visible(text);
-    let rows = machine.rows_of.get(usize::from(state))?;
-    rows.iter().map(|&row| usize::from(row)).find(|&row| machine.rows[row].regex.is_match_from(text, lead))
-}
-
-/// Whether `machine` can begin with `text`.
-#[must_use]
-pub fn starts(machine: &Machine, text: &[u8]) -> bool {
-    step(machine, 0, text).is_some()
-}
-
 impl OpenTrace {
     /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
-    /// look-back lines `lead`.
+    /// look-back lines `lead`; the head stands behind `lead_in`.
     #[must_use]
-    pub fn new(entries: &[Entry], rivals: &[u16], lead: Block, line: &Line, view: View) -> Self {
+    pub fn new(entries: &[Entry], rivals: &[u16], (lead, lead_in): (Block, LeadIn), line: &Line, view: View) -> Self {
         let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };
         let mut trace = Self {
             dropped: 0,
             gap: 0,
             view,
-            lead_in: LeadIn::default(),
+            lead_in,
             key: line.key().map(<[u8]>::to_vec),
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
+            leveled: line.prefix().level.is_some(),
             adopted: None,
             time: line.place.time.or(line.prefix().time),
             depth: 0,
@@ -145,8 +107,10 @@ impl OpenTrace {
             rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
         };
-        trace.offer(entries, view.of(line), line.place.num);
-        trace.lead_in = trace.rivals.iter().find_map(|rival| rival.lead_in(entries, view.of(line))).unwrap_or_default();
+        trace.offer(entries, view.of(line), line.place.num, false);
+        if view == View::Behind {
+            trace.name_writer();
+        }
         trace.push(line, view.of(line), usize::MAX, usize::MAX);
         trace
     }
@@ -160,7 +124,7 @@ impl OpenTrace {
     /// The same behind the look-back lines `lead`, which belong to it.
     #[must_use]
     pub fn single_after(entry: u16, lead: Block, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], lead, line, view);
+        let mut trace = Self::new(&[], &[], (lead, LeadIn::behind_of(line, view)), line, view);
         let mut rival = Rival::new(entry, trace.lead + 1);
         rival.alive = false;
         rival.accept(line.place.num);
@@ -197,11 +161,35 @@ impl OpenTrace {
         self.rivals.iter().all(|rival| !rival.alive && rival.rows.iter().all(|row| *row == NO_ROW))
     }
 
-    /// Shows `text` to every machine that is still in; `false` when none goes on.
-    pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {
+    /// Whether some machine would take any line with which nothing begins.
+    #[must_use]
+    pub fn may_be_loose(&self, entries: &[Entry]) -> bool {
+        self.rivals.iter().any(|rival| rival.may_be_loose(entries))
+    }
+
+    /// A line has shown that the error is over: the loose lines before it belong to it.
+    pub fn keep_loose(&mut self) {
+        self.rivals.iter_mut().for_each(Rival::keep_loose);
+    }
+
+    /// Loose lines belong to it, too, when its last line says that more follows: it ends with a colon, a comma or an
+    /// opening bracket.
+    pub fn keep_announced(&mut self) {
+        let announces = |accepted: usize| {
+            let last = self.kept(accepted).checked_sub(1).filter(|last| *last < self.lines.len());
+            last.and_then(|last| self.lines.get(last).part.trim_ascii_end().last().copied()).is_some_and(|sign| b":,([{".contains(&sign))
+        };
+        let announced = self.rivals.iter().any(|rival| rival.is_loose() && announces(rival.accepted));
+        if announced {
+            self.keep_loose();
+        }
+    }
+
+    /// Shows `text` to every machine that is still in; `false` when none goes on. `plain`: nothing begins with it.
+    pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
         let mut any = false;
         for rival in self.rivals.iter_mut().filter(|rival| rival.alive) {
-            rival.alive = rival.advance(entries, text, num);
+            rival.alive = rival.advance(entries, text, num, plain);
             any |= rival.alive;
         }
         any
@@ -219,10 +207,28 @@ impl OpenTrace {
         self.lead_in.is_shared()
     }
 
-    /// The line taken last had what the head stood behind.
+    /// The line stands behind another writer's name.
+    #[must_use]
+    pub fn is_others(&self, part: &[u8]) -> bool {
+        self.lead_in.is_other(part)
+    }
+
+    /// The line taken last had what the head stood behind: that is no part of the head.
     pub fn mark(&mut self) {
-        if !self.is_on_trial() {
-            self.lead_in.confirm();
+        let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
+        if !belongs || self.lead_in.is_shared() {
+            return;
+        }
+        self.lead_in.confirm();
+        if self.view != View::Behind {
+            self.lines.shorten(self.lead.min(self.lines.len() - 1), self.lead_in.len());
+            self.name_writer();
+        }
+    }
+
+    fn name_writer(&mut self) {
+        if self.key.is_none() {
+            self.key = self.lead_in.name().map(<[u8]>::to_vec);
         }
     }
 
@@ -311,56 +317,5 @@ impl OpenTrace {
     #[must_use]
     pub fn machine<'e>(&self, entries: &'e [Entry], entry: u16) -> Option<&'e Machine> {
         machine(entries, entry)
-    }
-}
-
-/// Room for the rows of a usual trace, of which `lead` lines are none's.
-fn rows(lead: usize) -> Vec<u16> {
-    let mut rows = Vec::with_capacity(lead + TYPICAL_LINES);
-    rows.resize(lead, NO_ROW);
-    rows
-}
-
-impl Rival {
-    fn new(entry: u16, lead: usize) -> Self {
-        Self { entry, state: 0, alive: true, rows: rows(lead), seen: lead, accepted: 0, accepted_num: 0, has_frame: false }
-    }
-
-    fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64) -> bool {
-        let Some(machine) = machine(entries, self.entry) else { return false };
-        if self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
-            return false;
-        }
-        if self.seen >= MAX_SEEN_LINES {
-            return false;
-        }
-        let Some(number) = step(machine, self.state, text) else { return false };
-        let row = &machine.rows[number];
-        self.state = row.to;
-        self.take(number as u16);
-        self.has_frame |= row.take == Take::Frame;
-        if row.accept {
-            self.accept(num);
-        }
-        self.seen - self.accepted <= MAX_TRIAL_LINES
-    }
-
-    /// Group `pre` of the row that took the head.
-    fn lead_in(&self, entries: &[Entry], head: &[u8]) -> Option<LeadIn> {
-        let row = machine(entries, self.entry)?.rows.get(usize::from(*self.rows.last()?))?;
-        if !row.regex.source().contains("(?P<pre>") {
-            return None;
-        }
-        LeadIn::new(row.regex.groups(head)?.name("pre")?)
-    }
-
-    fn take(&mut self, row: u16) {
-        self.seen += 1;
-        self.rows.push(row);
-    }
-
-    fn accept(&mut self, num: u64) {
-        self.accepted = self.seen;
-        self.accepted_num = num;
     }
 }

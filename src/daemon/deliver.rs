@@ -93,15 +93,22 @@ impl Delivery {
                 self.shared.queue.nudge();
             }
             match done {
+                Ok(Step::Trying) => {}
+                Ok(Step::Paused) => {
+                    if self.may_give_up(hurry) {
+                        return;
+                    }
+                    self.wait(version, hurry);
+                }
                 Ok(step) => {
                     if said.take().is_some() {
                         counted.trouble.clear();
                         tracing::warn!("sink {}: can be written again", self.name);
                     }
                     match step {
-                        Step::Done => continue,
                         Step::Settled if self.shared.outbox.is_closed() => return,
                         Step::Settled | Step::Idle => self.wait(version, hurry),
+                        _ => {}
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
@@ -116,14 +123,23 @@ impl Delivery {
                         counted.trouble.set(&why);
                         said = Some(why);
                     }
-                    if hurry && self.shared.outbox.is_closed() {
+                    if self.may_give_up(hurry) {
                         return;
+                    }
+                    if self.sink.paces_itself() {
+                        continue;
                     }
                     self.shared.outbox.wait(version, AGAIN);
                     std::thread::sleep(if hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
                 }
             }
         }
+    }
+
+    /// At the end, what cannot be written stays in the state. Where there is none, it is tried as long as there
+    /// is time.
+    fn may_give_up(&self, hurry: bool) -> bool {
+        hurry && self.shared.outbox.is_closed() && (self.shared.folder.is_some() || !self.sink.paces_itself())
     }
 
     fn wait(&self, version: u64, hurry: bool) {
@@ -141,9 +157,9 @@ struct Counter {
 }
 
 impl Desk for Counter {
-    fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
+    fn after(&mut self, mut seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         loop {
-            let seq = self.shared.outbox.goes_on(&self.name, seq);
+            seq = self.shared.outbox.goes_on(&self.name, seq);
             let chunk = match self.shared.outbox.next(seq) {
                 Next::Chunk(chunk) => {
                     self.store = None;
@@ -168,6 +184,10 @@ impl Desk for Counter {
 
     fn owns(&mut self, dev: u64, ino: u64) {
         self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).insert((dev, ino));
+    }
+
+    fn is_over(&mut self) -> bool {
+        self.shared.outbox.is_closed()
     }
 }
 

@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::Label;
 use crate::sinks::file::Output;
+use crate::sinks::http::Http;
 use crate::sinks::stdout::Stdout;
-use crate::sinks::{Sink, notice};
+use crate::sinks::stream::Stream;
+use crate::sinks::{Sink, backoff, notice};
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
@@ -31,7 +33,7 @@ use commit::Commits;
 use deliver::{Delivery, Shared};
 use on_open::OnOpen;
 pub use plan::{Ended, Plan, SinkPlan};
-use serve::{Daemon, Seen};
+use serve::Daemon;
 use stdin::Piped;
 use wake::{Stop, Wake, handle_signals};
 use work::Pool;
@@ -61,8 +63,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
 
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
     let own: OwnOutputs = Arc::new(Mutex::new(plan.own.clone()));
-    let seen = rows.iter().map(|row| Seen { uid: row.uid, source: row.label.source.clone(), at: row.seen }).collect();
-    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
+    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
     let first = |name: &str| !sources.iter().any(|known| known == name);
     let follower = Follower::new(plan.engine.clone(), plan.id_of, plan.specs, known, first).without(own.clone()).with_descriptors(descriptors());
 
@@ -84,7 +85,6 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         is_durable: folder.is_some(),
         stop: stop.clone(),
         failed: None,
-        seen,
         look_soon: None,
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
@@ -126,6 +126,8 @@ fn delivery(sink: SinkPlan, committer: &Committer, shared: &Shared) -> Delivery 
     let (name, sink): (String, Box<dyn Sink + Send>) = match sink {
         SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
         SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
+        SinkPlan::Stream { name, options } => (name, Box::new(Stream::new(options, mark, backoff::random()))),
+        SinkPlan::Http { name, options, client } => (name, Box::new(Http::new(options, Box::new(client), mark, backoff::random()))),
     };
     Delivery { name, sink, shared: shared.clone() }
 }

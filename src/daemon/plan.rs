@@ -10,6 +10,7 @@ use crate::core::engine::Engine;
 use crate::delivery::Uid;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
+use crate::sinks::{http, stream};
 use crate::sources::discover::Spec;
 use crate::sources::follow::IdOf;
 use crate::state::ledger;
@@ -52,6 +53,7 @@ pub struct Plan {
 }
 
 /// One sink.
+#[allow(clippy::large_enum_variant, reason = "there are a few of them, once")]
 pub enum SinkPlan {
     /// An open descriptor.
     Stdout {
@@ -69,12 +71,28 @@ pub enum SinkPlan {
         /// How it is written.
         options: Options,
     },
+    /// A peer that takes lines.
+    Stream {
+        /// Its name.
+        name: String,
+        /// How it is reached.
+        options: stream::Options,
+    },
+    /// A server that takes batches.
+    Http {
+        /// Its name.
+        name: String,
+        /// What is sent.
+        options: http::Options,
+        /// How it is reached.
+        client: http::Client,
+    },
 }
 
 impl SinkPlan {
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Stdout { name, .. } | Self::File { name, .. } => name,
+            Self::Stdout { name, .. } | Self::File { name, .. } | Self::Stream { name, .. } | Self::Http { name, .. } => name,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The thread that decides what is read: it hears notices, signals and turns that were taken, looks at the
 //! clock, and hands out turns. It is the only one that knows the follower.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +14,7 @@ use super::stdin::Piped;
 use super::wake::{Stop, Wake};
 use super::work::{self, Pool, Writer};
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Uid};
+use crate::delivery::Batch;
 use crate::sources::clock::now;
 use crate::sources::discover::Spec;
 use crate::sources::follow::Follower;
@@ -31,13 +30,6 @@ const REST_US: i64 = 2_000;
 /// And so much less often for each further one.
 const REST_A_FILE_US: i64 = 100;
 
-/// When a file was last seen by an earlier run.
-pub(super) struct Seen {
-    pub uid: Uid,
-    pub source: String,
-    pub at: Timestamp,
-}
-
 /// The thread that decides.
 pub(super) struct Daemon {
     pub follower: Follower,
@@ -49,7 +41,6 @@ pub(super) struct Daemon {
     pub is_durable: bool,
     pub stop: Arc<Stop>,
     pub failed: Option<Option<String>>,
-    pub seen: Vec<Seen>,
     pub look_soon: Option<Instant>,
 }
 
@@ -76,7 +67,6 @@ impl Daemon {
     pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
         let follows = !self.follower.specs().is_empty();
         let mut clock = Clock::default();
-        self.prune();
         while (follows && !self.follower.is_hopeless()) || self.stdin.is_some() {
             if follows {
                 self.look(&mut clock);
@@ -168,8 +158,7 @@ impl Daemon {
             self.follower.discover(at);
         }
         if clock.prune.is_due(PRUNE) {
-            self.queue.tell(Word::Seen(self.follower.present()));
-            self.prune();
+            self.prune(at);
         }
         self.follower.due(at);
     }
@@ -183,19 +172,11 @@ impl Daemon {
     }
 
     /// Drops what is known of files that were not seen for `forget_after`.
-    fn prune(&mut self) {
-        let present: HashSet<Uid> = self.follower.present().into_iter().collect();
-        let at = now();
-        let forget_after = |source: &str| self.follower.specs().iter().find(|spec| spec.name == source).map(|spec| spec.forget_after);
-        self.seen.retain(|row| {
-            // Of a source that is not configured any more nobody says how long; a month is long.
-            let after = forget_after(&row.source).unwrap_or(Duration::from_secs(30 * 86_400));
-            let is_old = at.0 - row.at.0 > after.as_micros() as i64 && !present.contains(&row.uid);
-            if is_old {
-                self.queue.tell(Word::Forget(row.uid));
-            }
-            !is_old
-        });
+    fn prune(&mut self, at: Timestamp) {
+        self.queue.tell(Word::Seen(self.follower.present()));
+        for uid in self.follower.forget(at) {
+            self.queue.tell(Word::Forget(uid));
+        }
     }
 
     fn sleep(&self, follows: bool, clock: &Clock) -> Duration {

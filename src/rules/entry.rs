@@ -235,6 +235,8 @@ pub struct Row {
     pub shape: Option<Shape>,
     /// The line belongs to the trace for sure.
     pub accept: bool,
+    /// It takes any line of its shape with which nothing begins, on trial until a line shows that the error is over.
+    pub loose: bool,
 }
 
 /// A look-back line.
@@ -248,6 +250,14 @@ pub struct Before {
     pub max: u32,
     /// What a trace reads from it.
     pub take: Take,
+}
+
+impl Before {
+    /// Lines of any number, down to none: they end where the next wanted one stands.
+    #[must_use]
+    pub fn may_be_skipped(&self) -> bool {
+        self.optional && self.max > 1
+    }
 }
 
 /// A status line.

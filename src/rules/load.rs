@@ -245,7 +245,7 @@ impl Reader<'_> {
             let start = from & 1 == 1;
             let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
             let to = self.state(spec, &mut states, row.to.get_ref());
-            rows.push(Row { from, regex, to, take: row.take, shape: row.shape, accept: row.accept });
+            rows.push(Row { from, regex, to, take: row.take, shape: row.shape, accept: row.accept && !row.loose, loose: row.loose });
         }
         if !rows.iter().any(|row| row.from & 1 == 1) {
             self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");

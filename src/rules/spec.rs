@@ -240,6 +240,10 @@ pub struct RowSpec {
     /// `false`: the line is taken on trial, until an accepting line follows.
     #[serde(default = "yes")]
     pub accept: bool,
+    /// A further line of a message, which has no shape of its own: nothing may begin with it, and it belongs to the trace
+    /// once a log line, a prompt, a rule or a status line follows.
+    #[serde(default)]
+    pub loose: bool,
 }
 
 /// A look-back line.

@@ -88,9 +88,9 @@ impl Spec {
         Ok(())
     }
 
-    /// Lets links lead into a folder.
+    /// Lets links lead into a folder, which need not be there yet.
     pub fn follow_links_into(&mut self, folder: &Path) {
-        self.links_into.extend(folder.canonicalize());
+        self.links_into.push(folder.to_owned());
     }
 
     /// The files that the globs match now.
@@ -123,8 +123,8 @@ impl Spec {
         if self.is_literal(path) {
             return Trust::Named;
         }
-        let bases = self.globs.iter().filter_map(|glob| glob.base.canonicalize().ok());
-        Trust::Matched { link: true, within: bases.chain(self.links_into.iter().cloned()).collect() }
+        let folders = self.globs.iter().map(|glob| &glob.base).chain(&self.links_into);
+        Trust::Matched { link: true, within: folders.filter_map(|folder| folder.canonicalize().ok()).collect() }
     }
 
     /// Folders whose changes concern the source, and whether their folders do, too.

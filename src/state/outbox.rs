@@ -29,12 +29,19 @@ struct Inside {
 }
 
 /// What a sink was given.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 struct Given {
     /// The last record of it.
     last: u64,
-    /// Records up to here are left out.
-    left_out: u64,
+    /// What is left out, in order: behind one record, up to another. A sink may ask again for what it was
+    /// given before, so this is more than one number.
+    left_out: VecDeque<(u64, u64)>,
+}
+
+impl Given {
+    fn left_out_to(&self) -> u64 {
+        self.left_out.back().map_or(0, |(_, to)| *to)
+    }
 }
 
 /// Shared by the committer and the sinks.
@@ -152,7 +159,9 @@ impl Outbox {
     /// Where a sink goes on that has done the records up to `seq`: further, if some were left out.
     #[must_use]
     pub fn goes_on(&self, sink: &str, seq: u64) -> u64 {
-        self.lock().given.get(sink).map_or(seq, |given| seq.max(given.left_out))
+        let inside = self.lock();
+        let over = inside.given.get(sink).and_then(|given| given.left_out.iter().find(|(from, to)| *from <= seq && seq < *to));
+        over.map_or(seq, |(_, to)| *to)
     }
 
     /// A sink is given a chunk. False: it is left out meanwhile.
@@ -160,7 +169,7 @@ impl Outbox {
     pub fn give(&self, sink: &str, chunk: &Chunk) -> bool {
         let mut inside = self.lock();
         let given = inside.given.entry(sink.to_owned()).or_default();
-        let is_given = chunk.last() > given.left_out;
+        let is_given = !given.left_out.iter().any(|(from, to)| *from < chunk.first && chunk.last() <= *to);
         if is_given {
             given.last = given.last.max(chunk.last());
         }
@@ -171,8 +180,12 @@ impl Outbox {
     pub fn leave_out(&self, sink: &str, to: u64) -> u64 {
         let mut inside = self.lock();
         let given = inside.given.entry(sink.to_owned()).or_default();
-        let from = given.last.max(given.left_out);
-        given.left_out = given.left_out.max(to);
+        let from = given.last.max(given.left_out_to());
+        match given.left_out.back_mut() {
+            Some((_, last)) if *last == from => *last = from.max(to),
+            _ if to > from => given.left_out.push_back((from, to)),
+            _ => {}
+        }
         from
     }
 
@@ -207,6 +220,10 @@ impl Outbox {
     pub fn committed(&self, marks: &[SinkMark]) {
         let mut inside = self.lock();
         inside.marks = marks.to_vec();
+        for mark in marks {
+            let given = inside.given.get_mut(&mark.name);
+            given.into_iter().for_each(|given| given.left_out.retain(|(_, to)| *to > mark.seq));
+        }
         self.tell(inside);
     }
 

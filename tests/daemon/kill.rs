@@ -53,7 +53,7 @@ fn an_end_that_is_asked_for_twice_at_once_drains_as_well() {
     }
 }
 
-fn said(daemon: &Daemon, args: &[&str]) -> (Option<i32>, String) {
+pub fn said(daemon: &Daemon, args: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
     let output = command.args(args).args(["--config", "siftd.toml"]).current_dir(&daemon.folder).stdin(Stdio::null()).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr))

@@ -2,12 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
+mod entries;
+mod forget;
+mod found;
 mod full;
 mod identity;
 mod kill;
 mod killing;
 mod ledger;
 mod model;
+mod proof;
 mod restart;
 mod rig;
 mod sinks;

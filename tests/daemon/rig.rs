@@ -39,7 +39,11 @@ pub struct World {
     pub now: Timestamp,
     /// What the source is to include, below the folder.
     pub include: Vec<&'static str>,
+    /// Name of the source.
+    pub source: &'static str,
     pub start: Start,
+    /// Folders that links may lead into.
+    pub links_into: Vec<PathBuf>,
     pub rules: Rules,
     /// The history and the breakers, where a test has them.
     pub ledger: Option<ledger::Rules>,
@@ -55,8 +59,9 @@ impl World {
         let choose = Choose { name: "out".into(), min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native };
         let path = folder.path().join("out.ndjson");
         let options = Options { path, choose, rotate_size: 0, rotate_age_us: 0, keep: 1000, compress: false, fsync_us: SECOND };
-        let (start, rules, seen) = (Start::Beginning, Rules::default(), Mutex::default());
-        Self { folder, engine: engine(Limits::default()), now: NOW, include: include.to_vec(), start, rules, ledger: None, options, seen }
+        let (start, rules, seen, links_into) = (Start::Beginning, Rules::default(), Mutex::default(), Vec::new());
+        let (source, include, ledger) = ("agent", include.to_vec(), None);
+        Self { folder, engine: engine(Limits::default()), now: NOW, include, source, start, links_into, rules, ledger, options, seen }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -186,17 +191,19 @@ impl Rig {
         if let Some(rules) = world.ledger {
             committer = committer.with_ledger(rules, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
         }
-        let mut spec = Spec::new("agent", world.start, Duration::from_micros(ROTATE_WAIT as u64)).unwrap();
+        let mut spec = Spec::new(world.source, world.start, Duration::from_micros(ROTATE_WAIT as u64)).unwrap();
         for name in &world.include {
             spec.include(&world.folder.path().join(name)).unwrap();
         }
-        let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark }).collect();
+        world.links_into.iter().for_each(|folder| spec.follow_links_into(folder));
+        let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
         let own = OwnOutputs::default();
-        let mut follower =
-            Follower::new(world.engine.clone(), id_of, vec![spec], known, |_| sources.is_empty()).without(own.clone()).with_descriptors(descriptors);
+        let mut follower = Follower::new(world.engine.clone(), id_of, vec![spec], known, |name| !sources.iter().any(|known| known == name))
+            .without(own.clone())
+            .with_descriptors(descriptors);
         follower.discover(world.now);
         let marks: Vec<Batch> = follower.marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)).collect();
-        committer.begin(&["agent".to_owned()], &marks, world.now).unwrap();
+        committer.begin(&[world.source.to_owned()], &marks, world.now).unwrap();
         let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
         let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
         let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new() };
@@ -252,6 +259,13 @@ impl Rig {
 
     pub fn deadline(&self) -> Option<Timestamp> {
         self.committer.deadline()
+    }
+
+    /// What the daemon does once an hour.
+    pub fn prune(&mut self, world: &World) {
+        self.desk.words.push(Word::Seen(self.follower.present()));
+        self.desk.words.extend(self.follower.forget(world.now).into_iter().map(Word::Forget));
+        self.commit(0, world);
     }
 
     pub fn write(&mut self, world: &World) -> Step {

@@ -48,6 +48,21 @@ fn invariant_6_workers() {
     assert_whole(["[worker 1] ", "[worker 2] ", "[worker 3] "]);
 }
 
+/// Names that no single line gives away: the head of a trace shows them.
+#[test]
+fn invariant_6_names_in_brackets() {
+    assert_whole(["[web] ", "[db] ", "[api-2] "]);
+    assert_whole(["[0] ", "[1] ", "[2] "]);
+}
+
+#[test]
+fn invariant_6_names_in_brackets_are_keys() {
+    let text = "[web] Traceback (most recent call last):\n[db] ready\n[web]   File \"a.py\", line 3, in main\n[db] ready\n[web] ValueError: no\n[web] up\n";
+    let events = scan(text);
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert_eq!((events[0].line_num, events[0].line_end, events[0].key.as_deref()), (1, 5, Some("web")));
+}
+
 #[test]
 fn invariant_6_outputs_of_a_container() {
     let (out, err) = ("2026-09-21T10:00:00.000000000Z stdout F ", "2026-09-21T10:00:00.000000000Z stderr F ");

@@ -11,7 +11,9 @@ use super::ListFormat;
 #[command(after_help = "Examples:
   siftd state list                                    how far each file was read
   siftd state show /var/log/agents/a.log
-  siftd state forget /var/log/agents/a.log            read it as new at the next start")]
+  siftd state forget /var/log/agents/a.log            read it as new at the next start
+  siftd state forget --all /var/log/agents/a.log      … and drop its rotated generations
+  siftd state forget 4f2a90c1d7e3                     one entry, by its identity")]
 pub struct StateArgs {
     /// What to do.
     #[command(subcommand)]
@@ -40,6 +42,9 @@ pub enum StateCommand {
     Forget {
         /// Its path, or the first digits of its identity.
         file: String,
+        /// Its older generations, too: files that had its name and were rotated.
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         place: StatePlace,
     },

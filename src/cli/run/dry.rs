@@ -24,7 +24,7 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let fault = |error: crate::state::store::StoreError| Failure::new(error.to_string());
     let rows = store.as_ref().map_or(Ok(Vec::new()), Store::streams).map_err(fault)?;
     let known_sources = store.as_ref().map_or(Ok(Vec::new()), Store::sources).map_err(fault)?;
-    let known = rows.iter().map(|row| Known { uid: row.uid, label: row.label.clone(), mark: row.mark.clone() }).collect();
+    let known = rows.iter().map(|row| Known { uid: row.uid, label: row.label.clone(), mark: row.mark.clone(), seen: row.seen }).collect();
     let mut follower =
         Follower::new(setup.engine.clone(), identity::of_followed, sources.specs, known, |name| !known_sources.iter().any(|known| known == name));
     follower.discover(now());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use super::super::{Failure, out};
-use super::RunArgs;
+use super::{RunArgs, peer};
 use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
 use crate::core::event::Severity;
 use crate::core::redact::Redactor;
@@ -14,26 +14,35 @@ use crate::sinks::file::Options;
 
 /// The sinks.
 pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> {
-    check_sinks(config)?;
     let least = args.min_severity.unwrap_or(Severity::Low);
     if let Some(path) = &args.output {
         let sink = SinkConfig { min_severity: least, path: Some(path.clone()), ..SinkConfig::new("output", SinkKind::File) };
-        return Ok(vec![plan(&sink, least)?]);
+        return Ok(vec![plan(&sink, least, args, config)?]);
     }
     if config.sinks.is_empty() {
-        return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least)?]);
+        return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least, args, config)?]);
     }
-    config.sinks.iter().map(|sink| plan(sink, least)).collect()
+    config.sinks.iter().map(|sink| plan(sink, least, args, config)).collect()
 }
 
-fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
+fn plan(sink: &SinkConfig, least: Severity, args: &RunArgs, config: &Config) -> Result<SinkPlan, Failure> {
     let choose = choose(sink, least);
     let name = sink.name.clone();
-    let Some(path) = sink.path.clone().filter(|_| sink.kind == SinkKind::File) else {
-        return Ok(SinkPlan::Stdout { name, file: out::stdout()?, choose });
-    };
+    match sink.kind {
+        SinkKind::File => file(sink, choose),
+        SinkKind::Tcp | SinkKind::Unix => Ok(SinkPlan::Stream { name, options: peer::stream(sink, choose, config)? }),
+        SinkKind::Http => {
+            let (options, client) = peer::http(sink, choose, args.state_dir.as_ref().unwrap_or(&config.state_dir))?;
+            Ok(SinkPlan::Http { name, options, client })
+        }
+        SinkKind::Stdout => Ok(SinkPlan::Stdout { name, file: out::stdout()?, choose }),
+    }
+}
+
+fn file(sink: &SinkConfig, choose: Choose) -> Result<SinkPlan, Failure> {
+    let name = sink.name.clone();
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-    let path = std::path::absolute(path)?;
+    let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
     if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         return Err(Failure::new(format!("sink {name}: there is no folder {}: make it, or correct the path", folder.display())));
     }
@@ -44,7 +53,7 @@ fn plan(sink: &SinkConfig, least: Severity) -> Result<SinkPlan, Failure> {
     })
 }
 
-fn choose(sink: &SinkConfig, least: Severity) -> Choose {
+pub fn choose(sink: &SinkConfig, least: Severity) -> Choose {
     Choose {
         name: sink.name.clone(),
         min_severity: sink.min_severity.max(least),
@@ -72,6 +81,8 @@ pub fn described(args: &RunArgs, config: &Config) -> Result<Vec<String>, Failure
     let one = |sink: &SinkPlan| match sink {
         SinkPlan::Stdout { name, choose, .. } => format!("sink {name}: stdout{}", wishes(choose)),
         SinkPlan::File { name, options } => format!("sink {name}: {}{}", shown(&options.path), wishes(&options.choose)),
+        SinkPlan::Stream { name, options } => format!("sink {name}: {}{}", options.target.shown(), wishes(&options.choose)),
+        SinkPlan::Http { name, options, .. } => format!("sink {name}: {}{}", options.place, wishes(&options.choose)),
     };
     Ok(sinks.iter().map(one).collect())
 }
@@ -96,13 +107,4 @@ fn wishes(choose: &Choose) -> String {
         out += &format!(", only from {}", choose.sources.join(", "));
     }
     out
-}
-
-/// Sinks that this version cannot write are refused, not ignored.
-pub fn check_sinks(config: &Config) -> Result<(), Failure> {
-    let unknown = config.sinks.iter().find(|sink| !matches!(sink.kind, SinkKind::File | SinkKind::Stdout));
-    match unknown {
-        Some(sink) => Err(Failure::new(format!("sink {:?}: this version writes stdout and file, not {}: use one of these", sink.name, sink.kind.as_str()))),
-        None => Ok(()),
-    }
 }

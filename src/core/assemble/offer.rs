@@ -1,9 +1,13 @@
 //! What open traces do with a line: take it, leave it to another writer's trace, or end before it. A
 //! one-line error with a time stamp stays open for what follows it, too.
 
-use super::{Assembler, Context};
+use super::ending::{self, Ending};
+use super::{Assembler, Context, needs_lead};
+use crate::core::confirm::Confirm;
+use crate::core::engine::Candidate;
 use crate::core::event::Event;
 use crate::core::line::{Line, Tried, View};
+use crate::core::prefilter::Scratch;
 use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace};
 
@@ -12,11 +16,12 @@ const MAX_SILENT_LINES: u64 = 1000;
 
 impl Assembler {
     /// Offers the line to the open traces, newest first; a trace that does not go on ends.
-    pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
+    /// `candidates` are the line's, where they are known.
+    pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
-            match offer(cx, &mut self.open[at], line) {
+            match offer(cx, &mut self.open[at], line, candidates) {
                 Offer::Taken => {
                     self.note_crossing(self.open[at].anchor(), line.place.offset);
                     return true;
@@ -79,7 +84,7 @@ enum Offer {
     Ended,
 }
 
-fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
+fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     // A line that another trace gave back may stand before what this one has taken.
     if line.place.num < trace.last_num || line.place.io != trace.lines.get(0).place.io {
         return Offer::Elsewhere;
@@ -89,7 +94,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     }
     let limits = &cx.engine.limits;
     if trace.is_single() {
-        return offer_single(cx, trace, line);
+        return offer_single(cx, trace, line, candidates);
     }
     let entries = &cx.engine.rules.entries;
     let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
@@ -99,24 +104,37 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
     }
     let whole = view.of(line);
     let own = trace.own_part(whole);
+    if own.is_none() && trace.is_others(whole) {
+        return Offer::Elsewhere;
+    }
     let part = own.unwrap_or(whole);
-    if trace.offer(entries, part, line.place.num) {
+    let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, line) } else { Ending::Begun };
+    if trace.offer(entries, part, line.place.num, ending == Ending::Open) {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
         if own.is_some() {
             trace.mark();
         }
         return Offer::Taken;
     }
-    if own.is_none() && trace.is_marked() { Offer::Elsewhere } else { Offer::Ended }
+    if own.is_none() && trace.is_marked() {
+        return Offer::Elsewhere;
+    }
+    if ending == Ending::Over {
+        trace.keep_loose();
+    }
+    Offer::Ended
 }
 
 /// A one-line error with a time stamp owns the indented lines without one that follow it.
-fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
+fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = line.place.num == trace.last_num + 1;
     let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
+    }
+    if adjacent && indented && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
+        return Offer::Ended;
     }
     if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
@@ -129,4 +147,15 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line) -> Offer {
         return Offer::Taken;
     }
     Offer::Ended
+}
+
+/// Whether a trace begins with the line that needs none before it.
+fn begins_trace(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> bool {
+    let mut own = Vec::new();
+    let candidates = candidates.unwrap_or_else(|| {
+        cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut own);
+        &own
+    });
+    let begins = |entry: &u16| !needs_lead(&cx.engine.rules.entries[usize::from(*entry)].kind);
+    !candidates.is_empty() && Confirm::new(cx.engine, line, candidates).starts().0.iter().any(begins)
 }

@@ -16,6 +16,7 @@ impl Assembler {
     /// go back to the start state.
     pub(super) fn close(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
         let mut trace = self.open.remove(at);
+        trace.keep_announced();
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
         let is_told = trace.published && trace.adopted.is_none();

@@ -1,6 +1,6 @@
 //! One JSON object on a line: an envelope around another program's text, or a record with its fields.
-//! Walks the object once into a flat list of leaves in document order; `record` gives them meaning. Depth is bounded by the
-//! parser (128), the number of leaves here; neither text nor numbers are judged.
+//! Walks the object once into a flat list of leaves in document order; `record` gives them meaning. Depth and the number
+//! of leaves are bounded: what stands deeper is skipped; neither text nor numbers are judged.
 
 use super::record::{Record, record};
 use super::time::parse_any_time;
@@ -9,6 +9,8 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Se
 use std::borrow::Cow;
 use std::fmt;
 
+/// Deepest value that is looked at: the parser takes 128, and gives up beyond.
+const MAX_DEPTH: usize = 100;
 /// Leaves kept of one object; those beyond are parsed and dropped.
 const MAX_LEAVES: usize = 1024;
 /// Bytes of their pointers together: a key as long as the line stands above each leaf that it holds.
@@ -46,7 +48,14 @@ pub fn json(line: &[u8], now: Timestamp) -> Option<Json> {
         return None;
     }
     let text = String::from_utf8_lossy(line);
-    let leaves = leaves(&text)?;
+    let shallow;
+    let leaves = match leaves(&text) {
+        Some(leaves) => leaves,
+        None => {
+            shallow = without_depths(&text)?;
+            leaves(&shallow)?
+        }
+    };
     Some(match envelope(&leaves, now) {
         Some(envelope) => Json::Envelope(envelope),
         None => Json::Record(Box::new(record(&leaves, now))),
@@ -175,6 +184,40 @@ fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
     Node(&mut walk).deserialize(&mut parser).ok()?;
     parser.end().ok()?;
     Some(walk.leaves)
+}
+
+/// `text` with `null` for each object and array that is deeper than the parser goes; `None` when there is none.
+fn without_depths(text: &str) -> Option<String> {
+    let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
+    let (mut kept, mut from, mut is_deep) = (String::new(), 0, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = quoted,
+            b'"' => quoted = !quoted,
+            _ if quoted => {}
+            b'{' | b'[' => {
+                depth += 1;
+                if depth == MAX_DEPTH {
+                    kept.push_str(&text[from..at]);
+                    kept.push_str("null");
+                    is_deep = true;
+                }
+            }
+            b'}' | b']' => {
+                if depth == MAX_DEPTH {
+                    from = at + 1;
+                }
+                depth = depth.checked_sub(1)?;
+            }
+            _ => {}
+        }
+    }
+    if !is_deep || depth > 0 {
+        return None;
+    }
+    kept.push_str(&text[from..]);
+    Some(kept)
 }
 
 struct Walk<'de> {
@@ -337,12 +380,22 @@ mod tests {
 
     #[test]
     fn takes_one_object_only() {
-        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(100_000), "]".repeat(99_999));
         for line in ["", "{", "}", "[]", "1", "{}x", "{} {}", "{\"a\":}", "{a:1}", "{\"a\":1", &deep] {
             assert_eq!(json(line.as_bytes(), Timestamp(0)), None, "{}", &line[..line.len().min(20)]);
         }
         assert!(json(b" {} ", Timestamp(0)).is_some());
         assert!(json(b"{\"msg\":\"bad \xff utf\"}", Timestamp(0)).is_some());
+    }
+
+    #[test]
+    fn skips_what_is_too_deep() {
+        for depth in [90, 99, 127, 128, 200, 100_000] {
+            let line = format!(r#"{{"a":{}"]}}"{},"level":"error","msg":"boom","b":[{{"c":1}}]}}"#, "[".repeat(depth), "]".repeat(depth));
+            let Some(Json::Record(record)) = json(line.as_bytes(), Timestamp(0)) else { panic!("{depth}: no record") };
+            assert_eq!(record.level, Some(crate::core::event::Level::Error), "{depth}");
+            assert_eq!(record.message.map(|message| message.text).as_deref(), Some("boom"), "{depth}");
+        }
     }
 
     #[test]

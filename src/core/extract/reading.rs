@@ -55,9 +55,14 @@ fn read_lead(family: &Family, machine: &Machine, trace: &OpenTrace, said: &mut S
         return None;
     }
     let (mut left, mut named) = (trace.lead, None);
-    for before in &machine.before {
+    for (index, before) in machine.before.iter().enumerate() {
+        let next = machine.before.get(index + 1).filter(|_| before.may_be_skipped());
+        let is_wanted = |at: &usize| {
+            let part = trace.lines.get(*at).part;
+            !next.is_some_and(|next| next.regex.is_match(part)) && before.regex.is_match(part)
+        };
         for _ in 0..before.max {
-            let Some(at) = left.checked_sub(1).filter(|at| before.regex.is_match(trace.lines.get(*at).part)) else { break };
+            let Some(at) = left.checked_sub(1).filter(is_wanted) else { break };
             left = at;
             match before.take {
                 Take::Text => named = Some(at),

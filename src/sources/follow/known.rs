@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Uid};
 
 /// A file that was followed before.
@@ -13,6 +14,8 @@ pub struct Known {
     pub label: Label,
     /// How far it was read.
     pub mark: Mark,
+    /// When its inode was last seen.
+    pub seen: Timestamp,
 }
 
 /// All of them.

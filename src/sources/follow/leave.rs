@@ -2,6 +2,7 @@
 //! quiet for `rotate_wait`; what is quiet gives back descriptor and memory (PROTOCOLS, E 2).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{FileId, Followed, Follower, Known, Lost, lock};
 use crate::core::event::Timestamp;
@@ -15,6 +16,8 @@ const RECENT_US: i64 = 60_000_000;
 pub(super) const REST_US: i64 = 10_000_000;
 /// A rotated file that never falls quiet and has no name any more is let go after so many `rotate_wait`.
 const MAX_WAITS: i64 = 10;
+/// Of a source that is not configured any more nobody says how long its files are known; a month is long.
+const FORGET_UNCONFIGURED: Duration = Duration::from_secs(30 * 86_400);
 
 impl Follower {
     pub(super) fn look_at(&mut self, id: FileId, now: Timestamp) {
@@ -85,7 +88,7 @@ impl Follower {
         let Some(file) = self.files.get_mut(&id) else { return };
         let (index, path) = (file.spec, file.path.clone());
         self.lost.extend(lost(file.uid, &file.label, &mut file.mark, now));
-        self.drop_file(id);
+        self.drop_file(id, now);
         if path.exists() {
             self.meet(index, &path, now, None);
         } else if self.specs[index].is_literal(&path) {
@@ -93,7 +96,7 @@ impl Follower {
         }
     }
 
-    pub(super) fn drop_file(&mut self, id: FileId) {
+    pub(super) fn drop_file(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.remove(&id) else { return };
         self.open -= usize::from(file.is_open);
         self.active.remove(&id);
@@ -103,7 +106,18 @@ impl Follower {
         }
         self.by_node.remove(&(file.node.dev, file.node.ino));
         // Should it come back, it goes on.
-        self.known.insert(Known { uid: file.uid, label: (*file.label).clone(), mark: file.mark });
+        self.known.insert(Known { uid: file.uid, label: (*file.label).clone(), mark: file.mark, seen: now });
+    }
+
+    /// Forgets files that were last seen longer ago than `forget_after` of their source; these are their streams
+    /// (PROTOCOLS, E 8). A loss that is not said yet keeps its file known.
+    pub fn forget(&mut self, now: Timestamp) -> Vec<Uid> {
+        let forget_after = |source: &str| self.specs.iter().find(|spec| spec.name == source).map_or(FORGET_UNCONFIGURED, |spec| spec.forget_after);
+        let is_old = |known: &&Known| i128::from(now.0) - i128::from(known.seen.0) > forget_after(&known.label.source).as_micros() as i128;
+        let is_settled = |known: &&Known| self.give_up_at.is_none() || known.mark.size <= known.mark.read;
+        let old: Vec<Uid> = self.known.all().filter(is_old).filter(is_settled).map(|known| known.uid).collect();
+        old.iter().for_each(|uid| drop(self.known.remove(uid)));
+        old
     }
 
     /// A file that has no turn and waits for nothing.

@@ -275,7 +275,7 @@ impl Follower {
         }
         let Some(file) = self.files.get_mut(&id) else { return };
         if turn.finished {
-            self.drop_file(id);
+            self.drop_file(id, now);
             return;
         }
         if file.is_last {

@@ -14,7 +14,7 @@ use crate::sources::bytes::ReadAt;
 use crate::sources::content::{self, HEAD_BYTES, bytes_at};
 use crate::sources::discover::{Start, is_packed};
 use crate::sources::open::{self, Seen, look};
-use crate::sources::reader::{Reader, find_inode};
+use crate::sources::reader::{Folders, Reader, find_inode};
 
 /// Content of fewer bytes does not prove that a file is one that was known by another inode.
 const MIN_MOVED_BYTES: u64 = 256;
@@ -124,22 +124,4 @@ impl Heads {
         let head = bytes.get(..wanted.len as usize);
         head.is_some_and(|head| self.prints.entry(wanted.len).or_insert_with(|| Print::of(head)) == wanted)
     }
-}
-
-/// Folders by inode, each listed once.
-#[derive(Default)]
-struct Folders(HashMap<PathBuf, HashMap<u64, PathBuf>>);
-
-impl Folders {
-    /// Where a file that had a name in `folder` is now.
-    fn find(&mut self, folder: &Path, node: Node) -> Option<PathBuf> {
-        let listed = self.0.entry(folder.to_owned()).or_insert_with(|| by_inode(folder));
-        let path = listed.get(&node.ino)?;
-        path.symlink_metadata().is_ok_and(|meta| meta.is_file() && [0, open::node(&meta).born].contains(&node.born)).then(|| path.clone())
-    }
-}
-
-fn by_inode(folder: &Path) -> HashMap<u64, PathBuf> {
-    use std::os::unix::fs::DirEntryExt;
-    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| (entry.ino(), entry.path())).collect()
 }

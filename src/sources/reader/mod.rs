@@ -29,7 +29,7 @@ mod unfinished;
 
 use count::Counting;
 use hole::pass;
-pub use names::{find_inode, is_related};
+pub use names::{Folders, find_inode, is_related};
 use unfinished::Unfinished;
 
 /// A file is with its reader for so many bytes, then the next one has its turn.

@@ -1,5 +1,6 @@
 //! Names beside a file: which could be its rotated copies, and which it has now.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::delivery::Node;
@@ -27,4 +28,23 @@ pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
     let is_same = |entry: &std::fs::DirEntry| entry.ino() == node.ino && [0, born(entry)].contains(&node.born);
     let mut same = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && is_same(entry));
     same.next().map(|entry| entry.path())
+}
+
+/// Folders by inode, each listed once: to look for many files.
+#[derive(Default)]
+pub struct Folders(HashMap<PathBuf, HashMap<u64, PathBuf>>);
+
+impl Folders {
+    /// Where a file that had a name in `folder` is now, if it is still there.
+    #[must_use]
+    pub fn find(&mut self, folder: &Path, node: Node) -> Option<PathBuf> {
+        let listed = self.0.entry(folder.to_owned()).or_insert_with(|| by_inode(folder));
+        let path = listed.get(&node.ino)?;
+        path.symlink_metadata().is_ok_and(|meta| meta.is_file() && [0, open::node(&meta).born].contains(&node.born)).then(|| path.clone())
+    }
+}
+
+fn by_inode(folder: &Path) -> HashMap<u64, PathBuf> {
+    use std::os::unix::fs::DirEntryExt;
+    std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| (entry.ino(), entry.path())).collect()
 }

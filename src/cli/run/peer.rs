@@ -1,0 +1,115 @@
+//! `[[sink]]` blocks whose records go to a peer → how it is reached. Files that a sink names are read here, so
+//! that a mistake shows before anything starts.
+
+use std::net::ToSocketAddrs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::super::Failure;
+use crate::config::{Config, SinkConfig, SinkKind};
+use crate::sinks::choose::Choose;
+use crate::sinks::http::{self, Client, DeadLetter, Token, own_headers};
+use crate::sinks::stream::{self, MAX_UNREAD_BYTES, Target};
+use crate::sinks::tls::{Files, Trust};
+
+/// A sink of type tcp or unix.
+pub fn stream(sink: &SinkConfig, choose: Choose, config: &Config) -> Result<stream::Options, Failure> {
+    let peer = &sink.peer;
+    let target = match sink.kind {
+        SinkKind::Unix => Target::Unix(sink.path.clone().unwrap_or_default()),
+        _ => {
+            let tls = if peer.tls { Some(trust(sink)?.client().map_err(|why| fault(sink, &why))?) } else { None };
+            Target::Tcp(peer.address.clone().unwrap_or_default(), tls.map(Arc::new))
+        }
+    };
+    // What is not sure to be read waits in the outbox, which must have room for more.
+    let unread_max = MAX_UNREAD_BYTES.min(config.delivery.outbox_max / 4);
+    Ok(stream::Options { target, choose, timeout: peer.timeout, max_delay: peer.max_delay, unread_max })
+}
+
+/// A sink of type http. Without a file of its own, dead letters go below `state`.
+pub fn http(sink: &SinkConfig, choose: Choose, state: &Path) -> Result<(http::Options, Client), Failure> {
+    let (peer, http) = (&sink.peer, &sink.http);
+    let url = peer.url.clone().unwrap_or_default();
+    let is_plain = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    let file: String = sink.name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let path = http.dead_letter.clone().unwrap_or_else(|| state.join(format!("{file}.dead.ndjson")));
+    let options = http::Options {
+        place: place(&url),
+        choose,
+        format: http.format,
+        gzip: sink.compress,
+        batch_rows: http.batch_rows as usize,
+        batch_bytes: http.batch_bytes,
+        batch_wait: http.batch_wait,
+        max_delay: peer.max_delay,
+        max_reset_wait: http.max_reset_wait,
+        dead_letter: DeadLetter { path: std::path::absolute(path)?, max_bytes: http.dead_letter_max },
+    };
+    let token = http.token_file.as_ref().map(std::path::absolute).transpose()?;
+    if let Some(path) = &token {
+        Token::new(path.clone()).header().map_err(|why| fault(sink, &why))?;
+    }
+    let mut headers = own_headers(&options);
+    headers.extend(http.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let trust = if url.starts_with("https:") { Some(trust(sink)?) } else { None };
+    // A key that does not belong to its certificate is found out here, not with the first request.
+    trust.as_ref().map(|trust| trust.client().map_err(|why| fault(sink, &why))).transpose()?;
+    let client = Client::new(url, &headers, token, trust.as_ref(), peer.timeout).map_err(|why| fault(sink, &why))?;
+    Ok((options, client))
+}
+
+/// A URL for messages: a key may stand behind the `?`.
+fn place(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+/// What `siftd check` tries: that files can be read and secrets only by those who should, and that the name of
+/// the peer has an address. Nobody is connected to.
+pub fn check(sink: &SinkConfig) -> Result<(), Failure> {
+    let choose = super::output::choose(sink, sink.min_severity);
+    let address = match sink.kind {
+        SinkKind::Stdout | SinkKind::File => return Ok(()),
+        SinkKind::Tcp | SinkKind::Unix => {
+            stream(sink, choose, &Config::default())?;
+            sink.peer.address.clone()
+        }
+        SinkKind::Http => {
+            http(sink, choose, Path::new("/"))?;
+            sink.peer.url.as_deref().and_then(host_and_port)
+        }
+    };
+    for (key, path) in [("token_file", &sink.http.token_file), ("key_file", &sink.peer.key_file)] {
+        if let Some(path) = path.as_ref().filter(|path| is_open_to_all(path)) {
+            return Err(fault(sink, &format!("{key} {}: everyone can read it: chmod 640 it, and give it to siftd's group", path.display())));
+        }
+    }
+    let Some(address) = address else { return Ok(()) };
+    let found = address.to_socket_addrs().map_err(|why| fault(sink, &format!("{address}: {why}: correct the name, or ask whoever runs the DNS")))?;
+    if found.count() == 0 { Err(fault(sink, &format!("{address}: the name has no address"))) } else { Ok(()) }
+}
+
+fn is_open_to_all(path: &Path) -> bool {
+    path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o004 != 0)
+}
+
+fn host_and_port(url: &str) -> Option<String> {
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+    Some(if has_port { authority.to_owned() } else { format!("{authority}:{}", if scheme == "https" { 443 } else { 80 }) })
+}
+
+/// What a sink's TLS rests on.
+fn trust(sink: &SinkConfig) -> Result<Trust, Failure> {
+    let absolute = |path: &PathBuf| std::path::absolute(path);
+    let own = sink.peer.cert_file.as_ref().zip(sink.peer.key_file.as_ref());
+    let own = own.map(|(cert, key)| Ok::<_, std::io::Error>((absolute(cert)?, absolute(key)?))).transpose()?;
+    let ca = sink.peer.ca_file.as_ref().map(absolute).transpose()?;
+    Trust::read(&Files { ca, own }).map_err(|why| fault(sink, &why))
+}
+
+fn fault(sink: &SinkConfig, why: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("sink {}: {why}", sink.name))
+}

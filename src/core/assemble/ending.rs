@@ -1,0 +1,83 @@
+//! Where an error without an end of its own is over: what cannot be a further line of a message, and what shows
+//! that the lines before it were. Shapes of single lines only; which lines a machine takes, `trace` says.
+
+use super::Context;
+use crate::core::confirm::Confirm;
+use crate::core::line::{Line, View};
+use crate::core::prefilter::Scratch;
+use crate::core::trace::OpenTrace;
+
+/// What a line is to a message that may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// It may be a line of it.
+    Open,
+    /// Something else begins: it says nothing of the lines before it.
+    Begun,
+    /// The program, or its log, goes on: the lines before it were the message's.
+    Over,
+}
+
+/// What `line` is to the message of `trace`.
+pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line) -> Ending {
+    let prefix = line.prefix();
+    let is_record = if trace.shaped { prefix.level.is_some() && !trace.leveled } else { line.is_stamped() };
+    let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
+    if is_record || is_prompt(part) || is_ruler(part) {
+        return Ending::Over;
+    }
+    let mut candidates = Vec::new();
+    cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+    let mut confirm = Confirm::new(cx.engine, line, &candidates);
+    if confirm.border() || confirm.note().is_some() {
+        return Ending::Over;
+    }
+    let begins = confirm.noise_block().is_some() || confirm.region().is_some() || !confirm.starts().0.is_empty() || confirm.rule().is_some();
+    if begins { Ending::Begun } else { Ending::Open }
+}
+
+/// A shell's or an interpreter's prompt, its trace of commands, a CI runner's own word, a step's number.
+fn is_prompt(text: &[u8]) -> bool {
+    const SIGNS: [&[u8]; 9] = [b"$ ", b"# ", b"% ", b"+ ", b"++ ", b">>> ", b"In [", b"##[", b"PS "];
+    let is_annotation = || text.starts_with(b"::") && text.get(2).is_some_and(u8::is_ascii_lowercase);
+    SIGNS.iter().any(|sign| text.starts_with(sign)) || is_annotation() || is_numbered(text) || is_host(text)
+}
+
+/// `[3/7] `, `[step 2/2] `
+fn is_numbered(text: &[u8]) -> bool {
+    let Some(inner) = text.strip_prefix(b"[").and_then(|text| text.split(|byte| *byte == b']').next()) else { return false };
+    let number = inner.iter().rposition(|byte| *byte == b' ').map_or(inner, |at| &inner[at + 1..]);
+    inner.len() < 24 && number.contains(&b'/') && number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'/')
+}
+
+/// `root@web-1:/srv/app# make`
+fn is_host(text: &[u8]) -> bool {
+    let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();
+    let at = word.iter().position(|byte| *byte == b'@').unwrap_or_default();
+    at > 0 && matches!(word.last(), Some(b'$' | b'#')) && word[at..].contains(&b':')
+}
+
+/// A line of one sign, which may hold a heading.
+fn is_ruler(text: &[u8]) -> bool {
+    const LONG: usize = 4;
+    let Some(&sign) = text.first().filter(|sign| matches!(sign, b'=' | b'-' | b'*' | b'_' | b'#' | b'+' | b'~')) else { return false };
+    text.iter().take_while(|byte| **byte == sign).count() >= LONG
+        || (b"=-#".contains(&sign) && text.len() > LONG && text.starts_with(&[sign; 3]) && text[3] == b' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_and_rulers() {
+        for text in
+            ["$ make", ">>> f()", "##[group]Run", "::error::x", "[2/7] RUN", "[step 2/2] skipped", "root@web-1:/srv# ls", "==== 1 failed", "--- next", "-----"]
+        {
+            assert!(is_prompt(text.as_bytes()) || is_ruler(text.as_bytes()), "{text}");
+        }
+        for text in ["second line", "qty", "(hint: x)", "[parameters: (1,)]", "- item", "a@b", "std::vector", "[]", "* x", ""] {
+            assert!(!is_prompt(text.as_bytes()) && !is_ruler(text.as_bytes()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What an answer means for the records that were sent. Pure: status, headers, body and time in, verdict out.
+//! Sources: RFC 9110 (status codes, Retry-After), and Elasticsearch's bulk API for its items.
+
+use std::time::Duration;
+
+use jiff::fmt::rfc2822::DateTimeParser;
+use serde_json::Value;
+
+use crate::config::HttpFormat;
+use crate::core::event::Timestamp;
+
+/// Longest text of the server that is kept as a reason, in characters.
+const MAX_REASON_CHARS: usize = 300;
+
+/// What the server said.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// `Retry-After`.
+    pub retry_after: Option<String>,
+    /// `Location`.
+    pub location: Option<String>,
+    /// The body; none if it was too long or broke off.
+    pub body: Option<Vec<u8>>,
+}
+
+/// What comes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// The server has all of them.
+    Done,
+    /// None of them is done; the same again, after a pause that the server asks for.
+    Again(String, Duration),
+    /// Something is wrong with one of them, or they are too many.
+    Fewer(Refusal),
+    /// It wants none of them.
+    Refused(Refusal),
+    /// Each one for itself, in order.
+    Each(Vec<Fate>),
+}
+
+/// What became of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Done,
+    /// With the status.
+    Again(u16),
+    Refused(Refusal),
+}
+
+/// Why a record is not wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub status: u16,
+    /// In the server's words, made harmless.
+    pub reason: String,
+}
+
+pub(super) fn verdict(format: HttpFormat, answer: &Answer, count: usize, now: Timestamp) -> Verdict {
+    let status = answer.status;
+    let refusal = || Refusal { status, reason: reason(format, answer) };
+    match status {
+        200..=299 if format == HttpFormat::Elasticsearch => items(answer, count),
+        200..=299 => Verdict::Done,
+        408 | 429 | 500..=599 => {
+            let asked = answer.retry_after.as_deref().and_then(|text| retry_after(text, now)).unwrap_or_default();
+            Verdict::Again(named(status), asked)
+        }
+        400 | 413 | 422 if count > 1 => Verdict::Fewer(refusal()),
+        400..=499 => Verdict::Refused(refusal()),
+        // Followed, it might send records and a token to anyone.
+        300..=399 => {
+            let to = answer.location.as_deref().map(|to| format!(" to {}", harmless(to))).unwrap_or_default();
+            Verdict::Again(format!("{}, a redirect{to}, which is not followed: correct the url", named(status)), Duration::ZERO)
+        }
+        _ => Verdict::Again(named(status), Duration::ZERO),
+    }
+}
+
+fn named(status: u16) -> String {
+    let known = ureq::http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
+    known.map_or_else(|| format!("status {status}"), |name| format!("{status} {name}"))
+}
+
+/// The items of a bulk answer. One that does not fit what was sent says nothing of it.
+fn items(answer: &Answer, count: usize) -> Verdict {
+    let garbage = |why: &str| Verdict::Again(format!("{}, but {why}: is it the _bulk of Elasticsearch?", named(answer.status)), Duration::ZERO);
+    let Some(body) = &answer.body else { return garbage("the body is too long or broke off") };
+    let Ok(said) = serde_json::from_slice::<Value>(body) else { return garbage("the body is no JSON") };
+    if said["errors"] == false {
+        return Verdict::Done;
+    }
+    let Some(items) = said["items"].as_array().filter(|items| items.len() == count) else {
+        return garbage("it does not have an item for each record");
+    };
+    let fate = |item: &Value| -> Option<Fate> {
+        let said = item.as_object()?.values().next()?;
+        let status = u16::try_from(said["status"].as_u64()?).ok()?;
+        Some(match status {
+            // 409: it is there already.
+            200..=299 | 409 => Fate::Done,
+            400..=499 if !matches!(status, 408 | 429) => {
+                let word = |key: &str| said["error"][key].as_str().unwrap_or_default().to_owned();
+                Fate::Refused(Refusal { status, reason: harmless(&format!("{}: {}", word("type"), word("reason"))) })
+            }
+            _ => Fate::Again(status),
+        })
+    };
+    match items.iter().map(fate).collect() {
+        Some(fates) => Verdict::Each(fates),
+        None => garbage("an item has no status"),
+    }
+}
+
+fn reason(format: HttpFormat, answer: &Answer) -> String {
+    let body = answer.body.as_deref().unwrap_or_default();
+    if format == HttpFormat::Elasticsearch
+        && let Ok(said) = serde_json::from_slice::<Value>(body)
+        && let Some(text) = said["error"]["reason"].as_str()
+    {
+        return harmless(text);
+    }
+    let text = harmless(String::from_utf8_lossy(body).trim());
+    if text.is_empty() { named(answer.status) } else { text }
+}
+
+/// Short, and without what a terminal obeys: the text is someone else's.
+fn harmless(text: &str) -> String {
+    let plain =
+        text.chars().map(|c| if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}') { ' ' } else { c });
+    plain.take(MAX_REASON_CHARS).collect()
+}
+
+/// Seconds, or a date.
+fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(text.parse().ok()?));
+    }
+    let at = DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(Duration::from_micros(u64::try_from(at.as_microsecond() - now.0).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        Answer { status, body: Some(body.into()), ..Answer::default() }
+    }
+
+    fn plain(status: u16, count: usize) -> Verdict {
+        verdict(HttpFormat::Ndjson, &answer(status, "no \u{1b}[2J\nthanks"), count, Timestamp(0))
+    }
+
+    #[test]
+    fn statuses() {
+        for status in [200, 201, 202, 204] {
+            assert_eq!(plain(status, 3), Verdict::Done);
+        }
+        for status in [408, 429, 500, 502, 503, 504, 599, 100, 301, 307, 999] {
+            assert!(matches!(plain(status, 3), Verdict::Again(..)), "{status}");
+        }
+        for status in [401, 403, 404, 405, 409, 415, 431] {
+            let Verdict::Refused(refusal) = plain(status, 3) else { panic!("{status}") };
+            assert_eq!((refusal.status, refusal.reason.as_str()), (status, "no  [2J thanks"));
+        }
+        for status in [400, 413, 422] {
+            assert!(matches!(plain(status, 2), Verdict::Fewer(_)) && matches!(plain(status, 1), Verdict::Refused(_)), "{status}");
+        }
+        let moved = Answer { status: 302, location: Some("https://else\u{7}/".into()), ..Answer::default() };
+        let wanted = "302 Found, a redirect to https://else /, which is not followed: correct the url".to_owned();
+        assert_eq!(verdict(HttpFormat::Ndjson, &moved, 1, Timestamp(0)), Verdict::Again(wanted, Duration::ZERO));
+    }
+
+    #[test]
+    fn retry_after_in_both_forms() {
+        let now = Timestamp(784_111_777 * 1_000_000);
+        for (text, wanted) in [
+            ("120", Some(120)),
+            (" 0 ", Some(0)),
+            ("Sun, 06 Nov 1994 08:51:37 GMT", Some(120)),
+            ("Sun, 06 Nov 1994 08:40:00 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+            ("99999999999999999999999", None),
+        ] {
+            assert_eq!(retry_after(text, now).map(|pause| pause.as_secs()), wanted, "{text}");
+        }
+        let busy = Answer { status: 429, retry_after: Some("7".into()), ..Answer::default() };
+        assert_eq!(verdict(HttpFormat::Json, &busy, 1, now), Verdict::Again("429 Too Many Requests".into(), Duration::from_secs(7)));
+    }
+
+    #[test]
+    fn items_of_a_bulk_answer() {
+        let said = |body: &str, count| verdict(HttpFormat::Elasticsearch, &answer(200, body), count, Timestamp(0));
+        assert_eq!(said(r#"{"took":3,"errors":false,"items":[]}"#, 2), Verdict::Done);
+        let body = r#"{"errors":true,"items":[{"create":{"_id":"1","status":201}},{"create":{"status":409,"error":{"type":"version_conflict_engine_exception"}}},
+            {"create":{"status":429,"error":{"type":"es_rejected_execution_exception","reason":"full"}}},{"create":{"status":503}},
+            {"create":{"status":400,"error":{"type":"document_parsing_exception","reason":"failed to parse [x]\u001b"}}}]}"#;
+        let refused = Fate::Refused(Refusal { status: 400, reason: "document_parsing_exception: failed to parse [x] ".into() });
+        assert_eq!(said(body, 5), Verdict::Each(vec![Fate::Done, Fate::Done, Fate::Again(429), Fate::Again(503), refused]));
+        for (body, count) in [(body, 4), ("<html>", 1), ("{}", 1), (r#"{"errors":true,"items":[{}]}"#, 1), (r#"{"errors":true,"items":[{"create":{}}]}"#, 1)] {
+            assert!(matches!(said(body, count), Verdict::Again(why, _) if why.contains("_bulk")), "{body}");
+        }
+        let cut = Answer { status: 200, ..Answer::default() };
+        assert!(matches!(verdict(HttpFormat::Elasticsearch, &cut, 1, Timestamp(0)), Verdict::Again(..)));
+        let whole = verdict(HttpFormat::Elasticsearch, &answer(404, r#"{"error":{"reason":"no such index [x]"}}"#), 3, Timestamp(0));
+        assert_eq!(whole, Verdict::Refused(Refusal { status: 404, reason: "no such index [x]".into() }));
+    }
+}

@@ -1,0 +1,183 @@
+//! One request and its answer, by ureq and rustls, blocking, within the sink's `timeout`. Redirects and proxies
+//! are not followed; the token is read again whenever its file changes, and neither it nor any header is shown.
+
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ureq::http::{HeaderName, HeaderValue, Response};
+use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
+use ureq::{Agent, Body};
+
+use super::answer::Answer;
+use crate::sinks::tls::{Own, Trust, provider};
+
+/// A longer body is not read: bulk answers have some hundred bytes for each record.
+const MAX_ANSWER_BYTES: u64 = 16 << 20;
+/// A longer file is no token.
+const MAX_TOKEN_BYTES: u64 = 64 << 10;
+
+/// Sends a body; a seam, so that the sink can be played without a server.
+pub trait Post: Send {
+    /// One request.
+    ///
+    /// # Errors
+    /// There is no answer: the peer cannot be reached, is not trusted, breaks off, or takes too long.
+    fn post(&mut self, body: &[u8]) -> io::Result<Answer>;
+}
+
+/// The real one.
+pub struct Client {
+    agent: Agent,
+    url: String,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    token: Option<Token>,
+}
+
+impl Client {
+    /// `trust` is needed for https alone.
+    ///
+    /// # Errors
+    /// A header that is none, or a key that is none.
+    pub fn new(url: String, headers: &[(String, String)], token: Option<PathBuf>, trust: Option<&Trust>, timeout: Duration) -> io::Result<Self> {
+        let mut config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .timeout_global(Some(timeout))
+            .max_idle_connections(1)
+            .user_agent(concat!("siftd/", env!("CARGO_PKG_VERSION")));
+        if let Some(trust) = trust {
+            config = config.tls_config(tls(trust)?);
+        }
+        let header = |(name, value): &(String, String)| {
+            let name = HeaderName::from_bytes(name.as_bytes()).map_err(io::Error::other)?;
+            let mut value = HeaderValue::from_str(value).map_err(io::Error::other)?;
+            value.set_sensitive(true);
+            Ok((name, value))
+        };
+        let headers = headers.iter().map(header).collect::<io::Result<_>>()?;
+        Ok(Self { agent: config.build().new_agent(), url, headers, token: token.map(Token::new) })
+    }
+}
+
+impl Client {
+    fn answer(&self, mut response: Response<Body>) -> Answer {
+        let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (retry_after, location) = (text("retry-after"), text("location"));
+        let mut body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().ok();
+        let status = response.status().as_u16();
+        // A server that repeats what it was sent must not bring a secret into messages.
+        let secrets = self.headers.iter().map(|(_, value)| value).chain(self.token.as_ref().map(|token| &token.header));
+        if status >= 400 && secrets.into_iter().any(|secret| body.as_ref().is_some_and(|body| repeats(body, secret))) {
+            body = Some(b"(repeats our headers)".to_vec());
+        }
+        Answer { status, retry_after, location, body }
+    }
+}
+
+/// Whether a text has a header's value in it, or the last word of one.
+fn repeats(text: &[u8], value: &HeaderValue) -> bool {
+    let word = value.as_bytes().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+    word.len() >= 8 && memchr::memmem::find(text, word).is_some()
+}
+
+impl Post for Client {
+    fn post(&mut self, body: &[u8]) -> io::Result<Answer> {
+        let mut request = self.agent.post(&self.url);
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        if let Some(token) = &mut self.token {
+            request = request.header("authorization", token.header()?);
+        }
+        match request.send(body) {
+            Ok(response) => Ok(self.answer(response)),
+            Err(ureq::Error::Io(why)) => Err(why),
+            Err(ureq::Error::Timeout(_)) => Err(io::Error::new(io::ErrorKind::TimedOut, "no answer within the timeout")),
+            Err(why) => Err(io::Error::other(why.to_string())),
+        }
+    }
+}
+
+fn tls(trust: &Trust) -> io::Result<TlsConfig> {
+    let own = |der: &[u8]| Certificate::from_der(der).to_owned();
+    let roots: Vec<_> = trust.roots.iter().map(|certificate| own(certificate)).collect();
+    let client = trust.own.as_ref().map(|Own { chain, key }| {
+        let chain: Vec<_> = chain.iter().map(|certificate| own(certificate)).collect();
+        Ok::<_, io::Error>(ClientCert::new_with_certs(&chain, PrivateKey::from_pem(key).map_err(io::Error::other)?))
+    });
+    Ok(TlsConfig::builder().root_certs(RootCerts::from(roots)).client_cert(client.transpose()?).unversioned_rustls_crypto_provider(provider()).build())
+}
+
+/// A bearer token and the file that it stands in.
+pub struct Token {
+    path: PathBuf,
+    /// What the file was when it was read: inode, size, times of content and of inode.
+    seen: Option<[i64; 6]>,
+    header: HeaderValue,
+}
+
+impl Token {
+    /// Nothing is read yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, seen: None, header: HeaderValue::from_static("") }
+    }
+
+    /// The value of the `Authorization` header, as of now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no token.
+    pub fn header(&mut self) -> io::Result<HeaderValue> {
+        let fault = |why: &dyn std::fmt::Display| io::Error::other(format!("token_file {}: {why}", self.path.display()));
+        let unread = |why| fault(&format!("{why}: write the token there, and see that siftd may read it"));
+        let meta = std::fs::metadata(&self.path).map_err(unread)?;
+        let now = [meta.ino() as i64, meta.size() as i64, meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
+        if self.seen != Some(now) {
+            self.header = read(&self.path).map_err(|why| fault(&why))?;
+            self.seen = Some(now);
+        }
+        Ok(self.header.clone())
+    }
+}
+
+fn read(path: &Path) -> io::Result<HeaderValue> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MAX_TOKEN_BYTES).read_to_string(&mut text)?;
+    let token = text.trim();
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(io::Error::other("it is to hold a token of visible characters, and nothing else"));
+    }
+    let mut value = HeaderValue::from_str(&format!("Bearer {token}")).map_err(io::Error::other)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_again_when_it_changes_and_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let mut token = Token::new(path.clone());
+        let why = token.header().unwrap_err().to_string();
+        assert!(why.contains("token_file") && why.contains("No such file"), "{why}");
+        for (text, is_one) in [("s3cret\n", true), ("", false), ("two words", false), ("  other-s3cret ", true), ("caf\u{e9}", false)] {
+            let next = folder.path().join("next");
+            std::fs::write(&next, text).unwrap();
+            std::fs::rename(&next, &path).unwrap();
+            match token.header() {
+                Ok(header) => {
+                    assert!(is_one && header == format!("Bearer {}", text.trim()), "{text}");
+                    assert_eq!(format!("{header:?}"), "Sensitive");
+                }
+                Err(why) => assert!(!is_one && !why.to_string().contains("words") && why.to_string().contains("nothing else"), "{why}"),
+            }
+        }
+    }
+}

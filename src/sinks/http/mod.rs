@@ -1,0 +1,267 @@
+//! A server that takes batches by POST and answers. A record is done when the server says that it has it, when
+//! it says that it has it already, or when it is on disk as a dead letter; everything else is tried again, one
+//! request at a time and in order (PROTOCOLS, A). After a failure the next batch is half as large, down to one
+//! record; with each success it is twice as large again: that finds the record that spoils a batch, and a size
+//! that the server takes.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::backoff::{Backoff, Random};
+use super::choose::Choose;
+use super::{Desk, Sink, Step};
+use crate::config::HttpFormat;
+use crate::core::event::Timestamp;
+use crate::delivery::{Chunk, SinkMark};
+use crate::telemetry::metrics;
+use crate::telemetry::metrics::SinkMetrics;
+
+mod answer;
+mod batch;
+mod client;
+mod dead_letter;
+#[cfg(test)]
+mod tests;
+
+pub use answer::Answer;
+use answer::{Fate, Refusal, Verdict, verdict};
+use batch::{Batch, Row, body, id_of, squeezed};
+pub use client::{Client, Post, Token};
+pub use dead_letter::DeadLetter;
+
+/// How often it says how far it is.
+const TELL_US: i64 = 1_000_000;
+/// How often refused records are mentioned.
+const MENTION_US: i64 = 60_000_000;
+
+/// What is sent, and how.
+#[derive(Clone)]
+pub struct Options {
+    /// For messages: without what follows `?`.
+    pub place: String,
+    /// Which records, under which names.
+    pub choose: Choose,
+    /// The form of a body.
+    pub format: HttpFormat,
+    /// Bodies are squeezed.
+    pub gzip: bool,
+    /// Most records of a request.
+    pub batch_rows: usize,
+    /// Most bytes of a request.
+    pub batch_bytes: u64,
+    /// How long a record waits for others.
+    pub batch_wait: Duration,
+    /// The longest pause of our own.
+    pub max_delay: Duration,
+    /// The longest pause that the server may ask for.
+    pub max_reset_wait: Duration,
+    /// Where refused records go.
+    pub dead_letter: DeadLetter,
+}
+
+/// The headers that go with the bodies of these options.
+#[must_use]
+pub fn own_headers(options: &Options) -> Vec<(String, String)> {
+    let mut headers = vec![("content-type".to_owned(), batch::content_type(options.format).to_owned())];
+    headers.extend(options.gzip.then(|| ("content-encoding".to_owned(), "gzip".to_owned())));
+    headers
+}
+
+/// The sink.
+pub struct Http {
+    options: Options,
+    client: Box<dyn Post>,
+    /// Last record that is done.
+    mark: SinkMark,
+    told: u64,
+    told_at: Timestamp,
+    /// What was given last, and the last record of it that is in the batch, or not wanted.
+    chunk: Option<Arc<Chunk>>,
+    read: u64,
+    batch: Batch,
+    /// So many go with the next request.
+    size: usize,
+    backoff: Backoff,
+    counted: Arc<SinkMetrics>,
+    is_new: bool,
+    has_hurried: bool,
+    mentioned: Option<Timestamp>,
+    looked_at: Timestamp,
+}
+
+impl Http {
+    /// Goes on after `mark`.
+    #[must_use]
+    pub fn new(options: Options, client: Box<dyn Post>, mark: SinkMark, random: Random) -> Self {
+        let backoff = Backoff::new(options.max_delay, random);
+        let counted = metrics().sinks.of(&mark.name);
+        let (read, size, told) = (mark.seq, options.batch_rows, mark.seq);
+        let (told_at, looked_at, mentioned, chunk, batch) = (Timestamp(0), Timestamp(0), None, None, Batch::default());
+        Self { options, client, mark, told, told_at, chunk, read, batch, size, backoff, counted, is_new: true, has_hurried: false, mentioned, looked_at }
+    }
+
+    /// Takes records until the batch is full or there are no more.
+    fn fill(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+        let Options { batch_rows, batch_bytes, .. } = self.options;
+        let mut bytes = Vec::new();
+        while !self.batch.is_full(batch_rows, batch_bytes) {
+            if self.chunk.as_ref().is_none_or(|chunk| chunk.last() <= self.read) {
+                self.chunk = desk.after(self.read)?;
+            }
+            let Some(chunk) = self.chunk.clone() else { break };
+            for (number, head, record) in chunk.after(self.read) {
+                bytes.clear();
+                self.options.choose.write(head, record, &mut bytes);
+                if !bytes.is_empty() {
+                    if !self.batch.has_room(bytes.len(), batch_bytes) || self.batch.rows.len() >= batch_rows {
+                        return Ok(());
+                    }
+                    let row = Row { number, id: id_of(record), bytes: bytes.trim_ascii_end().to_owned() };
+                    self.batch.add(row, now);
+                }
+                self.read = number;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the batch goes now.
+    fn is_due(&self, now: Timestamp, hurry: bool) -> bool {
+        let Options { batch_rows, batch_bytes, batch_wait, .. } = self.options;
+        let waits_since = |since: Timestamp| now < since || now.0 - since.0 >= batch_wait.as_micros() as i64;
+        hurry || self.size < batch_rows || self.batch.is_full(batch_rows, batch_bytes) || self.holds_more() || self.batch.since.is_some_and(waits_since)
+    }
+
+    /// A record that did not fit any more.
+    fn holds_more(&self) -> bool {
+        self.chunk.as_ref().is_some_and(|chunk| chunk.last() > self.read)
+    }
+
+    /// One request.
+    fn send(&mut self, now: Timestamp) -> io::Result<()> {
+        let count = self.size.min(self.batch.rows.len());
+        let mut bytes = body(self.options.format, &self.batch.rows, count);
+        if self.options.gzip {
+            bytes = squeezed(&bytes)?;
+        }
+        let answer = self.client.post(&bytes).map_err(|why| self.failed(&why.to_string(), Duration::ZERO, now))?;
+        self.counted.bytes.add(bytes.len() as u64);
+        match verdict(self.options.format, &answer, count, now) {
+            Verdict::Done => drop(self.batch.take(count, |_| true)),
+            Verdict::Again(why, asked) => return Err(self.failed(&why, asked, now)),
+            // It works, but not with so many.
+            Verdict::Fewer(_) => {
+                self.size = count.div_ceil(2);
+                return Ok(());
+            }
+            Verdict::Refused(refusal) => {
+                let refused = vec![Some(refusal); count];
+                self.bury(&refused, now)?;
+            }
+            Verdict::Each(fates) => self.each(fates, now)?,
+        }
+        self.backoff.works();
+        self.size = (self.size * 2).min(self.options.batch_rows);
+        Ok(())
+    }
+
+    fn each(&mut self, fates: Vec<Fate>, now: Timestamp) -> io::Result<()> {
+        let count = fates.len();
+        let again = fates.iter().find_map(|fate| if let Fate::Again(status) = fate { Some(*status) } else { None });
+        let is_left = |fate: &Fate| *fate != Fate::Done;
+        let left: Vec<Fate> = fates.iter().filter(|fate| is_left(fate)).cloned().collect();
+        drop(self.batch.take(count, |at| !is_left(&fates[at])));
+        let refused: Vec<Option<Refusal>> = left.into_iter().map(|fate| if let Fate::Refused(refusal) = fate { Some(refusal) } else { None }).collect();
+        self.bury(&refused, now)?;
+        match again {
+            Some(status) => Err(self.failed(&format!("{status} for some records"), Duration::ZERO, now)),
+            None => Ok(()),
+        }
+    }
+
+    /// The first records of the batch become dead letters where they have a reason to.
+    fn bury(&mut self, reasons: &[Option<Refusal>], now: Timestamp) -> io::Result<()> {
+        let rows = self.batch.rows.iter().zip(reasons);
+        let refused: Vec<(Row, Refusal)> = rows.filter_map(|(row, reason)| Some((row.clone(), reason.clone()?))).collect();
+        let Some((_, first)) = refused.first() else { return Ok(()) };
+        let count = match self.options.dead_letter.append(&self.mark.name, &refused, now) {
+            Ok(count) => count,
+            // They stay, and are sent again: the server may want them by then.
+            Err(why) => return Err(self.failed(&format!("{} {}: {why}", first.status, first.reason), self.options.max_delay, now)),
+        };
+        let mut left = count;
+        let is_buried = |at: usize| {
+            let is = reasons[at].is_some() && left > 0;
+            left -= usize::from(is);
+            is
+        };
+        drop(self.batch.take(reasons.len(), is_buried));
+        self.counted.dead_letters.add(count as u64);
+        if self.mentioned.is_none_or(|at| now.0 - at.0 >= MENTION_US || now < at) {
+            self.mentioned = Some(now);
+            let (name, path) = (&self.mark.name, self.options.dead_letter.path.display());
+            tracing::warn!("sink {name}: the server refused {count} records ({} {}); they are in {path}", first.status, first.reason);
+        }
+        Ok(())
+    }
+
+    fn failed(&mut self, why: &str, asked: Duration, now: Timestamp) -> io::Error {
+        self.size = self.size.min(self.batch.rows.len()).div_ceil(2).max(1);
+        self.backoff.failed(now, asked.min(self.options.max_reset_wait));
+        // The kind would mean something else to whoever owns a sink.
+        io::Error::other(format!("{}: {why}", self.options.place))
+    }
+
+    fn advance(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) {
+        self.mark.seq = self.batch.rows.front().map_or(self.read, |row| row.number - 1).max(self.mark.seq);
+        if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US || now < self.told_at) {
+            desk.tell(&self.mark);
+            (self.told, self.told_at) = (self.mark.seq, now);
+        }
+    }
+}
+
+impl Sink for Http {
+    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        self.looked_at = now;
+        if std::mem::take(&mut self.is_new) {
+            return Ok(Step::Done);
+        }
+        if self.backoff.until(now).is_some() {
+            if !hurry || self.has_hurried {
+                return Ok(Step::Paused);
+            }
+            self.has_hurried = true;
+        }
+        self.fill(desk, now)?;
+        let goes = !self.batch.rows.is_empty() && self.is_due(now, hurry);
+        if goes {
+            self.send(now)?;
+        }
+        self.advance(desk, now, hurry);
+        let is_settled = self.batch.rows.is_empty() && self.told == self.mark.seq && desk.is_committed(&self.mark);
+        Ok(if goes {
+            Step::Done
+        } else if is_settled {
+            Step::Settled
+        } else {
+            Step::Idle
+        })
+    }
+
+    fn paces_itself(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> String {
+        self.options.place.clone()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        let wait = self.options.batch_wait.as_micros() as i64;
+        let send = self.batch.since.map(|since| Timestamp(since.0 + wait));
+        let tell = (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US));
+        self.backoff.until(self.looked_at).or_else(|| send.into_iter().chain(tell).min())
+    }
+}

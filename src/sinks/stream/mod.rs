@@ -1,0 +1,329 @@
+//! A peer that takes records as lines, over tcp or a unix socket. It answers nothing, so a record is done when
+//! as many bytes were written after it as our send buffer holds (PROTOCOLS, A): the kernel of the peer has it
+//! then. A peer that hangs has not read it yet, so it must also be older than any hang that we wait for, or
+//! have as much behind it as a receive buffer holds. What is not done is sent again after a reconnect.
+//! At an orderly end we end our side first; a peer that ends its side after that has read all of it, and
+//! nothing is sent again. What the peer itself did with its bytes nobody can know.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::backoff::{Backoff, Random};
+use super::choose::Choose;
+use super::{Desk, Sink, Step};
+use crate::core::event::Timestamp;
+use crate::delivery::SinkMark;
+use crate::telemetry::metrics;
+use crate::telemetry::metrics::SinkMetrics;
+
+mod connection;
+#[cfg(test)]
+mod tests;
+
+use connection::Connection;
+pub use connection::Target;
+
+/// How often it says how far it is, and asks whether the peer is still there.
+const TELL_US: i64 = 1_000_000;
+/// A connection that lived so long is no failed try.
+const LIVED_US: i64 = 10_000_000;
+/// How long a step waits for a peer that takes nothing.
+const STEP_WAIT: Duration = Duration::from_millis(200);
+/// A peer that hung for less may come back, or break off with what it has not read.
+const MAX_HANG: Duration = Duration::from_secs(60);
+/// How long a peer may take to end its side after ours.
+const LINGER_US: i64 = 2_000_000;
+
+/// More than a peer's kernel holds unread: Linux lets a receive buffer grow to 6 MiB.
+pub const MAX_UNREAD_BYTES: u64 = 8 << 20;
+
+/// How a peer is reached.
+#[derive(Clone)]
+pub struct Options {
+    /// Where it is.
+    pub target: Target,
+    /// Which records, under which names.
+    pub choose: Choose,
+    /// The longest time for a connection, and without a byte taken.
+    pub timeout: Duration,
+    /// The longest pause between two tries.
+    pub max_delay: Duration,
+    /// What was written before the last so many bytes is read; at most [`MAX_UNREAD_BYTES`].
+    pub unread_max: u64,
+}
+
+/// The sink.
+pub struct Stream {
+    options: Options,
+    /// Last record that is done.
+    mark: SinkMark,
+    told: u64,
+    told_at: Timestamp,
+    link: Option<Link>,
+    backoff: Backoff,
+    counted: Arc<SinkMetrics>,
+    stage: Stage,
+    /// It was tried once more after the end was announced.
+    has_hurried: bool,
+    connects: u64,
+    /// When it was last stepped.
+    looked_at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Nobody waits for a peer at the start.
+    New,
+    Open,
+    /// Our side is ended, since then.
+    Finishing(Timestamp),
+    Finished,
+}
+
+/// A connection and what was written to it.
+struct Link {
+    connection: Connection,
+    since: Timestamp,
+    /// Bytes of records that it took.
+    written: u64,
+    took_at: Timestamp,
+    /// Records that are not done, in order.
+    ends: VecDeque<End>,
+    /// Last record that was taken from the desk.
+    read: u64,
+    rest: Option<Rest>,
+}
+
+/// A record that was handed over.
+struct End {
+    number: u64,
+    /// Where it ends in `written`.
+    at: u64,
+    when: Timestamp,
+}
+
+/// Bytes of a chunk that are not written yet.
+struct Rest {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl Stream {
+    /// Goes on after `mark`.
+    #[must_use]
+    pub fn new(options: Options, mark: SinkMark, random: Random) -> Self {
+        let backoff = Backoff::new(options.max_delay, random);
+        let counted = metrics().sinks.of(&mark.name);
+        let (told, told_at, looked_at) = (mark.seq, Timestamp(0), Timestamp(0));
+        Self { options, mark, told, told_at, link: None, backoff, counted, stage: Stage::New, has_hurried: false, connects: 0, looked_at }
+    }
+
+    fn connect(&mut self, now: Timestamp) -> io::Result<()> {
+        let connection = Connection::open(&self.options.target, self.options.timeout)?;
+        self.counted.reconnects.add(u64::from(self.connects > 0));
+        self.connects += 1;
+        let (since, took_at, read) = (now, now, self.mark.seq);
+        self.link = Some(Link { connection, since, written: 0, took_at, ends: VecDeque::new(), read, rest: None });
+        Ok(())
+    }
+
+    /// Whether nothing is under way: all that was read from the desk is done.
+    fn is_clear(&self) -> bool {
+        self.link.as_ref().is_none_or(|link| link.ends.is_empty() && link.rest.is_none())
+    }
+
+    /// The connection is of no use any more.
+    fn lost(&mut self, why: &io::Error, now: Timestamp) -> io::Error {
+        if self.link.take().is_some_and(|link| now.0 - link.since.0 >= LIVED_US) {
+            self.backoff.works();
+        }
+        self.backoff.failed(now, Duration::ZERO);
+        self.stage = Stage::Open;
+        // The kind would mean something else to whoever owns a sink.
+        io::Error::other(format!("{}: {why}", self.options.target.shown()))
+    }
+
+    fn open_step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        if let Some(link) = &mut self.link {
+            if link.connection.hear()? {
+                if self.is_clear() {
+                    // It owes us nothing: the next record makes a new connection.
+                    self.link = None;
+                    return Ok(Step::Done);
+                }
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the peer ended the connection"));
+            }
+            if link.rest.is_some() {
+                return link.push(&self.options, &self.counted, now);
+            }
+            if !link.connection.flush()? {
+                link.connection.wait(true, STEP_WAIT);
+            }
+        }
+        let read = self.link.as_ref().map_or(self.mark.seq, |link| link.read);
+        let Some(chunk) = desk.after(read)? else { return self.rest_step(desk, now, hurry) };
+        let (mut bytes, mut ends): (Vec<u8>, VecDeque<End>) = Default::default();
+        let from = self.link.as_ref().map_or(0, |link| link.written);
+        for (number, head, record) in chunk.after(read) {
+            self.options.choose.write(head, record, &mut bytes);
+            let at = from + bytes.len() as u64;
+            // One that is not chosen goes with the one before.
+            match ends.back_mut().filter(|last| last.at == at) {
+                Some(last) => last.number = number,
+                None => ends.push_back(End { number, at, when: now }),
+            }
+        }
+        if bytes.is_empty() && self.is_clear() {
+            self.mark.seq = chunk.last();
+            self.link.iter_mut().for_each(|link| link.read = chunk.last());
+            return Ok(Step::Done);
+        }
+        if self.link.is_none() {
+            self.connect(now)?;
+        }
+        if let Some(link) = &mut self.link {
+            link.read = chunk.last();
+            if link.ends.back().is_some_and(|last| ends.front().is_some_and(|first| first.at == last.at)) {
+                link.ends.pop_back();
+            }
+            link.ends.append(&mut ends);
+            link.rest = Some(Rest { bytes, at: 0 });
+            link.took_at = now;
+        }
+        Ok(Step::Done)
+    }
+
+    /// There is nothing to write.
+    fn rest_step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        if !(hurry && desk.is_over()) {
+            return Ok(if self.is_clear() && self.told == self.mark.seq { Step::Settled } else { Step::Idle });
+        }
+        if let Some(link) = &mut self.link
+            && !link.connection.flush()?
+        {
+            link.connection.wait(true, STEP_WAIT);
+            return Ok(Step::Done);
+        }
+        match &mut self.link {
+            Some(link) if !link.ends.is_empty() => {
+                link.connection.finish()?;
+                self.stage = Stage::Finishing(now);
+            }
+            _ => self.stage = Stage::Finished,
+        }
+        Ok(Step::Done)
+    }
+
+    /// Waits until the peer has ended its side.
+    fn finish_step(&mut self, since: Timestamp, now: Timestamp) -> io::Result<Step> {
+        let Some(link) = &mut self.link else { return Ok(Step::Done) };
+        if link.connection.hear()? {
+            self.mark.seq = link.read;
+            self.link = None;
+            self.stage = Stage::Finished;
+        } else if now.0 - since.0 >= LINGER_US {
+            // It may have everything; what is not sure comes again.
+            self.link = None;
+            self.stage = Stage::Finished;
+        } else {
+            link.connection.wait(false, STEP_WAIT);
+        }
+        Ok(Step::Done)
+    }
+
+    fn tell(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) {
+        if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US || now < self.told_at) {
+            desk.tell(&self.mark);
+            (self.told, self.told_at) = (self.mark.seq, now);
+        }
+    }
+
+    /// A connection that has just begun proves nothing.
+    fn is_proven(&self, now: Timestamp) -> bool {
+        self.link.as_ref().is_none_or(|link| link.written > link.connection.in_flight_max || now.0 - link.since.0 >= TELL_US || now < link.since)
+    }
+}
+
+impl Link {
+    /// Writes on. What was written long enough ago is done.
+    fn push(&mut self, options: &Options, counted: &SinkMetrics, now: Timestamp) -> io::Result<Step> {
+        let Some(rest) = &mut self.rest else { return Ok(Step::Done) };
+        while rest.at < rest.bytes.len() {
+            let taken = self.connection.write(&rest.bytes[rest.at..])?;
+            if taken == 0 {
+                break;
+            }
+            rest.at += taken;
+            self.written += taken as u64;
+            self.took_at = now;
+            counted.bytes.add(taken as u64);
+        }
+        if rest.at == rest.bytes.len() {
+            self.rest = None;
+        } else if now.0 - self.took_at.0 >= options.timeout.as_micros() as i64 {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, format!("the peer took nothing for {:?}", options.timeout)));
+        } else {
+            self.connection.wait(true, STEP_WAIT);
+        }
+        Ok(Step::Done)
+    }
+
+    /// The last record that is done by now.
+    fn done(&mut self, options: &Options, now: Timestamp) -> Option<u64> {
+        let old = now.0.saturating_sub(MAX_HANG.max(options.timeout * 2).as_micros() as i64);
+        let is_done = |end: &End| {
+            let after = self.written.saturating_sub(end.at);
+            after >= self.connection.in_flight_max && (after >= options.unread_max || end.when.0 <= old)
+        };
+        let count = self.ends.iter().take_while(|end| is_done(end)).count();
+        self.ends.drain(..count).next_back().map(|end| end.number)
+    }
+}
+
+impl Sink for Stream {
+    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        self.looked_at = now;
+        if self.backoff.until(now).is_some() {
+            if !hurry || self.has_hurried {
+                return Ok(Step::Paused);
+            }
+            self.has_hurried = true;
+        }
+        let step = match self.stage {
+            Stage::New => {
+                self.stage = Stage::Open;
+                return Ok(Step::Done);
+            }
+            Stage::Open => self.open_step(desk, now, hurry),
+            Stage::Finishing(since) => self.finish_step(since, now),
+            Stage::Finished => Ok(if desk.is_committed(&self.mark) { Step::Settled } else { Step::Idle }),
+        };
+        let step = step.map_err(|why| self.lost(&why, now))?;
+        if let Some(done) = self.link.as_mut().and_then(|link| link.done(&self.options, now)) {
+            self.mark.seq = done;
+            self.backoff.works();
+        }
+        self.tell(desk, now, hurry);
+        Ok(match step {
+            Step::Done if !hurry && !self.is_proven(now) => Step::Trying,
+            Step::Idle if !hurry && !self.is_proven(now) => Step::Paused,
+            step => step,
+        })
+    }
+
+    fn paces_itself(&self) -> bool {
+        true
+    }
+
+    fn place(&self) -> String {
+        self.options.target.shown()
+    }
+
+    fn deadline(&self) -> Option<Timestamp> {
+        let look = self.link.as_ref().filter(|link| !link.ends.is_empty()).map(|_| Timestamp(self.looked_at.0 + TELL_US));
+        let tell = (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US));
+        self.backoff.until(self.looked_at).or_else(|| look.into_iter().chain(tell).min())
+    }
+}
