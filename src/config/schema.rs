@@ -172,6 +172,7 @@ fn source(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig {
         forget_after: duration(Duration::from_secs(60)..=days(3650)),
         follow_links_into: list(path),
         max_events_per_second: count(0..=1_000_000),
+        silence: duration(Duration::ZERO..=days(365)),
         mode: word(),
     });
     labels(t, &mut source.labels);

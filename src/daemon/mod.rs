@@ -12,10 +12,13 @@ use crate::sinks::http::Http;
 use crate::sinks::stdout::Stdout;
 use crate::sinks::stream::Stream;
 use crate::sinks::{Sink, backoff, notice};
+use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
+use crate::sources::silence::{Silence, Told};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::Queue;
+use crate::state::store::Store;
 
 mod begin;
 mod clock;
@@ -55,6 +58,8 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         Some(folder) => open_state(folder, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
     };
+    let silences = store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;
+    let silences = silences.into_iter().map(|row| (row.uid, row.label, Told { id: row.id, since: row.since })).collect();
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
@@ -86,6 +91,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         stop: stop.clone(),
         failed: None,
         look_soon: None,
+        silence: Silence::new(plan.silence, silences, now()),
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
     if !commit::until_ready(&mut committer, &queue, &ready, &wakes)? {

@@ -1,6 +1,7 @@
 //! The thread that decides what is read: it hears notices, signals and turns that were taken, looks at the
 //! clock, and hands out turns. It is the only one that knows the follower.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,11 +15,12 @@ use super::stdin::Piped;
 use super::wake::{Stop, Wake};
 use super::work::{self, Pool, Writer};
 use crate::core::event::Timestamp;
-use crate::delivery::Batch;
+use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
 use crate::sources::discover::Spec;
 use crate::sources::follow::Follower;
 use crate::sources::reader::Space;
+use crate::sources::silence::{Said, Silence};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
@@ -42,6 +44,8 @@ pub(super) struct Daemon {
     pub stop: Arc<Stop>,
     pub failed: Option<Option<String>>,
     pub look_soon: Option<Instant>,
+    /// Who should talk.
+    pub silence: Silence,
 }
 
 impl Daemon {
@@ -106,10 +110,23 @@ impl Daemon {
                 let rest = REST_US + REST_A_FILE_US * self.follower.active() as i64;
                 let at = now();
                 let until = (!turn.more).then_some(Timestamp(at.0 + rest));
+                if turn.bytes > 0
+                    && let Some((uid, label)) = self.follower.name_of(id)
+                {
+                    let said = self.silence.heard(uid, label, at);
+                    self.say(said);
+                }
                 self.follower.done(id, &turn, until, at);
             }
         }
         true
+    }
+
+    /// What is to be said of silences.
+    fn say(&self, said: Vec<Said>) {
+        for (uid, label, notice) in said {
+            self.queue.send(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() });
+        }
     }
 
     /// All that is known of files, for a state that has lost it.
@@ -151,6 +168,12 @@ impl Daemon {
         } else if clock.sweep.is_due(SWEEP.mul_f64(1.0 + self.follower.active() as f64 / 1000.0)) {
             self.follower.sweep(None, at);
         }
+        if !self.silence.is_idle() && clock.silence.is_due(LOOK) {
+            let piped = self.stdin.as_ref().map(|piped| piped.uid);
+            let present: HashSet<Uid> = self.follower.present().into_iter().chain(piped).collect();
+            let said = self.silence.keep(|uid| present.contains(uid), at);
+            self.say(said);
+        }
         if clock.full.is_due(FULL_SWEEP) || changes.lost {
             self.follower.discover(at);
             self.follower.sweep(Some(&|_| true), at);
@@ -183,10 +206,16 @@ impl Daemon {
         let deadline = self.follower.deadline().into_iter().chain(self.stdin.as_ref().and_then(|piped| piped.stream.deadline())).min();
         // Where nothing happened for a while, nobody needs to look four times a second.
         let longest = if follows { clock.next(self.follower.active() > 0) } else { FULL_SWEEP };
+        let deadline = deadline.into_iter().chain(self.silence.deadline()).min();
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
     }
 
     fn piped(&mut self, bytes: &[u8]) {
+        let Some(piped) = &mut self.stdin else { return };
+        if !bytes.is_empty() {
+            let said = self.silence.heard(piped.uid, &piped.label, now());
+            self.say(said);
+        }
         let Some(piped) = &mut self.stdin else { return };
         let turn = piped.take(bytes);
         if let Some(batch) = self.writer.batch(piped.uid, &piped.label, turn) {
@@ -199,6 +228,8 @@ impl Daemon {
 
     fn tick(&mut self) {
         self.follower.due(now());
+        let said = self.silence.due(now());
+        self.say(said);
         let Some(piped) = &mut self.stdin else { return };
         if let Some(batch) = piped.tick().and_then(|turn| self.writer.batch(piped.uid, &piped.label, turn)) {
             self.queue.send(batch);

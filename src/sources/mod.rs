@@ -14,5 +14,6 @@ pub mod input;
 pub mod interrupt;
 pub mod open;
 pub mod reader;
+pub mod silence;
 pub mod watch;
 mod zst;

@@ -23,7 +23,7 @@ pub use tx::Tx;
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
 /// The form of the tables; an older one is brought up to it.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 /// Statements that stay prepared.
 const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
@@ -50,6 +50,23 @@ CREATE TABLE withheld (source TEXT, signature TEXT, first_id TEXT NOT NULL, sinc
 CREATE TABLE last (seq INTEGER NOT NULL);
 INSERT INTO last VALUES (0);
 ";
+
+const SILENCES: &str = "
+CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// A silence that was told and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SilenceRow {
+    /// The stream, or the source as such.
+    pub uid: Uid,
+    /// What it is called.
+    pub label: Label,
+    /// Id of the record that told it.
+    pub id: String,
+    /// When it was heard last.
+    pub since: Timestamp,
+}
 
 /// Why the state could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -164,6 +181,9 @@ impl Store {
         if version < 2 {
             tx.execute_batch(history::TABLES)?;
             tx.execute_batch(breakers::TABLES)?;
+        }
+        if version < 3 {
+            tx.execute_batch(SILENCES)?;
         }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
@@ -309,6 +329,19 @@ impl Store {
         let rows = all.query_map([], |row| {
             let held = Held { first_id: row.get(2)?, since: Timestamp(row.get(3)?), to: Timestamp(row.get(4)?), count: unsigned(row.get(5)?) };
             Ok((Key { source: row.get(0)?, signature: row.get(1)? }, held))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Silences that were told and have not ended.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
+        let mut all = self.db.prepare("SELECT uid, source, path, id, since FROM silence")?;
+        let rows = all.query_map([], |row| {
+            let label = Label { source: row.get(1)?, kind: "file", path: row.get(2)? };
+            Ok(SilenceRow { uid: row.get(0)?, label, id: row.get(3)?, since: Timestamp(row.get(4)?) })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
