@@ -1,6 +1,6 @@
 //! What the README says, held to its word: every command is run and its output compared, every name of a
 //! field, key, word and command is there, every link leads somewhere. `UPDATE_EXPECT=1` records the outputs
-//! and writes the table of families anew.
+//! and writes the tables of families and metrics anew.
 //!
 //! Blocks marked `console` are sessions: a line that begins with `$ ` is a command, what follows is its output;
 //! a line `...` stands for any lines. All blocks share one folder with copies of `fixtures` and `config`. Other
@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use page::Page;
 use session::Session;
 use siftd::rules::RuleSet;
+use siftd::telemetry::families::FAMILIES;
 use siftd::words::{Category, Cause, RetryClass};
 
 fn root() -> &'static Path {
@@ -48,6 +49,7 @@ fn commands_print_what_it_shows_and_its_table_of_families_is_true() {
         }
     }
     page.set_marked("families", &families());
+    page.set_marked("metrics", &metrics());
     let after = page.text();
     if before == after {
         return;
@@ -69,6 +71,16 @@ fn families() -> Vec<String> {
         let covers = if family.covers.is_empty() { family.title.clone() } else { family.covers.join(", ") };
         let covers = covers.replace('|', "\\|");
         lines.push(format!("| `{}` | {covers} | {} | {} |", family.id, family.depth, entries + cancels));
+    }
+    lines
+}
+
+/// Name, type, labels, meaning.
+fn metrics() -> Vec<String> {
+    let mut lines = vec!["| metric | type | labels | |".to_owned(), "| --- | --- | --- | --- |".to_owned()];
+    for family in FAMILIES {
+        let labels: Vec<String> = family.labels.iter().map(|label| format!("`{label}`")).collect();
+        lines.push(format!("| `{}` | {} | {} | {} |", family.name, family.kind.as_str(), labels.join(" "), family.help));
     }
     lines
 }

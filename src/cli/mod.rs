@@ -25,6 +25,7 @@ mod setup;
 mod signature;
 mod slips;
 mod state;
+mod status;
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
@@ -38,7 +39,7 @@ use crate::sinks::human::sanitise;
 use args::{Cli, Command};
 
 /// How a command ended; the numbers are promised to users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// 0
     Done,
@@ -118,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::History(args) => history::history(&args),
         Command::Replay(args) => replay::replay(&args),
         Command::State(args) => state::state(&args),
+        Command::Status(args) => status::status(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),

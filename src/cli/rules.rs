@@ -18,7 +18,7 @@ pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
         RulesCommand::List { format, setup } => list(*format, setup),
         RulesCommand::Show { id, setup } => show(id, setup),
         RulesCommand::Test { files, setup } => test(files, setup),
-        RulesCommand::Check { file } => check(file),
+        RulesCommand::Check { files, setup } => check(files, setup),
         RulesCommand::Import { file } => import(file),
     }
 }
@@ -64,24 +64,55 @@ fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
         all.push(setup::read_rules(file)?);
     }
     let (count, failures) = examples::run(RuleSet::with_files(all));
-    report(count, &failures)
+    report(count, &failures.iter().collect::<Vec<_>>())
 }
 
-fn check(file: &Path) -> Result<Exit, Failure> {
-    let checked = setup::read_rules(file)?;
-    repeated(file, &checked)?;
-    let ids: Vec<String> = checked.entries.iter().map(|entry| entry.id.clone()).chain(checked.cancels.iter().map(|cancel| cancel.id.clone())).collect();
-    let own = checked.entries.iter().map(|entry| &entry.examples).chain(checked.cancels.iter().map(|cancel| &cancel.examples));
-    let count = own.map(|examples| examples.matching.len() + examples.no_match.len()).sum();
-    let mut files = builtin_files(Examples::Read);
-    files.push(checked);
-    let (_, mut failures) = examples::run(RuleSet::with_files(files));
-    failures.retain(|failure| ids.contains(&failure.rule));
-    let exit = report(count, &failures)?;
-    if exit == Exit::Done {
-        print(&format!("{}: ok, {} rules\n", sanitise(&file.display().to_string()), ids.len()))?;
+/// Each file as it will be used: beside the built-in rules, those of the configuration and each other.
+fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
+    let config = setup::config(args)?;
+    let configured = setup::rule_paths(&config, &[]);
+    let named: Vec<PathBuf> = args.rules.iter().chain(files).cloned().collect();
+    let checked = if named.is_empty() { &configured } else { &named };
+    if checked.is_empty() {
+        return Err(Failure::new("rules check: which file? name it: siftd rules check FILE"));
     }
-    Ok(exit)
+    let (mut all, mut own) = (builtin_files(Examples::Read), Vec::new());
+    for path in configured.iter().chain(&named) {
+        let file = setup::read_rules(path)?;
+        repeated(path, &file)?;
+        own.push(Checked::new(path, &file));
+        all.push(file);
+    }
+    let (_, failures) = examples::run(RuleSet::with_files(all));
+    own[own.len() - checked.len()..].iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
+}
+
+/// What a file is asked for.
+struct Checked {
+    name: String,
+    ids: Vec<String>,
+    examples: usize,
+}
+
+impl Checked {
+    fn new(path: &Path, file: &RulesFile) -> Self {
+        let ids = file.entries.iter().map(|entry| &entry.id).chain(file.cancels.iter().map(|cancel| &cancel.id));
+        let examples = file.entries.iter().map(|entry| &entry.examples).chain(file.cancels.iter().map(|cancel| &cancel.examples));
+        Self {
+            name: sanitise(&path.display().to_string()).into_owned(),
+            ids: ids.cloned().collect(),
+            examples: examples.map(|examples| examples.matching.len() + examples.no_match.len()).sum(),
+        }
+    }
+
+    fn report(&self, failures: &[examples::Failure]) -> Result<Exit, Failure> {
+        let wrong: Vec<&examples::Failure> = failures.iter().filter(|failure| self.ids.contains(&failure.rule)).collect();
+        let exit = report(self.examples, &wrong)?;
+        if exit == Exit::Done {
+            print(&format!("{}: ok, {} rules\n", self.name, self.ids.len()))?;
+        }
+        Ok(exit)
+    }
 }
 
 /// Within one file the second of two equal ids would silently win.
@@ -94,7 +125,7 @@ fn repeated(path: &Path, file: &RulesFile) -> Result<(), Diagnostics> {
     }
 }
 
-fn report(count: usize, failures: &[examples::Failure]) -> Result<Exit, Failure> {
+fn report(count: usize, failures: &[&examples::Failure]) -> Result<Exit, Failure> {
     for failure in failures {
         let text: String = failure.text.lines().map(|line| format!("    {line}\n")).collect();
         say(&format!("{}: an example does not hold:\n{text}  came to: {}", failure.rule, failure.got));

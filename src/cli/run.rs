@@ -2,8 +2,9 @@
 
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
-use crate::config::Config;
-use crate::daemon::{self, Ended};
+use crate::config::{Config, LogFormat};
+use crate::daemon::{self, Again, Ended};
+use crate::telemetry::log;
 
 mod dry;
 mod output;
@@ -19,13 +20,32 @@ pub fn check(config: &Config) -> Result<(), Failure> {
     config.sinks.iter().try_for_each(peer::check)
 }
 
+/// Whether a configuration says what is read or written.
+fn is_configured(args: &RunArgs, config: &Config) -> bool {
+    args.setup.config.is_some() || !config.sources.is_empty() || !config.sinks.is_empty()
+}
+
+fn again(args: RunArgs) -> Again {
+    Box::new(move || {
+        let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode });
+        setup.and_then(|setup| plan::plan(&args, &setup)).map_err(|failure| failure.to_string())
+    })
+}
+
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    crate::telemetry::init();
     let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
+    log::init(match setup.config.telemetry.log_format {
+        LogFormat::Auto => log::Form::fitting(),
+        LogFormat::Text => log::Form::Text,
+        LogFormat::Json => log::Form::Json,
+        LogFormat::Journald => log::Form::Journald,
+    });
     if args.dry_run {
         return dry::run(args, &setup);
     }
-    let plan = plan::plan(args, &setup)?;
+    let mut plan = plan::plan(args, &setup)?;
+    // What is said by flags alone stays as it was said.
+    plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {
         Ok(Ended::Well) => Ok(Exit::Done),
         Ok(Ended::Troubled) => Ok(Exit::Trouble),

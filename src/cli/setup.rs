@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use md5::{Digest, Md5};
+
 use super::Failure;
 use super::args::{ReadMode, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
@@ -28,6 +30,8 @@ pub struct Setup {
     pub config: Config,
     /// Rules and limits.
     pub engine: Arc<Engine>,
+    /// Stands for them: equal where they are made of the same.
+    pub print: [u8; 16],
 }
 
 /// What flags say of how a log is read.
@@ -48,14 +52,27 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     let rules = rule_set(&config, &args.rules, Examples::Skipped)?;
     let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
     let engine = Arc::new(Engine::new(rules, limits));
-    Ok(Setup { config, engine })
+    let print = print(&config, &args.rules, reading);
+    Ok(Setup { config, engine, print })
+}
+
+fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
+    let mut hash = Md5::new();
+    hash.update(format!("{:?}{:?}{:?}{reading:?}", config.error_detection, config.limits, config.rules));
+    for path in rule_paths(config, more) {
+        // One that is gone by now is none of the rules.
+        let text = std::fs::read(&path).unwrap_or_default();
+        hash.update(format!("{path:?}{}", text.len()));
+        hash.update(&text);
+    }
+    hash.finalize().into()
 }
 
 /// What there is without any file.
 pub fn builtin_setup() -> Setup {
     let config = Config::default();
     let engine = Arc::new(Engine::new(RuleSet::with_files(builtin_files(Examples::Skipped)), limits(&config)));
-    Setup { config, engine }
+    Setup { config, engine, print: [0; 16] }
 }
 
 /// The configuration alone.

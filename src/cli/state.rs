@@ -27,7 +27,6 @@ pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The state's folder, as flags or the configuration name it.
 pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
     if let Some(folder) = &place.state_dir {
         return Ok(folder.clone());

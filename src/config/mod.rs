@@ -9,6 +9,7 @@ mod pattern;
 mod reader;
 mod schema;
 mod sink;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod value;
@@ -23,6 +24,7 @@ pub use import::import;
 pub use load::User;
 pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
 pub use sink::{HttpConfig, PeerConfig, SinkConfig};
+pub use telemetry::{Listen, LogFormat, Telemetry};
 pub use value::parse_duration;
 
 macro_rules! words {
@@ -93,6 +95,8 @@ pub struct Config {
     pub history: History,
     /// From the event to the sinks.
     pub delivery: Delivery,
+    /// What siftd says of itself.
+    pub telemetry: Telemetry,
     /// What is read; names are unique.
     pub sources: Vec<SourceConfig>,
     /// Where records go; names are unique.
@@ -277,6 +281,7 @@ impl Default for Config {
             breaker: Breaker::default(),
             history: History::default(),
             delivery: Delivery { outbox_max: 1 << 30, repeat_window: Duration::ZERO, shutdown_grace: Duration::from_secs(10) },
+            telemetry: Telemetry::default(),
             sources: Vec::new(),
             sinks: Vec::new(),
         }
@@ -372,4 +377,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(SourceKind, StartAt, SocketMode, SinkKind, Schema, HttpFormat, WhenFull, PatternKind, Severity, Category);
+impl_word!(LogFormat, SourceKind, StartAt, SocketMode, SinkKind, Schema, HttpFormat, WhenFull, PatternKind, Severity, Category);

@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::pattern::{LiteralCheck, Role};
 use super::reader::{Context, MAX_MISTAKES, Table};
+use super::telemetry;
 use super::value::{self, Fault};
 use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind, sink};
 use crate::core::event::{Category, Severity};
@@ -71,6 +72,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
     root.section("breaker", |t| breaker(t, &mut config.breaker));
     root.section("history", |t| history(t, &mut config.history));
     root.section("delivery", |t| delivery(t, &mut config.delivery));
+    root.section("telemetry", |t| telemetry::read(t, &mut config.telemetry));
     root.blocks("source", |t, header| {
         let source = source(t, &header);
         unique(t, &source.name, config.sources.iter().map(|s| &s.name));

@@ -2,7 +2,7 @@
 //! Comes after `redact` and before `signature`; asks the error's line, its exception and, for the cause, its whole text.
 //! It never looks at frames or context for the category, never decides whether something is an error, and never applies overrides.
 
-use super::event::{Category, Cause, Retry, Severity};
+use super::event::{Category, Cause, Link, Retry, RetryClass, Severity};
 use super::gate::is_word;
 use super::keywords::Seen;
 use super::retry;
@@ -20,6 +20,8 @@ pub struct Subject<'a> {
     pub kind: Option<&'a str>,
     /// Exception message.
     pub message: Option<&'a str>,
+    /// What it was caused by, outermost first; asked for retry advice where the error itself gives none.
+    pub causes: &'a [Link],
     /// The event's whole text, its lines joined by `\n`; for the cause. Empty: `text` is all.
     pub whole: &'a str,
     /// Language or tool.
@@ -205,15 +207,25 @@ fn retry_of(subject: &Subject, asked: &Asked, cause: Cause) -> Retry {
     let implementation = subject.is_test_rule || subject.rule_category == Some(Category::TestFailure);
     let (class, reason) = match pipeline_row(subject, asked) {
         Some(found) => found,
-        None if subject.timed_out => (super::event::RetryClass::Unknown, retry::TIMED_OUT),
-        None => retry::retry(asked, implementation),
+        None if subject.timed_out => (RetryClass::Unknown, retry::TIMED_OUT),
+        None => match retry::retry(asked, implementation) {
+            (RetryClass::Unknown, _) => retry_of_causes(subject.causes),
+            found => found,
+        },
     };
     let reset_at = asked.hits.reset.and_then(|end| retry::reset_at(subject.text, end));
     Retry { class, reason: reason.into(), remedy: retry::remedy(class, cause), reset_at }
 }
 
+/// What the innermost cause says that says anything.
+fn retry_of_causes(causes: &[Link]) -> (RetryClass, &'static str) {
+    let asked =
+        causes.iter().rev().map(|cause| retry::retry(&asked_of(&Subject { text: &cause.message, kind: Some(&cause.kind), ..Subject::default() }), false));
+    asked.into_iter().find(|(class, _)| *class != RetryClass::Unknown).unwrap_or((RetryClass::Unknown, retry::UNMATCHED))
+}
+
 /// The structured row of a line that carries a `PIPELINE_*` code.
-fn pipeline_row(subject: &Subject, asked: &Asked) -> Option<(super::event::RetryClass, &'static str)> {
+fn pipeline_row(subject: &Subject, asked: &Asked) -> Option<(RetryClass, &'static str)> {
     let end = asked.hits.pipeline?;
     let start = end.checked_sub("PIPELINE_".len())?;
     let length = subject.text.as_bytes().get(start..)?.iter().take_while(|&&b| is_word(b)).count();

@@ -186,6 +186,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         text: &said.text,
         kind: Some(outermost.kind.as_str()).filter(|kind| !kind.is_empty()),
         message: Some(outermost.message.as_str()).filter(|message| !message.is_empty()),
+        causes: said.links.get(1..).unwrap_or_default(),
         whole: lines.as_str(),
         language: language.as_deref(),
         rule_category: entry.fault.category,

@@ -113,6 +113,7 @@ pub fn classify_structured(error: &StructuredError, continue_on_error: bool) -> 
         text,
         kind: error.name,
         message: None,
+        causes: &[],
         whole: error.stderr.unwrap_or(text),
         language: None,
         rule_category: None,

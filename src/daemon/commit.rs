@@ -3,15 +3,16 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::begin::held;
-use super::deliver::Ready;
 use super::on_open::OnOpen;
+use super::pulse::Beat;
+use super::sinks::Sinks;
 use super::wake::{Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
@@ -32,17 +33,26 @@ const OTHERS: Duration = Duration::from_secs(1);
 /// After a failed transaction.
 const AGAIN: Duration = Duration::from_millis(500);
 
-pub(super) struct Commits {
-    pub committer: Committer,
-    pub queue: Arc<Queue>,
+/// What a reload may change: how much may wait for sinks, and who is told of breakers.
+#[derive(Clone, Default)]
+pub(super) struct Room {
+    /// Bytes.
     pub outbox_max: u64,
     /// Sinks that leave records out beyond it.
     pub dropping: Vec<String>,
+    /// Program and arguments that are run when a breaker opens.
+    pub on_open: Vec<String>,
+}
+
+pub(super) struct Commits {
+    pub committer: Committer,
+    pub queue: Arc<Queue>,
+    pub room: Arc<Mutex<Room>>,
     /// Folder of the state.
     pub folder: Option<PathBuf>,
     pub sender: Sender<Wake>,
-    pub sinks: usize,
     pub stop: Arc<Stop>,
+    pub beat: Arc<Beat>,
     /// Who is told of breakers that have opened.
     pub on_open: Option<OnOpen>,
 }
@@ -68,8 +78,8 @@ pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Resul
 }
 
 /// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
-pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, ready: &Ready, wakes: &Receiver<Wake>) -> Result<bool, String> {
-    while !ready.is_all() {
+pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, sinks: &Sinks, wakes: &Receiver<Wake>) -> Result<bool, String> {
+    while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
         if !arrived.words.is_empty() && !until_done(wakes, || committer.commit(&[], &arrived.words, now()))? {
             return Ok(false);
@@ -96,14 +106,21 @@ impl Commits {
         let mut marks: HashMap<Uid, Batch> = HashMap::new();
         let (mut committed, mut marked) = (Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
-        let mut words = Vec::new();
-        let mut looked = Instant::now();
+        let (mut words, mut sources) = (Vec::new(), Vec::new());
+        let (mut looked, mut told) = (Instant::now(), Vec::new());
         loop {
-            let mut is_over = outbox.waiting_bytes() > self.outbox_max;
-            if is_over && !self.dropping.is_empty() {
-                self.committer.leave_out(&self.dropping, self.outbox_max, now());
+            self.beat.moves();
+            let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            metrics().outbox_max_bytes.set(room.outbox_max);
+            if room.on_open != told {
+                told.clone_from(&room.on_open);
+                self.on_open = OnOpen::new(room.on_open.clone());
+            }
+            let mut is_over = outbox.waiting_bytes() > room.outbox_max;
+            if is_over && !room.dropping.is_empty() {
+                self.committer.leave_out(&room.dropping, room.outbox_max, now());
                 self.commit(&[], &mut words)?;
-                is_over = outbox.waiting_bytes() > self.outbox_max;
+                is_over = outbox.waiting_bytes() > room.outbox_max;
             }
             if is_over != is_full {
                 is_full = is_over;
@@ -111,8 +128,11 @@ impl Commits {
                     tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
                 }
             }
-            let arrived = self.queue.take(!is_full, self.timeout(has_more || !marks.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
-            words.extend(arrived.words);
+            let arrived =
+                self.queue.take(!is_full, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
+            let (names, others): (Vec<_>, Vec<_>) = arrived.words.into_iter().partition(|word| matches!(word, Word::Sources(_)));
+            words.extend(others);
+            sources.extend(names);
             let mut batches = Vec::new();
             for batch in arrived.batches {
                 if batch.records.is_empty() && batch.notices.is_empty() {
@@ -128,6 +148,10 @@ impl Commits {
             let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked);
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
+                // A source is known when all its files are: else they would be read from their beginning.
+                if arrived.drained {
+                    words.append(&mut sources);
+                }
                 marked = Instant::now();
                 has_more = self.committer.shrink()?;
             }
@@ -137,7 +161,7 @@ impl Commits {
             }
             if is_closed {
                 outbox.close();
-                if self.stop.ended.load(Ordering::Acquire) >= self.sinks && words.is_empty() {
+                if self.stop.running.load(Ordering::Acquire) == 0 && words.is_empty() {
                     return Ok(());
                 }
             }
@@ -176,12 +200,22 @@ impl Commits {
                     if said {
                         tracing::warn!("state: it can be written again");
                     }
-                    words.clear();
+                    for word in words.drain(..) {
+                        if let Word::SinkBegins(name) = word
+                            && let Some(mark) = self.committer.sink(&name)
+                        {
+                            drop(self.sender.send(Wake::SinkBegins(mark.clone())));
+                        }
+                    }
                     let opened = self.committer.take_opened();
                     self.on_open.iter().for_each(|on_open| opened.iter().for_each(|record| on_open.call(record.clone())));
                     return Ok(());
                 }
                 Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {
+                    if matches!(error, StoreError::Later(_)) {
+                        // A start anew would mend nothing.
+                        self.beat.waits();
+                    }
                     if !std::mem::replace(&mut said, true) {
                         let why = match &self.folder {
                             Some(folder) if matches!(error, StoreError::Busy(_)) => held(folder, &error.to_string()),

@@ -5,9 +5,8 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::wake::{Stop, Wake};
 use crate::delivery::{Chunk, SinkMark};
@@ -27,8 +26,36 @@ const LONG: Duration = Duration::from_secs(60);
 /// One sink and what it needs.
 pub(super) struct Delivery {
     pub name: String,
+    /// The last record that it has done.
+    pub seq: u64,
     pub sink: Box<dyn Sink + Send>,
     pub shared: Shared,
+    pub leaving: Arc<Leaving>,
+    /// It is one of those without which there is no start.
+    pub is_first: bool,
+}
+
+/// When a sink is taken out: the last record that it is to have, and until when.
+#[derive(Default)]
+pub(super) struct Leaving(OnceLock<(u64, Instant)>);
+
+impl Leaving {
+    pub fn set(&self, last: u64, until: Instant) {
+        // It leaves once.
+        let _ = self.0.set((last, until));
+    }
+
+    pub fn is_set(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    fn last(&self) -> Option<u64> {
+        self.0.get().map(|(last, _)| *last)
+    }
+
+    fn is_late(&self) -> bool {
+        self.0.get().is_some_and(|(_, until)| Instant::now() >= *until)
+    }
 }
 
 /// What all sinks have in common.
@@ -41,36 +68,15 @@ pub(super) struct Shared {
     pub stop: Arc<Stop>,
 }
 
-/// Which sinks have their file.
-pub(super) struct Ready {
-    begun: Arc<AtomicUsize>,
-    all: usize,
-}
-
-impl Ready {
-    pub fn is_all(&self) -> bool {
-        self.begun.load(Ordering::Acquire) >= self.all
-    }
-}
-
-pub(super) fn start(sinks: Vec<Delivery>, sender: &Sender<Wake>, threads: &mut Vec<JoinHandle<()>>) -> Ready {
-    let ready = Ready { begun: Arc::default(), all: sinks.len() };
-    for delivery in sinks {
-        let (sender, begun) = (sender.clone(), ready.begun.clone());
-        threads.push(std::thread::spawn(move || {
-            let stop = delivery.shared.stop.clone();
-            let queue = delivery.shared.queue.clone();
-            delivery.run(&sender, &begun);
-            stop.ended.fetch_add(1, Ordering::Release);
-            queue.nudge();
-        }));
-    }
-    ready
-}
-
 impl Delivery {
-    fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) {
-        let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None };
+    /// Writes until nothing more can come, or it is to leave; returns how many records it has left undone.
+    pub fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) -> u64 {
+        let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
+        self.step_on(&mut desk, sender, begun);
+        self.leaving.last().map_or(0, |last| last.saturating_sub(desk.told))
+    }
+
+    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &AtomicUsize) {
         let (mut said, mut reopened, mut steps) = (None, self.shared.stop.reopen.load(Ordering::Relaxed), 0);
         let counted = metrics().sinks.of(&self.name);
         loop {
@@ -80,11 +86,13 @@ impl Delivery {
                 reopened = asked;
                 self.sink.reopen();
             }
-            let hurry = self.shared.stop.hurry.load(Ordering::Relaxed);
-            let done = self.sink.step(&mut desk, now(), hurry);
+            let leaves = self.leaving.last().is_some();
+            let hurry = leaves || self.shared.stop.hurry.load(Ordering::Relaxed);
+            let done = self.sink.step(desk, now(), hurry);
             steps += 1;
             if steps == 1 {
                 if let Err(error) = &done
+                    && self.is_first
                     && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
                 {
                     drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}: check its path and who may write there", self.sink.place())))));
@@ -95,7 +103,7 @@ impl Delivery {
             match done {
                 Ok(Step::Trying) => {}
                 Ok(Step::Paused) => {
-                    if self.may_give_up(hurry) {
+                    if self.may_give_up(hurry) || self.leaving.is_late() {
                         return;
                     }
                     self.wait(version, hurry);
@@ -106,7 +114,8 @@ impl Delivery {
                         tracing::warn!("sink {}: can be written again", self.name);
                     }
                     match step {
-                        Step::Settled if self.shared.outbox.is_closed() => return,
+                        Step::Settled if leaves || self.shared.outbox.is_closed() => return,
+                        Step::Idle if self.leaving.is_late() => return,
                         Step::Settled | Step::Idle => self.wait(version, hurry),
                         _ => {}
                     }
@@ -123,7 +132,7 @@ impl Delivery {
                         counted.trouble.set(&why);
                         said = Some(why);
                     }
-                    if self.may_give_up(hurry) {
+                    if self.may_give_up(hurry) || self.leaving.is_late() {
                         return;
                     }
                     if self.sink.paces_itself() {
@@ -154,12 +163,17 @@ struct Counter {
     name: String,
     shared: Shared,
     store: Option<Store>,
+    leaving: Arc<Leaving>,
+    told: u64,
 }
 
 impl Desk for Counter {
     fn after(&mut self, mut seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         loop {
             seq = self.shared.outbox.goes_on(&self.name, seq);
+            if self.leaving.last().is_some_and(|last| seq >= last) {
+                return Ok(None);
+            }
             let chunk = match self.shared.outbox.next(seq) {
                 Next::Chunk(chunk) => {
                     self.store = None;
@@ -175,6 +189,7 @@ impl Desk for Counter {
     }
 
     fn tell(&mut self, mark: &SinkMark) {
+        self.told = mark.seq;
         self.shared.queue.tell(Word::Sink(mark.clone()));
     }
 

@@ -1,17 +1,15 @@
 //! `run` as a whole: threads, and who tells whom. One thread decides what is read (`serve`); a few others
-//! read and find events (`work`); one commits them (`commit`); each sink has one (`deliver`).
+//! read and find events (`work`); one commits them (`commit`); each sink has one (`deliver`, and `sinks` for
+//! their coming and going). `reload` changes what runs.
 //! Batches go through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::delivery::Label;
-use crate::sinks::file::Output;
-use crate::sinks::http::Http;
-use crate::sinks::stdout::Stdout;
-use crate::sinks::stream::Stream;
-use crate::sinks::{Sink, backoff, notice};
+use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::silence::{Silence, Told};
@@ -19,28 +17,37 @@ use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
+use crate::telemetry::metrics::Phase;
+use crate::telemetry::{metrics, notify};
 
+mod answers;
 mod begin;
 mod clock;
 mod commit;
 mod deliver;
 mod on_open;
 mod plan;
+mod pulse;
+mod reload;
 mod serve;
+mod sinks;
 mod stdin;
 mod wake;
 mod work;
 
+use answers::Answers;
+pub use answers::SOCKET;
 use begin::{descriptors, open_state};
-use commit::Commits;
-use deliver::{Delivery, Shared};
-use on_open::OnOpen;
-pub use plan::{Ended, Plan, SinkPlan};
+use commit::{Commits, Room};
+use deliver::Shared;
+pub use plan::{Again, Ended, Plan, SinkPlan};
+use reload::Current;
 use serve::Daemon;
+use sinks::Sinks;
 use stdin::Piped;
 use wake::{Stop, Wake, handle_signals};
-use work::Pool;
 pub use work::Writer;
+use work::{CurrentWriter, Pool};
 
 /// Bytes of events between readers and committer.
 const MAX_QUEUE_BYTES: usize = 3 << 20;
@@ -50,16 +57,21 @@ const MAX_QUEUE_BYTES: usize = 3 << 20;
 /// # Errors
 /// What keeps it from starting, or from going on.
 pub fn run(plan: Plan) -> Result<Ended, String> {
+    metrics().started_us.set(now().0.unsigned_abs());
     let (sender, wakes) = channel();
     let stop = Arc::new(Stop::default());
-    handle_signals(&sender, &stop)?;
+    handle_signals(&sender, &stop, plan.again.is_some())?;
     let folder = plan.state.clone();
+    let mut answers = Answers::listen(plan.listen)?;
     let (_lock, store, rows, sources) = match &folder {
         Some(folder) => open_state(folder, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
     };
     let silences = store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;
     let silences = silences.into_iter().map(|row| (row.uid, row.label, Told { id: row.id, since: row.since })).collect();
+    if let Some(folder) = &folder {
+        answers.answer_in(folder);
+    }
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
@@ -74,27 +86,46 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
 
     let queue = Arc::new(Queue::new(MAX_QUEUE_BYTES));
     let shared = Shared { outbox: outbox.clone(), queue: queue.clone(), folder: folder.clone(), own: own.clone(), stop: stop.clone() };
-    let sinks = plan.sinks.into_iter().map(|sink| delivery(sink, &committer, &shared)).collect();
+    let first_sinks = plan.sinks.into_iter().map(|sink| {
+        let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
+        (sink, mark)
+    });
     // Its own outputs are known before any file is met.
-    let mut threads = Vec::new();
-    let ready = deliver::start(sinks, &sender, &mut threads);
+    let mut sinks = Sinks::new(shared, sender.clone());
+    sinks.start_first(first_sinks.collect());
+    let stdin_name = plan.stdin.as_ref().map(|(name, _)| name.clone());
     let tell = sender.clone();
     let files_changed = move || drop(tell.send(Wake::Files));
     let mut daemon = Daemon {
         follower,
         watch: Watch::new(files_changed),
-        stdin: plan.stdin.map(|(name, uid)| Piped::new(name, uid, &plan.engine)),
+        stdin: plan.stdin.clone().map(|(name, uid)| Piped::new(name, uid, &plan.engine)),
         queue: queue.clone(),
         pool: Arc::new(Pool::default()),
-        writer: Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: folder.is_some(), labels: plan.labels },
+        writer: CurrentWriter::new(Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: folder.is_some(), labels: plan.labels }),
         is_durable: folder.is_some(),
         stop: stop.clone(),
         failed: None,
         look_soon: None,
         silence: Silence::new(plan.silence, silences, now()),
+        sinks,
+        room: Arc::new(Mutex::new(Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open })),
+        grace: plan.grace,
+        pulse: Arc::default(),
+        answers,
+        current: Current {
+            config: plan.config,
+            rules_print: plan.rules_print,
+            engine: plan.engine,
+            state: folder.clone(),
+            stdin: stdin_name,
+            again: plan.again,
+            sources: sources.clone(),
+            silenced: BTreeMap::new(),
+        },
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
-    if !commit::until_ready(&mut committer, &queue, &ready, &wakes)? {
+    if !commit::until_ready(&mut committer, &queue, &daemon.sinks, &wakes)? {
         return Ok(Ended::Well);
     }
     if !daemon.begin(&mut committer, &sources, &wakes)? {
@@ -103,39 +134,33 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     let committing = commit::start(Commits {
         committer,
         queue: queue.clone(),
-        outbox_max: plan.outbox_max,
-        dropping: plan.dropping,
+        room: daemon.room.clone(),
         folder: folder.clone(),
         sender: sender.clone(),
-        sinks: threads.len(),
         stop: stop.clone(),
-        on_open: OnOpen::new(plan.on_open),
+        beat: daemon.pulse.add(pulse::COMMITTER),
+        on_open: None,
     });
-    work::start(&daemon.pool, &queue, &daemon.writer, &sender);
+    work::start(&daemon.pool, &queue, &daemon.writer, &sender, &daemon.pulse);
     let credit = daemon.stdin.as_ref().map(|_| stdin::read(&sender));
+    metrics().set_phase(Phase::Ready);
+    notify::ready();
+    pulse::start(daemon.pulse.clone(), queue.clone(), sender.clone());
     daemon.serve(&wakes, credit.as_ref());
+    metrics().set_phase(Phase::Stopping);
+    notify::stopping();
+    daemon.pulse.end();
 
     // From here on there is a limit to how long anything may take.
-    let until = Instant::now() + plan.grace;
+    let until = Instant::now() + daemon.grace;
     daemon.drain(&wakes, until);
     queue.close();
-    let settled = join_all(committing, threads, until + Duration::from_millis(500));
+    let (sinks, ended) = daemon.ended();
+    let settled = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
     if !settled {
         tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
     }
-    daemon.ended()
-}
-
-/// A sink that goes on where it was.
-fn delivery(sink: SinkPlan, committer: &Committer, shared: &Shared) -> Delivery {
-    let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
-    let (name, sink): (String, Box<dyn Sink + Send>) = match sink {
-        SinkPlan::Stdout { name, file, choose } => (name, Box::new(Stdout::new(file, choose, mark))),
-        SinkPlan::File { name, options } => (name, Box::new(Output::new(options, mark))),
-        SinkPlan::Stream { name, options } => (name, Box::new(Stream::new(options, mark, backoff::random()))),
-        SinkPlan::Http { name, options, client } => (name, Box::new(Http::new(options, Box::new(client), mark, backoff::random()))),
-    };
-    Delivery { name, sink, shared: shared.clone() }
+    ended
 }
 
 /// Waits for the threads; false: the time is over.

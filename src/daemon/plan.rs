@@ -2,22 +2,34 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::config::Config;
 use crate::core::engine::Engine;
 use crate::delivery::Uid;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
+use crate::sinks::stream::Target;
 use crate::sinks::{http, stream};
 use crate::sources::discover::Spec;
 use crate::sources::follow::IdOf;
 use crate::state::ledger;
 use crate::state::withhold::Rules;
+use crate::telemetry::http::Place;
+
+/// Makes the plan anew, of the configuration as it is now; the error says every mistake in it.
+pub type Again = Box<dyn FnMut() -> Result<Plan, String> + Send>;
 
 /// What is run.
 pub struct Plan {
+    /// What it was made of: at a reload, what is equal in it stays as it is.
+    pub config: Config,
+    /// Stands for rules and limits: another one is another engine.
+    pub rules_print: [u8; 16],
+    /// For SIGHUP; none: that signal ends the process, as it does others.
+    pub again: Option<Again>,
     /// Rules and limits.
     pub engine: Arc<Engine>,
     /// Files.
@@ -30,6 +42,8 @@ pub struct Plan {
     pub sinks: Vec<SinkPlan>,
     /// Folder of the state; none: nothing is kept.
     pub state: Option<PathBuf>,
+    /// Where HTTP is answered, but for the socket in the state folder.
+    pub listen: Option<Place>,
     /// What is held back.
     pub withhold: Rules,
     /// Name of a source → microseconds without a word that are told.
@@ -92,6 +106,27 @@ pub enum SinkPlan {
 }
 
 impl SinkPlan {
+    /// The word for its type.
+    pub(super) const fn kind(&self) -> &'static str {
+        match self {
+            Self::Stdout { .. } => "stdout",
+            Self::File { .. } => "file",
+            Self::Stream { options, .. } => match options.target {
+                Target::Tcp(..) => "tcp",
+                Target::Unix(_) => "unix",
+            },
+            Self::Http { .. } => "http",
+        }
+    }
+
+    /// The file that it writes.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File { options, .. } => Some(&options.path),
+            Self::Stdout { .. } | Self::Stream { .. } | Self::Http { .. } => None,
+        }
+    }
+
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Stdout { name, .. } | Self::File { name, .. } | Self::Stream { name, .. } | Self::Http { name, .. } => name,

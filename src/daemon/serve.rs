@@ -3,17 +3,21 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::answers::Answers;
 use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP, TELL};
-use super::commit;
+use super::commit::{self, Room};
 use super::plan::Ended;
+use super::pulse::Pulse;
+use super::reload::Current;
+use super::sinks::Sinks;
 use super::stdin::Piped;
 use super::wake::{Stop, Wake};
-use super::work::{self, Pool, Writer};
+use super::work::{self, CurrentWriter, Pool};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
@@ -24,6 +28,7 @@ use crate::sources::silence::{Said, Silence};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
+use crate::telemetry::metrics;
 
 /// Files of one transaction at the start.
 const BEGIN_FILES: usize = 500;
@@ -39,13 +44,20 @@ pub(super) struct Daemon {
     pub stdin: Option<Piped>,
     pub queue: Arc<Queue>,
     pub pool: Arc<Pool>,
-    pub writer: Writer,
+    pub writer: CurrentWriter,
     pub is_durable: bool,
     pub stop: Arc<Stop>,
     pub failed: Option<Option<String>>,
     pub look_soon: Option<Instant>,
     /// Who should talk.
     pub silence: Silence,
+    pub sinks: Sinks,
+    pub room: Arc<Mutex<Room>>,
+    /// Time to drain.
+    pub grace: Duration,
+    pub current: Current,
+    pub pulse: Arc<Pulse>,
+    pub answers: Answers,
 }
 
 impl Daemon {
@@ -65,13 +77,20 @@ impl Daemon {
             }
         }
         let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
+        self.current.sources.extend(names.iter().cloned());
         commit::until_done(wakes, || committer.begin(&names, &[], at))
     }
 
     pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
-        let follows = !self.follower.specs().is_empty();
         let mut clock = Clock::default();
-        while (follows && !self.follower.is_hopeless()) || self.stdin.is_some() {
+        let beat = self.pulse.add("the thread that decides");
+        loop {
+            beat.moves();
+            self.reload_if_asked();
+            let follows = !self.follower.specs().is_empty();
+            if (!follows || self.follower.is_hopeless()) && self.stdin.is_none() {
+                break;
+            }
             if follows {
                 self.look(&mut clock);
             }
@@ -90,7 +109,7 @@ impl Daemon {
             }
             self.tick();
             if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
-                self.follower.tell_levels();
+                self.tell();
             }
         }
     }
@@ -105,7 +124,9 @@ impl Daemon {
             }
             Wake::Stdin(bytes) => self.piped(&bytes),
             Wake::StateLost => self.say_all(),
-            Wake::Files => {}
+            Wake::Files | Wake::Reload => {}
+            Wake::SinkBegins(mark) => self.sinks.begins(mark),
+            Wake::SinkEnded(name, left) => self.sinks.ended(&name, left),
             Wake::Done(id, turn) => {
                 let rest = REST_US + REST_A_FILE_US * self.follower.active() as i64;
                 let at = now();
@@ -186,7 +207,7 @@ impl Daemon {
         self.follower.due(at);
     }
 
-    fn watch_folders(&mut self) -> bool {
+    pub fn watch_folders(&mut self) -> bool {
         let mut is_new = false;
         for (folder, recursive) in self.follower.specs().iter().flat_map(Spec::folders) {
             is_new |= self.watch.folder(folder, recursive);
@@ -218,11 +239,19 @@ impl Daemon {
         }
         let Some(piped) = &mut self.stdin else { return };
         let turn = piped.take(bytes);
-        if let Some(batch) = self.writer.batch(piped.uid, &piped.label, turn) {
+        if let Some(batch) = self.writer.get().batch(piped.uid, &piped.label, turn) {
             self.queue.send(batch);
         }
         if bytes.is_empty() {
             self.stdin = None;
+        }
+    }
+
+    /// Gauges that nobody else sets.
+    fn tell(&self) {
+        self.follower.tell_levels();
+        for (rule, count) in self.current.engine.silenced() {
+            metrics().noise.of(rule).set(count + self.current.silenced.get(rule).copied().unwrap_or(0));
         }
     }
 
@@ -231,7 +260,7 @@ impl Daemon {
         let said = self.silence.due(now());
         self.say(said);
         let Some(piped) = &mut self.stdin else { return };
-        if let Some(batch) = piped.tick().and_then(|turn| self.writer.batch(piped.uid, &piped.label, turn)) {
+        if let Some(batch) = piped.tick().and_then(|turn| self.writer.get().batch(piped.uid, &piped.label, turn)) {
             self.queue.send(batch);
         }
     }
@@ -262,7 +291,7 @@ impl Daemon {
             let Ok(mut reader) = job.reader.try_lock() else { continue };
             let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
-            if let Some(batch) = self.writer.batch(job.uid, &job.label, turn) {
+            if let Some(batch) = self.writer.get().batch(job.uid, &job.label, turn) {
                 self.queue.send(batch);
             }
         }
@@ -271,12 +300,13 @@ impl Daemon {
     }
 
     /// How it went.
-    pub fn ended(self) -> Result<Ended, String> {
-        match self.failed {
+    pub fn ended(self) -> (Sinks, Result<Ended, String>) {
+        let ended = match self.failed {
             Some(Some(why)) => Err(why),
             Some(None) => Ok(Ended::Well),
             None if self.follower.is_troubled() => Ok(Ended::Troubled),
             None => Ok(Ended::Well),
-        }
+        };
+        (self.sinks, ended)
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::delivery::SinkMark;
 use crate::sources::follow::FileId;
 use crate::sources::reader::Turn;
 use crate::state::outbox::Outbox;
@@ -23,6 +24,12 @@ pub(crate) enum Wake {
     Stdin(Vec<u8>),
     /// SIGINT or SIGTERM.
     Stop,
+    /// SIGHUP; `Stop` has the flag.
+    Reload,
+    /// The committer knows where a sink begins.
+    SinkBegins(SinkMark),
+    /// The thread of a sink has ended, and has left so many records undone.
+    SinkEnded(String, u64),
     /// The state was begun anew: what is known of files is to be said again.
     StateLost,
     /// It cannot go on; without a text nobody reads stdout any more.
@@ -38,8 +45,10 @@ pub(crate) struct Stop {
     pub reopen: AtomicU64,
     /// Where sinks sleep.
     pub outbox: OnceLock<Arc<Outbox>>,
-    /// Sinks that have ended.
-    pub ended: AtomicUsize,
+    /// Sinks that have not ended.
+    pub running: AtomicUsize,
+    /// SIGHUP came, and was not heard yet.
+    pub reload: AtomicBool,
 }
 
 impl Stop {
@@ -56,21 +65,34 @@ impl Stop {
 const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// The first signal drains, a later one ends at once.
-pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>) -> Result<(), String> {
+pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>, can_reload: bool) -> Result<(), String> {
     let fault = |error: io::Error| format!("signals cannot be handled: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;
     let entered = runtime.enter();
     let of = |kind| signal(kind).map_err(fault);
     let (mut interrupt, mut terminate, mut reopen) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::user_defined1())?);
+    let mut reload = can_reload.then(|| of(SignalKind::hangup())).transpose()?;
     drop(entered);
     let (sender, stop) = (sender.clone(), stop.clone());
     std::thread::spawn(move || {
         runtime.block_on(async {
             let mut first: Option<Instant> = None;
             loop {
-                let number = tokio::select! { _ = interrupt.recv() => 2, _ = terminate.recv() => 15, _ = reopen.recv() => 0 };
+                let hangup = async {
+                    match &mut reload {
+                        Some(reload) => reload.recv().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let number = tokio::select! { _ = interrupt.recv() => 2, _ = terminate.recv() => 15, _ = reopen.recv() => 0, _ = hangup => 1 };
                 match (number, first) {
                     (0, _) => stop.reopen(),
+                    (1, _) => {
+                        // Once for all that come before it is heard.
+                        if !stop.reload.swap(true, Ordering::AcqRel) {
+                            drop(sender.send(Wake::Reload));
+                        }
+                    }
                     (_, Some(first)) if first.elapsed() < SAME_WISH => {}
                     (_, Some(_)) => std::process::exit(128 + number),
                     (_, None) => {

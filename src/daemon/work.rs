@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
+use super::pulse::Pulse;
 use super::wake::Wake;
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
@@ -54,13 +55,34 @@ impl Pool {
     }
 }
 
-pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sender: &Sender<Wake>) {
+/// The writer as it is now, for all threads: a reload replaces it.
+#[derive(Clone)]
+pub(super) struct CurrentWriter(Arc<RwLock<Arc<Writer>>>);
+
+impl CurrentWriter {
+    pub fn new(writer: Writer) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(writer))))
+    }
+
+    pub fn get(&self) -> Arc<Writer> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set(&self, writer: Writer) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(writer);
+    }
+}
+
+pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter, sender: &Sender<Wake>, pulse: &Pulse) {
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     for _ in 0..count {
         let (pool, queue, writer, sender) = (pool.clone(), queue.clone(), writer.clone(), sender.clone());
+        let beat = pulse.add("a thread that reads");
         std::thread::spawn(move || {
             let mut space = Space::default();
+            beat.waits();
             while let Some(job) = pool.take() {
+                beat.moves();
                 let mut reader = lock(&job.reader);
                 let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
                 counted(&job.label, &turn);
@@ -68,11 +90,12 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &Writer, sende
                 (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
                 (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
                 // Before another thread can have the reader: batches of a stream are in order.
-                let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
+                let is_sent = writer.get().batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
                 drop(reader);
                 if !is_sent || sender.send(Wake::Done(job.id, Box::new(said))).is_err() {
                     break;
                 }
+                beat.waits();
             }
         });
     }

@@ -60,6 +60,14 @@ impl Spec {
         Ok(Self { name: name.into(), start, rotate_wait, forget_after, literals, globs, exclude, links_into, rooted, folder })
     }
 
+    /// The same source, with nothing to follow any more.
+    #[must_use]
+    pub fn without_files(&self) -> Self {
+        let (literals, globs, exclude, links_into, rooted) = Default::default();
+        let (name, folder) = (self.name.clone(), self.folder.clone());
+        Self { name, start: self.start, rotate_wait: self.rotate_wait, forget_after: self.forget_after, literals, globs, exclude, links_into, rooted, folder }
+    }
+
     /// Adds a file or a glob.
     ///
     /// # Errors
@@ -76,6 +84,12 @@ impl Spec {
         let base = base(&whole);
         self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)?, packed: names_packed(name) });
         Ok(())
+    }
+
+    /// Whether there is nothing to follow.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.literals.is_empty() && self.globs.is_empty()
     }
 
     /// Leaves out what a glob matches.

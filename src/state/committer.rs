@@ -276,18 +276,19 @@ impl Committer {
                 tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
             }
         }
-        let mut sinks = self.sinks.clone();
+        let sinks = sinks_after(&self.sinks, words, self.outbox.last());
         for word in words {
             match word {
-                Word::Sink(mark) => {
-                    tx.sink(mark)?;
-                    sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark));
-                }
+                Word::Sink(mark) => tx.sink(mark)?,
+                Word::SinkBegins(name) => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
+                Word::SinkEnds(name) => tx.no_sink(name)?,
                 Word::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
                 Word::Forget(uid) => tx.forget(uid)?,
+                Word::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
+                Word::Withhold(_) | Word::Ledger(_) => {}
             }
         }
-        if words.iter().any(|word| matches!(word, Word::Sink(_))) {
+        if words.iter().any(concerns_sinks) {
             tx.done(sinks.iter().map(|mark| mark.seq).min().unwrap_or(u64::MAX >> 1))?;
         }
         for first in leave_out::needless(&self.waiting, &sinks, &self.left_out) {
@@ -298,23 +299,22 @@ impl Committer {
 
     /// It is so: sinks may have it.
     fn publish(&mut self, draft: Draft, words: &[Word]) {
+        self.sinks = sinks_after(&self.sinks, words, self.outbox.last());
         for chunk in draft.chunks {
             self.waiting.push_back((chunk.first, chunk.last(), chunk.body.len() as u64));
             self.outbox.push(Arc::new(chunk));
         }
-        let mut any = false;
         for word in words {
             match word {
-                Word::Sink(mark) => {
-                    self.sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark));
-                    any = true;
-                }
                 Word::Forget(uid) => drop(self.emitted.remove(uid)),
-                Word::Seen(_) => {}
+                Word::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
+                Word::Withhold(rules) => self.withhold.set_rules(rules.clone()),
+                Word::Ledger(rules) => self.ledger.set_rules(*rules),
+                Word::Sink(_) | Word::SinkBegins(_) | Word::SinkEnds(_) | Word::Seen(_) => {}
             }
         }
         let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());
-        if any || self.sinks.is_empty() {
+        if words.iter().any(concerns_sinks) || self.sinks.is_empty() {
             let waiting = self.forget_done(done);
             self.outbox.done(done, Some(waiting));
             self.outbox.committed(&self.sinks);
@@ -361,6 +361,26 @@ impl Committer {
             }
         }
     }
+}
+
+fn concerns_sinks(word: &Word) -> bool {
+    matches!(word, Word::Sink(_) | Word::SinkBegins(_) | Word::SinkEnds(_))
+}
+
+/// The sinks as these words leave them; one that begins has nothing of what was committed before, up to `last`.
+fn sinks_after(sinks: &[SinkMark], words: &[Word], last: u64) -> Vec<SinkMark> {
+    let mut sinks = sinks.to_vec();
+    for word in words {
+        match word {
+            Word::Sink(mark) => sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark)),
+            Word::SinkBegins(name) if !sinks.iter().any(|known| known.name == *name) => {
+                sinks.push(SinkMark { name: name.clone(), seq: last, ..SinkMark::default() });
+            }
+            Word::SinkEnds(name) => sinks.retain(|known| known.name != *name),
+            _ => {}
+        }
+    }
+    sinks
 }
 
 /// Whether an event at `place` could be found again when its file is taken up at `mark`: a trace may begin

@@ -154,6 +154,32 @@ mod tests {
         assert!(committer.left_out.is_empty());
     }
 
+    /// A sink whose peer may not have read what it was given asks for it again.
+    #[test]
+    fn what_was_given_can_be_had_again_until_it_is_done() {
+        let mut committer =
+            Committer::new(None, Rules::default(), Arc::new(|out: &mut Vec<u8>, _: &Label, _: &Notice, _| out.push(b'\n')), &["slow".to_owned()]).unwrap();
+        let outbox = committer.outbox();
+        for n in 1..=12 {
+            committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
+        }
+        let mut had = Vec::new();
+        for seq in 0..3 {
+            had.push(take(&outbox, "slow", seq).unwrap().last());
+        }
+        committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
+        committer.commit(&[], &[], Timestamp(7)).unwrap();
+        // Its connection breaks, and only the first one is done.
+        let done = SinkMark { name: "slow".into(), seq: 1, ..SinkMark::default() };
+        committer.commit(&[], &[Word::Sink(done)], Timestamp(8)).unwrap();
+        let (mut seq, mut again) = (1, Vec::new());
+        while let Some(chunk) = take(&outbox, "slow", seq) {
+            seq = chunk.last();
+            again.push(seq);
+        }
+        assert_eq!((had, again), (vec![1, 2, 3], vec![2, 3, 8, 9, 10, 11, 12, 13]));
+    }
+
     #[test]
     fn the_oldest_are_left_out_and_counted_for_one_sink() {
         let folder = tempfile::tempdir().unwrap();

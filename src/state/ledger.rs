@@ -58,6 +58,11 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Goes on under other rules.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
     /// Keeps what the rules say.
     #[must_use]
     pub fn new(rules: Rules) -> Self {

@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::ledger;
+use super::withhold::Rules;
 use crate::delivery::{Batch, SinkMark, Uid};
 
 /// Messages that need no room.
@@ -16,6 +18,16 @@ pub enum Word {
     Seen(Vec<Uid>),
     /// This stream is gone for good.
     Forget(Uid),
+    /// A sink of this name begins: where it was, or with what comes from now on.
+    SinkBegins(String),
+    /// There is no sink of this name any more.
+    SinkEnds(String),
+    /// These sources were followed from here on; said behind the marks of their files.
+    Sources(Vec<String>),
+    /// What is held back from now on.
+    Withhold(Rules),
+    /// How history and breakers are kept from now on.
+    Ledger(ledger::Rules),
 }
 
 /// What has come in.
@@ -27,6 +39,8 @@ pub struct Arrived {
     pub words: Vec<Word>,
     /// Nothing more will come.
     pub closed: bool,
+    /// All batches were taken.
+    pub drained: bool,
 }
 
 impl Arrived {
@@ -86,6 +100,13 @@ impl Queue {
         self.came.notify_all();
     }
 
+    /// Whether senders wait.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let inside = self.lock();
+        inside.bytes >= self.max_bytes && !inside.closed
+    }
+
     /// Wakes the one who takes.
     pub fn nudge(&self) {
         self.lock().nudged = true;
@@ -127,7 +148,8 @@ impl Queue {
             taken += batch.cost();
             arrived.batches.push(batch);
         }
-        arrived.closed = inside.closed && inside.batches.is_empty();
+        arrived.drained = inside.batches.is_empty();
+        arrived.closed = inside.closed && arrived.drained;
         self.went.notify_all();
         arrived
     }

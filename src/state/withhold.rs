@@ -68,6 +68,11 @@ impl Withhold {
         Self { rules, held, ..Self::default() }
     }
 
+    /// Goes on under other rules.
+    pub fn set_rules(&mut self, rules: Rules) {
+        self.rules = rules;
+    }
+
     /// Whether an event may pass.
     pub fn passes(&mut self, label: &Label, record: &Record, now: Timestamp) -> bool {
         self.is_first(label, record, now) && self.is_within(label, record, now)

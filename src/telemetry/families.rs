@@ -135,6 +135,14 @@ families! {
     Counter "siftd_sink_dead_letters_total" ["sink"] "Records that the other side refuses for good.": |all, out| out.sinks(all, |sink| sink.dead_letters.get());
     Gauge "siftd_sink_up" ["sink"] "0 while the sink cannot write; /status says why.":
         |all, out| out.sinks(all, |sink| u64::from(sink.trouble.get().is_none()));
+    Counter "siftd_reloads_total" ["result"] "Readings of the configuration after the start: ok, or refused.": |all, out| {
+        out.put(&["ok"], all.reloads.succeeded.get());
+        out.put(&["refused"], all.reloads.failed.get());
+    };
+    Gauge "siftd_config_last_reload_successful" [] "0 while the configuration on disk has mistakes and an older one goes on.":
+        |all, out| out.put(&[], u64::from(all.reloads.error.get().is_none()));
+    Gauge "siftd_start_time_seconds" [] "When it started, in seconds since 1970.": |all, out| out.float(&[], all.started_us.get() as f64 / 1e6);
+    Gauge "siftd_ready" [] "1 while state, sources and sinks are open.": |all, out| out.put(&[], u64::from(all.phase() == super::metrics::Phase::Ready));
     Gauge "siftd_pipeline_stalled" [] "1 while nothing moves although something waits: the watchdog is not fed then.":
         |all, out| out.put(&[], u64::from(all.is_stalled.load(std::sync::atomic::Ordering::Relaxed)));
 }

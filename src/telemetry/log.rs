@@ -1,12 +1,128 @@
-//! siftd's own messages: where they go and how many. Set up once by a command at its start; `SIFTD_LOG`
-//! chooses (`SIFTD_LOG=debug siftd run …`). The core never logs; records never go through here. They have no colours, on a terminal neither.
+//! siftd's own messages: where they go, how many, and in which form. Set up once by a command at its start;
+//! `SIFTD_LOG` chooses (`SIFTD_LOG=debug siftd run …`). The core never logs, and records never go through here: what
+//! a log says stands in no message above debug. They have no colours, on a terminal neither.
 
+use std::fmt;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::FmtContext;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::registry::LookupSpan;
+
+/// The form of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Time, level and text.
+    Text,
+    /// One JSON object a line.
+    Json,
+    /// Priority and text; the journal has the time.
+    Journald,
+}
+
+impl Form {
+    /// The journal's where stderr leads to it, as `JOURNAL_STREAM` says (systemd.exec(5)); else text.
+    #[must_use]
+    pub fn fitting() -> Self {
+        let stderr = std::io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
+        let said = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+        match stderr {
+            Ok(meta) if said == format!("{}:{}", meta.dev(), meta.ino()) => Self::Journald,
+            _ => Self::Text,
+        }
+    }
+}
 
 /// Starts writing messages to stderr; a second call does nothing.
-pub fn init() {
+pub fn init(form: Form) {
     let filter = EnvFilter::try_from_env("SIFTD_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).try_init();
+    let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).event_format(Lines { form }).try_init();
     // Only a test that starts two commands in one process comes here twice.
     drop(started);
+}
+
+/// Writes each message with a newline behind it.
+struct Lines {
+    form: Form,
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut time = String::new();
+        SystemTime.format_time(&mut Writer::new(&mut time))?;
+        let mut said = Said::default();
+        event.record(&mut said);
+        writeln!(out, "{}", line(self.form, *event.metadata().level(), &time, &said.0))
+    }
+}
+
+/// The text of a message, with its fields behind it.
+#[derive(Default)]
+struct Said(String);
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let gap = if self.0.is_empty() { "" } else { " " };
+        self.0 += &match field.name() {
+            "message" => format!("{gap}{value:?}"),
+            name => format!("{gap}{name}={value:?}"),
+        };
+    }
+}
+
+fn line(form: Form, level: Level, time: &str, text: &str) -> String {
+    let word = level.as_str().to_ascii_lowercase();
+    match form {
+        Form::Text => format!("{time} {:>5} {}", level.as_str(), lines(text, "  ")),
+        // The journal takes each line for a message of its own.
+        Form::Journald => format!("<{0}>{1}", priority(level), lines(text, &format!("<{}>  ", priority(level)))),
+        Form::Json => serde_json::json!({ "timestamp": time, "level": word, "message": text }).to_string(),
+    }
+}
+
+/// syslog(3): 3 is an error, 4 a warning, 6 informational, 7 debugging.
+fn priority(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        Level::DEBUG | Level::TRACE => 7,
+    }
+}
+
+/// Diagnostics have several lines: each further one begins with `head`. Control characters, which a terminal would
+/// obey, are spelled out.
+fn lines(text: &str, head: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.trim_end().chars() {
+        match c {
+            '\n' => out.extend(["\n", head]),
+            c if c.is_control() => out.extend(c.escape_default()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_says_where_a_message_ends_and_obeys_nothing() {
+        let text = "bad:\n\u{1b}[2J \"x\"";
+        assert_eq!(line(Form::Text, Level::WARN, "T", text), "T  WARN bad:\n  \\u{1b}[2J \"x\"");
+        assert_eq!(line(Form::Journald, Level::ERROR, "T", text), "<3>bad:\n<3>  \\u{1b}[2J \"x\"");
+        assert_eq!(line(Form::Json, Level::INFO, "T", text), r#"{"level":"info","message":"bad:\n\u001b[2J \"x\"","timestamp":"T"}"#);
+        assert_eq!([Level::WARN, Level::INFO, Level::DEBUG].map(priority), [4, 6, 7]);
+    }
 }

@@ -3,7 +3,7 @@
 //! reload, so that a counter never falls.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -239,6 +239,60 @@ pub struct GapMetrics {
     pub items: Counter,
 }
 
+/// Where the process stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not everything is open yet.
+    Starting,
+    /// It works.
+    Ready,
+    /// It writes what it has, and ends.
+    Stopping,
+}
+
+impl Phase {
+    const ALL: [Self; 3] = [Self::Starting, Self::Ready, Self::Stopping];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Ready => "ready",
+            Self::Stopping => "stopping",
+        }
+    }
+}
+
+/// How often the configuration was read anew, and how that went.
+#[derive(Debug, Default)]
+pub struct Reloads {
+    /// It is in force.
+    pub succeeded: Counter,
+    /// The old one goes on.
+    pub failed: Counter,
+    /// When the last time was, in microseconds since 1970; 0: never.
+    pub at_us: Gauge,
+    /// Why the last time failed.
+    pub error: Note,
+}
+
+impl Reloads {
+    /// It was read.
+    pub fn succeed(&self, at_us: i64) {
+        self.succeeded.add(1);
+        self.at_us.set(at_us.unsigned_abs());
+        self.error.clear();
+    }
+
+    /// It was no good.
+    pub fn fail(&self, at_us: i64, why: &str) {
+        self.failed.add(1);
+        self.at_us.set(at_us.unsigned_abs());
+        self.error.set(why);
+    }
+}
+
 /// Everything that is counted.
 #[derive(Debug, Default)]
 pub struct Metrics {
@@ -264,4 +318,54 @@ pub struct Metrics {
     pub commit_failures: Counter,
     /// Whether the last look found that the pipeline does not move.
     pub is_stalled: AtomicBool,
+    /// Readings of the configuration.
+    pub reloads: Reloads,
+    /// When it started, in microseconds since 1970.
+    pub started_us: Gauge,
+    phase: AtomicU8,
+}
+
+impl Metrics {
+    /// It stands there now.
+    pub fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Ordering::Release);
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        Phase::ALL[usize::from(self.phase.load(Ordering::Acquire)) % Phase::ALL.len()]
+    }
+
+    /// Why it is not healthy, if it is not.
+    #[must_use]
+    pub fn illness(&self) -> Option<&'static str> {
+        self.is_stalled.load(Ordering::Relaxed).then_some("the pipeline does not move")
+    }
+
+    /// Errors that were committed, of all sources.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.sources.all().iter().flat_map(|(_, source)| source.events.seen().map(|(.., count)| count).collect::<Vec<_>>()).sum()
+    }
+
+    /// One line for people.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let sources = self.sources.all();
+        let files: u64 = sources.iter().map(|(_, source)| source.files.get()).sum();
+        let lag: u64 = sources.iter().map(|(_, source)| source.lag_bytes.get()).sum();
+        let mut text =
+            format!("{} sources, {files} files, {} errors found, {lag} B to read, {} B to write", sources.len(), self.events(), self.outbox_bytes.get());
+        for (name, sink) in self.sinks.all().iter().filter(|(_, sink)| sink.trouble.get().is_some()) {
+            text += &format!("; sink {name}: {}", sink.trouble.get().unwrap_or_default());
+        }
+        if self.reloads.error.get().is_some() {
+            text += "; the configuration has mistakes, the old one goes on";
+        }
+        if let Some(illness) = self.illness() {
+            text += &format!("; {illness}");
+        }
+        text
+    }
 }

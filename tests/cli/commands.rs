@@ -171,6 +171,18 @@ fn rules_check_points_at_the_mistake() {
         let err = folder.siftd(["rules", "check", "wrong.toml"]).ended(2).err().replace("wrong.toml", "mine.toml");
         assert!(err.contains(said), "{said} in {err}");
     }
+    // Its flags are those of every other command.
+    folder.write("other.toml", "[family]\nid = \"other\"\ntitle = \"Other\"\ndepth = \"head\"\n[[rule]]\nid = \"other.hum\"\nliterals = [\"pump hums\"]\nregex = 'pump hums'\nexamples = { match = [\"the pump hums\"] }\n");
+    folder.write("siftd.toml", "[rules]\nfiles = [\"other.toml\"]\n");
+    let ok = |args: &[&str]| {
+        folder.siftd([&["rules", "check"], args].concat()).ended(0).out().lines().filter(|line| line.contains(": ok")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(ok(&["--rules", "other.toml"]), ["other.toml: ok, 1 rules"]);
+    assert_eq!(ok(&["--config", "siftd.toml"]), ["other.toml: ok, 1 rules"]);
+    assert_eq!(ok(&["mine.toml", "--config", "siftd.toml"]).len(), 1);
+    assert_eq!(ok(&["mine.toml", "other.toml"]).len(), 2);
+    assert!(folder.siftd(["rules", "check"]).ended(2).err().contains("which file?"));
+    assert!(folder.siftd(["rules", "check", "wrong.toml", "--rules", "other.toml"]).ended(2).err().contains("Your own rules"));
     assert!(folder.siftd(["rules", "check", "gone.toml"]).ended(2).err().contains("cannot be read"));
     let trace = "\n[[trace]]\nid = \"mine.trace\"\nliterals = [\"core dump\"]\nrows = [\n{ from = \"start\", regex = '^core dump', to = \"body\" },\n{ from = \"body\", regex = '^  at ', to = \"body\" },\n]\n";
     folder.write("trace.toml", format!("{RULES}{trace}"));
@@ -233,6 +245,48 @@ fn check_refuses_what_cannot_work() {
     folder.siftd(["check", "--config", "a.toml"]).ended(0);
     let example = folder.siftd(["rules", "show", "javascript.error"]).ended(0).out();
     assert!(example.contains("id = \"javascript.error\""));
+}
+
+/// Files that a sink names, who may read them, and whether its peer has an address. Nobody is connected to.
+#[test]
+fn check_tries_what_sinks_over_the_network_name() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let other = rcgen::KeyPair::generate().unwrap();
+    folder.write("cert.pem", own.cert.pem());
+    let secret = |name: &str, text: &str, mode| {
+        std::fs::set_permissions(folder.write(name, text), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    secret("key.pem", &own.signing_key.serialize_pem(), 0o640);
+    secret("other.pem", &other.serialize_pem(), 0o600);
+    secret("open.pem", &own.signing_key.serialize_pem(), 0o644);
+    secret("token", "a-very-secret-one\n", 0o600);
+    secret("open.token", "a-very-secret-one\n", 0o604);
+    secret("empty.token", "\n", 0o600);
+    let http = |more: &str| {
+        format!("[[sink]]\nname = \"a\"\ntype = \"http\"\nurl = \"https://localhost:9/in?key=a-very-secret-one\"\nca_file = \"cert.pem\"\n{more}\n")
+    };
+    let tcp = |address: &str, more: &str| format!("[[sink]]\nname = \"b\"\ntype = \"tcp\"\naddress = \"{address}\"\n{more}\n");
+    for (text, said) in [
+        (http("token_file = \"none\""), "token_file"),
+        (http("token_file = \"empty.token\""), "it is to hold a token"),
+        (http("token_file = \"open.token\""), "open.token: everyone can read it: chmod 640 it"),
+        (http("cert_file = \"cert.pem\"\nkey_file = \"other.pem\""), "cert_file and key_file: "),
+        (http("cert_file = \"cert.pem\"\nkey_file = \"open.pem\""), "open.pem: everyone can read it"),
+        (http("cert_file = \"key.pem\"\nkey_file = \"key.pem\""), "there is no certificate in it"),
+        (tcp("localhost:9", "tls = true\nca_file = \"none.pem\""), "none.pem: No such file"),
+        (tcp("a..b:9", ""), "a..b:9: "),
+    ] {
+        folder.write("a.toml", &text);
+        let err = folder.siftd(["check", "--config", "a.toml"]).ended(2).err();
+        assert!(err.contains(said) && !err.contains("a-very-secret-one"), "{said} in {err}");
+    }
+    let good = http("token_file = \"token\"\ncert_file = \"cert.pem\"\nkey_file = \"key.pem\"") + &tcp("127.0.0.1:9", "");
+    folder.write("a.toml", good);
+    folder.siftd(["check", "--config", "a.toml"]).ended(0);
+    let shown = folder.siftd(["run", "--config", "a.toml", "--dry-run", "--file", "cert.pem"]).ended(0).out();
+    assert!(shown.contains("sink a: https://localhost:9/in\n") && shown.contains("sink b: tcp 127.0.0.1:9\n"), "{shown}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 #[path = "../daemon/killing.rs"]
 #[allow(dead_code, reason = "the daemon's own tests use all of it")]
 mod killing;
+mod piped;
 mod playing;
 mod shippers;
 #[path = "../invariants/support.rs"]

@@ -29,10 +29,12 @@ pub enum Mood {
     Errors,
     /// http: it takes everything and breaks off before the answer.
     Late,
+    /// http: it wants none of it, ever.
+    Refused,
     Good,
 }
 
-const MOODS: [Mood; 7] = [Mood::Refuse, Mood::Hang, Mood::Reset, Mood::Garbage, Mood::Errors, Mood::Late, Mood::Good];
+const MOODS: [Mood; 8] = [Mood::Refuse, Mood::Hang, Mood::Reset, Mood::Garbage, Mood::Errors, Mood::Late, Mood::Refused, Mood::Good];
 
 /// A peer, and the lines that it has.
 pub struct Peer {
@@ -184,6 +186,7 @@ fn take_posts(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
             Mood::Good => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             Mood::Errors if errors % 2 == 0 => b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n",
             Mood::Errors => b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 4\r\n\r\noops",
+            Mood::Refused => b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 12\r\n\r\nwho are you?",
             Mood::Garbage => b"\x00\xff SSH-2.0 garbage\r\n\r\n",
             _ => return,
         };

@@ -26,7 +26,7 @@ pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
 pub use rules::{ListFormat, RulesArgs, RulesCommand};
 pub use run::RunArgs;
 pub use scan::{Format, ReadMode, ScanArgs};
-pub use state::{StateArgs, StateCommand, StatePlace};
+pub use state::{StateArgs, StateCommand, StatePlace, StatusArgs};
 pub use text::{ExplainArgs, FilterArgs, SignatureArgs};
 
 /// Finds the real errors in what agents, builds and services print.
@@ -88,6 +88,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show what `run` knows of the files that it follows
     State(StateArgs),
+    /// Ask a running `siftd run` how it goes
+    Status(StatusArgs),
     /// Say why a line is, or is not, an error
     Explain(ExplainArgs),
     /// Print the signature of each line of stdin

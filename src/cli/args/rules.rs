@@ -39,10 +39,12 @@ pub enum RulesCommand {
         #[command(flatten)]
         setup: SetupArgs,
     },
-    /// Check a rules file: its form, its regexes, its examples
+    /// Check rule files: their form, their regexes, their examples
     Check {
-        /// The file.
-        file: PathBuf,
+        /// The files; without any, those of --rules, or else of the configuration.
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        setup: SetupArgs,
     },
     /// Convert a YAML or JSON file of the older systems to siftd's TOML, on stdout
     Import {

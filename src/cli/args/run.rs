@@ -9,7 +9,7 @@ use super::{ReadMode, SetupArgs};
 use crate::words::Severity;
 
 /// `siftd run`
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:
   siftd run --file app.log --file 'logs/**/*.log'     to stdout, from the beginning of each file
   my-agent 2>&1 | siftd run --output events.ndjson    follow a pipe to its end

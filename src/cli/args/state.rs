@@ -60,3 +60,18 @@ pub struct StatePlace {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
+
+/// `siftd status`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  siftd status                                        the daemon of /etc/siftd
+  siftd status --config siftd.toml --format json | jq .sinks
+
+Exit codes: 0 it is ready; 1 it runs and is not ready, or does not move; 2 it does not run, or may not be asked.")]
+pub struct StatusArgs {
+    /// Form of the output.
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: ListFormat,
+    #[command(flatten)]
+    pub place: StatePlace,
+}

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::super::Failure;
-use crate::config::{Config, SinkConfig, SinkKind};
+use crate::config::{Config, HttpFormat, SinkConfig, SinkKind};
 use crate::sinks::choose::Choose;
-use crate::sinks::http::{self, Client, DeadLetter, Token, own_headers};
+use crate::sinks::http::{self, Client, DeadLetter, Token, Way, own_headers};
 use crate::sinks::stream::{self, MAX_UNREAD_BYTES, Target};
 use crate::sinks::tls::{Files, Trust};
 
@@ -56,7 +56,9 @@ pub fn http(sink: &SinkConfig, choose: Choose, state: &Path) -> Result<(http::Op
     let trust = if url.starts_with("https:") { Some(trust(sink)?) } else { None };
     // A key that does not belong to its certificate is found out here, not with the first request.
     trust.as_ref().map(|trust| trust.client().map_err(|why| fault(sink, &why))).transpose()?;
-    let client = Client::new(url, &headers, token, trust.as_ref(), peer.timeout).map_err(|why| fault(sink, &why))?;
+    let items = if http.format == HttpFormat::Elasticsearch { u64::from(http.batch_rows) } else { 0 };
+    let way = Way { url, headers: &headers, token, trust: trust.as_ref(), timeout: peer.timeout, items };
+    let client = Client::new(way).map_err(|why| fault(sink, &why))?;
     Ok((options, client))
 }
 

@@ -8,10 +8,11 @@ use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
 use super::super::{Failure, identity};
 use super::{RunArgs, output, stdin_is_given};
-use crate::config::{Config, SourceConfig, SourceKind, StartAt, WhenFull};
+use crate::config::{Config, Listen, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
 use crate::state::withhold::Rules;
+use crate::telemetry::http;
 
 /// How long a rotated file of `--file` is still read.
 const ROTATE_WAIT: Duration = Duration::from_secs(5);
@@ -30,6 +31,13 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
     let per_second = config.sources.iter().map(|source| (source.name.clone(), source.max_events_per_second)).collect();
     let repeat_window_us = i64::try_from(config.delivery.repeat_window.as_micros()).unwrap_or(i64::MAX);
     Ok(Plan {
+        config: config.clone(),
+        rules_print: setup.print,
+        listen: config.telemetry.listen.as_ref().map(|listen| match listen {
+            Listen::Address(address) => http::Place::Address(*address),
+            Listen::Socket(path) => http::Place::Socket(path.clone()),
+        }),
+        again: None,
         engine: setup.engine.clone(),
         specs: sources.specs,
         stdin: sources.stdin.map(|name| (name, identity::nonce())),

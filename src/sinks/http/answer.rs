@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::fmt::rfc2822::DateTimeParser;
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::config::HttpFormat;
 use crate::core::event::Timestamp;
@@ -83,45 +83,72 @@ fn named(status: u16) -> String {
     known.map_or_else(|| format!("status {status}"), |name| format!("{status} {name}"))
 }
 
+/// A bulk answer: what of it is looked at. Anything of another shape is refused as it is read, so that garbage
+/// takes no memory.
+#[derive(Deserialize)]
+struct Bulk {
+    errors: bool,
+    #[serde(default)]
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    create: Said,
+}
+
+#[derive(Deserialize)]
+struct Said {
+    status: u16,
+    #[serde(default)]
+    error: Why,
+}
+
+#[derive(Default, Deserialize)]
+struct Why {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    reason: String,
+}
+
+/// What is said of a request as a whole.
+#[derive(Deserialize)]
+struct Whole {
+    error: Why,
+}
+
 /// The items of a bulk answer. One that does not fit what was sent says nothing of it.
 fn items(answer: &Answer, count: usize) -> Verdict {
     let garbage = |why: &str| Verdict::Again(format!("{}, but {why}: is it the _bulk of Elasticsearch?", named(answer.status)), Duration::ZERO);
     let Some(body) = &answer.body else { return garbage("the body is too long or broke off") };
-    let Ok(said) = serde_json::from_slice::<Value>(body) else { return garbage("the body is no JSON") };
-    if said["errors"] == false {
+    let Ok(bulk) = serde_json::from_slice::<Bulk>(body) else { return garbage("the body is no answer to a bulk request") };
+    if !bulk.errors {
         return Verdict::Done;
     }
-    let Some(items) = said["items"].as_array().filter(|items| items.len() == count) else {
+    if bulk.items.len() != count {
         return garbage("it does not have an item for each record");
-    };
-    let fate = |item: &Value| -> Option<Fate> {
-        let said = item.as_object()?.values().next()?;
-        let status = u16::try_from(said["status"].as_u64()?).ok()?;
-        Some(match status {
-            // 409: it is there already.
-            200..=299 | 409 => Fate::Done,
-            400..=499 if !matches!(status, 408 | 429) => {
-                let word = |key: &str| said["error"][key].as_str().unwrap_or_default().to_owned();
-                Fate::Refused(Refusal { status, reason: harmless(&format!("{}: {}", word("type"), word("reason"))) })
-            }
-            _ => Fate::Again(status),
-        })
-    };
-    match items.iter().map(fate).collect() {
-        Some(fates) => Verdict::Each(fates),
-        None => garbage("an item has no status"),
     }
+    let fate = |Item { create: said }| match said.status {
+        // 409: it is there already.
+        200..=299 | 409 => Fate::Done,
+        400..=499 if !matches!(said.status, 408 | 429) => {
+            Fate::Refused(Refusal { status: said.status, reason: harmless(&format!("{}: {}", said.error.kind, said.error.reason)) })
+        }
+        status => Fate::Again(status),
+    };
+    Verdict::Each(bulk.items.into_iter().map(fate).collect())
 }
 
 fn reason(format: HttpFormat, answer: &Answer) -> String {
     let body = answer.body.as_deref().unwrap_or_default();
     if format == HttpFormat::Elasticsearch
-        && let Ok(said) = serde_json::from_slice::<Value>(body)
-        && let Some(text) = said["error"]["reason"].as_str()
+        && let Ok(said) = serde_json::from_slice::<Whole>(body)
+        && !said.error.reason.is_empty()
     {
-        return harmless(text);
+        return harmless(&said.error.reason);
     }
-    let text = harmless(String::from_utf8_lossy(body).trim());
+    let text = harmless(String::from_utf8_lossy(&body[..body.len().min(4 * MAX_REASON_CHARS)]).trim());
     if text.is_empty() { named(answer.status) } else { text }
 }
 

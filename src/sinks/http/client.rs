@@ -13,8 +13,10 @@ use ureq::{Agent, Body};
 use super::answer::Answer;
 use crate::sinks::tls::{Own, Trust, provider};
 
-/// A longer body is not read: bulk answers have some hundred bytes for each record.
-const MAX_ANSWER_BYTES: u64 = 16 << 20;
+/// So much of a body is read …
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// … and so much more for each record that has an answer of its own, where it says why it was refused.
+const MAX_ITEM_BYTES: u64 = 2 << 10;
 /// A longer file is no token.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
@@ -33,23 +35,40 @@ pub struct Client {
     url: String,
     headers: Vec<(HeaderName, HeaderValue)>,
     token: Option<Token>,
+    max_answer_bytes: u64,
+}
+
+/// How a server is reached.
+pub struct Way<'a> {
+    /// Where it is.
+    pub url: String,
+    /// The headers of each request.
+    pub headers: &'a [(String, String)],
+    /// File with the bearer token.
+    pub token: Option<PathBuf>,
+    /// Needed for https.
+    pub trust: Option<&'a Trust>,
+    /// The longest time for a request and its answer.
+    pub timeout: Duration,
+    /// Records of one request that have an answer of their own.
+    pub items: u64,
 }
 
 impl Client {
-    /// `trust` is needed for https alone.
+    /// Connects to nobody yet.
     ///
     /// # Errors
     /// A header that is none, or a key that is none.
-    pub fn new(url: String, headers: &[(String, String)], token: Option<PathBuf>, trust: Option<&Trust>, timeout: Duration) -> io::Result<Self> {
+    pub fn new(way: Way<'_>) -> io::Result<Self> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
-            .timeout_global(Some(timeout))
+            .timeout_global(Some(way.timeout))
             .max_idle_connections(1)
             .user_agent(concat!("siftd/", env!("CARGO_PKG_VERSION")));
-        if let Some(trust) = trust {
+        if let Some(trust) = way.trust {
             config = config.tls_config(tls(trust)?);
         }
         let header = |(name, value): &(String, String)| {
@@ -58,8 +77,9 @@ impl Client {
             value.set_sensitive(true);
             Ok((name, value))
         };
-        let headers = headers.iter().map(header).collect::<io::Result<_>>()?;
-        Ok(Self { agent: config.build().new_agent(), url, headers, token: token.map(Token::new) })
+        let headers = way.headers.iter().map(header).collect::<io::Result<_>>()?;
+        let max_answer_bytes = MAX_ANSWER_BYTES + MAX_ITEM_BYTES * way.items;
+        Ok(Self { agent: config.build().new_agent(), url: way.url, headers, token: way.token.map(Token::new), max_answer_bytes })
     }
 }
 
@@ -67,7 +87,7 @@ impl Client {
     fn answer(&self, mut response: Response<Body>) -> Answer {
         let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (retry_after, location) = (text("retry-after"), text("location"));
-        let mut body = response.body_mut().with_config().limit(MAX_ANSWER_BYTES).read_to_vec().ok();
+        let mut body = response.body_mut().with_config().limit(self.max_answer_bytes).read_to_vec().ok();
         let status = response.status().as_u16();
         // A server that repeats what it was sent must not bring a secret into messages.
         let secrets = self.headers.iter().map(|(_, value)| value).chain(self.token.as_ref().map(|token| &token.header));

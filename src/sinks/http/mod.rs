@@ -27,7 +27,7 @@ mod tests;
 pub use answer::Answer;
 use answer::{Fate, Refusal, Verdict, verdict};
 use batch::{Batch, Row, body, id_of, squeezed};
-pub use client::{Client, Post, Token};
+pub use client::{Client, Post, Token, Way};
 pub use dead_letter::DeadLetter;
 
 /// How often it says how far it is.

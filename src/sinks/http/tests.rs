@@ -211,6 +211,10 @@ fn elasticsearch_says_for_each_record_what_became_of_it() {
     assert_eq!((play.dead().len(), play.dead()[0]["record"]["n"].clone(), play.done()), (1, 4.into(), 4));
 }
 
+fn way<'a>(url: String, millis: u64) -> Way<'a> {
+    Way { url, headers: &[], token: None, trust: None, timeout: Duration::from_millis(millis), items: 0 }
+}
+
 /// Serves one connection: the head and body of each request, answered in turn.
 fn serve(stream: impl Read + Write, answers: &[&str]) -> Vec<(String, Vec<u8>)> {
     let mut stream = BufReader::new(stream);
@@ -243,7 +247,7 @@ fn a_real_request_has_its_headers_and_its_gzip() {
     let options = Options { gzip: true, ..options(folder.path(), HttpFormat::Ndjson) };
     let mut headers = own_headers(&options);
     headers.push(("X-Tenant".into(), "shop".into()));
-    let mut client = Client::new(url, &headers, Some(token), None, Duration::from_secs(10)).unwrap();
+    let mut client = Client::new(Way { headers: &headers, token: Some(token), ..way(url, 10_000) }).unwrap();
     let answer = client.post(&squeezed(b"{}\n").unwrap()).unwrap();
     assert_eq!((answer.status, answer.retry_after.as_deref()), (429, Some("3")));
     assert_eq!(answer.body.as_deref(), Some(&b"(repeats our headers)"[..]));
@@ -262,7 +266,10 @@ fn a_real_request_has_its_headers_and_its_gzip() {
 fn servers_that_hang_break_off_or_talk_nonsense_give_an_error_and_no_more() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let answers: [&[u8]; 6] = [
+    let long = format!("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{}", "x".repeat(1_000_000)).leak();
+    let answers: [&[u8]; 8] = [
+        long.as_bytes(),
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"",
         b"SSH-2.0-OpenSSH_9.2\r\n",
         b"HTTP/1.1 200",
@@ -282,7 +289,7 @@ fn servers_that_hang_break_off_or_talk_nonsense_give_an_error_and_no_more() {
         let mut stream = listener.accept().unwrap().0;
         while stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
     });
-    let mut client = Client::new(url, &[], None, None, Duration::from_millis(300)).unwrap();
+    let mut client = Client::new(way(url, 300)).unwrap();
     for answer in answers {
         let said = client.post(b"{}\n");
         assert!(said.is_err() || said.as_ref().is_ok_and(|said| said.status == 200 && said.body.is_none()), "{answer:?} {said:?}");
@@ -311,7 +318,7 @@ fn https_with_a_certificate_of_our_own_and_refused_without_trust() {
         good
     });
     let other = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let client = |trust: &Trust| Client::new(url.clone(), &[], None, Some(trust), Duration::from_secs(10)).unwrap();
+    let client = |trust: &Trust| Client::new(Way { trust: Some(trust), ..way(url.clone(), 10_000) }).unwrap();
     let trust = Trust { roots: chain(), own: Some(Own { chain: chain(), key: pem() }) };
     assert_eq!(client(&trust).post(b"{}\n").unwrap().status, 200);
     let trust = Trust { roots: vec![other.cert.der().clone()], own: None };

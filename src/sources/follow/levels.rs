@@ -19,7 +19,7 @@ impl Follower {
     /// Each source with its level. Files that may have grown since their last turn are looked at.
     #[must_use]
     pub fn levels(&self) -> BTreeMap<&str, Level> {
-        let mut all: BTreeMap<&str, Level> = self.specs.iter().map(|spec| (spec.name.as_str(), Level::default())).collect();
+        let mut all: BTreeMap<&str, Level> = self.specs.iter().filter(|spec| !spec.is_empty()).map(|spec| (spec.name.as_str(), Level::default())).collect();
         for (id, file) in &self.files {
             let grown = self.active.contains(id) || file.is_new || !self.turns.is_idle(*id);
             let size = grown.then(|| look(&file.path).filter(|seen| seen.node.is(&file.node))).flatten().map_or(file.mark.size, |seen| seen.size);
@@ -36,6 +36,12 @@ impl Follower {
             let source = metrics().sources.of(name);
             source.files.set(level.files);
             source.lag_bytes.set(level.lag_bytes);
+            let trouble = self.specs.iter().find(|spec| spec.name == name).and_then(|spec| self.troubles.iter().find(|(path, _)| spec.means(path)));
+            match trouble {
+                Some((path, why)) => source.trouble.set(format!("{}: {why}", path.display())),
+                None => source.trouble.clear(),
+            }
+            source.kind.set("file");
         }
         metrics().open_files.set(self.open_files() as u64);
     }

@@ -162,6 +162,7 @@ impl Follower {
             is_open,
             is_last: false,
             is_new: true,
+            is_changed: false,
         };
         self.files.insert(id, file);
         self.turns.queue(id);

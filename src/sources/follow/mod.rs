@@ -20,6 +20,7 @@ mod levels;
 mod meet;
 mod moved;
 mod packed;
+mod reconfigure;
 mod turns;
 
 pub use known::Known;
@@ -103,6 +104,8 @@ struct Followed {
     is_last: bool,
     /// It was not read to its end since it was met.
     is_new: bool,
+    /// It goes on under other rules or another trust with its next turn.
+    is_changed: bool,
 }
 
 impl Follower {
@@ -236,6 +239,7 @@ impl Follower {
     /// The next turn to take, if any.
     pub fn next_job(&mut self) -> Option<Job> {
         let id = self.turns.begin()?;
+        self.change(id);
         let file = self.files.get(&id)?;
         Some(Job { id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: file.is_last })
     }

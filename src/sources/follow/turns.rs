@@ -85,6 +85,11 @@ impl Turns {
         self.files.get(&id).is_none_or(|(state, timer)| *state == State::Idle && timer.is_none())
     }
 
+    /// Whether a turn is under way: somebody else has the reader.
+    pub fn is_running(&self, id: FileId) -> bool {
+        self.files.get(&id).is_some_and(|(state, _)| matches!(state, State::Running | State::Again))
+    }
+
     /// Whether some file has a turn or is to have one.
     pub fn is_busy(&self) -> bool {
         self.busy > 0

@@ -176,6 +176,17 @@ impl Reader {
         (self.path, self.trust) = (path, trust);
     }
 
+    /// Goes on by other rules, from the last place at which nothing was open; events that are found again have
+    /// the same ids. True: it gave back its descriptor.
+    pub fn set_rules(&mut self, engine: &Arc<Engine>) -> bool {
+        let is_other = !Arc::ptr_eq(&self.engine, engine);
+        if is_other {
+            self.engine = engine.clone();
+            self.rest();
+        }
+        is_other
+    }
+
     /// Whether it holds a descriptor.
     #[must_use]
     pub fn is_open(&self) -> bool {

@@ -1,0 +1,51 @@
+//! Who may ask how it goes: the socket in the state folder, for `siftd status`, and what the configuration names.
+
+use std::path::Path;
+
+use crate::telemetry::http::{self, Place, Server};
+use crate::telemetry::metrics;
+
+/// Name of the socket in the state folder.
+pub const SOCKET: &str = "status.sock";
+
+/// The servers.
+#[derive(Default)]
+pub(super) struct Answers {
+    place: Option<Place>,
+    listening: Option<Server>,
+    _own: Option<Server>,
+}
+
+impl Answers {
+    /// Answers where the configuration says.
+    pub fn listen(place: Option<Place>) -> Result<Self, String> {
+        Ok(Self { listening: Self::prepare(place.as_ref())?, place, _own: None })
+    }
+
+    /// Answers in the state folder, too; without that, only `siftd status` is missing.
+    pub fn answer_in(&mut self, folder: &Path) {
+        let own = std::path::absolute(folder).and_then(|folder| http::start(&Place::Socket(folder.join(SOCKET)), metrics()));
+        self._own = own.inspect_err(|error| tracing::warn!("{}: {error}; `siftd status` cannot ask", folder.join(SOCKET).display())).ok();
+    }
+
+    /// A server for another place, which is not there yet; none if it stays.
+    pub fn other(&self, place: Option<&Place>) -> Result<Option<Server>, String> {
+        if place == self.place.as_ref() { Ok(None) } else { Self::prepare(place) }
+    }
+
+    /// From now on it is that place.
+    pub fn change(&mut self, place: Option<Place>, server: Option<Server>) {
+        if place != self.place {
+            (self.place, self.listening) = (place, server);
+        }
+    }
+
+    fn prepare(place: Option<&Place>) -> Result<Option<Server>, String> {
+        let Some(place) = place else { return Ok(None) };
+        let name = match place {
+            Place::Address(address) => address.to_string(),
+            Place::Socket(path) => path.display().to_string(),
+        };
+        http::start(place, metrics()).map(Some).map_err(|error| format!("`listen` in [telemetry]: {name}: {error}: choose another one, or \"\" for none"))
+    }
+}

@@ -1,0 +1,154 @@
+//! Whether the pipeline moves: the threads that everything goes through say that they are at it, and the one here
+//! asks. Who waits for room is excused, for that is how a slow sink is meant to be felt; who reads, decides or
+//! commits without an end is not. The watchdog of the service manager is fed only while all of them move.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::wake::Wake;
+use crate::state::queue::Queue;
+use crate::telemetry::{metrics, notify};
+
+/// A thread that is at one thing for so long does not move; where the service manager says how long it waits, half
+/// of that.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Threads are asked so often at least.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// What one thread is doing.
+#[derive(Debug, Default)]
+pub(super) struct Beat {
+    /// Counts the times that it was back where it waits for work.
+    rounds: AtomicU64,
+    /// It has nothing to do, or what keeps it is excused.
+    is_excused: AtomicBool,
+}
+
+impl Beat {
+    /// It goes on to the next thing.
+    pub fn moves(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        self.is_excused.store(false, Ordering::Relaxed);
+    }
+
+    /// What comes now may take any time.
+    pub fn waits(&self) {
+        self.rounds.fetch_add(1, Ordering::Relaxed);
+        self.is_excused.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The threads that are asked.
+#[derive(Debug, Default)]
+pub(super) struct Pulse {
+    beats: Mutex<Vec<(&'static str, Arc<Beat>)>>,
+    /// Nobody is asked any more: it ends, and has its own limit for that.
+    is_over: AtomicBool,
+}
+
+impl Pulse {
+    /// A thread of this kind is asked from now on.
+    pub fn add(&self, name: &'static str) -> Arc<Beat> {
+        let beat = Arc::new(Beat::default());
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner).push((name, beat.clone()));
+        beat
+    }
+
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is known of each thread since it was last asked.
+struct Look {
+    limit: Duration,
+    /// Rounds, and since when there are so many.
+    seen: Vec<(u64, Instant)>,
+}
+
+impl Look {
+    /// The first thread that does not move; `has_room`: nobody waits for the committer.
+    fn stuck(&mut self, pulse: &Pulse, has_room: bool, now: Instant) -> Option<&'static str> {
+        let beats = pulse.beats.lock().unwrap_or_else(PoisonError::into_inner);
+        self.seen.resize(beats.len(), (0, now));
+        let mut stuck = None;
+        for ((name, beat), (rounds, since)) in beats.iter().zip(&mut self.seen) {
+            let count = beat.rounds.load(Ordering::Relaxed);
+            let waits_for_room = !has_room && *name != COMMITTER;
+            if count != *rounds || waits_for_room || beat.is_excused.load(Ordering::Relaxed) {
+                (*rounds, *since) = (count, now);
+            } else if now.duration_since(*since) >= self.limit {
+                stuck = stuck.or(Some(*name));
+            }
+        }
+        stuck
+    }
+}
+
+/// Name of the thread on which everything depends.
+pub(super) const COMMITTER: &str = "the committer";
+
+/// Asks, tells, and feeds, until the process ends.
+pub(super) fn start(pulse: Arc<Pulse>, queue: Arc<Queue>, sender: Sender<Wake>) {
+    let watchdog = notify::watchdog();
+    let limit = watchdog.map_or(LIMIT, |time| time / 2);
+    let pause = PAUSE.min(limit / 4).max(Duration::from_millis(10));
+    std::thread::spawn(move || {
+        let mut look = Look { limit, seen: Vec::new() };
+        let mut told = String::new();
+        while !pulse.is_over.load(Ordering::Relaxed) {
+            let stuck = look.stuck(&pulse, !queue.is_full(), Instant::now());
+            let was_stalled = metrics().is_stalled.swap(stuck.is_some(), Ordering::Relaxed);
+            match stuck {
+                Some(who) if !was_stalled => tracing::error!("{who} has not moved for {limit:?}; the watchdog is not fed"),
+                Some(_) => {}
+                None => {
+                    if was_stalled {
+                        tracing::warn!("everything moves again");
+                    }
+                    if watchdog.is_some() {
+                        notify::feed_watchdog();
+                    }
+                }
+            }
+            let summary = metrics().summary();
+            if summary != told {
+                notify::status(&summary);
+                told = summary;
+            }
+            queue.nudge();
+            if sender.send(Wake::Files).is_err() {
+                break;
+            }
+            std::thread::sleep(pause);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_does_not_move_is_named_unless_there_is_an_excuse() {
+        let pulse = Pulse::default();
+        let (committer, reader) = (pulse.add(COMMITTER), pulse.add("a reader"));
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let mut look = Look { limit: Duration::from_secs(10), seen: Vec::new() };
+        let mut ask = |has_room, seconds| look.stuck(&pulse, has_room, at(seconds));
+        assert_eq!(ask(true, 0), None);
+        assert_eq!(ask(true, 9), None, "not long enough");
+        committer.moves();
+        assert_eq!(ask(true, 12), Some("a reader"));
+        assert_eq!(ask(false, 13), None, "it waits for room");
+        reader.waits();
+        assert_eq!(ask(false, 30), Some(COMMITTER), "who makes the room has no such excuse");
+        committer.waits();
+        assert_eq!(ask(true, 90), None, "a full disk is nobody's fault");
+        committer.moves();
+        assert_eq!((ask(true, 91), ask(true, 100), ask(true, 101)), (None, None, Some(COMMITTER)));
+    }
+}

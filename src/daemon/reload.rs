@@ -1,0 +1,112 @@
+//! SIGHUP: the configuration is read and proved whole, then what has changed in it is changed, and nothing else.
+//! One that is no good changes nothing: the old one goes on, and log and status say why.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use super::commit::Room;
+use super::plan::{Again, Plan};
+use super::serve::Daemon;
+use super::work::{self, Writer};
+use crate::config::Config;
+use crate::core::engine::Engine;
+use crate::sources::clock::now;
+use crate::state::queue::Word;
+use crate::telemetry::{metrics, notify};
+
+/// What runs, as far as a new plan is compared with it.
+pub(super) struct Current {
+    pub config: Config,
+    pub rules_print: [u8; 16],
+    pub engine: Arc<Engine>,
+    pub stdin: Option<String>,
+    pub state: Option<std::path::PathBuf>,
+    pub again: Option<Again>,
+    /// Sources that were ever followed.
+    pub sources: Vec<String>,
+    /// Lines that noise rules silenced under earlier rules.
+    pub silenced: BTreeMap<String, u64>,
+}
+
+impl Current {
+    /// What a new plan asks for that a running process cannot do.
+    fn refusal(&self, plan: &Plan) -> Option<&'static str> {
+        if plan.state != self.state {
+            return Some("state_dir cannot change while siftd runs");
+        }
+        let stdin = plan.stdin.as_ref().map(|(name, _)| name);
+        (stdin != self.stdin.as_ref()).then_some("a source that reads stdin cannot come or go while siftd runs")
+    }
+}
+
+impl Daemon {
+    /// Reads the configuration anew, if that was asked for.
+    pub fn reload_if_asked(&mut self) {
+        if !self.stop.reload.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let Some(again) = &mut self.current.again else { return };
+        notify::reloading();
+        let made = again().and_then(|plan| match self.current.refusal(&plan) {
+            Some(why) => Err(format!("{why}: restart it for that")),
+            None => self.answers.other(plan.listen.as_ref()).map(|server| (plan, server)),
+        });
+        match made {
+            Ok((mut plan, server)) => {
+                self.answers.change(plan.listen.take(), server);
+                self.apply(plan);
+                tracing::info!("the configuration was read anew");
+                metrics().reloads.succeed(now().0);
+            }
+            Err(why) => {
+                tracing::error!("the configuration was not read anew, the old one goes on: {why}");
+                metrics().reloads.fail(now().0, &why);
+            }
+        }
+        notify::ready();
+    }
+
+    fn apply(&mut self, plan: Plan) {
+        let at = now();
+        let until = Instant::now() + plan.grace;
+        self.grace = plan.grace;
+        *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open };
+        self.queue.tell(Word::Withhold(plan.withhold));
+        self.queue.tell(Word::Ledger(plan.ledger));
+        self.writer.set(Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: self.is_durable, labels: plan.labels });
+        let engine = if plan.rules_print == self.current.rules_print { self.current.engine.clone() } else { plan.engine };
+
+        let names: Vec<String> = plan.specs.iter().map(|spec| spec.name.clone()).filter(|name| !self.current.sources.contains(name)).collect();
+        let new = self.follower.reconfigure(&engine, plan.specs, |name| names.iter().any(|new| new == name), at);
+        for (uid, label, mark) in new {
+            self.queue.send(work::mark_only(uid, label, mark, at));
+        }
+        if !names.is_empty() {
+            self.queue.tell(Word::Sources(names.clone()));
+        }
+        self.watch_folders();
+        self.look_soon = Some(Instant::now());
+
+        let old = std::mem::replace(&mut self.current.config, plan.config);
+        let new = &self.current.config;
+        let of = |config: &Config, name: &str| config.sinks.iter().find(|sink| sink.name == name).cloned();
+        self.sinks.change(plan.sinks, |name| of(&old, name) == of(new, name), until);
+        self.forget_sources(&old);
+
+        self.current.sources.extend(names);
+        if !Arc::ptr_eq(&engine, &self.current.engine) {
+            for (rule, count) in self.current.engine.silenced() {
+                *self.current.silenced.entry(rule.to_owned()).or_default() += count;
+            }
+        }
+        (self.current.engine, self.current.rules_print) = (engine, plan.rules_print);
+    }
+
+    /// What was counted of sources that there are no more.
+    fn forget_sources(&self, old: &Config) {
+        let gone = old.sources.iter().filter(|source| !self.current.config.sources.iter().any(|other| other.name == source.name));
+        gone.for_each(|source| metrics().sources.remove(&source.name));
+    }
+}

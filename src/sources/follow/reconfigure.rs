@@ -1,0 +1,71 @@
+//! Other sources, or other rules, while files are followed: a file that its source still means goes on where it
+//! is, one that no source means any more is read to its end and let go, new ones are met as at a start.
+
+use std::sync::Arc;
+
+use super::{FileId, Follower, lock};
+use crate::core::engine::Engine;
+use crate::core::event::Timestamp;
+use crate::delivery::{Label, Mark, Uid};
+use crate::sources::discover::Spec;
+
+impl Follower {
+    /// Follows these sources from now on, by these rules. `is_first` says of a source that it was never followed.
+    /// Returns what is known of the files that are new with it, before their first turn.
+    pub fn reconfigure(&mut self, engine: &Arc<Engine>, specs: Vec<Spec>, is_first: impl Fn(&str) -> bool, now: Timestamp) -> Vec<(Uid, Arc<Label>, Mark)> {
+        let old = std::mem::replace(&mut self.specs, specs);
+        let has_other_rules = !Arc::ptr_eq(&self.engine, engine);
+        self.engine = engine.clone();
+        self.first = self.specs.iter().map(|spec| is_first(&spec.name) && !old.iter().any(|known| known.name == spec.name)).collect();
+        for id in self.files.keys().copied().collect::<Vec<_>>() {
+            self.assign(id, &old);
+            if let Some(file) = self.files.get_mut(&id) {
+                // One without a name cannot be opened again: its last lines are read by the old rules.
+                file.is_changed |= has_other_rules && file.retired.is_none() && !file.is_last;
+            }
+            if !self.turns.is_running(id) {
+                self.change(id);
+            }
+        }
+        let next = self.next_id;
+        self.troubles.clear();
+        // As at a start: what is there now is what a new source begins with.
+        self.begun = false;
+        self.discover(now);
+        self.files.range(next..).map(|(_, file)| (file.uid, file.label.clone(), file.mark.clone())).collect()
+    }
+
+    /// Finds the source of a file again, or lets the file go.
+    fn assign(&mut self, id: FileId, old: &[Spec]) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let name = &old[file.spec].name;
+        let index = self.specs.iter().position(|spec| spec.name == *name);
+        let is_meant = index.is_some_and(|index| file.retired.is_some() || self.specs[index].means(&file.path));
+        // A source that is gone keeps its name as long as files of it are read.
+        file.spec = index.unwrap_or_else(|| {
+            self.specs.push(old[file.spec].without_files());
+            self.first.push(false);
+            self.specs.len() - 1
+        });
+        if is_meant {
+            file.is_changed = true;
+        } else if !file.is_last {
+            file.is_last = true;
+            self.turns.queue(id);
+        }
+    }
+
+    /// A reader that nobody has now gets what is new for it.
+    pub(super) fn change(&mut self, id: FileId) {
+        let Some(file) = self.files.get_mut(&id).filter(|file| file.is_changed) else { return };
+        file.is_changed = false;
+        let mut reader = lock(&file.reader);
+        if file.retired.is_none() {
+            reader.rename(file.path.clone(), self.specs[file.spec].trust(&file.path));
+            if reader.set_rules(&self.engine) && file.is_open {
+                file.is_open = false;
+                self.open -= 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `/metrics`, `/healthz`, `/readyz`, `/status` and `siftd status`: what they say, and that no client harms them.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use super::rig::{DEADLINE, World, error, siftd, wait};
+
+const CONFIGURATION: &str = r#"
+[telemetry]
+listen = "127.0.0.1:PORT"
+[error_detection]
+noise_patterns = ["punycode"]
+[[source]]
+name = "a"
+type = "file"
+include = ["@/a.log"]
+start_at = "beginning"
+[[sink]]
+name = "one"
+type = "file"
+path = "@/one.ndjson"
+"#;
+
+/// A port that nobody has now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn get(port: u16, request: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(DEADLINE)).unwrap();
+    // It may have hung up on what is too much.
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn page(port: u16, path: &str) -> String {
+    get(port, &format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"))
+}
+
+fn start(world: &World) -> (super::rig::Daemon, u16) {
+    let port = free_port();
+    world.configure(&CONFIGURATION.replace("PORT", &port.to_string()));
+    (world.start(&[]), port)
+}
+
+#[test]
+fn counters_follow_what_happens_and_health_is_said() {
+    let world = World::new();
+    world.append("a.log", &format!("{}{}", error("first"), error("[DEP0040] punycode is deprecated")));
+    let (daemon, port) = start(&world);
+    world.written("one.ndjson", 1);
+    let wanted = [
+        "siftd_source_lines_total{source=\"a\"} 2",
+        "siftd_events_total{source=\"a\",category=\"unknown_error\",severity=\"medium\"} 1",
+        "siftd_source_lag_bytes{source=\"a\"} 0",
+        "siftd_source_files{source=\"a\"} 1",
+        "siftd_sink_waiting_records{sink=\"one\"} 0",
+        "siftd_outbox_bytes 0",
+        "siftd_ready 1",
+        "siftd_pipeline_stalled 0",
+        "siftd_config_last_reload_successful 1",
+    ];
+    let metrics = wait("every counter", || Some(page(port, "/metrics")).filter(|text| wanted.iter().all(|line| text.lines().any(|shown| shown == *line))));
+    assert!(metrics.starts_with("HTTP/1.1 200 OK\r\n") && metrics.contains("content-type: text/plain; version=0.0.4"), "{metrics}");
+    assert!(metrics.contains("siftd_noise_lines_total{rule=\"custom"), "{metrics}");
+    assert!(metrics.contains("siftd_commit_duration_seconds_bucket{le=\"+Inf\"}"), "{metrics}");
+    assert!(page(port, "/healthz").ends_with("\r\n\r\nok\n"));
+    assert!(page(port, "/readyz").ends_with("\r\n\r\nok\n"));
+    assert!(page(port, "/status").contains("\"sources\":[{"));
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn hostile_clients_keep_nobody_from_an_answer() {
+    let world = World::new();
+    world.append("a.log", "");
+    let (daemon, port) = start(&world);
+    let memory = |key: &str| {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", daemon.child.id())).unwrap();
+        let line = text.lines().find(|line| line.starts_with(key)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = memory("VmRSS:");
+    // Half a request each, and then nothing.
+    let idle: Vec<TcpStream> = (0..70)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nX: ").unwrap();
+            stream
+        })
+        .collect();
+    let asked = Instant::now();
+    assert!(page(port, "/healthz").ends_with("ok\n"), "behind all of them");
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
+    drop(idle);
+    for (request, code) in [
+        (format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1 << 20)), "431"),
+        ("\u{16}\u{3}\u{1}\0\u{2}".repeat(100), "400"),
+        ("POST /status HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n{".to_owned(), "405"),
+        ("GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "404"),
+    ] {
+        let answer = get(port, &request);
+        // One that sends more than is read may find the connection reset before it sees the answer.
+        assert!(answer.is_empty() || answer.starts_with(&format!("HTTP/1.1 {code}")), "{code}: {answer}");
+    }
+    assert!(page(port, "/readyz").ends_with("ok\n"));
+    assert!(memory("VmRSS:") < before + (16 << 10), "{} KiB before, {} KiB now", before, memory("VmRSS:"));
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn status_finds_the_daemon_by_its_state_folder() {
+    let world = World::new();
+    world.append("a.log", &error("first"));
+    let (daemon, _) = start(&world);
+    world.written("one.ndjson", 1);
+    let ask = |more: &[&str]| siftd(&[&["status", "--config", "siftd.toml"], more].concat(), world.folder.path());
+    let shown = wait("the file", || Some(ask(&[])).filter(|(_, shown, _)| shown.contains("outbox: 0 B of 1.0 GiB") && shown.contains("  0 B   1\n")));
+    let (code, text, said) = shown;
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert!(text.contains(": ready for ") && text.contains("SINK  TYPE  STATE   WAITING"), "{text}");
+    let (_, json, _) = ask(&["--format", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["state"], &json["sources"][0]["events"]["medium"]), (&"ready".into(), &1.into()));
+    assert_eq!(json["pid"], daemon.child.id());
+
+    world.configure("x = 1");
+    daemon.signal(nix::sys::signal::Signal::SIGHUP);
+    let other = |more: &[&str]| siftd(&[&["status", "--state-dir", "state"], more].concat(), world.folder.path());
+    let (_, text, _) = wait("the mistake", || Some(other(&[])).filter(|(_, text, _)| text.contains("the old one goes on")));
+    assert!(text.contains("unknown key `x`"), "{text}");
+    assert_eq!(daemon.stop(), Some(0));
+    let (code, _, said) = other(&[]);
+    assert_eq!(code, Some(2));
+    assert!(said.contains("no siftd runs with the state folder state: name another one with --state-dir"), "{said}");
+}

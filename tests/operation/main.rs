@@ -1,0 +1,8 @@
+//! The daemon under its operator's hands: reload, watchdog, health, logs.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
+mod health;
+mod reload;
+mod rig;
+mod watchdog;

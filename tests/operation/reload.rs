@@ -1,0 +1,138 @@
+//! SIGHUP: what has changed in the configuration changes, nothing else does, and one with mistakes changes nothing.
+
+use nix::sys::signal::Signal;
+
+use super::rig::{Daemon, World, error, wait};
+
+const BOTH: &str = r#"
+[[source]]
+name = "a"
+type = "file"
+include = ["@/a*.log"]
+start_at = "beginning"
+[[source]]
+name = "b"
+type = "file"
+include = ["@/b*.log"]
+[[sink]]
+name = "one"
+type = "file"
+path = "@/one.ndjson"
+[[sink]]
+name = "two"
+type = "file"
+path = "@/two.ndjson"
+"#;
+
+const ONE: &str = r#"
+[[source]]
+name = "a"
+type = "file"
+include = ["@/a*.log"]
+start_at = "beginning"
+[[sink]]
+name = "one"
+type = "file"
+path = "@/one.ndjson"
+"#;
+
+fn reload(world: &World, daemon: &Daemon, configuration: &str) {
+    world.configure(configuration);
+    world.hear_no_more();
+    daemon.signal(Signal::SIGHUP);
+    let said = world.hears("RELOADING=1");
+    assert!(said.contains("MONOTONIC_USEC="), "{said}");
+    world.hears("READY=1");
+}
+
+#[test]
+fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
+    let world = World::new();
+    world.configure(ONE);
+    world.append("a.log", &error("first"));
+    world.append("b.log", &error("before b was followed"));
+    let daemon = world.start(&[]);
+    assert_eq!(world.written("one.ndjson", 1), ["first"]);
+
+    // A source and a sink come: the source begins at its end, the sink with the next record.
+    reload(&world, &daemon, BOTH);
+    wait("the new sink", || world.path("two.ndjson").exists().then_some(()));
+    world.append("a.log", &error("second"));
+    world.written("one.ndjson", 2);
+    world.append("b.log", &error("third"));
+    assert_eq!(world.written("one.ndjson", 3), ["first", "second", "third"]);
+    assert_eq!(world.written("two.ndjson", 2), ["second", "third"]);
+
+    // They go: what was written before is still read, what comes later is not.
+    world.append("b.log", &error("fourth"));
+    reload(&world, &daemon, ONE);
+    assert_eq!(world.written("one.ndjson", 4)[3..], ["fourth"]);
+    world.append("b.log", &error("while b was not followed"));
+    world.append("a.log", &error("fifth"));
+    assert_eq!(world.written("one.ndjson", 5)[4..], ["fifth"]);
+
+    // They come back: the source goes on where it was, the sink with what comes.
+    reload(&world, &daemon, BOTH);
+    assert_eq!(world.written("one.ndjson", 6)[5..], ["while b was not followed"]);
+    assert_eq!(daemon.stop(), Some(0));
+    assert_eq!(world.texts("one.ndjson").len(), 6, "nothing twice");
+    let two = world.texts("two.ndjson");
+    assert!(two.starts_with(&["second".to_owned(), "third".to_owned()]) && !two.contains(&"fifth".to_owned()), "{two:?}");
+    assert_eq!(world.said(), "");
+}
+
+#[test]
+fn one_with_mistakes_changes_nothing_and_is_said() {
+    let world = World::new();
+    world.configure(ONE);
+    let daemon = world.start(&[]);
+    for (configuration, why) in [
+        ("[limits]\nmax_line_byte = 1\n", "did you mean `max_line_bytes`?"),
+        (&ONE.replace("one.ndjson", "nowhere/one.ndjson"), "there is no folder"),
+        (&format!("{ONE}[rules]\nfiles = [\"@/bad.toml\"]\n"), "bad.toml"),
+    ] {
+        world.append("bad.toml", "[[rule]]\n");
+        reload(&world, &daemon, configuration);
+        let said = wait(why, || Some(world.said()).filter(|said| said.contains(why)));
+        assert!(said.contains("the old one goes on"), "{said}");
+    }
+    world.append("a.log", &error("still there"));
+    assert_eq!(world.written("one.ndjson", 1), ["still there"]);
+    world.configure(&ONE.replace("@/state", "@/elsewhere"));
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn other_rules_are_in_force_at_once_and_find_nothing_twice() {
+    let world = World::new();
+    world.configure(ONE);
+    let daemon = world.start(&[]);
+    world.append("a.log", &format!("{}RECONCILE MISMATCH\n", error("first")));
+    world.written("one.ndjson", 1);
+    let with_pattern = format!("[error_detection]\ncustom_patterns = [\"RECONCILE MISMATCH\"]\n{ONE}");
+    reload(&world, &daemon, &with_pattern);
+    world.append("a.log", "nightly: RECONCILE MISMATCH in 3 rows\n");
+    let texts = world.written("one.ndjson", 2);
+    assert_eq!(texts.last().unwrap(), "nightly: RECONCILE MISMATCH in 3 rows");
+    assert_eq!(texts.iter().filter(|text| *text == "first").count(), 1);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn a_sink_that_changes_goes_on_where_it_was() {
+    let world = World::new();
+    world.configure(ONE);
+    let daemon = world.start(&[]);
+    world.append("a.log", &error("first"));
+    world.written("one.ndjson", 1);
+    reload(&world, &daemon, &ONE.replace("one.ndjson", "other.ndjson"));
+    world.append("a.log", &error("second"));
+    assert_eq!(world.written("other.ndjson", 1), ["second"]);
+    reload(&world, &daemon, &format!("{}min_severity = \"blocking\"\n", ONE.replace("one.ndjson", "other.ndjson")));
+    world.append("a.log", &error("third"));
+    world.append("a.log", "/bin/sh: 1: kubectll: not found\n");
+    assert!(world.written("other.ndjson", 2)[1].contains("kubectll"));
+    assert_eq!(daemon.stop(), Some(0));
+    assert_eq!(world.texts("one.ndjson"), ["first"]);
+    assert_eq!(world.said(), "");
+}

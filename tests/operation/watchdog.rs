@@ -1,0 +1,49 @@
+//! The watchdog is fed while everything moves, and only then.
+
+use std::time::{Duration, Instant};
+
+use super::rig::{World, error};
+
+const CONFIGURATION: &str = r#"
+[[source]]
+name = "a"
+type = "file"
+include = ["@/a.log"]
+start_at = "beginning"
+[[sink]]
+name = "one"
+type = "file"
+path = "@/one.ndjson"
+"#;
+
+#[test]
+fn a_committer_that_is_stuck_stops_the_feeding_and_one_that_goes_on_resumes_it() {
+    let world = World::new();
+    world.configure(CONFIGURATION);
+    world.append("a.log", &error("first"));
+    let daemon = world.start(&[("WATCHDOG_USEC", "4000000")]);
+    world.written("one.ndjson", 1);
+    world.hears("WATCHDOG=1");
+    world.hears("WATCHDOG=1");
+
+    // Somebody holds the state: no transaction can begin.
+    let mut state = rusqlite::Connection::open(world.path("state/siftd.db")).unwrap();
+    let lock = state.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    world.append("a.log", &error("second"));
+    world.hears("STATUS=");
+    let stuck = super::rig::wait("the message", || Some(world.said()).filter(|said| said.contains("the committer has not moved")));
+    assert!(stuck.contains("the watchdog is not fed"), "{stuck}");
+    // As long as the service manager would have waited.
+    world.hear_no_more();
+    let until = Instant::now() + Duration::from_secs(4);
+    while Instant::now() < until {
+        let heard = world.heard_now();
+        assert!(!heard.contains("WATCHDOG=1"), "{heard}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+
+    lock.rollback().unwrap();
+    world.hears("WATCHDOG=1");
+    assert_eq!(world.written("one.ndjson", 2), ["first", "second"]);
+    assert_eq!(daemon.stop(), Some(0));
+}

@@ -1,0 +1,68 @@
+//! A pipe's records reach every kind of peer before its end, and what a server refuses is on disk; no secret of
+//! the configuration is in a message, however much is said.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+
+use super::playing::{Mood, Peer};
+
+/// `siftd run` with so many errors on its stdin; returns what it said at its most talkative.
+fn run(folder: &std::path::Path, sinks: &str, errors: usize) -> String {
+    let text = format!("state_dir = {:?}\n[[source]]\nname = \"pipe\"\ntype = \"stdin\"\n{sinks}", folder.join("state"));
+    std::fs::write(folder.join("siftd.toml"), text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
+    command.args(["run", "--config", "siftd.toml"]).current_dir(folder).env("SIFTD_LOG", "trace").stdin(Stdio::piped()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    for n in 0..errors {
+        writeln!(pipe, "2026-09-21T10:00:00Z ERROR job-{n} failed\nfine").unwrap();
+    }
+    drop(pipe);
+    let done = child.wait_with_output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.success(), "{said}");
+    said
+}
+
+#[test]
+fn a_pipe_reaches_every_peer_before_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (tcp, http) = (Peer::tcp(), Peer::http());
+    [&tcp, &http].iter().for_each(|peer| peer.set(Mood::Good));
+    let listener = UnixListener::bind(folder.path().join("socket")).unwrap();
+    let unix = std::thread::spawn(move || {
+        let mut text = String::new();
+        listener.accept().unwrap().0.read_to_string(&mut text).unwrap();
+        text
+    });
+    std::fs::write(folder.path().join("token"), "a-very-secret-one").unwrap();
+    let sinks = format!(
+        "[[sink]]\nname = \"a\"\ntype = \"tcp\"\naddress = \"{}\"\n[[sink]]\nname = \"b\"\ntype = \"unix\"\npath = \"socket\"\n\
+         [[sink]]\nname = \"c\"\ntype = \"http\"\nurl = \"http://{}/?key=another-secret-one\"\ncompress = true\ntoken_file = \"token\"\n\
+         headers = {{ X-Key = \"one-more-secret-one\" }}\n",
+        tcp.address, http.address
+    );
+    let said = run(folder.path(), &sinks, 500);
+    assert!(!said.contains("secret-one"), "{said}");
+    let unix = unix.join().unwrap();
+    assert_eq!((tcp.lines().len(), unix.lines().count(), http.lines().len()), (500, 500, 500), "{said}");
+    assert!(tcp.lines() == http.lines() && unix.lines().eq(tcp.lines().iter().map(String::as_str)));
+}
+
+#[test]
+fn what_a_server_refuses_is_on_disk_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("state")).unwrap();
+    let http = Peer::http();
+    http.set(Mood::Refused);
+    let said = run(folder.path(), &format!("[[sink]]\nname = \"c/d\"\ntype = \"http\"\nurl = \"http://{}/\"\ncompress = true\n", http.address), 300);
+    assert!(said.contains("the server refused") && said.contains("401 who are you?"), "{said}");
+    let text = std::fs::read_to_string(folder.path().join("state/c_d.dead.ndjson")).unwrap();
+    let dead: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(dead.len(), 300);
+    for (n, letter) in dead.iter().enumerate() {
+        assert_eq!((&letter["sink"], &letter["status"], &letter["reason"]), (&"c/d".into(), &401.into(), &"who are you?".into()));
+        assert_eq!(letter["record"]["text"], format!("ERROR job-{n} failed"));
+    }
+}
