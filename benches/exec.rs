@@ -1,5 +1,5 @@
 //! What `siftd exec` costs a command: `cargo bench --bench exec` is a short form;
-//! `cargo bench --bench exec -- start` and `pass --size 1GiB` are the parts in full.
+//! `cargo bench --bench exec -- start`, `terminal` and `pass --size 1GiB` are the parts in full.
 //! Exit 1 when a promise is not kept: a start that is felt, or more CPU than looking and passing on cost by themselves.
 
 use std::ffi::OsString;
@@ -32,13 +32,15 @@ fn main() -> anyhow::Result<()> {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     match args.first().map(String::as_str) {
         Some("start") => start(),
+        Some("terminal") => terminal(),
         Some("pass") => {
             let size = args.iter().position(|arg| arg == "--size").and_then(|at| args.get(at + 1)).map_or("1GiB", String::as_str);
             pass(log::size::parse(size)?)
         }
-        Some(other) => anyhow::bail!("unknown part {other}: start, pass"),
+        Some(other) => anyhow::bail!("unknown part {other}: start, terminal, pass"),
         None => {
             start()?;
+            terminal()?;
             pass(128 << 20)
         }
     }
@@ -57,9 +59,28 @@ fn start() -> anyhow::Result<()> {
         ("exec --verdict FILE -- true", vec![&siftd, "exec", "--verdict", NOWHERE, "--", "true"]),
         ("exec --verdict FILE -- echo", vec![&siftd, "exec", "--verdict", NOWHERE, "--", "echo", "x"]),
     ];
+    let took = medians(&ways, once)?;
+    let added = took[1].saturating_sub(took[0]);
+    ensure!(added < MAX_ADDED, "exec -- true adds {added:?}");
+    Ok(())
+}
+
+/// The same on a terminal, where the command has two pseudo-terminals, and a session with a keeper.
+fn terminal() -> anyhow::Result<()> {
+    let siftd = bin();
+    let ways = [
+        ("true, on a terminal", vec!["true"]),
+        ("exec -- true, on a terminal", vec![&*siftd, "exec", "--", "true"]),
+        ("exec -- sh -c 'echo x'", vec![&*siftd, "exec", "--", "sh", "-c", "echo x"]),
+    ];
+    medians(&ways, once_on_a_terminal).map(drop)
+}
+
+/// The median time of each way, which take turns.
+fn medians(ways: &[(&str, Vec<&str>)], once: impl Fn(&[&str]) -> anyhow::Result<Duration>) -> anyhow::Result<Vec<Duration>> {
     let mut took = vec![Vec::new(); ways.len()];
     for _ in 0..STARTS {
-        for (took, (_, argv)) in took.iter_mut().zip(&ways) {
+        for (took, (_, argv)) in took.iter_mut().zip(ways) {
             took.push(once(argv)?);
         }
     }
@@ -67,9 +88,18 @@ fn start() -> anyhow::Result<()> {
     for ((name, _), took) in ways.iter().zip(&took) {
         println!("{name:30} {:6.2} ms (median of {STARTS})", took.as_secs_f64() * 1e3);
     }
-    let added = took[1].saturating_sub(took[0]);
-    ensure!(added < MAX_ADDED, "exec -- true adds {added:?}");
-    Ok(())
+    Ok(took)
+}
+
+/// Wall time of a command on a terminal of its own.
+fn once_on_a_terminal(argv: &[&str]) -> anyhow::Result<Duration> {
+    let (screen, terminal) = pty_process::blocking::open()?;
+    let started = Instant::now();
+    let status = pty_process::blocking::Command::new(argv[0]).args(&argv[1..]).spawn(terminal)?.wait()?;
+    let took = started.elapsed();
+    drop(screen);
+    ensure!(status.success(), "{argv:?} ended with {status}");
+    Ok(took)
 }
 
 /// Wall time of a command whose output goes nowhere.

@@ -263,6 +263,8 @@ pub enum Notice {
         id: String,
         /// What they have in common.
         signature: String,
+        /// What they are; sinks that do not want such errors do not want this, either.
+        kind: Option<(Severity, Category)>,
         /// How many.
         count: u64,
         /// The first one that was written.
@@ -290,6 +292,17 @@ pub enum Notice {
         /// What changed.
         made: Transition,
     },
+}
+
+impl Notice {
+    /// What a sink's filter is to see of it.
+    #[must_use]
+    pub fn kind(&self) -> Option<(Severity, Category)> {
+        match self {
+            Self::Repeat { kind, .. } => *kind,
+            _ => None,
+        }
+    }
 }
 
 /// The id of a record that follows from something that has an identity.
@@ -344,6 +357,14 @@ impl Chunk {
     #[must_use]
     pub fn last(&self) -> u64 {
         self.first + self.heads.len() as u64 - 1
+    }
+
+    /// The bytes of the records after number `seq`.
+    #[must_use]
+    pub fn body_after(&self, seq: u64) -> &[u8] {
+        let done = (seq + 1).saturating_sub(self.first) as usize;
+        let from: usize = self.heads.iter().take(done).map(|head| head.len as usize).sum();
+        self.body.get(from..).unwrap_or_default()
     }
 
     /// The records after number `seq`: number, head, bytes.

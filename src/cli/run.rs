@@ -27,13 +27,13 @@ fn is_configured(args: &RunArgs, config: &Config) -> bool {
 
 fn again(args: RunArgs) -> Again {
     Box::new(move || {
-        let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode });
+        let setup = setup::load(&args.setup, args.reading.into());
         setup.and_then(|setup| plan::plan(&args, &setup)).map_err(|failure| failure.to_string())
     })
 }
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
+    let setup = setup::load(&args.setup, args.reading.into())?;
     log::init(match setup.config.telemetry.log_format {
         LogFormat::Auto => log::Form::fitting(),
         LogFormat::Text => log::Form::Text,

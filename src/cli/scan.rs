@@ -66,7 +66,7 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
 fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<Job, Failure> {
     let (mut inputs, troubles) = expand(&names(args)?);
     once(&mut inputs);
-    let setup = setup::load(&args.setup, setup::Reading { context: args.context, mode: args.mode })?;
+    let setup = setup::load(&args.setup, args.reading.into())?;
     let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
     let known = Known::new(args, &setup.config)?;
     let order = Order::new(out::stdout()?, args.format == Some(Format::Report));
@@ -116,7 +116,7 @@ fn once(inputs: &mut Vec<Input>) {
 
 fn reads(args: &ScanArgs) -> Vec<Foreign> {
     let binary = args.binary.then_some(Foreign::Binary);
-    let own = (args.mode == ReadMode::Text).then_some(Foreign::Own);
+    let own = (args.reading.mode == ReadMode::Text).then_some(Foreign::Own);
     binary.into_iter().chain(own).collect()
 }
 

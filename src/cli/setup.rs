@@ -4,18 +4,19 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use md5::{Digest, Md5};
 
 use super::Failure;
-use super::args::{ReadMode, SetupArgs};
+use super::args::{ReadMode, ReadingArgs, SetupArgs};
 use crate::config::{Config, ErrorDetection, User};
 use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, parse, parse_beside};
+use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, builtin_share, parse, parse_beside};
 use crate::sources::expand::{Input, expand};
 use crate::state::{history, ledger};
 
@@ -43,15 +44,26 @@ pub struct Reading {
     pub mode: ReadMode,
 }
 
+impl From<ReadingArgs> for Reading {
+    fn from(args: ReadingArgs) -> Self {
+        Self { context: args.context, mode: args.mode }
+    }
+}
+
 /// Reads the configuration.
 pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     let mut config = config(args)?;
     if let Some(lines) = reading.context {
         config.error_detection.max_context_lines = u32::from(lines) * 2 + 1;
     }
+    // What a second core can do meanwhile decides when the first event is there. Without one nothing is lost.
+    let aside = |name: &str| thread::Builder::new().name(name.into());
+    let tables = aside("tables").spawn(Engine::prepare_tables);
     let rules = rule_set(&config, &args.rules, Examples::Skipped)?;
     let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
     let engine = Arc::new(Engine::new(rules, limits));
+    let prepared = engine.clone();
+    drop((tables, aside("prepare").spawn(move || prepared.prepare())));
     let print = print(&config, &args.rules, reading);
     Ok(Setup { config, engine, print })
 }
@@ -85,7 +97,7 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     if !config.error_detection.enabled {
         return Ok(RuleSet::default());
     }
-    let mut files = builtin_files(examples);
+    let mut files = builtin_by_two(examples);
     if config.error_detection.warnings {
         let (name, text) = WARNING_FILE;
         files.extend(parse(name, text, false));
@@ -99,6 +111,16 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
         set.disable(&config.rules.disable);
     }
     Ok(set)
+}
+
+/// The built-in rules; a second core reads half of them.
+fn builtin_by_two(examples: Examples) -> Vec<RulesFile> {
+    thread::scope(|scope| {
+        let second = thread::Builder::new().name("rules".into()).spawn_scoped(scope, || builtin_share(examples, 1, 2));
+        let mut files = builtin_share(examples, 0, 2);
+        files.extend(second.ok().and_then(|second| second.join().ok()).unwrap_or_else(|| builtin_share(examples, 1, 2)));
+        files
+    })
 }
 
 /// The ids of all entries and cancels.

@@ -3,10 +3,12 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::keywords::Keywords;
 use super::line::Line;
 use super::noise_gate::NoiseGate;
 use super::prefilter::{Hit, Prefilter, Scratch};
 use super::redact::Redactor;
+use super::table::Table;
 use super::transcript::Mode;
 use crate::rules::{Kind, Pattern, RuleSet};
 use crate::words::{Category, Severity};
@@ -106,10 +108,26 @@ impl Engine {
         Self { rules, prefilter, limits, cancels, noise_gate: OnceLock::new(), silenced, redactor: Redactor::builtin() }
     }
 
+    /// Makes the tables that every engine shares, which the first event needs. Optional: whoever has a thread to spare
+    /// calls it while the rules are read.
+    pub fn prepare_tables() {
+        let _ = (Redactor::builtin(), Keywords::builtin(), Table::builtin());
+    }
+
+    /// Makes what the first candidate line needs. Optional: it saves that line the time.
+    pub fn prepare(&self) {
+        self.noise_gate();
+        self.cancels.regex();
+    }
+
+    fn noise_gate(&self) -> &NoiseGate {
+        self.noise_gate.get_or_init(|| NoiseGate::new(&self.rules))
+    }
+
     /// Whether the line is noise.
     #[must_use]
     pub fn is_noise(&self, line: &Line) -> bool {
-        let maybe = self.noise_gate.get_or_init(|| NoiseGate::new(&self.rules)).of(line.text);
+        let maybe = self.noise_gate().of(line.text);
         let silencing = self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.has(*at)).find(|&(_, &entry)| {
             let entry = &self.rules.entries[usize::from(entry)];
             let Kind::Noise { regex, .. } = &entry.kind else { return false };

@@ -11,6 +11,8 @@ use crate::rules::{Entry, Kind, Pattern};
 
 /// How far it looks.
 pub const MAX_LINES: usize = 32;
+/// How many lines say whether a log consists of records.
+const WITNESSES: usize = 8;
 /// Room for `40: `.
 const NUMBER_BYTES: usize = 12;
 /// How far it looks, in bytes.
@@ -63,6 +65,26 @@ impl<'a> LookBack<'a> {
             next -= 1;
         }
         next <= num
+    }
+
+    /// Whether the log before line `first` consists of records: of the nearest lines at the margin all but one have a
+    /// time or a level. Not when too few of them are within reach, unless the log begins there.
+    #[must_use]
+    pub fn is_among_records(self, first: u64, line: &Line) -> bool {
+        let (mut reached, mut stamped, mut others) = (first, 0, 0);
+        for (num, _, raw) in self.lines().skip_while(|(num, ..)| *num >= first) {
+            reached = num;
+            if raw.first().is_none_or(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let is_stamped = Line::new(Place::default(), &visible(raw, None), line.now()).is_stamped();
+            *if is_stamped { &mut stamped } else { &mut others } += 1;
+            if others > 1 || stamped + others == WITNESSES {
+                break;
+            }
+        }
+        let is_enough = stamped + others == WITNESSES || reached <= 1;
+        is_enough && others <= (stamped + others) / WITNESSES
     }
 
     /// Up to `count` lines before line `first` from the writer of `line`, oldest first.

@@ -226,6 +226,7 @@ impl Commits {
                     if self.stop.hurry.load(Ordering::Relaxed) {
                         return Err(error);
                     }
+                    self.committer.make_room();
                     words.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).words);
                 }
                 Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,

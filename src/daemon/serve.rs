@@ -180,7 +180,8 @@ impl Daemon {
         let is_soon = self.look_soon.take_if(|soon| *soon <= Instant::now()).is_some();
         if clock.look.is_due(LOOK.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
             let is_new = self.watch_folders();
-            let is_blind = self.follower.specs().iter().flat_map(Spec::folders).any(|(folder, _)| !self.watch.sees(&folder.join("x")));
+            let is_blind =
+                self.watch.is_partial() || self.follower.specs().iter().flat_map(Spec::folders).any(|(folder, _)| !self.watch.sees(&folder.join("x")));
             if is_new || is_blind {
                 self.follower.discover(at);
             }

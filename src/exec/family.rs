@@ -56,6 +56,13 @@ impl Family {
     }
 }
 
+/// Children of `leader` that have left its group: a shell with job control does so at once.
+#[must_use]
+pub fn strays(leader: Pid) -> Vec<Pid> {
+    let is_stray = |process: &Process| process.parent == Some(leader) && process.group != Some(leader);
+    processes().into_iter().filter(is_stray).map(|process| process.pid).collect()
+}
+
 /// Whether anybody but `leader` is in its session.
 #[must_use]
 pub fn has_others(leader: Pid) -> bool {

@@ -12,6 +12,7 @@ use pty_process::blocking::Pty;
 use rustix::process::{Pid, Signal, getpgrp, getpid, kill_process, kill_process_group};
 
 use super::borrowed::Borrowed;
+use super::family;
 use super::keeper::{self, Voice};
 use super::keys::Keys;
 use super::signals;
@@ -130,6 +131,9 @@ impl Started {
             Wiring::Shared => kill_process(self.pid, signal),
             Wiring::Own | Wiring::Session => kill_process_group(self.pid, signal),
         };
+        if self.wiring() == Wiring::Session {
+            family::strays(self.pid).into_iter().for_each(|pid| _ = kill_process(pid, signal));
+        }
     }
 
     /// Stops with the command, as a terminal stops a whole group, until somebody says to go on. A session of its own has

@@ -16,7 +16,7 @@ mod set;
 mod skim;
 pub mod spec;
 
-pub use builtin::{Examples, FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE, builtin_files};
+pub use builtin::{Examples, FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE, builtin_files, builtin_share};
 pub use entry::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Machine, Note, Region, Row};
 pub use library::Library;
 pub use literal::{LiteralForm, MIN_LITERAL_BYTES};

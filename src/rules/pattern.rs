@@ -17,8 +17,8 @@ use super::prove::required_words;
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
 /// What one call of `regex` costs, and what it costs for each byte of its text, in the fuel of a program.
-const REGEX_FUEL: usize = 150;
-const REGEX_FUEL_PER_BYTE: usize = 2;
+const REGEX_FUEL: usize = 100;
+const REGEX_FUEL_PER_BYTE: usize = 1;
 /// So slow a program is given up.
 const MAX_SLOW: u32 = 64;
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::schema;
 use crate::config::Schema;
 use crate::core::event::{Category, Severity};
-use crate::delivery::{FOR_SINK, Head};
+use crate::delivery::{Chunk, FOR_SINK, Head};
 
 /// A sink's wishes.
 #[derive(Clone, Debug)]
@@ -24,6 +24,14 @@ pub struct Choose {
 }
 
 impl Choose {
+    /// Whether every record of a chunk is wanted as it is; it may say no where the answer is yes.
+    #[must_use]
+    pub fn takes_all(&self, chunk: &Chunk) -> bool {
+        let asks_nothing = self.categories.is_empty() && self.sources.is_empty() && self.schema == Schema::Native;
+        let is_wanted = |head: &Head| head.kind.is_some_and(|(severity, _)| severity >= self.min_severity);
+        asks_nothing && chunk.heads.iter().all(is_wanted)
+    }
+
     /// Appends the record as the sink wants it; nothing if it does not.
     pub fn write(&self, head: Head, record: &[u8], out: &mut Vec<u8>) {
         if let Some((severity, category)) = head.kind

@@ -12,9 +12,14 @@ use std::time::UNIX_EPOCH;
 
 use super::choose::Choose;
 use super::generations as older;
+use super::rest::Rest;
 use super::{Desk, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, SinkMark};
+
+/// So many bytes are on disk before more are written, however seldom that is asked for: records that soon need
+/// not wait in the state any more are never copied from its log into its tables.
+const SYNC_BYTES: u64 = 2 << 20;
 
 /// How a file is written.
 #[derive(Clone, Debug)]
@@ -49,13 +54,6 @@ pub struct Output {
     stage: Stage,
     wants_reopen: bool,
     packing: Option<JoinHandle<()>>,
-}
-
-/// Bytes of a chunk that are not written yet.
-struct Rest {
-    bytes: Vec<u8>,
-    at: usize,
-    last: u64,
 }
 
 /// Where it stands between two files.
@@ -225,23 +223,13 @@ impl Output {
 
     fn write_rest(&mut self, now: Timestamp) -> io::Result<()> {
         let (Some(rest), Some(file)) = (&mut self.rest, &mut self.file) else { return Ok(()) };
-        while rest.at < rest.bytes.len() {
-            match file.write(&rest.bytes[rest.at..]) {
-                Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    rest.at += count;
-                    self.dirty_since.get_or_insert(now);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        self.mark.seq = rest.last;
+        // Some of it may be written although not all of it can be.
+        self.dirty_since.get_or_insert(now);
+        self.mark.seq = rest.write(&*file)?;
         self.rest = None;
         if self.mark.node.ino != 0 {
             self.mark.len = file.metadata()?.len();
         }
-        self.dirty_since.get_or_insert(now);
         Ok(())
     }
 
@@ -295,10 +283,12 @@ impl Sink for Output {
             self.stage = Stage::Leaving { rename: !std::mem::take(&mut self.wants_reopen) };
             return Ok(Step::Done);
         }
+        if self.mark.len.saturating_sub(self.told.len) >= SYNC_BYTES {
+            self.sync(desk)?;
+            return Ok(Step::Done);
+        }
         if let Some(chunk) = desk.after(self.mark.seq)? {
-            let mut bytes = Vec::new();
-            chunk.after(self.mark.seq).for_each(|(_, head, record)| self.options.choose.write(head, record, &mut bytes));
-            self.rest = Some(Rest { bytes, at: 0, last: chunk.last() });
+            self.rest = Some(Rest::new(chunk, self.mark.seq, &self.options.choose));
             return Ok(Step::Done);
         }
         if self.dirty_since.is_some_and(|since| hurry || now.0 - since.0 >= self.options.fsync_us) {

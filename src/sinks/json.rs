@@ -25,6 +25,10 @@ const ESCAPES: [u8; 256] = {
 const CHUNK: usize = 16;
 /// Half of them.
 const HALF: usize = 8;
+/// Bytes of a JSON string that are gathered before they go out.
+const PIECE: usize = 256;
+/// Most bytes that stand for one byte.
+const LONGEST: usize = 6;
 
 /// Whether none of the bytes needs an escape: one loop for each question, which become a few instructions on vectors.
 #[inline(always)]
@@ -35,29 +39,24 @@ fn is_plain(chunk: &[u8; CHUNK]) -> bool {
 
 /// The highest bit of each of eight bytes that needs an escape. (Per byte: is it below 0x20, or equal to one of three?
 /// No sum carries into the next byte, so the answer is exact.)
-fn odd_bytes(chunk: [u8; HALF]) -> u64 {
+#[inline(always)]
+fn odd_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
     const LOW: u64 = ONES * 0x7f;
-    let word = u64::from_le_bytes(chunk);
     let is_some = |x: u64| ((x & LOW) + LOW) | x;
     let beyond_control = ((word & LOW) + ONES * 0x60) | word;
     !(beyond_control & is_some(word ^ (ONES * 0x22)) & is_some(word ^ (ONES * 0x5c)) & is_some(word ^ (ONES * 0x7f))) & !LOW
 }
 
-/// How many bytes there are before the first that needs an escape.
-fn plain_bytes(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while bytes[at..].first_chunk().is_some_and(is_plain) {
-        at += CHUNK;
+/// How many bytes of the chunk stand before the first that needs an escape.
+#[inline(always)]
+fn plain_bytes(chunk: &[u8; CHUNK]) -> usize {
+    if is_plain(chunk) {
+        return CHUNK;
     }
-    while let Some(half) = bytes[at..].first_chunk() {
-        let odd = odd_bytes(*half);
-        if odd != 0 {
-            return at + odd.trailing_zeros() as usize / 8;
-        }
-        at += HALF;
-    }
-    at + bytes[at..].iter().take_while(|byte| ESCAPES[usize::from(**byte)] == 0).count()
+    let chunk = u128::from_le_bytes(*chunk);
+    let odd = u128::from(odd_bytes(chunk as u64)) | u128::from(odd_bytes((chunk >> (8 * HALF)) as u64)) << (8 * HALF);
+    odd.trailing_zeros() as usize / 8
 }
 
 /// Appends JSON members to a buffer. A member is given with its name and all that stands before its
@@ -128,28 +127,57 @@ impl Writer<'_> {
         }
     }
 
-    /// The inside of a JSON string; `newline` stands for `\n`.
+    /// The inside of a JSON string; `newline`, at most three bytes, stands for `\n`.
     fn text(&mut self, bytes: &[u8], newline: &[u8]) {
+        let (mut piece, mut end) = ([0; PIECE], 0);
         let mut rest = bytes;
         loop {
-            let plain = plain_bytes(rest);
-            self.raw(&rest[..plain]);
-            let Some(byte) = rest.get(plain) else { break };
-            self.escape(*byte, newline);
-            rest = &rest[plain + 1..];
-        }
-    }
-
-    fn escape(&mut self, byte: u8, newline: &[u8]) {
-        match ESCAPES[usize::from(byte)] {
-            b'n' => self.raw(newline),
-            b'u' => {
-                let hex = b"0123456789abcdef";
-                self.raw(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
+            if end > PIECE - CHUNK - LONGEST {
+                self.raw(&piece[..end]);
+                end = 0;
             }
-            letter => self.raw(&[b'\\', letter]),
+            // The chunk is written as a whole; what of it does not count is written over.
+            let plain = match rest.first_chunk::<CHUNK>() {
+                Some(chunk) => {
+                    piece[end..end + CHUNK].copy_from_slice(chunk);
+                    plain_bytes(chunk)
+                }
+                None => {
+                    let plain = rest.iter().take_while(|byte| ESCAPES[usize::from(**byte)] == 0).count();
+                    piece[end..end + plain].copy_from_slice(&rest[..plain]);
+                    plain
+                }
+            };
+            (end, rest) = (end + plain, &rest[plain..]);
+            match rest.first() {
+                None => break,
+                Some(_) if plain == CHUNK => {}
+                Some(&byte) => {
+                    end += escape(byte, newline, &mut piece[end..]);
+                    rest = &rest[1..];
+                }
+            }
         }
+        self.raw(&piece[..end]);
     }
+}
+
+/// Writes what stands for `byte`; returns how many bytes that is.
+#[inline]
+fn escape(byte: u8, newline: &[u8], out: &mut [u8]) -> usize {
+    let written: &[u8] = match ESCAPES[usize::from(byte)] {
+        b'n' => newline,
+        b'u' => {
+            let hex = b"0123456789abcdef";
+            &[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]
+        }
+        letter => {
+            out[..2].copy_from_slice(&[b'\\', letter]);
+            return 2;
+        }
+    };
+    out[..written.len()].copy_from_slice(written);
+    written.len()
 }
 
 #[cfg(test)]
@@ -165,6 +193,14 @@ mod tests {
             let read: String = serde_json::from_slice(&out).expect("a JSON string");
             proptest::prop_assert_eq!(read, text);
             proptest::prop_assert!(!out.iter().any(|b| *b < 0x20 || *b == 0x7f));
+        }
+
+        #[test]
+        fn so_does_a_long_one(text in r#"([a-z]{0,40}|["\x00]{1,90}|é){0,20}"#) {
+            let mut out = vec![b'"'];
+            Writer { out: &mut out }.text(text.as_bytes(), b"\\n");
+            out.push(b'"');
+            proptest::prop_assert_eq!(serde_json::from_slice::<String>(&out).expect("a JSON string"), text);
         }
     }
 }

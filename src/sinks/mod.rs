@@ -18,6 +18,7 @@ pub mod human;
 mod json;
 pub mod notice;
 pub mod record;
+mod rest;
 mod schema;
 pub mod stdout;
 pub mod stream;

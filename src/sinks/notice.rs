@@ -37,8 +37,12 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
             line.text("from", &rfc3339(*from));
             line.text("to", &rfc3339(*to));
         }
-        Notice::Repeat { signature, count, since, to, .. } => {
+        Notice::Repeat { signature, kind, count, since, to, .. } => {
             line.text("signature", signature);
+            if let Some((severity, category)) = kind {
+                line.text("category", category.as_str());
+                line.text("severity", severity.as_str());
+            }
             line.number("count", *count);
             line.text("since", &rfc3339(*since));
             line.text("to", &rfc3339(*to));
@@ -122,6 +126,7 @@ impl Line<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::event::{Category, Severity};
     use crate::delivery::Why;
 
     #[test]
@@ -129,12 +134,12 @@ mod tests {
         let label = Label { source: "agent".into(), kind: "file", path: "a\"b.log".into() };
         let (since, to) = (Timestamp(0), Timestamp(1_500_000));
         let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), from: since, to };
-        let repeat = Notice::Repeat { id: "01".into(), signature: "ff".into(), count: 3, since, to };
+        let repeat = Notice::Repeat { id: "01".into(), signature: "ff".into(), kind: Some((Severity::High, Category::ALL[0])), count: 3, since, to };
         let mut out = Vec::new();
         write(&mut out, "h", &label, &gap, to);
         write(&mut out, "h", &Label { path: String::new(), ..label }, &repeat, to);
         let wanted = r#"{"schema":1,"kind":"gap","id":"00","timestamp":"1970-01-01T00:00:01.500000Z","host":"h","source":{"name":"agent","type":"file","path":"a\"b.log"},"why":"rate_limit","count":7,"from":"1970-01-01T00:00:00.000000Z","to":"1970-01-01T00:00:01.500000Z"}
-{"schema":1,"kind":"repeat","id":"01","timestamp":"1970-01-01T00:00:01.500000Z","host":"h","source":{"name":"agent","type":"file"},"signature":"ff","count":3,"since":"1970-01-01T00:00:00.000000Z","to":"1970-01-01T00:00:01.500000Z"}
+{"schema":1,"kind":"repeat","id":"01","timestamp":"1970-01-01T00:00:01.500000Z","host":"h","source":{"name":"agent","type":"file"},"signature":"ff","category":"test_failure","severity":"high","count":3,"since":"1970-01-01T00:00:00.000000Z","to":"1970-01-01T00:00:01.500000Z"}
 "#;
         assert_eq!(String::from_utf8(out).unwrap(), wanted);
     }

@@ -2,9 +2,10 @@
 //! restart: records since the last commit may come twice.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use super::choose::Choose;
+use super::rest::Rest;
 use super::{Desk, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::SinkMark;
@@ -19,8 +20,7 @@ pub struct Stdout {
     mark: SinkMark,
     told: u64,
     told_at: Timestamp,
-    /// Bytes that are not written yet, and the record that they end with.
-    rest: Option<(Vec<u8>, usize, u64)>,
+    rest: Option<Rest>,
 }
 
 impl Stdout {
@@ -34,23 +34,13 @@ impl Stdout {
 
 impl Sink for Stdout {
     fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
-        if let Some((bytes, at, last)) = &mut self.rest {
-            while *at < bytes.len() {
-                match self.file.write(&bytes[*at..]) {
-                    Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Ok(count) => *at += count,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            self.mark.seq = *last;
+        if let Some(rest) = &mut self.rest {
+            self.mark.seq = rest.write(&self.file)?;
             self.rest = None;
             return Ok(Step::Done);
         }
         if let Some(chunk) = desk.after(self.mark.seq)? {
-            let mut bytes = Vec::new();
-            chunk.after(self.mark.seq).for_each(|(_, head, record)| self.choose.write(head, record, &mut bytes));
-            self.rest = Some((bytes, 0, chunk.last()));
+            self.rest = Some(Rest::new(chunk, self.mark.seq, &self.choose));
             return Ok(Step::Done);
         }
         if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US) {

@@ -21,6 +21,8 @@ pub struct Changes {
     pub named: HashSet<PathBuf>,
     /// Notices were lost: look everywhere.
     pub lost: bool,
+    /// A new folder could not be watched any more: what is to be said.
+    limit: Option<String>,
     /// Whoever asks was woken and has not asked yet.
     is_told: bool,
 }
@@ -36,10 +38,16 @@ impl Changes {
                 EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any) => self.written.extend(event.paths),
                 _ => self.named.extend(event.paths),
             },
-            _ => self.lost = true,
+            Ok(_) => self.lost = true,
+            Err(error) => {
+                self.lost = true;
+                if limit_of(&error).is_some() {
+                    self.limit.get_or_insert_with(|| advice(&error));
+                }
+            }
         }
         if self.lost || self.written.len() + self.named.len() > MAX_PATHS {
-            *self = Self { lost: true, is_told: self.is_told, ..Self::default() };
+            *self = Self { lost: true, is_told: self.is_told, limit: self.limit.take(), ..Self::default() };
         }
         !std::mem::replace(&mut self.is_told, true)
     }
@@ -54,6 +62,8 @@ pub struct Watch {
     changes: Shared,
     /// Folders that could not be watched, said once.
     refused: HashSet<PathBuf>,
+    /// Folders below watched ones are not watched, nobody knows which: a limit was reached when they were made.
+    is_partial: bool,
 }
 
 impl Watch {
@@ -67,13 +77,13 @@ impl Watch {
             }
         });
         let watcher = watcher.inspect_err(|error| tracing::warn!("{}", advice(error))).ok();
-        Self { watcher, folders: HashMap::new(), changes, refused: HashSet::new() }
+        Self { watcher, folders: HashMap::new(), changes, refused: HashSet::new(), is_partial: false }
     }
 
     /// Nobody says anything: everything is found by looking.
     #[must_use]
     pub fn none() -> Self {
-        Self { watcher: None, folders: HashMap::new(), changes: Shared::default(), refused: HashSet::new() }
+        Self { watcher: None, folders: HashMap::new(), changes: Shared::default(), refused: HashSet::new(), is_partial: false }
     }
 
     /// Watches a folder, if it is there; asking again is cheap. True: it is watched since now.
@@ -109,30 +119,33 @@ impl Watch {
     #[must_use]
     pub fn sees(&self, path: &Path) -> bool {
         let mut above = path.ancestors().skip(1);
-        above.next().is_some_and(|parent| self.folders.contains_key(parent)) || above.any(|folder| self.folders.get(folder) == Some(&true))
+        above.next().is_some_and(|parent| self.folders.contains_key(parent)) || !self.is_partial && above.any(|folder| self.folders.get(folder) == Some(&true))
+    }
+
+    /// Whether new folders may be there that are not watched.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// What has changed since the last call.
     #[must_use]
-    pub fn take(&self) -> Changes {
-        std::mem::take(&mut *lock(&self.changes))
+    pub fn take(&mut self) -> Changes {
+        let changes = std::mem::take(&mut *lock(&self.changes));
+        if let Some(said) = &changes.limit
+            && !std::mem::replace(&mut self.is_partial, true)
+        {
+            tracing::warn!("{said}");
+        }
+        changes
     }
 }
 
 /// What to do when the kernel gives no notices; files are followed all the same, only later.
 #[must_use]
 pub fn advice(error: &notify::Error) -> String {
-    let limit = match &error.kind {
-        ErrorKind::MaxFilesWatch => Some("fs.inotify.max_user_watches"),
-        ErrorKind::Io(error) => match error.raw_os_error() {
-            Some(libc::ENOSPC) => Some("fs.inotify.max_user_watches"),
-            Some(libc::EMFILE) => Some("fs.inotify.max_user_instances"),
-            _ => None,
-        },
-        _ => None,
-    };
-    let go_on = "until then files are looked at every second";
-    match limit {
+    let go_on = "until then files are looked at every second, thousands of them every few seconds";
+    match limit_of(error) {
         Some(name) => {
             let now = std::fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).unwrap_or_default();
             let more = now.trim().parse::<u64>().unwrap_or(8192).max(128).saturating_mul(4);
@@ -145,6 +158,19 @@ pub fn advice(error: &notify::Error) -> String {
             };
             format!("no notices of changes ({why}); {go_on}")
         }
+    }
+}
+
+/// The limit of the kernel that an error is about.
+fn limit_of(error: &notify::Error) -> Option<&'static str> {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => Some("fs.inotify.max_user_watches"),
+        ErrorKind::Io(error) => match error.raw_os_error() {
+            Some(libc::ENOSPC) => Some("fs.inotify.max_user_watches"),
+            Some(libc::EMFILE) => Some("fs.inotify.max_user_instances"),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -163,7 +189,7 @@ mod tests {
     #[test]
     fn one_wake_until_the_changes_are_taken_and_so_many_paths_at_most() {
         let changes = Shared::default();
-        let watch = Watch { changes: changes.clone(), ..Watch::none() };
+        let mut watch = Watch { changes: changes.clone(), ..Watch::none() };
         let flood = |count: usize| (0..count).filter(|n| lock(&changes).note(written(&format!("/logs/{n}.log")))).count();
         assert_eq!(flood(MAX_PATHS), 1);
         let taken = watch.take();
@@ -171,6 +197,21 @@ mod tests {
         assert_eq!(flood(10 * MAX_PATHS), 1, "it wakes anew, and once");
         assert!(lock(&changes).written.is_empty(), "what is looked for everywhere needs no list");
         assert!(watch.take().lost && !watch.take().lost);
+    }
+
+    #[test]
+    fn a_limit_that_is_reached_later_leaves_folders_unseen() {
+        let changes = Shared::default();
+        let folders = HashMap::from([("/logs".into(), true)]);
+        let mut watch = Watch { changes: changes.clone(), folders, ..Watch::none() };
+        assert!(watch.sees(Path::new("/logs/new/a.log")) && !watch.is_partial());
+        assert!(lock(&changes).note(Err(notify::Error::new(ErrorKind::MaxFilesWatch))));
+        // A flood behind it does not wash it away.
+        let woken = (0..=MAX_PATHS).filter(|n| lock(&changes).note(written(&format!("/logs/{n}.log")))).count();
+        assert_eq!(woken, 0, "it was told already");
+        assert!(watch.take().lost && watch.is_partial());
+        assert!(watch.sees(Path::new("/logs/a.log")), "the folder itself is watched");
+        assert!(!watch.sees(Path::new("/logs/new/a.log")));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::body::Body;
 use super::breakers;
 use super::counting::{self, Counted};
 use super::history::Seen;
@@ -14,12 +15,10 @@ use super::outbox::Outbox;
 use super::queue::Word;
 use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
-use crate::core::event::{Category, Severity, Timestamp};
+use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Chunk, Head, Label, Mark, Notice, Record, SinkMark, Uid};
+use crate::delivery::{Batch, Chunk, Label, Mark, Notice, SinkMark, Uid};
 
-/// A chunk ends when it has so many bytes.
-const CHUNK_BYTES: usize = 256 << 10;
 /// Place of an event in its stream: generation, offset, inner line.
 type Place = (u32, u64, u32);
 
@@ -190,7 +189,7 @@ impl Committer {
 
     /// What is new becomes records; what follows from it comes behind it.
     fn draft(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
-        let mut body = Body { first: self.outbox.last() + 1, chunk: Chunk::default(), out: &mut draft.chunks, counted: &mut draft.counted };
+        let mut body = Body::new(self.outbox.last() + 1, &mut draft.chunks, &mut draft.counted);
         let write_notice = self.write_notice.clone();
         let mut made: Vec<Made> = Vec::new();
         let tx = tx.filter(|_| self.write_seen.is_some());
@@ -343,6 +342,13 @@ impl Committer {
         self.commit(&[batch], &[], now)
     }
 
+    /// A transaction had no room: what it has in the log may be enough.
+    pub fn make_room(&mut self) {
+        if let Some(Err(error)) = self.store.as_ref().map(Store::empty_log) {
+            tracing::debug!("state: the log stays as it is: {error}");
+        }
+    }
+
     /// Gives unused room of the file back; true: there is more.
     ///
     /// # Errors
@@ -387,72 +393,4 @@ fn sinks_after(sinks: &[SinkMark], words: &[Word], last: u64) -> Vec<SinkMark> {
 /// with lines before it.
 fn may_come_again(mark: &Mark, (generation, offset, _): Place) -> bool {
     generation == mark.generation && offset + BEFORE_BYTES >= mark.safe
-}
-
-/// Records that become chunks.
-struct Body<'a> {
-    first: u64,
-    chunk: Chunk,
-    out: &'a mut Vec<Chunk>,
-    counted: &'a mut Counted,
-}
-
-impl Body<'_> {
-    fn add(&mut self, bytes: &[u8], kind: Option<(Severity, Category)>) {
-        self.chunk.heads.push(Head { len: bytes.len() as u32, kind });
-        self.chunk.body.extend_from_slice(bytes);
-        if self.chunk.body.len() >= CHUNK_BYTES {
-            self.end();
-        }
-    }
-
-    /// An event, with what the history says of it.
-    fn error(&mut self, bytes: &[u8], record: &Record, history: Option<(Seen, WriteSeen)>) {
-        let kind = Some((record.severity, record.category));
-        let Some((seen, write)) = history else { return self.add(bytes, kind) };
-        let (head, tail) = bytes.split_at((record.seen_at as usize).min(bytes.len()));
-        let from = self.chunk.body.len();
-        self.chunk.body.extend_from_slice(head);
-        write(&mut self.chunk.body, &seen);
-        self.chunk.body.extend_from_slice(tail);
-        self.chunk.heads.push(Head { len: (self.chunk.body.len() - from) as u32, kind });
-        if self.chunk.body.len() >= CHUNK_BYTES {
-            self.end();
-        }
-    }
-
-    /// What has happened to breakers.
-    fn made(&mut self, write: &WriteNotice, made: &mut Vec<Made>, (tx, opened): (&Tx<'_>, &mut Vec<Vec<u8>>), now: Timestamp) -> Result<(), StoreError> {
-        for Made { label, name, notice, opens } in made.drain(..) {
-            let mut line = Vec::new();
-            write(&mut line, &label, &notice, now);
-            breakers::add_transition(tx.db(), &name, &line, false)?;
-            self.add(&line, None);
-            if opens {
-                opened.push(line);
-            }
-        }
-        Ok(())
-    }
-
-    /// Number of the next record.
-    fn next(&self) -> u64 {
-        self.first + self.chunk.heads.len() as u64
-    }
-
-    fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {
-        self.counted.notice(notice);
-        let mut line = Vec::new();
-        write(&mut line, label, notice, now);
-        self.add(&line, None);
-    }
-
-    fn end(&mut self) {
-        if self.chunk.heads.is_empty() {
-            return;
-        }
-        let chunk = Chunk { first: self.first, ..std::mem::take(&mut self.chunk) };
-        self.first = chunk.last() + 1;
-        self.out.push(chunk);
-    }
 }

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::breakers::{self, Kept, name_of};
-use super::history::{self, HOUR_US, Row, Seen, Sign, Status, Sum};
+use super::history::{self, HOUR_US, Row, Sample, Seen, Sign, Status, Sum};
 use super::store::{Store, StoreError, Tx};
 use crate::core::breaker::{Limits, State, Transition, Unit};
 use crate::core::event::{Hex, Timestamp};
@@ -42,11 +42,19 @@ struct Cached<T> {
     is_dirty: bool,
 }
 
+/// Where a row of the history is.
+enum Place {
+    /// In the table, under this number; there it is said to be first seen then.
+    Table(i64, Timestamp),
+    /// Nowhere yet: it is written whole at the end of the transaction, with what its first event says of it.
+    New(Sample),
+}
+
 /// The rows in use.
 #[derive(Default)]
 pub struct Ledger {
     rules: Rules,
-    rows: HashMap<Hex, (i64, Cached<Row>)>,
+    rows: HashMap<Hex, (Place, Cached<Row>)>,
     dirty: Vec<Hex>,
     sums: BTreeMap<i64, Sum>,
     breakers: HashMap<String, Cached<Kept>>,
@@ -55,6 +63,8 @@ pub struct Ledger {
     deadline: Option<Timestamp>,
     pruned: Option<Timestamp>,
     has_new: bool,
+    /// Rows may go on under another signature.
+    has_past: bool,
 }
 
 impl Ledger {
@@ -99,6 +109,7 @@ impl Ledger {
         }
         self.forget();
         self.version = Some(version);
+        self.has_past = history::has_past(tx.db())?;
         if self.rules.streams {
             let all = breakers::all(tx.db())?.into_iter().filter(|(_, kept)| kept.breaker.unit == Unit::Event);
             self.breakers = all.map(|(name, kept)| (name, Cached { value: kept, is_dirty: false })).collect();
@@ -112,11 +123,11 @@ impl Ledger {
         let Some(rules) = self.rules.history else { return Ok(None) };
         if !self.rows.contains_key(&record.signature) {
             let sign = Sign::now(record.signature);
-            let found = match history::find(tx.db(), sign)? {
-                Some(found) => found,
-                None => self.first(tx, sign, record.at, bytes)?,
+            let (place, value) = match history::find(tx.db(), sign)? {
+                Some((id, row)) => (Place::Table(id, row.first), row),
+                None => self.first(tx, sign, record, bytes)?,
             };
-            self.rows.insert(record.signature, (found.0, Cached { value: found.1, is_dirty: false }));
+            self.rows.insert(record.signature, (place, Cached { value, is_dirty: false }));
         }
         let Some((_, row)) = self.rows.get_mut(&record.signature) else { return Ok(None) };
         let stream = if label.path.is_empty() { &label.source } else { &label.path };
@@ -131,11 +142,12 @@ impl Ledger {
         Ok(Some(seen))
     }
 
-    fn first(&mut self, tx: &Tx<'_>, sign: Sign, at: Timestamp, bytes: &[u8]) -> Result<(i64, Row), StoreError> {
-        let sample = history::Sample::of_record(bytes);
-        let row = history::take_over(tx.db(), sign, &sample)?.unwrap_or_else(|| Row::new(at));
+    fn first(&mut self, tx: &Tx<'_>, sign: Sign, record: &Record, bytes: &[u8]) -> Result<(Place, Row), StoreError> {
+        let sample = Sample::of_record(record, bytes);
+        let old = if self.has_past { history::take_over(tx.db(), sign, &sample)? } else { None };
+        let row = old.unwrap_or_else(|| Row::new(record.at));
         self.has_new = true;
-        Ok((history::insert(tx.db(), sign, &row, &sample)?, row))
+        Ok((Place::New(sample), row))
     }
 
     /// What an event does to the breaker of its session or stream.
@@ -177,11 +189,24 @@ impl Ledger {
 
     /// At the end of each transaction.
     pub(super) fn end(&mut self, tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let mut inserted = 0;
         for signature in self.dirty.drain(..) {
-            if let Some((id, row)) = self.rows.get_mut(&signature) {
-                row.is_dirty = false;
-                history::update(tx.db(), *id, &row.value)?;
-            }
+            let Some((place, row)) = self.rows.get_mut(&signature) else { continue };
+            let (db, value) = (tx.db(), &row.value);
+            let id = match place {
+                Place::New(sample) => {
+                    inserted += 1;
+                    history::insert(db, Sign::now(signature), value, sample)?
+                }
+                Place::Table(id, first) => {
+                    history::update(db, *id, value, value.first != *first)?;
+                    *id
+                }
+            };
+            (*place, row.is_dirty) = (Place::Table(id, value.first), false);
+        }
+        if inserted > 0 {
+            history::grow(tx.db(), inserted)?;
         }
         for (hour, sum) in std::mem::take(&mut self.sums) {
             history::add_hour(tx.db(), hour, sum)?;

@@ -230,7 +230,7 @@ impl Shared {
         self.change(now, |_, tx| {
             let Some((id, mut row)) = history::find(tx.db(), sign)? else { return Ok(false) };
             mark(&mut row);
-            history::update(tx.db(), id, &row)?;
+            history::update(tx.db(), id, &row, true)?;
             Ok(true)
         })
     }
@@ -246,7 +246,7 @@ impl Shared {
             row.first = row.first.min(old.first);
             row.count += old.count;
             row.hours.join(&old.hours);
-            history::update(tx.db(), id, &row)
+            history::update(tx.db(), id, &row, true)
         })
     }
 }

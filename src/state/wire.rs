@@ -16,6 +16,17 @@ pub(super) fn encode(heads: &[Head]) -> Vec<u8> {
     out
 }
 
+/// The kind of an error as a number; none where there is none.
+pub(super) fn packed(kind: Option<(Severity, Category)>) -> Option<i64> {
+    kind.map(|(severity, category)| i64::from(severity as u8) << 8 | i64::from(category as u8))
+}
+
+/// What [`packed`] made.
+pub(super) fn unpacked(number: Option<i64>) -> Option<(Severity, Category)> {
+    let number = usize::try_from(number?).ok()?;
+    Severity::ALL.get(number >> 8).copied().zip(Category::ALL.get(number & 0xff).copied())
+}
+
 pub(super) fn decode(bytes: &[u8]) -> Vec<Head> {
     let one = |row: &[u8]| {
         let len = u32::from_le_bytes(row[..4].try_into().unwrap_or_default());
@@ -37,5 +48,7 @@ mod tests {
             heads.extend(Category::ALL.iter().map(|&category| Head { len: 1, kind: Some((severity, category)) }));
         }
         assert_eq!(decode(&encode(&heads)), heads);
+        heads.iter().for_each(|head| assert_eq!(unpacked(packed(head.kind)), head.kind));
+        assert_eq!(unpacked(Some(i64::MAX)), None);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::core::event::Timestamp;
+use crate::core::event::{Category, Severity, Timestamp};
 use crate::delivery::{Label, Notice, Record, Why, derived_id};
 
 /// A source's flood is over when it kept within its limit for so long.
@@ -33,6 +33,8 @@ pub struct Held {
     pub to: Timestamp,
     /// How many were held back.
     pub count: u64,
+    /// What the first one was; the others are like it. A flood is of all kinds.
+    pub kind: Option<(Severity, Category)>,
 }
 
 /// What it is held under: the label of the stream, and a signature, which is empty for a flood.
@@ -89,7 +91,8 @@ impl Withhold {
             self.changed.push(key);
             return false;
         }
-        self.held.insert(key.clone(), Held { first_id: record.id.clone(), since: now, to: now, count: 0 });
+        let kind = Some((record.severity, record.category));
+        self.held.insert(key.clone(), Held { first_id: record.id.clone(), since: now, to: now, count: 0, kind });
         self.changed.push(key);
         true
     }
@@ -106,7 +109,7 @@ impl Withhold {
         }
         second.held_at = now.0;
         let key = Key { source: label.source.clone(), signature: String::new() };
-        let held = self.held.entry(key.clone()).or_insert(Held { first_id: record.id.clone(), since: now, to: now, count: 0 });
+        let held = self.held.entry(key.clone()).or_insert_with(|| Held { first_id: record.id.clone(), since: now, to: now, count: 0, kind: None });
         held.count += 1;
         held.to = now;
         self.changed.push(key);
@@ -166,13 +169,13 @@ fn notice(key: &Key, held: &Held) -> Notice {
         return Notice::Gap { id, why: Why::RateLimit, bytes: None, events: Some(held.count), from: held.since, to: held.to };
     }
     let id = derived_id("repeat", &[held.first_id.as_bytes(), &count]);
-    Notice::Repeat { id, signature: key.signature.clone(), count: held.count, since: held.since, to: held.to }
+    Notice::Repeat { id, signature: key.signature.clone(), kind: held.kind, count: held.count, since: held.since, to: held.to }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::event::{Category, Hex, Severity};
+    use crate::core::event::Hex;
 
     fn record(n: u64, signature: &str) -> Record {
         let (severity, category) = (Severity::High, Category::ALL[0]);
@@ -216,7 +219,10 @@ mod tests {
         assert!(!pass(&mut withhold, 3, "a"));
         assert_eq!(withhold.deadline(), Some(Timestamp(10 * S)));
         let notices = withhold.due(Timestamp(10 * S), false);
-        assert!(matches!(notices[..], [(_, Notice::Repeat { count: 2, since: Timestamp(0), to: Timestamp(3_000_000), .. })]), "{notices:?}");
+        assert!(
+            matches!(notices[..], [(_, Notice::Repeat { count: 2, since: Timestamp(0), to: Timestamp(3_000_000), kind: Some(kind), .. })] if kind == (Severity::High, Category::ALL[0])),
+            "{notices:?}"
+        );
         assert!(pass(&mut withhold, 10, "a"));
         assert_eq!(withhold.due(Timestamp(11 * S), false), [], "b came once");
     }

@@ -176,3 +176,36 @@ fn a_loop_of_errors_opens_the_streams_breaker_and_tells_the_users_command() {
     let last = kinds(folder.path(), "error").pop().unwrap();
     assert_eq!((&row["count"], &row["first"], &row["signature"]), (&last["seen"]["count"], &last["seen"]["first"], &last["signature"]));
 }
+
+#[test]
+fn when_new_folders_cannot_be_watched_any_more_it_says_so_and_finds_what_is_in_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "");
+    let config = fs::read_to_string(folder.path().join("siftd.toml")).unwrap();
+    fs::write(folder.path().join("siftd.toml"), config.replace("/logs/*.log", "/logs/**/*.log")).unwrap();
+    fs::write(daemon.log("first.log"), "2026-09-21T10:00:00Z ERROR job-0x failed\nfine\n").unwrap();
+    let script = format!("echo 3 > /proc/sys/user/max_inotify_watches && exec {:?} run --config siftd.toml", env!("CARGO_BIN_EXE_siftd"));
+    let errors = fs::File::create(folder.path().join("stderr")).unwrap();
+    let mut command = Command::new("unshare");
+    let child = command.args(["--user", "--map-root-user", "sh", "-c", &script]).current_dir(folder.path()).stdin(Stdio::null()).stderr(errors).spawn();
+    let Ok(child) = child else { return println!("skipped: needs unshare") };
+    daemon.child = Some(child);
+    let is_out = |n: u32| fs::read_to_string(folder.path().join("out.ndjson")).is_ok_and(|out| out.contains(&format!("job-{n}x")));
+    let mut has_ended = false;
+    until("it does not begin", || {
+        has_ended = daemon.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some());
+        has_ended || is_out(0)
+    });
+    if has_ended {
+        daemon.child = None;
+        return println!("skipped: needs the right to make a user namespace with limits of its own: {}", daemon.stderr());
+    }
+    for n in 1..=6 {
+        fs::create_dir(daemon.log(&n.to_string())).unwrap();
+        fs::write(daemon.log(&format!("{n}/a.log")), format!("2026-09-21T10:00:00Z ERROR job-{n}x failed\nfine\n")).unwrap();
+    }
+    until("new folders are not found", || (1..=6).all(is_out));
+    until(&format!("nobody says why\n{}", daemon.stderr()), || daemon.stderr().contains("sysctl fs.inotify.max_user_watches="));
+    fs::write(daemon.log("6/later.log"), "2026-09-21T10:00:00Z ERROR job-7x failed\nfine\n").unwrap();
+    until("polling does not find it", || is_out(7));
+}

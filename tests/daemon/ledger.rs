@@ -243,7 +243,7 @@ fn a_state_of_the_first_form_is_brought_up() {
     for table in ["history", "history_size", "history_alias", "history_recipe", "history_former", "hour", "breaker", "transition", "silence"] {
         old.execute_batch(&format!("DROP TABLE \"{table}\"")).unwrap();
     }
-    old.execute_batch("PRAGMA user_version = 1").unwrap();
+    old.execute_batch("ALTER TABLE withheld DROP COLUMN kind; PRAGMA user_version = 1").unwrap();
     drop(old);
     let mut world = world;
     world.ledger = Some(rules());

@@ -256,3 +256,21 @@ fn a_state_that_is_damaged_while_it_is_used_is_set_aside_and_nothing_is_lost() {
     texts.sort();
     assert_eq!(texts, ["ERROR of another file", "ERROR one", "ERROR three", "ERROR two"]);
 }
+
+#[test]
+fn a_sink_that_does_not_want_an_error_does_not_hear_of_its_repeats() {
+    for (wanted, records) in [("network_error", 2), ("build_error", 0)] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.rules.repeat_window_us = 10 * SECOND;
+        world.options.choose.categories = vec![Category::parse(wanted).unwrap()];
+        world.append("a.log", &"curl: (7) Failed to connect to db port 5432: Connection refused\nfine\n".repeat(5));
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        // What is held is kept, and so is what it is.
+        drop(rig);
+        world.pass(11 * SECOND);
+        let mut rig = Rig::start(&world);
+        rig.wait(&mut world);
+        assert_eq!(world.records().len(), records, "{:?}", world.records());
+    }
+}

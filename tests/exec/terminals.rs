@@ -270,6 +270,19 @@ fn a_shell_inside_controls_its_jobs() {
     assert!(shown.contains("code 7\r\n") && !shown.contains("no job control"), "{shown:?}");
 }
 
+/// It has left the group of its session, and learns all the same that siftd is told to end.
+#[test]
+fn a_shell_inside_is_hung_up() {
+    if !has("bash") {
+        return;
+    }
+    let folder = Folder::new();
+    let screen = Screen::new(&folder, "echo $$ > pid; exec $SIFTD exec -- env PS1=ready: bash --norc --noediting -i");
+    screen.wait_for("ready:");
+    folder.shell("kill -HUP $(cat pid)").ended(0);
+    screen.ended(129);
+}
+
 /// The keys that hold a terminal's output hold both.
 #[test]
 fn output_can_be_held() {

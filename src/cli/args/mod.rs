@@ -25,7 +25,7 @@ pub use replay::ReplayArgs;
 pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
 pub use rules::{ListFormat, RulesArgs, RulesCommand};
 pub use run::RunArgs;
-pub use scan::{Format, ReadMode, ScanArgs};
+pub use scan::{Format, ReadMode, ReadingArgs, ScanArgs};
 pub use state::{StateArgs, StateCommand, StatePlace, StatusArgs};
 pub use text::{ExplainArgs, FilterArgs, SignatureArgs};
 

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::words::severity;
-use super::{ReadMode, SetupArgs};
-use crate::words::Severity;
+use super::{ReadingArgs, SetupArgs};
 
 /// `siftd run`
 #[derive(Clone, Debug, Args)]
@@ -25,16 +23,8 @@ pub struct RunArgs {
     /// File that records are appended to, instead of stdout.
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Leave out lesser errors.
-    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
-    pub min_severity: Option<Severity>,
-    /// Lines of context before and after each error.
-    #[arg(long, short = 'C', value_name = "N")]
-    pub context: Option<u16>,
-    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
-    /// one on, or never.
-    #[arg(long, value_enum, default_value_t)]
-    pub mode: ReadMode,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Folder in which positions are kept, instead of the configuration's.
     #[arg(long, value_name = "FOLDER")]
     pub state_dir: Option<PathBuf>,

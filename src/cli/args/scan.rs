@@ -46,6 +46,21 @@ impl From<ReadMode> for Mode {
     }
 }
 
+/// What `scan` and `run` both ask.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct ReadingArgs {
+    /// Leave out lesser errors.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub min_severity: Option<Severity>,
+    /// Lines of context before and after each error.
+    #[arg(long, short = 'C', value_name = "N")]
+    pub context: Option<u16>,
+    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
+    /// one on, or never.
+    #[arg(long, value_enum, default_value_t)]
+    pub mode: ReadMode,
+}
+
 /// `siftd scan`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -63,22 +78,14 @@ pub struct ScanArgs {
     /// Form of the output [default: pretty on a terminal, else ndjson].
     #[arg(long, short, value_enum)]
     pub format: Option<Format>,
-    /// Leave out lesser errors.
-    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
-    pub min_severity: Option<Severity>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// Only these categories.
     #[arg(long, value_name = "CATEGORY", value_delimiter = ',', value_parser = category())]
     pub category: Vec<Category>,
     /// Exit with 1 if an error that is shown is this severe or worse.
     #[arg(long, value_name = "SEVERITY", value_parser = severity())]
     pub fail_on: Option<Severity>,
-    /// Lines of context before and after each error.
-    #[arg(long, short = 'C', value_name = "N")]
-    pub context: Option<u16>,
-    /// How to read: as a transcript of an agent where the first lines show one, from the first record of
-    /// one on, or never.
-    #[arg(long, value_enum, default_value_t)]
-    pub mode: ReadMode,
     /// Read binary files, too.
     #[arg(long, short = 'a')]
     pub binary: bool,

@@ -14,7 +14,7 @@ use crate::sinks::file::Options;
 
 /// The sinks.
 pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> {
-    let least = args.min_severity.unwrap_or(Severity::Low);
+    let least = args.reading.min_severity.unwrap_or(Severity::Low);
     if let Some(path) = &args.output {
         let sink = SinkConfig { min_severity: least, path: Some(path.clone()), ..SinkConfig::new("output", SinkKind::File) };
         return Ok(vec![plan(&sink, least, args, config)?]);

@@ -25,7 +25,7 @@ impl Printer {
         Self {
             format: args.format.unwrap_or_else(usual),
             paint,
-            min_severity: args.min_severity.unwrap_or(Severity::Low),
+            min_severity: args.reading.min_severity.unwrap_or(Severity::Low),
             categories: args.category.clone(),
             max_event_bytes,
         }

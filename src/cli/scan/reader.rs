@@ -18,6 +18,8 @@ use crate::sources::clock::now;
 use crate::sources::expand::{Input, Trouble};
 use crate::sources::input::{self, Identity, Opened, Watched};
 
+/// Bytes of the first read: what stands in them shall not wait for a whole block's errors.
+const FIRST_BYTES: usize = 16 << 10;
 /// Output that is gathered before it is written.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Output waits no longer than this.
@@ -115,11 +117,14 @@ impl<'a> Reading<'a> {
 
     /// Reads all; returns output that is not written yet.
     fn read(mut self, mut opened: Opened, totals: &mut Totals) -> io::Result<Vec<u8>> {
+        let mut wanted = FIRST_BYTES;
         loop {
             if !opened.live && self.job.interrupt.caught().is_some() {
                 break;
             }
             let space = self.stream.space();
+            let room = space.len().min(std::mem::replace(&mut wanted, usize::MAX));
+            let space = &mut space[..room];
             let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {
                 Ok(0) => break,

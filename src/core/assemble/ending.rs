@@ -3,6 +3,7 @@
 
 use super::Context;
 use crate::core::confirm::Confirm;
+use crate::core::engine::Candidate;
 use crate::core::line::{Line, View};
 use crate::core::prefilter::Scratch;
 use crate::core::trace::OpenTrace;
@@ -18,17 +19,28 @@ pub(super) enum Ending {
     Over,
 }
 
-/// What `line` is to the message of `trace`.
-pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line) -> Ending {
+/// What `line` is to the message of `trace`; `candidates` are the line's, where they are known.
+pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Ending {
     let prefix = line.prefix();
     let is_record = if trace.shaped { prefix.level.is_some() && !trace.leveled } else { line.is_stamped() };
     let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
-    if is_record || is_prompt(part) || is_ruler(part) {
+    if is_prompt(part) || is_ruler(part) {
         return Ending::Over;
     }
-    let mut candidates = Vec::new();
-    cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
-    let mut confirm = Confirm::new(cx.engine, line, &candidates);
+    if is_record {
+        // Where other programs print between the records, the next record says nothing.
+        let says = trace.shaped || trace.adopted.is_some() || cx.back.is_among_records(trace.lines.get(0).place.num, line);
+        return if says { Ending::Over } else { Ending::Begun };
+    }
+    let mut own = Vec::new();
+    let candidates = candidates.unwrap_or_else(|| {
+        cx.engine.candidates(line.text, &mut Scratch::default(), &mut Vec::new(), &mut own);
+        &own
+    });
+    if candidates.is_empty() {
+        return Ending::Open;
+    }
+    let mut confirm = Confirm::new(cx.engine, line, candidates);
     if confirm.border() || confirm.note().is_some() {
         return Ending::Over;
     }

@@ -85,14 +85,15 @@ impl Rival {
     /// Takes the line if a row does.
     pub(super) fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
-        if self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
-            return false;
-        }
         if self.seen >= MAX_SEEN_LINES {
             return false;
         }
         let Some(number) = step(machine, self.state, text, plain) else { return false };
         let row = &machine.rows[number];
+        // A frame of its own is no other's head.
+        if row.take != Take::Frame && self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
+            return false;
+        }
         self.state = row.to;
         self.take(number as u16);
         self.has_frame |= row.take == Take::Frame;

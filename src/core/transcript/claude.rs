@@ -7,10 +7,14 @@
 
 use serde_json::Value;
 
+use super::claude_task;
 use super::json::{at, command, content, first, int, is_true, list, status, text};
 use super::step::{Flag, Said, Step, Who};
 
 const TYPES: [&str; 6] = ["user", "assistant", "system", "progress", "result", "summary"];
+
+/// The tool that a background command is.
+const BACKGROUND: &str = "Bash";
 
 /// Deepest nesting of a subagent's records in progress records.
 const MAX_NESTED: u8 = 3;
@@ -80,7 +84,7 @@ fn calls(record: &Value, out: &mut Vec<Said>) {
 fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
     for (index, block) in list(record, "/message/content").iter().enumerate().filter(|(_, block)| text(block, "/type") == Some("tool_result")) {
         let id = text(block, "/tool_use_id");
-        if is_true(block, "/is_error") || is_tagged(block) {
+        if is_true(block, "/is_error") || is_tagged(block) || is_called_error(record) {
             let (text, pointer) = content(block, "/content");
             let exit = exit(&text);
             let pointer = format!("{base}/message/content/{index}{pointer}");
@@ -88,10 +92,27 @@ fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
         } else if let Some(stderr) = first(record, &["/toolUseResult/stderr", "/tool_use_result/stderr"]) {
             let key = if record.get("toolUseResult").is_some() { "toolUseResult" } else { "tool_use_result" };
             out.push(Said::Step(Step { text: stderr.to_owned(), pointer: format!("{base}/{key}/stderr"), flag: Flag::Stderr, ..Step::fine(id) }));
+        } else if let Some((pointer, failed)) = background(block, "/content") {
+            let pointer = format!("{base}/message/content/{index}{pointer}");
+            out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), id: failed.id.clone().or(id.map(str::to_owned)), pointer, ..failed }));
         } else {
             out.push(Said::Step(Step::fine(id)));
         }
     }
+    if let Some((pointer, failed)) = background(record, "/message/content") {
+        out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), pointer: format!("{base}{pointer}"), ..failed }));
+    }
+}
+
+/// A background command that failed, and where that stands.
+fn background(value: &Value, pointer: &str) -> Option<(String, Step)> {
+    let (said, pointer) = content(value, pointer);
+    claude_task::failed(&said).map(|failed| (pointer, failed))
+}
+
+/// The client's own copy of a result says that it is one of a failure, where the flag is missing.
+fn is_called_error(record: &Value) -> bool {
+    text(record, "/toolUseResult").is_some_and(|said| said.starts_with("Error: "))
 }
 
 /// A fault of the tool itself stands in a tag, whatever the flag says.
@@ -119,7 +140,8 @@ fn fault(record: &Value, base: &str, out: &mut Vec<Said>) {
         status: status(record, "/apiErrorStatus").or_else(|| status(record, "/error_status")),
         kind,
         flag: Flag::Failed,
-        ..Step::fine(text(record, "/uuid"))
+        // A session that goes on in another file repeats its messages under other uuids.
+        ..Step::fine(first(record, &["/message/id", "/uuid"]))
     }));
 }
 
@@ -142,8 +164,17 @@ fn result(record: &Value, out: &mut Vec<Said>) {
 
 /// Hooks report through system records; all else in them is the client's own news.
 fn system(record: &Value, out: &mut Vec<Said>) {
-    if text(record, "/subtype") == Some("hook_response") {
-        hook(record, "", int(record, "/exit_code"), text(record, "/outcome") == Some("error"), out);
+    match text(record, "/subtype") {
+        Some("hook_response") => hook(record, "", int(record, "/exit_code"), text(record, "/outcome") == Some("error"), out),
+        Some("stop_hook_summary") => {
+            let said: Vec<&str> = list(record, "/hookErrors").iter().filter_map(Value::as_str).collect();
+            if !said.is_empty() {
+                let (tool, command) = (Some("Stop".to_owned()), text(record, "/hookInfos/0/command").map(str::to_owned));
+                let pointer = "/hookErrors/0".to_owned();
+                out.push(Said::Step(Step { tool, command, text: said.join("\n"), pointer, flag: Flag::Failed, ..Step::fine(text(record, "/toolUseID")) }));
+            }
+        }
+        _ => {}
     }
 }
 
@@ -160,6 +191,9 @@ fn hook(record: &Value, base: &str, exit: Option<i64>, is_error: bool, out: &mut
     let Some(pointer) = ["/stderr", "/blockingError/blockingError", "/output", "/stdout"].into_iter().find(|pointer| text(record, pointer).is_some()) else {
         return;
     };
+    // The result of a call that it blocks says the same again; one that fails beside its call is a failure of its own.
+    let is_blocking = text(record, "/type") == Some("hook_blocking_error");
+    let id = text(record, "/toolUseID").filter(|id| is_blocking || !id.starts_with("toolu_"));
     out.push(Said::Step(Step {
         tool: first(record, &["/hook_name", "/hookName", "/hook_event", "/hookEvent"]).map(str::to_owned),
         command: first(record, &["/command", "/blockingError/command"]).map(str::to_owned),
@@ -167,7 +201,8 @@ fn hook(record: &Value, base: &str, exit: Option<i64>, is_error: bool, out: &mut
         pointer: format!("{base}{pointer}"),
         exit,
         flag: Flag::Failed,
-        ..Step::default()
+        flavour: (is_blocking && text(record, "/hookEvent") == Some("PreToolUse")).then_some("not_permitted"),
+        ..Step::fine(id)
     }));
 }
 

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::json::{at, command, content, first, int, is_true, list, text};
-use super::phrases::is_retrying;
+use super::phrases::{is_failing, is_retrying};
 use super::step::{Flag, Said, Step, Who};
 
 const ROLLOUT: [&str; 5] = ["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
@@ -98,7 +98,7 @@ fn output(inner: &Value, base: &str, id: Option<&str>, out: &mut Vec<Said>) {
     if exit.is_none() {
         (exit, said) = announced(said);
     }
-    failed |= exit.is_some_and(|code| code != 0);
+    failed |= exit.map_or_else(|| is_failing(&said), |code| code != 0);
     if !failed && super::phrases::flavour(&said).is_none() {
         out.push(Said::Step(Step::fine(id)));
         return;

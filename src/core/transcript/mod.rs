@@ -16,6 +16,7 @@ use super::line::Place;
 
 mod aider;
 mod claude;
+mod claude_task;
 mod codex;
 mod document;
 mod format;

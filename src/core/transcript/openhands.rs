@@ -90,6 +90,14 @@ fn newer(record: &Value, out: &mut Vec<Said>) {
             let said = text(record, "/rejection_reason").unwrap_or_default();
             out.push(Said::Step(Step { flavour: Some("refused"), ..failed(said, "/rejection_reason") }));
         }
+        "HookExecutionEvent" if at(record, "/success") == Some(&Value::Bool(false)) => {
+            let pointer = ["/stderr", "/reason", "/error", "/stdout"].into_iter().find(|pointer| text(record, pointer).is_some()).unwrap_or("/reason");
+            let flavour = is_true(record, "/blocked").then_some("not_permitted");
+            let (tool, command) = (text(record, "/hook_event_type").map(str::to_owned), text(record, "/hook_command").map(str::to_owned));
+            let exit = int(record, "/exit_code").filter(|_| flavour.is_none());
+            let said = text(record, pointer).unwrap_or_default();
+            out.push(Said::Step(Step { tool, command, exit, flavour, ..failed(said, pointer) }));
+        }
         "ConversationErrorEvent" => {
             let kind = text(record, "/code").map(str::to_owned);
             out.push(Said::Step(Step { who: Who::Api, kind, ..failed(text(record, "/detail").unwrap_or_default(), "/detail") }));

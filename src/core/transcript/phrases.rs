@@ -14,6 +14,7 @@ struct Phrases {
     flavour: Vec<Flavour>,
     fault: Vec<Fault>,
     retrying: Words,
+    failing: Words,
     showing: Showing,
     answering: Answering,
 }
@@ -96,6 +97,11 @@ pub fn status(word: &str) -> Option<u16> {
 /// Whether a fault says that it is tried again.
 pub fn is_retrying(said: &str) -> bool {
     phrases().retrying.matches(said)
+}
+
+/// Whether a result that has no flag says that the call failed.
+pub fn is_failing(said: &str) -> bool {
+    phrases().failing.matches(said)
 }
 
 /// Whether tool and command only show what is written somewhere.

@@ -380,3 +380,50 @@ fn context_is_of_the_same_text() {
     let secret = &scan(&flagged("t", "Exit code 2\npassword=hunter2secret\nno"))[0];
     assert!(!secret.context.as_str().contains("hunter2"), "{:?}", secret.context);
 }
+
+/// Flags that stand elsewhere than in the result, and failures that are told twice.
+#[test]
+fn flags_of_every_shape_are_one_event_each() {
+    let call = r#"{"type":"assistant","sessionId":"s","message":{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0123456789abcdef","name":"Bash","input":{"command":"make"}}]}}"#;
+    let result = |content: &str, more: &str| {
+        format!(
+            r#"{{"type":"user","sessionId":"s",{more}"message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"toolu_0123456789abcdef","content":{content}}}]}}}}"#
+        )
+    };
+    let blocked = r#"{"type":"attachment","sessionId":"s","attachment":{"type":"hook_blocking_error","hookName":"PreToolUse:Bash","toolUseID":"toolu_0123456789abcdef","hookEvent":"PreToolUse","blockingError":{"blockingError":"[guard.sh]: no","command":"guard.sh"}}}"#;
+    let fault = |uuid: &str| {
+        format!(
+            r#"{{"type":"assistant","sessionId":"s","uuid":"{uuid}","isApiErrorMessage":true,"message":{{"id":"msg-0123456789abcdef","role":"assistant","content":[{{"type":"text","text":"API Error: 500"}}]}}}}"#
+        )
+    };
+    let task = r#""<retrieval_status>success</retrieval_status>\n<task_id>b1</task_id>\n<status>failed</status>\n<exit_code>2</exit_code>\n<output>\nboom\n</output>""#;
+    let notice = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":"<task-notification>\n<task-id>b1</task-id>\n<status>failed</status>\n<summary>it failed with exit code 2</summary>\n</task-notification>"}}"#;
+    let codex = |output: &str| {
+        let meta = r#"{"type":"session_meta","payload":{"id":"s"}}"#;
+        format!(r#"{meta}{}{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"call_0123456789abcdef","output":"{output}"}}}}"#, "\n")
+    };
+    let hook = r#"{"id":"e","source":"hook","kind":"HookExecutionEvent","hook_event_type":"PreToolUse","hook_command":"guard.sh","success":false,"blocked":true,"exit_code":2,"stderr":"no"}"#;
+    let stop = r#"{"type":"system","subtype":"stop_hook_summary","sessionId":"s","hookCount":1,"hookInfos":[{"command":"lint.sh"}],"hookErrors":["lint.sh: 3 problems"]}"#;
+    let table: [(&str, String, &[Option<&str>]); 10] = [
+        ("the client's copy alone", [call, &result(r#""File has not been read""#, r#""toolUseResult":"Error: File has not been read","#)].join("\n"), &[None]),
+        (
+            "blocked, and its result",
+            [call, blocked, &result(r#""PreToolUse:Bash hook error: [guard.sh]: no""#, "").replace(r#","content":"Pre"#, r#","is_error":true,"content":"Pre"#)]
+                .join("\n"),
+            &[Some("not_permitted")],
+        ),
+        ("repeated in a session that goes on", [fault("a"), fault("b")].join("\n"), &[None]),
+        ("a background command, asked for twice, and its notice", [call, &result(task, ""), &result(task, ""), notice].join("\n"), &[None]),
+        ("the notice alone", [call, notice].join("\n"), &[None]),
+        ("a hook at the end", stop.to_owned(), &[None]),
+        ("a call that the client could not make", codex("failed to parse function arguments: missing field"), &[None]),
+        ("a patch that does not fit", codex("apply_patch verification failed: no such lines"), &[None]),
+        ("a command that shows such words", codex("Exit code: 0\\nOutput:\\nexecution error: shown"), &[]),
+        ("a hook of OpenHands", hook.to_owned(), &[Some("not_permitted")]),
+    ];
+    for (name, input, want) in table {
+        let events = scan(&input);
+        let got: Vec<_> = events.iter().map(|event| event.call.as_ref().and_then(|call| call.flavour)).collect();
+        assert_eq!(got, want, "{name}");
+    }
+}

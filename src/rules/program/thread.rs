@@ -162,7 +162,7 @@ impl<'a> Thread<'a> {
     #[inline]
     fn follow(&mut self, mut step: u16, mut at: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         let program = self.program;
-        let begun = step;
+        let mut steps = 1;
         loop {
             let fits = match program.steps[usize::from(step)] {
                 Step::Byte(byte) => {
@@ -211,10 +211,11 @@ impl<'a> Thread<'a> {
                 Step::Match => return Ok(true),
             };
             if !fits {
-                self.spent += STEP_FUEL * usize::from(1 + step.saturating_sub(begun));
+                self.spent += STEP_FUEL * steps;
                 return Ok(false);
             }
             step += 1;
+            steps += 1;
         }
     }
 

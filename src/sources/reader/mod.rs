@@ -5,13 +5,13 @@
 //! `unfinished` is about the last line of a file that nobody ends.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::bytes::{Bytes, ReadAt};
-use super::content::{Head, push_tail};
+use super::content::{Head, TAIL_BYTES, push_tail};
 use super::open::Trust;
 use crate::core::assemble::Facts;
 use crate::core::engine::Engine;
@@ -82,6 +82,17 @@ pub struct Turn {
     pub unlinked: bool,
     /// It was the last turn: everything is read and finished.
     pub finished: bool,
+}
+
+/// What a read came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Got {
+    /// There may be more.
+    More,
+    /// There is nothing behind what was read.
+    End,
+    /// The file is not what was read.
+    Other,
 }
 
 /// A file under way.
@@ -261,14 +272,14 @@ impl Reader {
                 turn.more = true;
                 return Ok(());
             }
-            let Some(file) = &self.file else { return Ok(()) };
-            let overlap = self.tail.len();
-            let got = match file.read_at(&mut space.bytes, self.offset - overlap as u64) {
+            let got = match self.read_some(space, now, turn) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if file.is_packed() => return self.end_packed(Some(&error), space, now, turn),
                 got => got?,
             };
-            if got < overlap || space.bytes[..overlap] != self.tail {
+            if got == Got::End {
+                return Ok(());
+            }
+            if got == Got::Other {
                 rewrites += 1;
                 if rewrites > MAX_REWRITES {
                     turn.more = true;
@@ -276,17 +287,72 @@ impl Reader {
                 }
                 self.rewritten(space, now, turn)?;
                 self.take_up(None, space)?;
-                continue;
             }
-            if got == overlap {
-                return if file.is_packed() { self.end_packed(None, space, now, turn) } else { Ok(()) };
-            }
-            let bytes = std::mem::take(&mut space.bytes);
-            let fed = self.feed(&bytes[overlap..got], space, now, turn);
-            space.bytes = bytes;
-            fed?;
         }
         Ok(())
+    }
+
+    /// One read.
+    fn read_some(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<Got> {
+        if let (Some(Bytes::Plain(_)), Some(_), None) = (&self.file, &self.stream, &self.counting) {
+            return self.read_straight(now, turn);
+        }
+        let Some(file) = &self.file else { return Ok(Got::End) };
+        let overlap = self.tail.len();
+        let got = match file.read_at(&mut space.bytes, self.offset - overlap as u64) {
+            Err(error) if file.is_packed() && error.kind() != io::ErrorKind::Interrupted => {
+                return self.end_packed(Some(&error), space, now, turn).map(|()| Got::End);
+            }
+            got => got?,
+        };
+        if got < overlap || space.bytes[..overlap] != self.tail {
+            return Ok(Got::Other);
+        }
+        if got == overlap {
+            if file.is_packed() {
+                self.end_packed(None, space, now, turn)?;
+            }
+            return Ok(Got::End);
+        }
+        let bytes = std::mem::take(&mut space.bytes);
+        let fed = self.feed(&bytes[overlap..got], space, now, turn);
+        space.bytes = bytes;
+        fed.map(|()| Got::More)
+    }
+
+    /// One read, straight into the stream's room; what was read before is compared beside it.
+    fn read_straight(&mut self, now: Timestamp, turn: &mut Turn) -> io::Result<Got> {
+        let (Some(Bytes::Plain(file)), Some(stream)) = (&self.file, &mut self.stream) else { return Ok(Got::End) };
+        let overlap = self.tail.len();
+        let mut seam = [0; TAIL_BYTES];
+        let room = stream.space();
+        let mut slices = [IoSliceMut::new(&mut seam[..overlap]), IoSliceMut::new(room)];
+        let got = rustix::io::preadv(file, &mut slices, self.offset - overlap as u64)?;
+        if got < overlap || seam[..overlap] != self.tail {
+            return Ok(Got::Other);
+        }
+        let count = got - overlap;
+        if count == 0 {
+            return Ok(Got::End);
+        }
+        let bytes = &room[..count];
+        turn.bytes += count as u64;
+        self.head.push(bytes);
+        push_tail(&mut self.tail, bytes);
+        let mut events = Vec::new();
+        if memchr::memchr(0, bytes).is_some() {
+            let bytes = bytes.to_vec();
+            pass(stream, &bytes, now, &mut events);
+        } else {
+            stream.advance(count, now, &mut events);
+        }
+        self.offset += count as u64;
+        self.unfinished.read_to(self.offset, now);
+        self.keep(events, turn);
+        if self.tail.iter().all(|byte| *byte == 0) {
+            self.skip_hole();
+        }
+        Ok(Got::More)
     }
 
     /// The next bytes of the file.

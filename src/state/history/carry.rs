@@ -38,6 +38,12 @@ pub(in crate::state) fn prepare(db: &Connection, version: u32) -> Result<(), Sto
     Ok(())
 }
 
+/// Whether any row could go on under another signature.
+pub(in crate::state) fn has_past(db: &Connection) -> Result<bool, StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM history_alias) OR EXISTS (SELECT 1 FROM history_former)";
+    Ok(db.query_row(sql, [], |row| row.get(0))?)
+}
+
 /// The older row that a signature without one goes on from.
 pub(in crate::state) fn take_over(db: &Connection, new: Sign, sample: &Sample) -> Result<Option<Row>, StoreError> {
     let old = match table::former(db, new)? {

@@ -9,10 +9,10 @@ mod table;
 use crate::core::event::{Hex, Timestamp};
 use crate::core::signature::SIG_VERSION;
 
-pub(super) use carry::{prepare, take_over};
+pub(super) use carry::{has_past, prepare, take_over};
 pub use hours::{HOUR_US, Hours, spans};
 pub use table::{Choice, Entry, Order, Sum};
-pub(super) use table::{Sample, TABLES, add_hour, alias, begin_with, find, former, insert, list, prune_age, prune_rows, sums, update};
+pub(super) use table::{Sample, TABLES, add_hour, alias, begin_with, find, former, grow, insert, list, prune_age, prune_rows, sums, update};
 
 /// Streams that are named in a row.
 const MAX_STREAMS: usize = 5;

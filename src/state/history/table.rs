@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, params_from
 
 use super::{Hours, MAX_SAMPLE_CHARS, Row, Rules, Sign};
 use crate::core::event::{Hex, Timestamp};
+use crate::delivery::Record;
 use crate::state::store::StoreError;
 
 /// The tables, as version 2 of the state file has them.
@@ -56,13 +57,20 @@ pub(in crate::state) struct Sample {
 }
 
 impl Sample {
-    /// Of a record as it is written.
-    pub fn of_record(bytes: &[u8]) -> Self {
-        let record: serde_json::Value = serde_json::from_slice(bytes).unwrap_or_default();
-        let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-        let sample = text("text").chars().take(MAX_SAMPLE_CHARS).collect();
-        Self { severity: text("severity"), category: text("category"), rule: text("rule"), text: sample }
+    /// Of a record as it is written. It is not parsed, but searched: every quote within a text is escaped, so what
+    /// looks like a member of it is one.
+    pub fn of_record(record: &Record, bytes: &[u8]) -> Self {
+        let text = member(bytes, b",\"text\":\"").chars().take(MAX_SAMPLE_CHARS).collect();
+        let (severity, category) = (record.severity.as_str().to_owned(), record.category.as_str().to_owned());
+        Self { severity, category, rule: member(bytes, b",\"rule\":\""), text }
     }
+}
+
+/// The text behind the first of such members; `head` ends with its opening quote.
+fn member(record: &[u8], head: &[u8]) -> String {
+    let at = memchr::memmem::find(record, head).map(|at| at + head.len() - 1);
+    let text = at.and_then(|at| serde_json::Deserializer::from_slice(&record[at..]).into_iter().next());
+    text.and_then(Result::ok).unwrap_or_default()
 }
 
 /// The order of a list.
@@ -135,17 +143,25 @@ pub(in crate::state) fn insert(db: &Connection, sign: Sign, row: &Row, sample: &
         sample.rule,
         sample.text,
     ])?;
-    let id = db.last_insert_rowid();
-    db.prepare_cached("UPDATE history_size SET rows = rows + 1")?.execute([])?;
-    Ok(id)
+    Ok(db.last_insert_rowid())
 }
 
-pub(in crate::state) fn update(db: &Connection, id: i64, row: &Row) -> Result<(), StoreError> {
-    let mut put = db
-        .prepare_cached("UPDATE history SET first = ?2, last = ?3, count = ?4, resolved = ?5, muted = ?6, back = ?7, streams = ?8, hours = ?9 WHERE id = ?1")?;
+/// So many rows were inserted: they are counted once a transaction.
+pub(in crate::state) fn grow(db: &Connection, rows: u64) -> Result<(), StoreError> {
+    db.prepare_cached("UPDATE history_size SET rows = rows + ?1")?.execute([rows as i64])?;
+    Ok(())
+}
+
+/// Writes what events have changed. `is_earlier`: it was seen before it was first seen, as far as was known; an index
+/// over that is left alone otherwise.
+pub(in crate::state) fn update(db: &Connection, id: i64, row: &Row, is_earlier: bool) -> Result<(), StoreError> {
+    if is_earlier {
+        db.prepare_cached("UPDATE history SET first = ?2 WHERE id = ?1")?.execute(params![id, row.first.0])?;
+    }
+    let mut put =
+        db.prepare_cached("UPDATE history SET last = ?2, count = ?3, resolved = ?4, muted = ?5, back = ?6, streams = ?7, hours = ?8 WHERE id = ?1")?;
     put.execute(params![
         id,
-        row.first.0,
         row.last.0,
         row.count as i64,
         row.is_resolved,
@@ -277,4 +293,35 @@ fn row_of(row: &SqlRow) -> rusqlite::Result<Row> {
 fn entry_of(row: &SqlRow) -> rusqlite::Result<Entry> {
     let sign = Sign { signature: Hex::new(row.get(1)?), recipe: row.get(2)? };
     Ok(Entry { sign, row: row_of(row)?, severity: row.get(11)?, category: row.get(12)?, rule: row.get(13)?, sample: row.get(14)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::event::{Category, Severity};
+
+    #[test]
+    fn a_sample_is_found_whatever_texts_look_like() {
+        let bytes =
+            br#"{"source":{"path":"a\",\"text\":\"no.log"},"text":"said \"no\"\n,\"rule\":\"x\"","category":"c","rule":"r.x","context":["\"rule\":\"y"]}"#;
+        let (severity, category) = (Severity::High, Category::ALL[0]);
+        let record = Record {
+            len: bytes.len() as u32,
+            generation: 0,
+            offset: 0,
+            inner: 0,
+            id: String::new(),
+            signature: Hex::new([0; 16]),
+            severity,
+            category,
+            at: Timestamp(0),
+            seen_at: 0,
+            session: None,
+            weight: crate::delivery::Weight::None,
+        };
+        let sample = Sample::of_record(&record, bytes);
+        assert_eq!((sample.text.as_str(), sample.rule.as_str()), ("said \"no\"\n,\"rule\":\"x\"", "r.x"));
+        assert_eq!((sample.severity.as_str(), sample.category), ("high", category.as_str().to_owned()));
+        assert_eq!(Sample::of_record(&record, b"no record").text, "");
+    }
 }

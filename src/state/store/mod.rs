@@ -15,45 +15,23 @@ use crate::core::signature::SIG_VERSION;
 use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
 
 mod aside;
+mod form;
 mod tx;
 
 use aside::set_aside;
+use form::{APPLICATION_ID, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
 pub use tx::Tx;
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
-/// The form of the tables; an older one is brought up to it.
-const VERSION: i64 = 3;
 /// Statements that stay prepared.
 const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
 const BUSY: Duration = Duration::from_secs(5);
-/// "sftd": what says that the file is ours.
-const APPLICATION_ID: i64 = 0x7366_7464;
 /// So many free pages are kept for what comes next.
 const SPARE_PAGES: i64 = 2000;
 /// A larger file is not checked page by page at the start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
-
-const TABLES: &str = "
-CREATE TABLE source (name TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE stream (uid BLOB PRIMARY KEY, source TEXT NOT NULL, shown TEXT NOT NULL, path BLOB NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL,
-    born INTEGER NOT NULL, generation INTEGER NOT NULL, start INTEGER NOT NULL, read INTEGER NOT NULL, safe INTEGER NOT NULL, size INTEGER NOT NULL,
-    facts TEXT NOT NULL, head_len INTEGER NOT NULL, head BLOB NOT NULL, tail_len INTEGER NOT NULL, tail BLOB NOT NULL, seen INTEGER NOT NULL,
-    old_read INTEGER, old_head_len INTEGER, old_head BLOB, old_tail_len INTEGER, old_tail BLOB) WITHOUT ROWID;
-CREATE TABLE emitted (uid BLOB, generation INTEGER, offset INTEGER, inner INTEGER, PRIMARY KEY (uid, generation, offset, inner)) WITHOUT ROWID;
-CREATE TABLE outbox (seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, heads BLOB NOT NULL, body BLOB NOT NULL);
-CREATE TABLE sink (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL, born INTEGER NOT NULL, len INTEGER NOT NULL,
-    since INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE withheld (source TEXT, signature TEXT, first_id TEXT NOT NULL, since INTEGER NOT NULL, upto INTEGER NOT NULL, count INTEGER NOT NULL,
-    PRIMARY KEY (source, signature)) WITHOUT ROWID;
-CREATE TABLE last (seq INTEGER NOT NULL);
-INSERT INTO last VALUES (0);
-";
-
-const SILENCES: &str = "
-CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
-";
 
 /// A silence that was told and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,7 +144,7 @@ impl Store {
         let tx = store.db.transaction()?;
         form(&tx)?;
         drop(tx);
-        store.db.execute_batch("PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000; PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=33554432;")?;
+        store.db.execute_batch(SETTINGS)?;
         store.bring_up()?;
         Ok(store)
     }
@@ -183,6 +161,9 @@ impl Store {
             tx.execute_batch(breakers::TABLES)?;
         }
         if version < 3 {
+            tx.execute_batch("ALTER TABLE withheld ADD COLUMN kind INTEGER")?;
+        }
+        if version < 4 {
             tx.execute_batch(SILENCES)?;
         }
         if version < VERSION {
@@ -325,9 +306,10 @@ impl Store {
     /// # Errors
     /// SQLite's.
     pub fn withheld(&self) -> Result<BTreeMap<Key, Held>, StoreError> {
-        let mut all = self.db.prepare("SELECT source, signature, first_id, since, upto, count FROM withheld")?;
+        let mut all = self.db.prepare("SELECT source, signature, first_id, since, upto, count, kind FROM withheld")?;
         let rows = all.query_map([], |row| {
-            let held = Held { first_id: row.get(2)?, since: Timestamp(row.get(3)?), to: Timestamp(row.get(4)?), count: unsigned(row.get(5)?) };
+            let (first_id, since, to) = (row.get(2)?, Timestamp(row.get(3)?), Timestamp(row.get(4)?));
+            let held = Held { first_id, since, to, count: unsigned(row.get(5)?), kind: wire::unpacked(row.get(6)?) };
             Ok((Key { source: row.get(0)?, signature: row.get(1)? }, held))
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -384,6 +366,14 @@ impl Store {
         if holds.is_some() { Ok(holds) } else { one("SELECT seq, heads, body FROM outbox WHERE seq > ?1 ORDER BY seq LIMIT 1") }
     }
 
+    /// Copies the log into the tables, as far as no reader is in the way: what is written next may take its room.
+    ///
+    /// # Errors
+    /// There is no room for the tables, either.
+    pub fn empty_log(&self) -> Result<(), StoreError> {
+        Ok(self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
+    }
+
     /// Gives room of rows that are gone back to the file system, a part of it; true: there is more.
     ///
     /// # Errors
@@ -396,22 +386,6 @@ impl Store {
         self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
         Ok(true)
     }
-}
-
-/// The form of the tables; 0 for a new file.
-fn form(db: &Connection) -> Result<i64, StoreError> {
-    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
-    match (version, owner) {
-        (0, 0) if tables == 0 => Ok(0),
-        (1..=VERSION, APPLICATION_ID) => Ok(version),
-        _ => Err(unknown_form(version)),
-    }
-}
-
-fn unknown_form(version: i64) -> StoreError {
-    StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}"))
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {

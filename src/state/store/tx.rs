@@ -122,13 +122,14 @@ impl Tx<'_> {
 
     pub(in crate::state) fn withheld(&self, key: &Key, held: Option<&Held>) -> Result<(), StoreError> {
         match held {
-            Some(held) => self.0.prepare_cached("INSERT OR REPLACE INTO withheld VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?.execute(params![
+            Some(held) => self.0.prepare_cached("INSERT OR REPLACE INTO withheld VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(params![
                 key.source,
                 key.signature,
                 held.first_id,
                 held.since.0,
                 held.to.0,
-                signed(held.count)
+                signed(held.count),
+                wire::packed(held.kind)
             ])?,
             None => self.0.prepare_cached("DELETE FROM withheld WHERE source = ?1 AND signature = ?2")?.execute(params![key.source, key.signature])?,
         };

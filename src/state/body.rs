@@ -1,0 +1,98 @@
+//! Records on their way into the outbox: what a transaction adds, one after the other, in chunks of a handy size.
+
+use super::breakers;
+use super::committer::{WriteNotice, WriteSeen};
+use super::counting::Counted;
+use super::history::Seen;
+use super::ledger::Made;
+use super::store::{StoreError, Tx};
+use crate::core::event::{Category, Severity, Timestamp};
+use crate::delivery::{Chunk, Head, Label, Notice, Record};
+
+/// A chunk ends when it has so many bytes.
+const CHUNK_BYTES: usize = 256 << 10;
+/// A chunk that has so many will have more.
+const MANY_BYTES: usize = 32 << 10;
+
+/// Records that become chunks.
+pub(super) struct Body<'a> {
+    first: u64,
+    chunk: Chunk,
+    out: &'a mut Vec<Chunk>,
+    pub counted: &'a mut Counted,
+}
+
+impl<'a> Body<'a> {
+    /// The records from number `first` on.
+    pub fn new(first: u64, out: &'a mut Vec<Chunk>, counted: &'a mut Counted) -> Self {
+        Self { first, chunk: Chunk::default(), out, counted }
+    }
+
+    /// A record as it is.
+    pub fn add(&mut self, bytes: &[u8], kind: Option<(Severity, Category)>) {
+        let from = self.chunk.body.len();
+        self.chunk.body.extend_from_slice(bytes);
+        self.added(from, kind);
+    }
+
+    /// An event, with what the history says of it.
+    pub fn error(&mut self, bytes: &[u8], record: &Record, history: Option<(Seen, WriteSeen)>) {
+        let kind = Some((record.severity, record.category));
+        let Some((seen, write)) = history else { return self.add(bytes, kind) };
+        let (head, tail) = bytes.split_at((record.seen_at as usize).min(bytes.len()));
+        let from = self.chunk.body.len();
+        self.chunk.body.extend_from_slice(head);
+        write(&mut self.chunk.body, &seen);
+        self.chunk.body.extend_from_slice(tail);
+        self.added(from, kind);
+    }
+
+    /// A record stands from `from` on.
+    fn added(&mut self, from: usize, kind: Option<(Severity, Category)>) {
+        let len = self.chunk.body.len();
+        self.chunk.heads.push(Head { len: (len - from) as u32, kind });
+        if len >= CHUNK_BYTES {
+            self.end();
+        } else if len >= MANY_BYTES && self.chunk.body.capacity() < CHUNK_BYTES {
+            // More will come: to grow by halves would copy all of it again and again.
+            self.chunk.body.reserve_exact(CHUNK_BYTES + MANY_BYTES - len);
+        }
+    }
+
+    /// What has happened to breakers.
+    pub fn made(&mut self, write: &WriteNotice, made: &mut Vec<Made>, (tx, opened): (&Tx<'_>, &mut Vec<Vec<u8>>), now: Timestamp) -> Result<(), StoreError> {
+        for Made { label, name, notice, opens } in made.drain(..) {
+            let mut line = Vec::new();
+            write(&mut line, &label, &notice, now);
+            breakers::add_transition(tx.db(), &name, &line, false)?;
+            self.add(&line, None);
+            if opens {
+                opened.push(line);
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of the next record.
+    pub fn next(&self) -> u64 {
+        self.first + self.chunk.heads.len() as u64
+    }
+
+    /// What is no error.
+    pub fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {
+        self.counted.notice(notice);
+        let mut line = Vec::new();
+        write(&mut line, label, notice, now);
+        self.add(&line, notice.kind());
+    }
+
+    /// The last chunk, too, is one.
+    pub fn end(&mut self) {
+        if self.chunk.heads.is_empty() {
+            return;
+        }
+        let chunk = Chunk { first: self.first, ..std::mem::take(&mut self.chunk) };
+        self.first = chunk.last() + 1;
+        self.out.push(chunk);
+    }
+}

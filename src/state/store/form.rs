@@ -1,0 +1,54 @@
+//! The form of the state file: its tables, how SQLite is to keep it, and how it is known as ours.
+
+use rusqlite::Connection;
+
+use super::StoreError;
+
+/// The form of the tables; an older one is brought up to it.
+pub(super) const VERSION: i64 = 4;
+/// "sftd": what says that the file is ours.
+pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
+/// How it is kept. The cache holds what one transaction touches of the history beside the records that pass through.
+/// The log grows to 16 MiB before it is copied into the tables: most records have been written by then, are deleted,
+/// and their pages taken by others, so that they are not copied at all.
+pub(super) const SETTINGS: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-4000;
+    PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=33554432;";
+
+/// Silences that were told and have not ended; since version 4.
+pub(super) const SILENCES: &str = "
+CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
+";
+
+/// The tables of the first form.
+pub(super) const TABLES: &str = "
+CREATE TABLE source (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE stream (uid BLOB PRIMARY KEY, source TEXT NOT NULL, shown TEXT NOT NULL, path BLOB NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL,
+    born INTEGER NOT NULL, generation INTEGER NOT NULL, start INTEGER NOT NULL, read INTEGER NOT NULL, safe INTEGER NOT NULL, size INTEGER NOT NULL,
+    facts TEXT NOT NULL, head_len INTEGER NOT NULL, head BLOB NOT NULL, tail_len INTEGER NOT NULL, tail BLOB NOT NULL, seen INTEGER NOT NULL,
+    old_read INTEGER, old_head_len INTEGER, old_head BLOB, old_tail_len INTEGER, old_tail BLOB) WITHOUT ROWID;
+CREATE TABLE emitted (uid BLOB, generation INTEGER, offset INTEGER, inner INTEGER, PRIMARY KEY (uid, generation, offset, inner)) WITHOUT ROWID;
+CREATE TABLE outbox (seq INTEGER PRIMARY KEY, count INTEGER NOT NULL, heads BLOB NOT NULL, body BLOB NOT NULL);
+CREATE TABLE sink (name TEXT PRIMARY KEY, seq INTEGER NOT NULL, dev INTEGER NOT NULL, ino INTEGER NOT NULL, born INTEGER NOT NULL, len INTEGER NOT NULL,
+    since INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE withheld (source TEXT, signature TEXT, first_id TEXT NOT NULL, since INTEGER NOT NULL, upto INTEGER NOT NULL, count INTEGER NOT NULL,
+    PRIMARY KEY (source, signature)) WITHOUT ROWID;
+CREATE TABLE last (seq INTEGER NOT NULL);
+INSERT INTO last VALUES (0);
+";
+
+/// The form of the tables; 0 for a new file.
+pub(super) fn form(db: &Connection) -> Result<i64, StoreError> {
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0))?;
+    match (version, owner) {
+        (0, 0) if tables == 0 => Ok(0),
+        (1..=VERSION, APPLICATION_ID) => Ok(version),
+        _ => Err(unknown_form(version)),
+    }
+}
+
+/// What is said of another form.
+pub(super) fn unknown_form(version: i64) -> StoreError {
+    StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}"))
+}
