@@ -7,7 +7,7 @@ use std::sync::Arc;
 use md5::{Digest, Md5};
 
 use crate::core::breaker::Transition;
-use crate::core::event::{Category, Event, Hex, RetryClass, Severity, Timestamp};
+use crate::core::event::{Category, Event, Hex, Io, RetryClass, Severity, Timestamp};
 
 /// Identity of a stream; kept in the state, never computed again.
 pub type Uid = [u8; 16];
@@ -24,6 +24,12 @@ pub struct Label {
     pub kind: &'static str,
     /// Its path, as the user would write it; empty where it has none.
     pub path: String,
+    /// Who sends it over a socket, such as `192.0.2.7:40112`; empty where nobody does.
+    pub peer: String,
+    /// The command that prints it, without secrets; empty where none does.
+    pub argv: Vec<String>,
+    /// Which output of the command.
+    pub io: Option<Io>,
 }
 
 /// A file: where it lies and when it was made.
@@ -67,7 +73,7 @@ impl Print {
 pub struct Mark {
     /// Which file it is.
     pub node: Node,
-    /// Where it was last seen.
+    /// Where it was last seen; of the journal, the cursor of the entry before `safe`.
     pub path: PathBuf,
     /// Rises whenever the content at offset 0 is replaced.
     pub generation: u32,
@@ -223,6 +229,8 @@ pub enum Why {
     OutboxFull,
     /// The state was damaged, and records that waited in it could not be read.
     StateLost,
+    /// Datagrams that the kernel dropped because nobody read them in time.
+    UdpLoss,
 }
 
 impl Why {
@@ -235,6 +243,7 @@ impl Why {
             Self::RateLimit => "rate_limit",
             Self::OutboxFull => "outbox_full",
             Self::StateLost => "state_lost",
+            Self::UdpLoss => "udp_loss",
         }
     }
 }
@@ -252,10 +261,27 @@ pub enum Notice {
         bytes: Option<u64>,
         /// Events, if they are known.
         events: Option<u64>,
+        /// Datagrams, if it was these.
+        datagrams: Option<u64>,
         /// Since when.
         from: Timestamp,
         /// Until when.
         to: Timestamp,
+    },
+    /// The command of a source has ended; the label of the stream says which.
+    Exit {
+        /// Its id.
+        id: String,
+        /// Its exit code, if it had one.
+        code: Option<i32>,
+        /// The signal that ended it, if one did.
+        signal: Option<i32>,
+        /// How long it ran, in milliseconds.
+        duration_ms: u64,
+        /// How it ended, in a word: `success`, `failure`, or `stopped` where siftd ended it.
+        outcome: &'static str,
+        /// How often it was started by then.
+        attempts: u64,
     },
     /// Equal errors that were withheld.
     Repeat {

@@ -36,7 +36,7 @@ impl Memory {
     /// It cannot be opened, in words for the user.
     pub fn open(folder: &Path, rules: Rules, name: &str) -> Result<Self, String> {
         let shared = Shared::open(folder, rules, PATIENCE)?;
-        Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", path: String::new() } })
+        Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", ..Label::default() } })
     }
 
     /// Asks or changes the state.

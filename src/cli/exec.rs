@@ -22,9 +22,10 @@ use crate::exec::policy::Retries;
 use crate::exec::signals::Signals;
 use crate::exec::target::{self, Mode};
 use crate::exec::terminal::{Around, Wiring};
-use crate::exec::{self, Order, Pauses, argv};
+use crate::exec::{self, Order, Pauses};
 use crate::memory::Memory;
 use crate::sinks::record::Envelope;
+use crate::sources::argv;
 
 pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     check_reasons(&args.retry_on)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::args::JudgeArgs;
-use super::objects::{answer_each, integer, text};
+use super::objects::{answer_each, integer};
 use super::{Exit, Failure, identity, setup};
 use crate::core::engine::Engine;
 use crate::core::event::Io;
@@ -54,7 +54,7 @@ impl Judge {
         // `null` is what ended without a code of its own.
         let without_code = result.get("exit_code").filter(|code| code.is_null()).map(|_| Status::Failure);
         let timed_out = result.get("timed_out").is_some_and(|value| value == true);
-        let clean = |name| text(result, name).map(|text| self.engine.redactor.redact(text, &mut 0).into_owned());
+        let clean = |name| name_of(result, name).map(|text| self.engine.redactor.redact(&text, &mut 0).into_owned());
         let (run_status, unknown_status) = self.stated(result);
         Facts {
             exit_code: code,
@@ -96,7 +96,7 @@ impl Judge {
     }
 }
 
-/// An object that has a field of a result, and no exit code that is none; else what is wrong with it.
+/// An object that has a field of a result, and each of them as it must be; else what is wrong with it.
 fn checked(value: Value) -> Result<Value, String> {
     let Some(object) = value.as_object() else {
         return Err("a result is an object: {\"exit_code\": …, \"stderr\": …}".to_owned());
@@ -105,9 +105,32 @@ fn checked(value: Value) -> Result<Value, String> {
         let slip = object.keys().find_map(|key| Some(format!("`{key}` is no field of a result, {}", did_you_mean(key, &FIELDS)?)));
         return Err(slip.unwrap_or_else(|| format!("no field of a result, which has {}", FIELDS.join(", "))));
     }
-    match object.get("exit_code") {
-        Some(code) if !code.is_null() && integer(&value, "exit_code").is_none() => Err("`exit_code` is no whole number".to_owned()),
-        _ => Ok(value),
+    match FIELDS.iter().find_map(|field| Some((field, misread(&value, field)?))) {
+        Some((field, why)) => Err(format!("`{field}` {why}")),
+        None => Ok(value),
+    }
+}
+
+/// Why a field cannot be what it is called. One that is passed over could make a success of a failure.
+fn misread(result: &Value, field: &str) -> Option<&'static str> {
+    let value = result.get(field).filter(|value| !value.is_null())?;
+    let is_text = |value: &Value| value.is_string();
+    match field {
+        "exit_code" if integer(result, field).is_none() => Some("is no whole number"),
+        "timed_out" if !value.is_boolean() => Some("is neither true nor false"),
+        "stderr" | "stdout" if !is_text(value) && !value.as_array().is_some_and(|lines| lines.iter().all(is_text)) => {
+            Some("is neither a text nor a list of lines")
+        }
+        _ => None,
+    }
+}
+
+/// A task or an operation: a text, or a number.
+fn name_of(result: &Value, name: &str) -> Option<String> {
+    match result.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
 }
 

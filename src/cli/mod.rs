@@ -21,6 +21,7 @@ mod replay;
 mod rules;
 mod run;
 mod scan;
+mod service;
 mod setup;
 mod signature;
 mod slips;
@@ -120,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => replay::replay(&args),
         Command::State(args) => state::state(&args),
         Command::Status(args) => status::status(&args),
+        Command::Service(args) => service::service(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Signature(args) => signature::signature(&args),
         Command::Filter(args) => filter::filter(&args),

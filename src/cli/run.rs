@@ -10,13 +10,14 @@ mod dry;
 mod output;
 mod peer;
 mod plan;
+mod services;
 
 /// Whether this version can run what a configuration asks for.
 ///
 /// # Errors
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
-    plan::check_sources(config)?;
+    services::check(config)?;
     config.sinks.iter().try_for_each(peer::check)
 }
 

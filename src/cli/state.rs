@@ -54,7 +54,8 @@ struct Entry {
 
 fn entries(folder: &Path) -> Result<Vec<Entry>, Failure> {
     let mut folders = Folders::default();
-    let mut entry = |row: StreamRow| Entry { now: place(&row.mark, &mut folders), row };
+    // The journal has no place among files.
+    let mut entry = |row: StreamRow| Entry { now: row.is_file().then(|| place(&row.mark, &mut folders)).flatten(), row };
     Ok(rows(folder)?.into_iter().map(&mut entry).collect())
 }
 
@@ -73,12 +74,16 @@ impl Entry {
 
     /// The same as the user would write it.
     fn shown(&self) -> PathBuf {
+        if !self.row.is_file() {
+            return "(journal)".into();
+        }
         let shown = Path::new(&self.row.label.path);
         self.path().file_name().map_or(shown.to_owned(), |name| shown.with_file_name(name))
     }
 
+    /// Its records name it otherwise.
     fn is_renamed(&self) -> bool {
-        self.path() != self.row.mark.path
+        self.path().file_name() != Path::new(&self.row.label.path).file_name()
     }
 
     /// Bytes that are not read yet.
@@ -106,7 +111,8 @@ fn list(folder: &Path, format: ListFormat) -> Result<Exit, Failure> {
     }
     let mut cells = vec![["SOURCE", "FILE", "READ", "LEFT", "GENERATION", "IDENTITY"].map(str::to_owned)];
     for entry in &entries {
-        let left = entry.left().map_or("gone".to_owned(), amount);
+        let gone = if entry.row.is_file() { "gone" } else { "-" };
+        let left = entry.left().map_or(gone.to_owned(), amount);
         let [name, path] = [&entry.row.label.source, &entry.shown().to_string_lossy().into_owned()].map(|text| sanitise(text).into_owned());
         cells.push([name, path, amount(entry.row.mark.read), left, entry.row.mark.generation.to_string(), entry.identity()[..12].to_owned()]);
     }
@@ -139,10 +145,10 @@ fn described(entry: &Entry) -> String {
     let (row, mark) = (&entry.row, &entry.row.mark);
     let lines = serde_json::from_str::<Facts>(&mark.facts).map_or(0, |facts| facts.lines());
     let born = if mark.node.born == 0 { "unknown".to_owned() } else { rfc3339(crate::core::event::Timestamp(mark.node.born)) };
-    let was = if entry.is_renamed() { format!(", once {}", sanitise(&mark.path.to_string_lossy())) } else { String::new() };
+    let was = if entry.is_renamed() { format!(", once {}", sanitise(&row.label.path)) } else { String::new() };
     let fields = [
         ("source", sanitise(&row.label.source).into_owned()),
-        ("file", format!("{}{was}", sanitise(&entry.path().to_string_lossy()))),
+        (if row.is_file() { "file" } else { "cursor" }, format!("{}{was}", sanitise(&entry.path().to_string_lossy()))),
         ("identity", entry.identity().to_string()),
         ("generation", mark.generation.to_string()),
         ("inode", format!("{} on device {}, made {born}", mark.node.ino, mark.node.dev)),
@@ -151,7 +157,8 @@ fn described(entry: &Entry) -> String {
         ("goes on at", format!("byte {}, line {}", mark.safe, lines + 1)),
         ("last seen", rfc3339(row.seen)),
     ];
-    fields.iter().map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+    let is_known = |name: &str| row.is_file() || !["generation", "inode", "left"].contains(&name);
+    fields.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| format!("{name:<12}{value}\n")).collect()
 }
 
 fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
@@ -168,6 +175,7 @@ fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
     let mut text = String::new();
     for entry in &found {
         let what = match entry.now {
+            None if !entry.row.is_file() => "; the next start begins as the first one did",
             None => ", which is gone",
             Some(_) if entry.is_renamed() => ", an older generation",
             Some(_) => "; the next start reads it from its beginning",
@@ -181,7 +189,8 @@ fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
 /// that were renamed since, too. An identity names one.
 fn find(entries: Vec<Entry>, wanted: &str, older: bool) -> Result<Vec<Entry>, Failure> {
     let absolute = std::path::absolute(wanted).unwrap_or_default();
-    let is_named = |entry: &Entry| entry.path() == absolute || entry.shown() == Path::new(wanted);
+    let is_journal = |entry: &Entry| !entry.row.is_file() && entry.row.label.source == wanted;
+    let is_named = |entry: &Entry| is_journal(entry) || entry.path() == absolute || entry.shown() == Path::new(wanted);
     let was_named = |entry: &Entry| entry.row.mark.path == absolute || entry.row.label.path == wanted;
     let is_identity = |entry: &Entry| wanted.len() >= MIN_IDENTITY && entry.identity().starts_with(wanted);
     let (by_name, rest): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_named(entry) || older && was_named(entry));

@@ -9,12 +9,14 @@ mod pattern;
 mod reader;
 mod schema;
 mod sink;
+mod source;
 mod telemetry;
 #[cfg(test)]
 mod tests;
 mod value;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -49,7 +51,7 @@ use words;
 
 words! {
     /// Where lines come from.
-    SourceKind { File = "file", Tcp = "tcp", Udp = "udp", Unix = "unix", Command = "command", Stdin = "stdin" }
+    SourceKind { File = "file", Tcp = "tcp", Udp = "udp", Unix = "unix", Command = "command", Journald = "journald", Stdin = "stdin" }
 }
 words! {
     /// Where reading begins in a file that is present at the very first start.
@@ -58,6 +60,14 @@ words! {
 words! {
     /// The kind of a unix socket.
     SocketMode { Stream = "stream", Datagram = "datagram" }
+}
+words! {
+    /// How messages over a stream socket are told apart.
+    Framing { Auto = "auto", Newline = "newline", OctetCounting = "octet_counting" }
+}
+words! {
+    /// When a command that has ended is started anew.
+    Restart { Never = "never", OnFailure = "on-failure", Always = "always" }
 }
 words! {
     /// Where records go.
@@ -248,6 +258,69 @@ pub struct SourceConfig {
     pub mode: SocketMode,
     /// Stand in each event as they are, secrets apart.
     pub labels: BTreeMap<String, String>,
+    /// Where tcp and udp listen; always present for these.
+    pub address: Option<SocketAddr>,
+    /// Other machines may send.
+    pub allow_remote: bool,
+    /// Where a unix socket lies; always present for it.
+    pub path: Option<PathBuf>,
+    /// Mode bits of a unix socket.
+    pub permissions: u32,
+    /// Owner of a unix socket; empty: the one who runs siftd.
+    pub owner: String,
+    /// Group of a unix socket; empty: that of the one who runs siftd.
+    pub group: String,
+    /// How messages over a stream socket are told apart.
+    pub framing: Framing,
+    /// Connections at once.
+    pub max_connections: u32,
+    /// A longer line of a socket is cut.
+    pub max_line_bytes: u64,
+    /// A connection that is silent for so long is closed.
+    pub idle_timeout: Duration,
+    /// What one peer may send in a second; zero: off.
+    pub max_peer_bytes_per_second: u64,
+    /// What the kernel keeps of datagrams; zero: as the system has it.
+    pub receive_buffer: u64,
+    /// TLS, if it is asked for.
+    pub tls: Option<TlsConfig>,
+    /// What is run; never empty for a command.
+    pub argv: Vec<String>,
+    /// Added to the environment of siftd.
+    pub environment: BTreeMap<String, String>,
+    /// Where it runs; empty: where siftd does.
+    pub directory: Option<PathBuf>,
+    /// Who runs it; empty: the one who runs siftd.
+    pub user: String,
+    /// When it is started anew.
+    pub restart: Restart,
+    /// Pause before the first new start; doubled for each further one.
+    pub restart_delay: Duration,
+    /// The longest pause.
+    pub max_restart_delay: Duration,
+    /// From SIGTERM to SIGKILL.
+    pub stop_timeout: Duration,
+    /// Matches of the journal, as `journalctl` takes them.
+    pub matches: Vec<String>,
+}
+
+/// `[source.tls]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// PEM file of the certificate and those that lead to its root.
+    pub certificate: PathBuf,
+    /// PEM file of its key.
+    pub key: PathBuf,
+    /// PEM file of the roots that clients' certificates must lead to; none: clients need no certificate.
+    pub client_ca: Option<PathBuf>,
+    /// A handshake takes at most so long.
+    pub handshake_timeout: Duration,
+}
+
+impl Default for TlsConfig {
+    fn default() -> Self {
+        Self { certificate: PathBuf::new(), key: PathBuf::new(), client_ca: None, handshake_timeout: Duration::from_secs(10) }
+    }
 }
 
 impl Config {
@@ -363,6 +436,28 @@ impl SourceConfig {
             silence: Duration::ZERO,
             mode: SocketMode::Stream,
             labels: BTreeMap::new(),
+            address: None,
+            allow_remote: false,
+            path: None,
+            permissions: 0o660,
+            owner: String::new(),
+            group: String::new(),
+            framing: Framing::Auto,
+            max_connections: 1024,
+            max_line_bytes: 32 << 10,
+            idle_timeout: Duration::from_secs(3600),
+            max_peer_bytes_per_second: 0,
+            receive_buffer: 0,
+            tls: None,
+            argv: Vec::new(),
+            environment: BTreeMap::new(),
+            directory: None,
+            user: String::new(),
+            restart: if kind == SourceKind::Journald { Restart::Always } else { Restart::OnFailure },
+            restart_delay: Duration::from_secs(1),
+            max_restart_delay: Duration::from_secs(60),
+            stop_timeout: Duration::from_secs(5),
+            matches: Vec::new(),
         }
     }
 }
@@ -377,4 +472,4 @@ macro_rules! impl_word {
         }
     )+};
 }
-impl_word!(LogFormat, SourceKind, StartAt, SocketMode, SinkKind, Schema, HttpFormat, WhenFull, PatternKind, Severity, Category);
+impl_word!(LogFormat, SourceKind, StartAt, SocketMode, Framing, Restart, SinkKind, Schema, HttpFormat, WhenFull, PatternKind, Severity, Category);

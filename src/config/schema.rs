@@ -13,7 +13,7 @@ use super::pattern::{LiteralCheck, Role};
 use super::reader::{Context, MAX_MISTAKES, Table};
 use super::telemetry;
 use super::value::{self, Fault};
-use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, SourceConfig, SourceKind, sink};
+use super::{Breaker, Config, Delivery, ErrorDetection, History, Limits, Retry, Rules, SinkConfig, SinkKind, sink, source};
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostic, Source};
 use crate::words::did_you_mean;
@@ -23,7 +23,7 @@ pub(super) const MIB: u64 = 1 << 20;
 pub(super) const GIB: u64 = 1 << 30;
 
 pub(super) const HOUR: Duration = Duration::from_secs(3600);
-const DAY: Duration = days(1);
+pub(super) const DAY: Duration = days(1);
 
 pub(super) const fn days(count: u64) -> Duration {
     Duration::from_secs(count * 86_400)
@@ -74,7 +74,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
     root.section("delivery", |t| delivery(t, &mut config.delivery));
     root.section("telemetry", |t| telemetry::read(t, &mut config.telemetry));
     root.blocks("source", |t, header| {
-        let source = source(t, &header);
+        let source = source::read(t, &header);
         unique(t, &source.name, config.sources.iter().map(|s| &s.name));
         config.sources.push(source);
     });
@@ -162,39 +162,13 @@ fn delivery(t: &mut Table<'_, '_>, delivery: &mut Delivery) {
     });
 }
 
-fn source(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig {
-    let mut source = SourceConfig::new("", SourceKind::Stdin);
-    t.word("type", &mut source.kind);
-    keys!(t, &mut source, {
-        name: text(name),
-        include: list(glob),
-        exclude: list(glob),
-        start_at: word(),
-        rotate_wait: duration(Duration::ZERO..=HOUR),
-        forget_after: duration(Duration::from_secs(60)..=days(3650)),
-        follow_links_into: list(path),
-        max_events_per_second: count(0..=1_000_000),
-        silence: duration(Duration::ZERO..=days(365)),
-        mode: word(),
-    });
-    labels(t, &mut source.labels);
-    require(t, "name", "name it, such as name = \"agent\"", header);
-    require(t, "type", "say which: type = \"file\"", header);
-    if source.kind == SourceKind::File {
-        let mend = "name the files to follow: include = [\"/var/log/app/*.log\"]";
-        require(t, "include", mend, header);
-        refuse_empty_list(t, "include", mend);
-    }
-    source
-}
-
 pub(super) fn require(t: &mut Table<'_, '_>, key: &'static str, mend: &str, header: &Range<usize>) {
     if t.node(key).is_none() {
         t.fault(key, header.clone(), Fault::new("is missing", mend));
     }
 }
 
-fn refuse_empty_list(t: &mut Table<'_, '_>, key: &'static str, mend: &str) {
+pub(super) fn refuse_empty_list(t: &mut Table<'_, '_>, key: &'static str, mend: &str) {
     if let Some(node) = t.node(key).filter(|n| n.get_ref().as_array().is_some_and(|a| a.is_empty())) {
         t.fault(key, node.span(), Fault::new("is empty, so nothing would be read", mend));
     }
@@ -228,20 +202,6 @@ fn severity_overrides(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, Severity
         return t.fault(KEY, node.span(), Fault::must_be("a table", "write { network_error = \"high\" }"));
     };
     overrides_below(t, "", table, out);
-}
-
-fn labels(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, String>) {
-    const KEY: &str = "labels";
-    let Some(node) = t.node(KEY) else { return };
-    let Some(table) = node.get_ref().as_table() else {
-        return t.fault(KEY, node.span(), Fault::must_be("a table", "write { team = \"shop\" }"));
-    };
-    for (key, node) in table {
-        match value::text(node.get_ref()) {
-            Ok(text) => drop(out.insert(key.get_ref().to_string(), text)),
-            Err(fault) => t.fault(&format!("{KEY}.{}", key.get_ref()), node.span(), fault),
-        }
-    }
 }
 
 fn overrides_below(t: &mut Table<'_, '_>, above: &str, table: &DeTable<'_>, out: &mut BTreeMap<String, Severity>) {
@@ -288,7 +248,7 @@ pub(super) fn path(text: String) -> Result<PathBuf, Fault> {
     Ok(PathBuf::from(text))
 }
 
-fn glob(text: String) -> Result<String, Fault> {
+pub(super) fn glob(text: String) -> Result<String, Fault> {
     path(text.clone())?;
     match GlobBuilder::new(&text).literal_separator(true).build() {
         Ok(_) => Ok(text),

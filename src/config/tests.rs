@@ -54,7 +54,28 @@ fn the_annotated_file_is_the_default() {
 fn its_examples_parse_and_show_the_defaults_of_sources_and_sinks() {
     let config = Config::parse("siftd.toml", &examples()).unwrap_or_else(|e| panic!("{e}"));
     let include = vec!["/var/log/agents/**/*.log".to_owned()];
-    assert_eq!(config.sources, [SourceConfig { include, ..SourceConfig::new("agent", SourceKind::File) }]);
+    let address = "127.0.0.1:5514".parse().ok();
+    let path = |text: &str| Some(PathBuf::from(text));
+    let tls = TlsConfig {
+        certificate: "/etc/siftd/tls/cert.pem".into(),
+        key: "/etc/siftd/tls/key.pem".into(),
+        client_ca: path("/etc/siftd/tls/clients.pem"),
+        ..TlsConfig::default()
+    };
+    let [owner, group, user] = ["root", "adm", "nobody"].map(str::to_owned);
+    let argv = ["kubectl", "logs", "--follow", "deploy/web"].map(str::to_owned).to_vec();
+    let of = SourceConfig::new;
+    assert_eq!(
+        config.sources,
+        [
+            SourceConfig { include, ..of("agent", SourceKind::File) },
+            SourceConfig { address, tls: Some(tls), ..of("syslog", SourceKind::Tcp) },
+            SourceConfig { address, ..of("syslog-udp", SourceKind::Udp) },
+            SourceConfig { path: path("/run/siftd/log.sock"), owner, group, ..of("local", SourceKind::Unix) },
+            SourceConfig { argv, directory: path("/srv/web"), user, ..of("web", SourceKind::Command) },
+            of("journal", SourceKind::Journald),
+        ]
+    );
     let path = Some(PathBuf::from("/var/log/siftd/events.ndjson"));
     let mut tcp = SinkConfig::new("collector", SinkKind::Tcp);
     tcp.peer.address = Some("127.0.0.1:5170".into());

@@ -188,6 +188,15 @@ pub struct Call {
     pub flavour: Option<&'static str>,
 }
 
+/// Who sent a message over a wire, as its header says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sender {
+    /// The machine; empty where it is not named.
+    pub host: String,
+    /// The program; empty where it is not named.
+    pub app: String,
+}
+
 /// Where in a structured record the text stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
@@ -210,6 +219,8 @@ pub struct Event {
     pub key: Option<String>,
     /// Which output the line says it came from.
     pub io: Option<Io>,
+    /// Who sent it, where a syslog header says so.
+    pub sender: Option<Box<Sender>>,
     /// 1-based first line.
     pub line_num: u64,
     /// 1-based last line.

@@ -6,7 +6,7 @@ use md5::{Digest, Md5};
 use super::assemble::Context;
 use super::classify::{self, Subject};
 use super::engine::Engine;
-use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Timestamp};
+use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Sender, Timestamp};
 use super::keywords::Keywords;
 use super::line::{Line, Place};
 use super::signature;
@@ -75,6 +75,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.timestamp = credible(trace.time, trace.opened_at);
     event.key = trace.key.as_ref().map(|key| secretless(engine, &printable(key), &mut event.redactions));
     event.io = head.place.io;
+    event.sender = head.place.sender.as_ref().map(|sender| known(engine, sender, &mut event.redactions));
     event.line_num = head.place.num;
     event.line_end = outcome.last_num.max(event.line_num);
     event.offset = head.place.offset;
@@ -122,6 +123,7 @@ pub fn restart(engine: &Engine, origin: &Origin, event: &mut Event, place: &Plac
     event.offset = place.offset;
     event.inner = place.inner;
     event.io = place.io;
+    event.sender = place.sender.as_ref().map(|sender| known(engine, sender, &mut event.redactions));
     event.key = place.key.as_ref().map(|key| secretless(engine, key, &mut event.redactions));
     event.truncated |= place.truncated;
     event.id = origin.id(event.offset, event.inner);
@@ -163,6 +165,12 @@ pub fn context_lines(cx: &Context, line: &Line) -> Lines {
 #[must_use]
 pub fn secretless(engine: &Engine, text: &str, count: &mut u32) -> String {
     engine.redactor.redact(text, count).into_owned()
+}
+
+/// A sender without secrets.
+fn known(engine: &Engine, sender: &Sender, count: &mut u32) -> Box<Sender> {
+    let mut clean = |text: &str| secretless(engine, &printable(text.as_bytes()), count);
+    Box::new(Sender { host: clean(&sender.host), app: clean(&sender.app) })
 }
 
 /// Lines without secrets.
@@ -210,6 +218,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         observed_at: Timestamp::default(),
         key: None,
         io: None,
+        sender: None,
         line_num: 0,
         line_end: 0,
         record: None,

@@ -154,7 +154,7 @@ impl Buffer {
         let last = memchr::memrchr(b'\n', &self.bytes[self.searched..self.end]).map(|at| self.searched + at);
         let Some(last) = last else {
             self.searched = self.end;
-            self.shorten();
+            self.shorten(2 * BLOCK);
             return None;
         };
         let first = memchr::memchr(b'\n', &self.bytes[self.start..=last]).map_or(last, |at| self.start + at);
@@ -195,9 +195,9 @@ impl Buffer {
         Some(Framed { from: self.start, to, truncated })
     }
 
-    /// Keeps an endless line from filling the memory.
-    fn shorten(&mut self) {
-        if self.end - self.start > self.max_line_bytes + 2 * BLOCK {
+    /// Keeps an endless line from filling the memory: beyond the limit and `spare` its middle goes.
+    fn shorten(&mut self, spare: usize) {
+        if self.end - self.start > self.max_line_bytes + spare {
             // Room for the mark stays between them.
             let (head, tail) = (self.start + self.head(), self.end - (self.max_line_bytes - self.head()));
             self.take_out(head, tail, 0);

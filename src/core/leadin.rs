@@ -22,13 +22,18 @@ pub struct LeadIn {
 impl LeadIn {
     /// Of the text before a head; `None` when that is indented, words only (`Unhandled `, `error: `), or too long.
     pub fn new(text: &[u8]) -> Option<Self> {
-        let is_marked = text.iter().any(|byte| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t'));
-        let is_prefix = !is_blank(*text.first()?) && is_marked && text.len() <= MAX_BYTES;
+        let is_prefix = Self::may_begin(text) && text.len() <= MAX_BYTES;
         // What stands behind a writer's name is said by that writer; blanks beyond one are the text's own indentation.
         let text = writer(text).map_or(text, |length| &text[..length]);
         let indent = text.iter().rev().take_while(|byte| **byte == b' ').count();
         let text = &text[..text.len() - indent.saturating_sub(1)];
         is_prefix.then(|| Self { text: text.to_vec(), shared: false })
+    }
+
+    /// Whether `text` may begin with one.
+    pub fn may_begin(text: &[u8]) -> bool {
+        let is_mark = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t');
+        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark)
     }
 
     /// What stands before the part of `line` that `view` shows, when that is a writer's name in brackets.
@@ -50,6 +55,9 @@ impl LeadIn {
 
     /// Whether another writer's stands before the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
     pub fn is_other(&self, line: &[u8]) -> bool {
+        if self.text.is_empty() {
+            return false;
+        }
         if let Some(length) = writer(&self.text) {
             return writer(line).is_some_and(|other| self.text[..length] != line[..other]);
         }

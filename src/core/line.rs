@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::decode::{self, Prefix};
-use super::event::{Io, Timestamp};
+use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
 
 /// Where a line came from, apart from its bytes.
@@ -21,6 +21,10 @@ pub struct Place {
     pub key: Option<String>,
     /// Time that an envelope states.
     pub time: Option<Timestamp>,
+    /// Level that an envelope states.
+    pub level: Option<Level>,
+    /// Who sent it, where an envelope says so.
+    pub sender: Option<Box<Sender>>,
     /// The line was cut to the limit.
     pub truncated: bool,
 }
@@ -78,7 +82,10 @@ impl<'a> Line<'a> {
         if let Some(known) = self.prefix.get() {
             return known;
         }
-        let prefix = decode::prefix(self.text, self.now);
+        let mut prefix = decode::prefix(self.text, self.now);
+        if prefix.level.is_none() && self.place.level.is_some() {
+            (prefix.level, prefix.shaped) = (self.place.level, true);
+        }
         self.prefix.set(Some(prefix));
         prefix
     }

@@ -20,6 +20,7 @@ use super::visible::visible;
 
 mod records;
 mod resume;
+mod wire;
 pub use resume::{BEFORE_BYTES, Workspace};
 
 /// A line that needs a look because of what its escapes hide.
@@ -62,6 +63,8 @@ pub struct Stream {
     counts: Counts,
     /// What [`news`](Self::news) has told.
     told: Counts,
+    /// Lines may be syslog messages.
+    wire: Option<wire::Wire>,
     work: Work,
     /// The newest known place at which it may be taken up again.
     safe: Snapshot,
@@ -103,8 +106,8 @@ impl Stream {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
         let transcript = Transcript::new(engine.limits.mode);
         let (assembler, pieces, document) = Default::default();
-        let (counts, told, work, safe) = Default::default();
-        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, work, safe }
+        let (counts, told, wire, work, safe) = Default::default();
+        Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
     }
 
     /// Where the next bytes go; at least 64 KiB.
@@ -212,6 +215,7 @@ impl Stream {
         hits.clear();
         self.engine.prefilter.scan(block, &mut self.work.scratch, &mut hits);
         self.mark_dressed(block, &mut hits);
+        self.mark_stated(block, &mut hits);
         let mut at = 0;
         let mut next = 0;
         let mut num = self.counts.lines + 1;
@@ -281,7 +285,7 @@ impl Stream {
         let offset = self.buffer.offset_of(raw.bytes, framed, raw.from);
         let mut place = Place { num: raw.num, offset, truncated: raw.truncated, ..Place::default() };
         let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset, self.buffer.is_wide());
-        if let Some((text, partial)) = unwrap(raw.line(), now, &mut place) {
+        if let Some((text, partial)) = self.message(raw.line(), now, &mut place).or_else(|| unwrap(raw.line(), now, &mut place)) {
             self.unwrapped(&text, partial, place, back, now, out);
             return;
         }
@@ -323,6 +327,7 @@ impl Stream {
         let text = visible(&piece.text, None);
         let mut candidates = std::mem::take(&mut self.work.candidates);
         self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
+        self.decide(&piece.place, &text, &mut candidates);
         let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
         self.assembler.line(&cx, &Line::new(piece.place.clone(), &text, now), &candidates, out);
         self.work.candidates = candidates;
@@ -334,6 +339,7 @@ impl Stream {
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {
             let is_other = |text: &[u8]| {
                 event.key.is_some()
+                    && self.wire.is_none()
                     && Line::new(Place::default(), text, event.observed_at).key().is_some_and(|key| Some(key) != event.key.as_deref().map(str::as_bytes))
             };
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));

@@ -8,10 +8,12 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::config::SourceConfig;
 use crate::delivery::Label;
 use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
+use crate::sources::service::{Around, Service};
 use crate::sources::silence::{Silence, Told};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
@@ -31,7 +33,7 @@ mod pulse;
 mod reload;
 mod serve;
 mod sinks;
-mod stdin;
+mod streams;
 mod wake;
 mod work;
 
@@ -44,7 +46,7 @@ pub use plan::{Again, Ended, Plan, SinkPlan};
 use reload::Current;
 use serve::Daemon;
 use sinks::Sinks;
-use stdin::Piped;
+use streams::Streams;
 use wake::{Stop, Wake, handle_signals};
 pub use work::Writer;
 use work::{CurrentWriter, Pool};
@@ -72,6 +74,10 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     if let Some(folder) = &folder {
         answers.answer_in(folder);
     }
+    let (of_journals, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row.is_file());
+    let known = |name: &str| of_journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
+    let (mut passed, nonce) = (plan.passed, plan.nonce);
+    let services = services(plan.services.clone(), plan.grace, &mut Around { passed: &mut passed, known: &known, nonce })?;
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
     let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
@@ -93,15 +99,15 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     // Its own outputs are known before any file is met.
     let mut sinks = Sinks::new(shared, sender.clone());
     sinks.start_first(first_sinks.collect());
-    let stdin_name = plan.stdin.as_ref().map(|(name, _)| name.clone());
     let tell = sender.clone();
     let files_changed = move || drop(tell.send(Wake::Files));
+    let pool = Arc::new(Pool::default());
     let mut daemon = Daemon {
         follower,
         watch: Watch::new(files_changed),
-        stdin: plan.stdin.clone().map(|(name, uid)| Piped::new(name, uid, &plan.engine)),
+        streams: Streams::new(plan.engine.clone(), plan.nonce, &pool, &sender, plan.services),
         queue: queue.clone(),
-        pool: Arc::new(Pool::default()),
+        pool,
         writer: CurrentWriter::new(Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: folder.is_some(), labels: plan.labels }),
         is_durable: folder.is_some(),
         stop: stop.clone(),
@@ -118,7 +124,6 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
             rules_print: plan.rules_print,
             engine: plan.engine,
             state: folder.clone(),
-            stdin: stdin_name,
             again: plan.again,
             sources: sources.clone(),
             silenced: BTreeMap::new(),
@@ -142,11 +147,11 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         on_open: None,
     });
     work::start(&daemon.pool, &queue, &daemon.writer, &sender, &daemon.pulse);
-    let credit = daemon.stdin.as_ref().map(|_| stdin::read(&sender));
+    services.into_iter().try_for_each(|service| daemon.streams.start(service))?;
     metrics().set_phase(Phase::Ready);
     notify::ready();
     pulse::start(daemon.pulse.clone(), queue.clone(), sender.clone());
-    daemon.serve(&wakes, credit.as_ref());
+    daemon.serve(&wakes);
     metrics().set_phase(Phase::Stopping);
     notify::stopping();
     daemon.pulse.end();
@@ -161,6 +166,15 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
     }
     ended
+}
+
+/// Sources that are no files, ready to begin.
+fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) -> Result<Vec<Service>, String> {
+    let ready = configs.into_iter().map(|config| Service::prepare(streams::within(config, grace), around)).collect::<Result<_, _>>()?;
+    for name in around.passed.left() {
+        tracing::warn!("socket {name:?} was passed, and no source takes it: give the source that name, or its address");
+    }
+    Ok(ready)
 }
 
 /// Waits for the threads; false: the time is over.

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::Config;
+use crate::config::{Config, SourceConfig};
 use crate::core::engine::Engine;
-use crate::delivery::Uid;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 use crate::sinks::stream::Target;
 use crate::sinks::{http, stream};
 use crate::sources::discover::Spec;
+use crate::sources::flow::Nonce;
 use crate::sources::follow::IdOf;
+use crate::sources::socket::passed::Passed;
 use crate::state::ledger;
 use crate::state::withhold::Rules;
 use crate::telemetry::http::Place;
@@ -34,8 +35,12 @@ pub struct Plan {
     pub engine: Arc<Engine>,
     /// Files.
     pub specs: Vec<Spec>,
-    /// Name of the source that is stdin, and the identity of that stream.
-    pub stdin: Option<(String, Uid)>,
+    /// Sources that are no files.
+    pub services: Vec<SourceConfig>,
+    /// Sockets that a service manager has passed.
+    pub passed: Passed,
+    /// Gives streams that are no files their identity.
+    pub nonce: Nonce,
     /// Gives files their identity.
     pub id_of: IdOf,
     /// Where records go.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use super::commit::Room;
 use super::plan::{Again, Plan};
 use super::serve::Daemon;
+use super::streams::Changes;
 use super::work::{self, Writer};
 use crate::config::Config;
 use crate::core::engine::Engine;
@@ -21,7 +22,6 @@ pub(super) struct Current {
     pub config: Config,
     pub rules_print: [u8; 16],
     pub engine: Arc<Engine>,
-    pub stdin: Option<String>,
     pub state: Option<std::path::PathBuf>,
     pub again: Option<Again>,
     /// Sources that were ever followed.
@@ -36,8 +36,7 @@ impl Current {
         if plan.state != self.state {
             return Some("state_dir cannot change while siftd runs");
         }
-        let stdin = plan.stdin.as_ref().map(|(name, _)| name);
-        (stdin != self.stdin.as_ref()).then_some("a source that reads stdin cannot come or go while siftd runs")
+        None
     }
 }
 
@@ -51,12 +50,16 @@ impl Daemon {
         notify::reloading();
         let made = again().and_then(|plan| match self.current.refusal(&plan) {
             Some(why) => Err(format!("{why}: restart it for that")),
-            None => self.answers.other(plan.listen.as_ref()).map(|server| (plan, server)),
+            None => {
+                let server = self.answers.other(plan.listen.as_ref())?;
+                let changes = self.streams.changes(&plan.services, plan.grace, self.current.state.as_deref())?;
+                Ok((plan, server, changes))
+            }
         });
         match made {
-            Ok((mut plan, server)) => {
+            Ok((mut plan, server, changes)) => {
                 self.answers.change(plan.listen.take(), server);
-                self.apply(plan);
+                self.apply(plan, changes);
                 tracing::info!("the configuration was read anew");
                 metrics().reloads.succeed(now().0);
             }
@@ -68,7 +71,7 @@ impl Daemon {
         notify::ready();
     }
 
-    fn apply(&mut self, plan: Plan) {
+    fn apply(&mut self, mut plan: Plan, changes: Changes) {
         let at = now();
         let until = Instant::now() + plan.grace;
         self.grace = plan.grace;
@@ -77,6 +80,7 @@ impl Daemon {
         self.queue.tell(Word::Ledger(plan.ledger));
         self.writer.set(Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: self.is_durable, labels: plan.labels });
         let engine = if plan.rules_print == self.current.rules_print { self.current.engine.clone() } else { plan.engine };
+        self.streams.apply(changes, std::mem::take(&mut plan.services), &engine);
 
         let names: Vec<String> = plan.specs.iter().map(|spec| spec.name.clone()).filter(|name| !self.current.sources.contains(name)).collect();
         let new = self.follower.reconfigure(&engine, plan.specs, |name| names.iter().any(|new| new == name), at);

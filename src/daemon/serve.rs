@@ -15,9 +15,9 @@ use super::plan::Ended;
 use super::pulse::Pulse;
 use super::reload::Current;
 use super::sinks::Sinks;
-use super::stdin::Piped;
+use super::streams::Streams;
 use super::wake::{Stop, Wake};
-use super::work::{self, CurrentWriter, Pool};
+use super::work::{self, CurrentWriter, Pool, Task};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
@@ -41,7 +41,7 @@ const REST_A_FILE_US: i64 = 100;
 pub(super) struct Daemon {
     pub follower: Follower,
     pub watch: Watch,
-    pub stdin: Option<Piped>,
+    pub streams: Streams,
     pub queue: Arc<Queue>,
     pub pool: Arc<Pool>,
     pub writer: CurrentWriter,
@@ -81,14 +81,14 @@ impl Daemon {
         commit::until_done(wakes, || committer.begin(&names, &[], at))
     }
 
-    pub fn serve(&mut self, wakes: &Receiver<Wake>, credit: Option<&Receiver<()>>) {
+    pub fn serve(&mut self, wakes: &Receiver<Wake>) {
         let mut clock = Clock::default();
         let beat = self.pulse.add("the thread that decides");
         loop {
             beat.moves();
             self.reload_if_asked();
             let follows = !self.follower.specs().is_empty();
-            if (!follows || self.follower.is_hopeless()) && self.stdin.is_none() {
+            if (!follows || self.follower.is_hopeless()) && !self.streams.is_alive() {
                 break;
             }
             if follows {
@@ -97,12 +97,8 @@ impl Daemon {
             self.hand_out();
             let mut wake = wakes.recv_timeout(self.sleep(follows, &clock));
             while let Ok(what) = wake {
-                let was_stdin = matches!(what, Wake::Stdin(_));
                 if !self.woken(what) {
                     return;
-                }
-                if let Some(credit) = credit.filter(|_| was_stdin) {
-                    let _ = credit.try_recv();
                 }
                 self.hand_out();
                 wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
@@ -122,9 +118,9 @@ impl Daemon {
                 self.failed = Some(why);
                 return false;
             }
-            Wake::Stdin(bytes) => self.piped(&bytes),
             Wake::StateLost => self.say_all(),
-            Wake::Files | Wake::Reload => {}
+            // The loop looks after these.
+            Wake::Files | Wake::Streams | Wake::Reload => {}
             Wake::SinkBegins(mark) => self.sinks.begins(mark),
             Wake::SinkEnded(name, left) => self.sinks.ended(&name, left),
             Wake::Done(id, turn) => {
@@ -160,7 +156,7 @@ impl Daemon {
 
     fn hand_out(&mut self) {
         while let Some(job) = self.follower.next_job() {
-            self.pool.push(job);
+            self.pool.push(Task::File(job));
         }
         for lost in self.follower.take_lost() {
             self.queue.send(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
@@ -191,8 +187,7 @@ impl Daemon {
             self.follower.sweep(None, at);
         }
         if !self.silence.is_idle() && clock.silence.is_due(LOOK) {
-            let piped = self.stdin.as_ref().map(|piped| piped.uid);
-            let present: HashSet<Uid> = self.follower.present().into_iter().chain(piped).collect();
+            let present: HashSet<Uid> = self.follower.present().into_iter().collect();
             let said = self.silence.keep(|uid| present.contains(uid), at);
             self.say(said);
         }
@@ -225,27 +220,11 @@ impl Daemon {
     }
 
     fn sleep(&self, follows: bool, clock: &Clock) -> Duration {
-        let deadline = self.follower.deadline().into_iter().chain(self.stdin.as_ref().and_then(|piped| piped.stream.deadline())).min();
+        let deadline = self.follower.deadline().into_iter().chain(self.streams.deadline()).min();
         // Where nothing happened for a while, nobody needs to look four times a second.
         let longest = if follows { clock.next(self.follower.active() > 0) } else { FULL_SWEEP };
         let deadline = deadline.into_iter().chain(self.silence.deadline()).min();
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
-    }
-
-    fn piped(&mut self, bytes: &[u8]) {
-        let Some(piped) = &mut self.stdin else { return };
-        if !bytes.is_empty() {
-            let said = self.silence.heard(piped.uid, &piped.label, now());
-            self.say(said);
-        }
-        let Some(piped) = &mut self.stdin else { return };
-        let turn = piped.take(bytes);
-        if let Some(batch) = self.writer.get().batch(piped.uid, &piped.label, turn) {
-            self.queue.send(batch);
-        }
-        if bytes.is_empty() {
-            self.stdin = None;
-        }
     }
 
     /// Gauges that nobody else sets.
@@ -257,25 +236,24 @@ impl Daemon {
     }
 
     fn tick(&mut self) {
-        self.follower.due(now());
-        let said = self.silence.due(now());
+        let at = now();
+        self.follower.due(at);
+        self.streams.due(at);
+        let said = self.silence.due(at);
         self.say(said);
-        let Some(piped) = &mut self.stdin else { return };
-        if let Some(batch) = piped.tick().and_then(|turn| self.writer.get().batch(piped.uid, &piped.label, turn)) {
-            self.queue.send(batch);
-        }
     }
 
     /// Reads what is there, as long as there is time. Where positions are kept, what is open is published
     /// as it stands and goes on with the next start; else it is finished.
     pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) {
-        self.piped(&[]);
+        self.streams.stop_all();
         self.follower.discover(now());
         self.follower.queue_all();
         loop {
             self.hand_out();
             let left = until.saturating_duration_since(Instant::now());
-            if !self.follower.is_busy() || left.is_zero() || self.failed.is_some() {
+            let is_busy = self.follower.is_busy() || self.streams.is_alive();
+            if !is_busy || left.is_zero() || self.failed.is_some() {
                 break;
             }
             match wakes.recv_timeout(left) {

@@ -20,8 +20,8 @@ pub(crate) enum Wake {
     Files,
     /// A turn was taken.
     Done(FileId, Box<Turn>),
-    /// Bytes of stdin; none is its end.
-    Stdin(Vec<u8>),
+    /// A source that is no file, or a stream of one, has ended; or one is due earlier than was known.
+    Streams,
     /// SIGINT or SIGTERM.
     Stop,
     /// SIGHUP; `Stop` has the flag.

@@ -12,6 +12,7 @@ use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
 use crate::sinks::notice::SEEN_BYTES;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
+use crate::sources::flow::Flow;
 use crate::sources::follow::{Job, lock};
 use crate::sources::reader::{Space, Turn};
 use crate::state::queue::Queue;
@@ -20,15 +21,23 @@ use crate::telemetry::metrics;
 /// More threads than this only wait for the committer.
 const MAX_THREADS: usize = 4;
 
+/// A turn that is to be taken.
+pub(super) enum Task {
+    /// Of a file.
+    File(Job),
+    /// Of a stream that is none.
+    Flow(Arc<Flow>),
+}
+
 /// Turns that wait for a thread.
 #[derive(Default)]
 pub(super) struct Pool {
-    inside: Mutex<(VecDeque<Job>, bool)>,
+    inside: Mutex<(VecDeque<Task>, bool)>,
     came: Condvar,
 }
 
 impl Pool {
-    pub fn push(&self, job: Job) {
+    pub fn push(&self, job: Task) {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner).0.push_back(job);
         self.came.notify_one();
     }
@@ -41,7 +50,7 @@ impl Pool {
         self.came.notify_all();
     }
 
-    fn take(&self) -> Option<Job> {
+    fn take(&self) -> Option<Task> {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(job) = inside.0.pop_front() {
@@ -81,24 +90,43 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter
         std::thread::spawn(move || {
             let mut space = Space::default();
             beat.waits();
-            while let Some(job) = pool.take() {
+            while let Some(task) = pool.take() {
                 beat.moves();
-                let mut reader = lock(&job.reader);
-                let mut turn = if job.last { reader.finish(&mut space, now()) } else { reader.turn(&mut space, now()) };
-                counted(&job.label, &turn);
-                let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
-                (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
-                (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
-                // Before another thread can have the reader: batches of a stream are in order.
-                let is_sent = writer.get().batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
-                drop(reader);
-                if !is_sent || sender.send(Wake::Done(job.id, Box::new(said))).is_err() {
+                let writer = writer.get();
+                let goes_on = match task {
+                    Task::File(job) => of_file(&job, &mut space, &writer, &queue, &sender),
+                    Task::Flow(flow) => of_flow(&flow, &mut space, &writer, &queue),
+                };
+                if !goes_on {
                     break;
                 }
                 beat.waits();
             }
         });
     }
+}
+
+/// A file's turn; false: nobody wants any more.
+fn of_file(job: &Job, space: &mut Space, writer: &Writer, queue: &Queue, sender: &Sender<Wake>) -> bool {
+    let mut reader = lock(&job.reader);
+    let mut turn = if job.last { reader.finish(space, now()) } else { reader.turn(space, now()) };
+    counted(&job.label, &turn);
+    let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
+    (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
+    (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
+    // Before another thread can have the reader: batches of a stream are in order.
+    let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
+    drop(reader);
+    is_sent && sender.send(Wake::Done(job.id, Box::new(said))).is_ok()
+}
+
+/// The turn of a stream that is no file; false: nobody wants any more.
+fn of_flow(flow: &Arc<Flow>, space: &mut Space, writer: &Writer, queue: &Queue) -> bool {
+    let turn = flow.turn(space, now());
+    counted(&flow.label, &turn);
+    let is_sent = writer.batch(flow.uid, &flow.label, turn).is_none_or(|batch| queue.send(batch));
+    flow.done();
+    is_sent
 }
 
 /// What a turn has read. Lines that were only counted are none that were looked at.
@@ -141,10 +169,12 @@ impl Writer {
             name: label.source.clone(),
             kind: label.kind,
             path,
+            peer: Some(label.peer.clone()).filter(|peer| !peer.is_empty()),
             labels: self.labels.get(&label.source).cloned().unwrap_or_default(),
-            argv: Vec::new(),
+            argv: label.argv.clone(),
         };
-        for (generation, event) in turn.events {
+        for (generation, mut event) in turn.events {
+            event.io = event.io.or(label.io);
             let from = batch.body.len();
             let seen_at = record::write_open(&mut batch.body, &envelope, &event, self.max_event_bytes.saturating_sub(SEEN_BYTES));
             let len = (batch.body.len() - from) as u32;

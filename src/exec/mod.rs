@@ -2,7 +2,6 @@
 //! where that can help. `start`, `terminal` and `keys` wire it, `pump` passes its output on, `attempt` watches one run,
 //! `policy` decides what comes next, `journal` writes records; here they come together.
 
-pub mod argv;
 pub mod attempt;
 mod borrowed;
 mod family;

@@ -39,6 +39,7 @@ pub struct Pattern {
     regex: OnceLock<Regex>,
     names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
+    has_pre: bool,
     /// How often its program was slow lately.
     slow: AtomicU32,
 }
@@ -91,6 +92,7 @@ impl Pattern {
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
         let keyed = source.contains("(?P<key>") || source.contains("(?P<name>");
+        let has_pre = source.contains("(?P<pre>");
         Self {
             source,
             ignore_case,
@@ -99,6 +101,7 @@ impl Pattern {
             regex: OnceLock::new(),
             names: OnceLock::new(),
             keyed,
+            has_pre,
             slow: AtomicU32::new(0),
         }
     }
@@ -207,6 +210,12 @@ impl Pattern {
             self.slow.store(if is_slow { slow + 2 } else { slow - 1 }, Relaxed);
         }
         found
+    }
+
+    /// Whether it has group `pre`: what the text stands behind.
+    #[must_use]
+    pub fn has_pre(&self) -> bool {
+        self.has_pre
     }
 
     /// Whether it has named groups.

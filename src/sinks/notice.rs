@@ -1,4 +1,4 @@
-//! The wire form of what is no error: `gap`, `repeat`, `silence`, `breaker`. One line each, with the envelope of every record; and
+//! The wire form of what is no error: `gap`, `exit`, `repeat`, `silence`, `breaker`. One line each, with the envelope of every record; and
 //! of what the history adds to an error.
 
 use crate::core::event::Timestamp;
@@ -15,6 +15,7 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
     let (kind, id) = match notice {
         Notice::Gap { id, .. } => ("gap", id),
         Notice::Repeat { id, .. } => ("repeat", id),
+        Notice::Exit { id, .. } => ("exit", id),
         Notice::Breaker { id, .. } => ("breaker", id),
         Notice::Silence { id, .. } => ("silence", id),
     };
@@ -28,14 +29,29 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
         if !label.path.is_empty() {
             line.text("path", &label.path);
         }
+        if !label.peer.is_empty() {
+            line.text("peer", &label.peer);
+        }
+        if !label.argv.is_empty() {
+            line.texts("argv", &label.argv);
+        }
     });
     match notice {
-        Notice::Gap { why, bytes, events, from, to, .. } => {
+        Notice::Gap { why, bytes, events, datagrams, from, to, .. } => {
             line.text("why", why.as_str());
             bytes.iter().for_each(|count| line.number("bytes", *count));
             events.iter().for_each(|count| line.number("count", *count));
+            datagrams.iter().for_each(|count| line.number("datagrams", *count));
             line.text("from", &rfc3339(*from));
             line.text("to", &rfc3339(*to));
+        }
+        Notice::Exit { code, signal, duration_ms, outcome, attempts, .. } => {
+            line.texts("argv", &label.argv);
+            code.iter().for_each(|code| line.integer("code", i64::from(*code)));
+            signal.iter().for_each(|signal| line.integer("signal", i64::from(*signal)));
+            line.number("duration_ms", *duration_ms);
+            line.text("outcome", outcome);
+            line.number("attempts", *attempts);
         }
         Notice::Repeat { signature, kind, count, since, to, .. } => {
             line.text("signature", signature);
@@ -108,6 +124,17 @@ impl Line<'_> {
         self.raw(quoted.as_bytes());
     }
 
+    fn texts(&mut self, name: &str, values: &[String]) {
+        self.name(name);
+        let quoted = serde_json::to_string(values).unwrap_or_else(|_| "[]".to_owned());
+        self.raw(quoted.as_bytes());
+    }
+
+    fn integer(&mut self, name: &str, value: i64) {
+        self.name(name);
+        self.raw(value.to_string().as_bytes());
+    }
+
     fn number(&mut self, name: &str, value: u64) {
         self.name(name);
         self.raw(value.to_string().as_bytes());
@@ -131,9 +158,9 @@ mod tests {
 
     #[test]
     fn a_gap_and_a_repeat() {
-        let label = Label { source: "agent".into(), kind: "file", path: "a\"b.log".into() };
+        let label = Label { source: "agent".into(), kind: "file", path: "a\"b.log".into(), ..Label::default() };
         let (since, to) = (Timestamp(0), Timestamp(1_500_000));
-        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), from: since, to };
+        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), datagrams: None, from: since, to };
         let repeat = Notice::Repeat { id: "01".into(), signature: "ff".into(), kind: Some((Severity::High, Category::ALL[0])), count: 3, since, to };
         let mut out = Vec::new();
         write(&mut out, "h", &label, &gap, to);

@@ -21,6 +21,8 @@ pub struct Envelope {
     pub kind: &'static str,
     /// Path of a file.
     pub path: Option<String>,
+    /// Who sends it over a socket.
+    pub peer: Option<String>,
     /// The command that printed it, without secrets.
     pub argv: Vec<String>,
     /// `labels` of the source in the configuration, without secrets.
@@ -46,7 +48,11 @@ pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_byt
             envelope.labels.clear();
             envelope.argv.truncate(1);
             envelope.argv.iter_mut().for_each(|word| cut_text(word, max_bytes / 64));
-            [&mut envelope.host, &mut envelope.name].into_iter().chain(&mut envelope.path).for_each(|text| cut_text(text, max_bytes / 64));
+            [&mut envelope.host, &mut envelope.name]
+                .into_iter()
+                .chain(&mut envelope.path)
+                .chain(&mut envelope.peer)
+                .for_each(|text| cut_text(text, max_bytes / 64));
         }
         out.truncate(start);
         seen_at = write_whole(out, &envelope, &smaller);
@@ -103,6 +109,7 @@ fn cut_texts(event: &mut Event, keep: usize) {
     }
     all.extend(event.location.iter_mut().map(|place| &mut place.file));
     all.extend(event.record.iter_mut().map(|place| &mut place.pointer));
+    all.extend(event.sender.iter_mut().flat_map(|sender| [&mut sender.host, &mut sender.app]));
     all.extend(event.key.iter_mut().chain(&mut event.retry.reset_at));
     all.extend(event.call.iter_mut().flat_map(|call| call.session.iter_mut().chain(&mut call.tool).chain(&mut call.id).chain(&mut call.command)));
     all.into_iter().for_each(|text| cut_text(text, keep));
@@ -210,6 +217,11 @@ fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {
     w.string(b",\"source\":{\"name\":\"", &envelope.name);
     w.word(b",\"type\":\"", envelope.kind);
     w.optional(b",\"path\":\"", envelope.path.as_deref());
+    w.optional(b",\"peer\":\"", envelope.peer.as_deref());
+    if let Some(sender) = &event.sender {
+        w.optional(b",\"host\":\"", Some(sender.host.as_str()).filter(|host| !host.is_empty()));
+        w.optional(b",\"app\":\"", Some(sender.app.as_str()).filter(|app| !app.is_empty()));
+    }
     w.list(b",\"argv\":[", envelope.argv.iter(), |w, word| w.string(b"\"", word));
     w.optional(b",\"io\":\"", event.io.map(crate::words::Io::as_str));
     w.optional(b",\"key\":\"", event.key.as_deref());

@@ -2,18 +2,29 @@
 //! `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
 //! `content` knows them again,
 //! `reader` reads them, `watch` says when.
-//! Sources know files and folders; they never look into a line.
+//! What is no file is a `flow`: `service` makes such a source ready and runs it: a `socket`, with `tls` and a `codec`
+//! that finds the frames, a `command` (with `argv` as records show it), or `stdin`. `cursor` keeps the place of one that can be read again.
+//! Sources know files, folders and sockets; they never look into a line.
 
+pub mod argv;
 pub mod bytes;
 pub mod clock;
+pub mod codec;
+pub mod command;
 pub mod content;
+pub mod cursor;
 pub mod discover;
 pub mod expand;
+pub mod flow;
 pub mod follow;
 pub mod input;
 pub mod interrupt;
 pub mod open;
 pub mod reader;
+pub mod service;
 pub mod silence;
+pub mod socket;
+mod stdin;
+pub mod tls;
 pub mod watch;
 mod zst;

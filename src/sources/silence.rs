@@ -43,7 +43,7 @@ impl Silence {
     pub fn new(limits: HashMap<String, i64>, told: Vec<(Uid, Label, Told)>, now: Timestamp) -> Self {
         let mut all = Self { limits, ..Self::default() };
         for name in all.limits.keys() {
-            let label = Arc::new(Label { source: name.clone(), kind: "file", path: String::new() });
+            let label = Arc::new(Label { source: name.clone(), kind: "file", ..Label::default() });
             all.sources.insert(name.clone(), (source_uid(name), Heard { label, last: now, told: None }));
         }
         for (uid, label, told) in told {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     fn label(source: &str, path: &str) -> Arc<Label> {
-        Arc::new(Label { source: source.into(), kind: "file", path: path.into() })
+        Arc::new(Label { source: source.into(), kind: "file", path: path.into(), ..Label::default() })
     }
 
     /// `path since seconds` of a beginning, with an `ended` of an end.

@@ -165,7 +165,7 @@ fn kept_of(row: &SqlRow) -> rusqlite::Result<(String, Kept)> {
         counts: unpacked(&row.get::<_, Vec<u8>>("counts")?),
         last: Timestamp(row.get("last")?),
     };
-    let label = Label { source: row.get("source")?, kind: known_kind(&row.get::<_, String>("kind")?), path: row.get("path")? };
+    let label = Label { source: row.get("source")?, kind: known_kind(&row.get::<_, String>("kind")?), path: row.get("path")?, ..Label::default() };
     Ok((row.get("name")?, Kept { breaker, label, last_id: row.get("last_id")?, why: row.get("why")? }))
 }
 
@@ -199,7 +199,7 @@ mod tests {
     fn a_breaker_comes_back_as_it_was_kept() {
         let db = Connection::open_in_memory().unwrap();
         db.execute_batch(TABLES).unwrap();
-        let label = Label { source: "agent".into(), kind: "tcp", path: "a.log".into() };
+        let label = Label { source: "agent".into(), kind: "tcp", path: "a.log".into(), ..Label::default() };
         let mut kept = Kept { last_id: "aa".into(), why: "fatal".into(), ..Kept::new(Unit::Run, label, Timestamp(1)) };
         for (at, fatal) in [(2, None), (3, Some(None)), (4, Some(Some(Hex::new([7; 16]))))] {
             let failure = Failure { signatures: vec![Hex::new([at as u8; 16])], is_transient: at == 3, fatal };

@@ -248,7 +248,7 @@ impl Committer {
             body.notice(&write_notice, &label, &notice, now);
         }
         for (source, notice) in self.withhold.due(now, false) {
-            body.notice(&write_notice, &Label { source, kind: "file", path: String::new() }, &notice, now);
+            body.notice(&write_notice, &Label { source, kind: "file", path: String::new(), ..Label::default() }, &notice, now);
         }
         body.end();
         Ok(())

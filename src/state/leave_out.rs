@@ -26,8 +26,8 @@ pub(super) struct LeftOut {
 impl LeftOut {
     pub fn notice(&self, now: Timestamp) -> (Label, Notice) {
         let id = derived_id("gap", &[self.sink.as_bytes(), &self.from.to_be_bytes(), &self.to.to_be_bytes()]);
-        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.count), from: self.at, to: now };
-        (Label { source: self.sink.clone(), kind: FOR_SINK, path: String::new() }, gap)
+        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.count), datagrams: None, from: self.at, to: now };
+        (Label { source: self.sink.clone(), kind: FOR_SINK, path: String::new(), ..Label::default() }, gap)
     }
 
     fn holds(&self, sink: &str, first: u64, last: u64) -> bool {
@@ -101,7 +101,7 @@ mod tests {
         let (signature, at, seen_at, weight, session) = Default::default();
         let id = format!("{n:032x}");
         let record = Record { len: 1000, generation: 0, offset: n, inner: 0, id, signature, severity, category, at, seen_at, weight, session };
-        let label = Arc::new(Label { source: "agent".into(), kind: "file", path: "a".into() });
+        let label = Arc::new(Label { source: "agent".into(), kind: "file", path: "a".into(), ..Label::default() });
         Batch { uid: [1; 16], label, records: vec![record], body: vec![b'x'; 1000], notices: Vec::new(), mark: None, at: Timestamp(0) }
     }
 

@@ -163,7 +163,7 @@ impl Shared {
         step: &dyn Fn(&mut Breaker) -> Vec<Transition>,
     ) -> Result<Changed, String> {
         self.change(now, |_, tx| {
-            let label = Label { source: "breaker".to_owned(), kind: "command", path: String::new() };
+            let label = Label { source: "breaker".to_owned(), kind: "command", path: String::new(), ..Label::default() };
             let mut kept = breakers::find(tx.db(), name)?.unwrap_or_else(|| Kept::new(Unit::Run, label, now));
             let before = kept.clone();
             let transitions = step(&mut kept.breaker);

@@ -229,7 +229,12 @@ fn check_refuses_what_cannot_work() {
     let folder = Folder::new();
     let sink = |name: &str, path: &str| format!("[[sink]]\nname = \"{name}\"\ntype = \"file\"\npath = \"{path}\"\n");
     for (text, said) in [
-        ("[[source]]\nname = \"s\"\ntype = \"tcp\"\n".to_owned(), "source \"s\": this version reads file and stdin, not tcp"),
+        (
+            "[[source]]\nname = \"s\"\ntype = \"unix\"\npath = \"a.toml\"\n".to_owned(),
+            "source \"s\": cannot listen on a.toml: something lies there that is no socket",
+        ),
+        ("[[source]]\nname = \"s\"\ntype = \"tcp\"\naddress = \"192.0.2.1:5514\"\nallow_remote = true\n".to_owned(), "this machine has no such address"),
+        ("[[source]]\nname = \"s\"\ntype = \"command\"\nargv = [\"no-such-program\"]\n".to_owned(), "there is no program \"no-such-program\" in PATH"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "a.toml:2:13: `disable` names `shell.not-fuond`"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "did you mean `shell.not-found`?"),
         ("[error_detection]\nseverity_overrides = { \"no.rule\" = \"low\" }\n".to_owned(), "`severity_overrides` names `no.rule`"),

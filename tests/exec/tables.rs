@@ -44,6 +44,24 @@ fn whatever_a_line_is_the_next_one_is_read() {
     assert!(refused[0]["error"].as_str().unwrap().starts_with("no JSON") && refused[1].get("error").is_none());
 }
 
+/// What is passed over could make a success of a failure.
+#[test]
+fn a_field_that_is_not_what_it_is_called_is_malformed() {
+    let lines = r#"{"stderr": {"text": "KeyError: x"}}
+{"exit_code": 0, "stderr": 5}
+{"exit_code": 0, "stdout": ["a", 5]}
+{"exit_code": 0, "timed_out": "yes"}
+{"exit_code": "one"}
+{"exit_code": 0, "stderr": null, "timed_out": null, "task": 7}
+{"exit_code": 1, "stderr": ["KeyError: x\n", "bye"], "operation": "fit"}
+"#;
+    let answers = Folder::new().piped(["judge"], lines).ended(0).records();
+    let statuses: Vec<&str> = answers.iter().map(|answer| answer["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["malformed", "malformed", "malformed", "malformed", "malformed", "success", "failure"]);
+    assert_eq!(answers[1]["error"], "`stderr` is neither a text nor a list of lines");
+    assert_eq!((&answers[5]["task"], &answers[6]["operation"]), (&Value::from("7"), &Value::from("fit")));
+}
+
 #[test]
 fn continue_on_error_by_flag_and_by_configuration() {
     let error = "{\"name\":\"SessionError\",\"code\":\"PIPELINE_SESSION_LOAD_FAILED\"}\n";

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use siftd::core::classify::{Subject, classify};
 use siftd::core::decode::{cri, is_dressed, json, last_visible, level_word, logfmt, loose_level, parse_any_time, parse_time_at, prefix, strip, visible};
 use siftd::core::engine::{Engine, Limits};
-use siftd::core::event::{Call, Category, Cause, Event, Exception, Frame, Link, Location, RecordPlace, Remedy, Retry, RetryClass, Severity, Timestamp};
+use siftd::core::event::{Call, Category, Cause, Event, Exception, Frame, Link, Location, RecordPlace, Remedy, Retry, RetryClass, Sender, Severity, Timestamp};
 use siftd::core::noise::Noise;
 use siftd::core::redact::Redactor;
 use siftd::core::retry::{StructuredError, classify_structured, http_status};
@@ -115,6 +115,7 @@ fn event(texts: &[String]) -> Event {
         observed_at: Timestamp(i64::MIN),
         key: Some(text.clone()),
         io: None,
+        sender: Some(Box::new(Sender { host: text.clone(), app: text.clone() })),
         line_num: u64::MAX - 7,
         line_end: u64::MAX,
         record: Some(RecordPlace { pointer: text.clone(), line: u32::MAX }),
@@ -153,6 +154,7 @@ fn written(event: &Event) {
         name: event.text.clone(),
         kind: "file",
         path: Some(event.text.clone()),
+        peer: Some(event.text.clone()),
         labels: vec![(event.text.clone(), event.text.clone())],
         argv: vec![event.text.clone()],
     };

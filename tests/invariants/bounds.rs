@@ -1,7 +1,7 @@
 //! Invariant 7: everything is bounded, and reaching a bound shows.
 
 use siftd::core::engine::Limits;
-use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Timestamp};
+use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Sender, Timestamp};
 use siftd::sinks::record::{Envelope, write};
 
 use crate::support::{NOW, Rng, engine, events, parts, scan, stream, usual};
@@ -277,6 +277,7 @@ fn huge(rng: &mut Rng) -> Event {
     event.record = Some(RecordPlace { pointer: text(9000), line: 1 });
     event.location = Some(Location { file: text(9000), line: 3, column: 1 });
     event.multiline = (0..60).map(|_| text(900)).collect();
+    event.sender = Some(Box::new(Sender { host: text(300), app: text(300) }));
     event.context = (0..9).map(|_| text(3000)).collect();
     let link = |text: &mut dyn FnMut(usize) -> String| Link { kind: text(3000), message: text(3000) };
     event.exception = Some(Exception { kind: text(9000), message: text(9000), chain: (0..12).map(|_| link(&mut text)).collect(), frames: Frames::default() });
@@ -294,6 +295,7 @@ fn invariant_7_a_record_is_at_most_max_event_bytes() {
         name: "logs".into(),
         kind: "file",
         path: Some("/var/log/".repeat(30)),
+        peer: Some("192.0.2.7:".repeat(30)),
         labels: vec![("l".repeat(99), "v".repeat(9000))],
         argv: vec!["a".repeat(400); 65],
     };

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
 mod health;
+mod messages;
 mod reload;
 mod rig;
 mod watchdog;
+mod watching;

@@ -9,6 +9,7 @@ mod results;
 mod rules;
 mod run;
 mod scan;
+mod service;
 mod state;
 mod text;
 mod words;
@@ -26,6 +27,7 @@ pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
 pub use rules::{ListFormat, RulesArgs, RulesCommand};
 pub use run::RunArgs;
 pub use scan::{Format, ReadMode, ReadingArgs, ScanArgs};
+pub use service::{ServiceArgs, ServiceCommand, ServicePlace};
 pub use state::{StateArgs, StateCommand, StatePlace, StatusArgs};
 pub use text::{ExplainArgs, FilterArgs, SignatureArgs};
 
@@ -90,6 +92,8 @@ pub enum Command {
     State(StateArgs),
     /// Ask a running `siftd run` how it goes
     Status(StatusArgs),
+    /// Install siftd as a service of systemd, or remove it
+    Service(ServiceArgs),
     /// Say why a line is, or is not, an error
     Explain(ExplainArgs),
     /// Print the signature of each line of stdin

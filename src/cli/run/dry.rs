@@ -5,7 +5,7 @@ use super::super::setup::Setup;
 use super::super::state::amount;
 use super::super::{Exit, Failure, identity, out, say};
 use super::plan::{Sources, state_dir};
-use super::{RunArgs, output};
+use super::{RunArgs, output, services};
 use crate::sinks::human::sanitise;
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known};
@@ -24,14 +24,15 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let fault = |error: crate::state::store::StoreError| Failure::new(error.to_string());
     let rows = store.as_ref().map_or(Ok(Vec::new()), Store::streams).map_err(fault)?;
     let known_sources = store.as_ref().map_or(Ok(Vec::new()), Store::sources).map_err(fault)?;
-    let known = rows.iter().map(|row| Known { uid: row.uid, label: row.label.clone(), mark: row.mark.clone(), seen: row.seen }).collect();
+    let known =
+        rows.iter().filter(|row| row.is_file()).map(|row| Known { uid: row.uid, label: row.label.clone(), mark: row.mark.clone(), seen: row.seen }).collect();
     let mut follower =
         Follower::new(setup.engine.clone(), identity::of_followed, sources.specs, known, |name| !known_sources.iter().any(|known| known == name));
     follower.discover(now());
 
     let mut text = String::new();
-    if let Some(name) = sources.stdin {
-        text += &format!("source {name}: stdin\n");
+    for source in &sources.services {
+        text += &format!("source {}: {}\n", source.name, sanitise(&services::described(source)));
     }
     for spec in follower.specs() {
         let mut files: Vec<_> = follower.list().filter(|(label, ..)| label.source == spec.name).collect();

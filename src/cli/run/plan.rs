@@ -11,6 +11,7 @@ use super::{RunArgs, output, stdin_is_given};
 use crate::config::{Config, Listen, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
+use crate::sources::socket::passed::Passed;
 use crate::state::withhold::Rules;
 use crate::telemetry::http;
 
@@ -21,8 +22,8 @@ const ROTATE_WAIT: Duration = Duration::from_secs(5);
 pub struct Sources {
     /// Files.
     pub specs: Vec<Spec>,
-    /// Name of the source that is stdin.
-    pub stdin: Option<String>,
+    /// Everything else.
+    pub services: Vec<SourceConfig>,
 }
 
 pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
@@ -40,7 +41,9 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         again: None,
         engine: setup.engine.clone(),
         specs: sources.specs,
-        stdin: sources.stdin.map(|name| (name, identity::nonce())),
+        services: sources.services,
+        passed: Passed::from_env(),
+        nonce: identity::nonce,
         id_of: identity::of_followed,
         sinks: output::sinks(args, config)?,
         state: state_dir(args, config),
@@ -63,28 +66,32 @@ fn silence(config: &Config) -> HashMap<String, i64> {
     config.sources.iter().filter(|source| !source.silence.is_zero()).map(|source| (source.name.clone(), micros(source))).collect()
 }
 
-/// Where positions are kept: always with sources of a configuration, with flags alone only on request.
+/// Where positions and what waits for sinks are kept: always with sources of a configuration, but for stdin, whose
+/// reader ends with it; with flags alone only on request.
 pub fn state_dir(args: &RunArgs, config: &Config) -> Option<PathBuf> {
-    let is_configured = config.sources.iter().any(|source| source.kind == SourceKind::File);
+    let is_configured = config.sources.iter().any(|source| source.kind != SourceKind::Stdin);
     args.state_dir.clone().or_else(|| is_configured.then(|| config.state_dir.clone()))
 }
 
 impl Sources {
     pub fn new(args: &RunArgs, config: &Config) -> Result<Self, Failure> {
-        check_sources(config)?;
-        let mut sources = Self { specs: Vec::new(), stdin: None };
+        let mut sources = Self { specs: Vec::new(), services: Vec::new() };
         sources.flags(args)?;
         for source in &config.sources {
             match source.kind {
                 SourceKind::File => sources.specs.push(spec(source)?),
-                _ => sources.stdin = Some(source.name.clone()),
+                _ => sources.services.push(source.clone()),
             }
         }
-        if sources.specs.is_empty() && sources.stdin.is_none() {
+        if sources.specs.is_empty() && sources.services.is_empty() {
             if !stdin_is_given() {
                 return Err(Failure::new("nothing to follow: name files with --file, sources with --config, or pipe a log in (siftd run --help)"));
             }
-            sources.stdin = Some("stdin".to_owned());
+            sources.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
+        }
+        let mut of_stdin = sources.services.iter().filter(|source| source.kind == SourceKind::Stdin);
+        if let (Some(one), Some(other)) = (of_stdin.next(), of_stdin.next()) {
+            return Err(Failure::new(format!("sources {:?} and {:?} both read stdin, which only one can: leave one out", one.name, other.name)));
         }
         Ok(sources)
     }
@@ -92,7 +99,7 @@ impl Sources {
     fn flags(&mut self, args: &RunArgs) -> Result<(), Failure> {
         let (stdin, files): (Vec<_>, Vec<_>) = args.file.iter().partition(|name| name.as_os_str() == "-");
         if !stdin.is_empty() {
-            self.stdin = Some("stdin".to_owned());
+            self.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
         }
         if files.is_empty() {
             return Ok(());
@@ -124,15 +131,4 @@ fn spec(source: &SourceConfig) -> Result<Spec, Failure> {
         spec.follow_links_into(folder);
     }
     Ok(spec)
-}
-
-/// Sources that this version cannot read are refused, not ignored.
-pub fn check_sources(config: &Config) -> Result<(), Failure> {
-    let known = |source: &&SourceConfig| matches!(source.kind, SourceKind::File | SourceKind::Stdin);
-    match config.sources.iter().find(|source| !known(source)) {
-        Some(source) => {
-            Err(Failure::new(format!("source {:?}: this version reads file and stdin, not {}: use one of these", source.name, source.kind.as_str())))
-        }
-        None => Ok(()),
-    }
 }

@@ -13,6 +13,7 @@ mod level;
 mod logfmt;
 mod prefix;
 mod record;
+mod rfc5424;
 mod scan;
 mod tag;
 mod time;
@@ -25,6 +26,7 @@ pub use level::{level_word, loose_level};
 pub use logfmt::{Logfmt, logfmt};
 pub use prefix::{Prefix, prefix};
 pub use record::{Record, Text};
+pub use rfc5424::{Stated, syslog};
 pub use time::{parse_any_time, parse_time_at};
 
 #[cfg(test)]
@@ -46,7 +48,7 @@ mod tests {
         for range in [visible(line, line.len() / 2), last_visible(line)] {
             assert!(line.get(range.0..range.1).is_some());
         }
-        let _ = (json(line, NOW), logfmt(line, NOW), cri(line, NOW), loose_level(line), level_word(line));
+        let _ = (syslog(line, NOW), json(line, NOW), logfmt(line, NOW), cri(line, NOW), loose_level(line), level_word(line));
         for at in 0..line.len().min(40) {
             assert!(parse_time_at(line, at, NOW).is_none_or(|(_, end)| end <= line.len()));
         }

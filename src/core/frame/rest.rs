@@ -62,6 +62,8 @@ impl Buffer {
 
     /// Gives away its room and keeps what must be kept.
     pub fn detach(&mut self) -> Vec<u8> {
+        // Many streams may rest in the middle of an endless line.
+        self.shorten(0);
         let keep = self.start.saturating_sub(lookback::MAX_BYTES);
         let kept = self.bytes[keep..self.end].to_vec();
         self.base += keep as u64;

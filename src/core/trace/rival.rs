@@ -52,6 +52,9 @@ fn step(machine: &Machine, state: u8, text: &[u8], plain: bool) -> Option<usize>
 /// What `head` stands behind: group `pre` of the row with which one of the machines `rivals` takes it.
 #[must_use]
 pub fn lead_in(entries: &[Entry], rivals: &[u16], head: &[u8]) -> LeadIn {
+    if !LeadIn::may_begin(head) {
+        return LeadIn::default();
+    }
     let pre = |entry: u16| {
         let machine = machine(entries, entry).filter(|machine| machine.rows_of.first().is_some_and(|rows| rows.iter().any(|&row| has_pre(machine, row))))?;
         let row = &machine.rows[step(machine, 0, head, false)?];
@@ -61,7 +64,7 @@ pub fn lead_in(entries: &[Entry], rivals: &[u16], head: &[u8]) -> LeadIn {
 }
 
 fn has_pre(machine: &Machine, row: u16) -> bool {
-    machine.rows[usize::from(row)].regex.source().contains("(?P<pre>")
+    machine.rows[usize::from(row)].regex.has_pre()
 }
 
 /// Whether `machine` can begin with `text`.

@@ -53,6 +53,13 @@ impl Default for Space {
     }
 }
 
+impl Space {
+    /// The room of one stream.
+    pub(super) fn room(&mut self) -> &mut Workspace {
+        &mut self.stream
+    }
+}
+
 /// What a turn came to.
 #[derive(Debug, Default)]
 pub struct Turn {
@@ -254,6 +261,7 @@ impl Reader {
     fn guarded(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn, step: impl FnOnce(&mut Self, &mut Space, &mut Turn) -> io::Result<()>) {
         let done = self.ready(space, now, turn).and_then(|()| step(self, space, turn));
         if let Some(stream) = &mut self.stream {
+            turn.counts += stream.news();
             stream.detach(&mut space.stream);
         }
         if let Err(error) = done {
@@ -383,7 +391,6 @@ impl Reader {
         let mut events = Vec::new();
         if let Some(stream) = &mut self.stream {
             pass(stream, bytes, now, &mut events);
-            turn.counts += stream.news();
         }
         self.keep(events, turn);
     }
@@ -465,5 +472,5 @@ impl Reader {
 /// A label for what is read from a file.
 #[must_use]
 pub fn label(source: &str, shown: String) -> Arc<Label> {
-    Arc::new(Label { source: source.to_owned(), kind: "file", path: shown })
+    Arc::new(Label { source: source.to_owned(), kind: "file", path: shown, ..Label::default() })
 }

@@ -91,6 +91,14 @@ pub struct StreamRow {
     pub seen: Timestamp,
 }
 
+impl StreamRow {
+    /// Whether it is a file: the journal has a cursor instead of a path, and no inode.
+    #[must_use]
+    pub fn is_file(&self) -> bool {
+        self.mark.node != Node::default()
+    }
+}
+
 /// The open file.
 pub struct Store {
     db: Connection,
@@ -261,7 +269,12 @@ impl Store {
                 head: Print { len: row.get(13)?, hash: row.get(14)? },
                 tail: Print { len: row.get(15)?, hash: row.get(16)? },
             };
-            Ok(StreamRow { uid: row.get(0)?, label: Label { source: row.get(1)?, kind: "file", path: row.get(2)? }, mark, seen: Timestamp(row.get(17)?) })
+            Ok(StreamRow {
+                uid: row.get(0)?,
+                label: Label { source: row.get(1)?, kind: "file", path: row.get(2)?, ..Label::default() },
+                mark,
+                seen: Timestamp(row.get(17)?),
+            })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -322,7 +335,7 @@ impl Store {
     pub fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
         let mut all = self.db.prepare("SELECT uid, source, path, id, since FROM silence")?;
         let rows = all.query_map([], |row| {
-            let label = Label { source: row.get(1)?, kind: "file", path: row.get(2)? };
+            let label = Label { source: row.get(1)?, kind: "file", path: row.get(2)?, ..Label::default() };
             Ok(SilenceRow { uid: row.get(0)?, label, id: row.get(3)?, since: Timestamp(row.get(4)?) })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)

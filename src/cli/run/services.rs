@@ -1,0 +1,40 @@
+//! Sources that are no files: a line for people about each, and whether they could begin.
+
+use super::super::{Failure, identity};
+use crate::config::{Config, SocketMode, SourceConfig, SourceKind};
+use crate::sources::service::Service;
+use crate::state::lock::{Lock, LockError};
+
+/// Tries them as a start would. An address that the running siftd of this configuration listens on is no mistake.
+pub fn check(config: &Config) -> Result<(), Failure> {
+    let is_running = || config.state_dir.is_dir() && matches!(Lock::take(&config.state_dir), Err(LockError::Held { .. }));
+    let tried = config.sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
+    let wrong: Vec<String> = tried.filter(|(_, is_in_use)| !(*is_in_use && is_running())).map(|(why, _)| why).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new(wrong.join("\n"))) }
+}
+
+/// What it reads.
+pub fn described(source: &SourceConfig) -> String {
+    let mut out = match source.kind {
+        SourceKind::Tcp | SourceKind::Udp => {
+            let address = source.address.map(|address| address.to_string()).unwrap_or_default();
+            format!("{} {address}", source.kind.as_str())
+        }
+        SourceKind::Unix => {
+            let path = source.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+            format!("unix {path}, mode {:04o}", source.permissions)
+        }
+        SourceKind::Command => shlex::try_join(source.argv.iter().map(String::as_str)).unwrap_or_else(|_| source.argv.join(" ")),
+        kind => kind.as_str().to_owned(),
+    };
+    if source.kind == SourceKind::Unix && source.mode == SocketMode::Datagram {
+        out += ", datagrams";
+    }
+    if let Some(tls) = &source.tls {
+        out += if tls.client_ca.is_some() { ", TLS with client certificates" } else { ", TLS" };
+    }
+    if source.kind == SourceKind::Command {
+        out += &format!(", restart {}", source.restart.as_str());
+    }
+    out
+}

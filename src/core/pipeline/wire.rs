@@ -1,0 +1,102 @@
+//! Streams whose lines may be syslog messages: the header is taken off like any envelope, and its severity decides
+//! (error and above is an event whatever the text says, below is none), as a level field does in a record.
+
+use super::{DRESSED, Stream};
+use crate::core::decode;
+use crate::core::engine::{Candidate, Engine};
+use crate::core::event::{Sender, Timestamp};
+use crate::core::frame::Buffer;
+use crate::core::line::Place;
+use crate::core::prefilter::Hit;
+use crate::rules::{FactKind, Kind};
+use crate::words::Level;
+
+/// What a severity leads to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wire {
+    /// The entry of errors by their level.
+    error: Option<u16>,
+    /// The entry of warnings, if they are asked for.
+    warning: Option<u16>,
+}
+
+impl Wire {
+    /// The entry that a level leads to by itself.
+    fn entry(self, level: Level) -> Option<u16> {
+        match level {
+            Level::Warn => self.warning,
+            Level::Error | Level::Fatal => self.error,
+            _ => None,
+        }
+    }
+}
+
+impl Stream {
+    /// Longer lines are cut, where that is less than the limit of all streams.
+    #[must_use]
+    pub fn with_max_line_bytes(mut self, most: usize) -> Self {
+        self.buffer = Buffer::new(most.min(self.engine.limits.max_line_bytes));
+        self
+    }
+
+    /// Lines that begin with a `<PRI>` are syslog messages.
+    #[must_use]
+    pub fn with_syslog(mut self) -> Self {
+        let find = |engine: &Engine, wanted: FactKind| {
+            let is = |kind: &Kind| matches!(kind, Kind::Fact(kind) if *kind == wanted);
+            engine.rules.entries.iter().position(|entry| is(&entry.kind)).map(|at| at as u16)
+        };
+        self.wire = Some(Wire { error: find(&self.engine, FactKind::Level), warning: find(&self.engine, FactKind::Warning) });
+        self
+    }
+
+    /// Messages that are an event by their severity need a look, whatever their text is.
+    pub(super) fn mark_stated(&self, block: &[u8], hits: &mut Vec<Hit>) {
+        let Some(wire) = self.wire else { return };
+        let (mut at, known) = (0, hits.len());
+        while at < block.len() {
+            let end = memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |length| at + length);
+            let is_stated = || decode::syslog(&block[at..end], Timestamp(0)).and_then(|said| wire.entry(said.level?)).is_some();
+            if block[at] == b'<' && is_stated() {
+                hits.push(Hit { pos: at as u32, literal: DRESSED });
+            }
+            at = end + 1;
+        }
+        if hits.len() > known {
+            hits.sort_unstable();
+        }
+    }
+
+    /// The text of a syslog message; what its header says goes to its place.
+    pub(super) fn message(&self, raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, bool)> {
+        self.wire?;
+        let said = decode::syslog(raw, now)?;
+        let part = |(from, to): (usize, usize)| String::from_utf8_lossy(&raw[from..to]).into_owned();
+        let sender = Sender { host: part(said.host), app: part(said.app) };
+        let process = part(said.process);
+        let mut key = sender.host.clone();
+        if !sender.app.is_empty() {
+            key += if key.is_empty() { "" } else { " " };
+            key += &sender.app;
+        }
+        if !process.is_empty() {
+            key += &format!("[{process}]");
+        }
+        (place.level, place.time) = (said.level, said.time);
+        place.key = Some(key).filter(|key| !key.is_empty());
+        place.sender = Some(sender).filter(|sender| *sender != Sender::default()).map(Box::new);
+        Some((raw[said.text.min(raw.len())..].to_vec(), false))
+    }
+
+    /// What the severity says stands above what the literals of the text say. A record in the text has a level of its own.
+    pub(super) fn decide(&self, place: &Place, text: &[u8], candidates: &mut Vec<Candidate>) {
+        let (Some(wire), Some(level)) = (self.wire, place.level) else { return };
+        if level < Level::Error && !text.trim_ascii_start().starts_with(b"{") {
+            candidates.clear();
+        }
+        if let Some(entry) = wire.entry(level).filter(|entry| candidates.iter().all(|candidate| candidate.entry != *entry)) {
+            candidates.push(Candidate { entry, at: 0, len: 0 });
+            candidates.sort_unstable();
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Sources that are no files, as the daemon runs them: one thread with a runtime on which their tasks wait for peers,
+//! pipes and timers. What they read goes to the threads that read files, as turns like theirs. A reload ends those that
+//! are gone, begins new ones, and begins those anew that have changed; the others do not notice.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::wake::Wake;
+use super::work::{Pool, Task};
+use crate::config::{SourceConfig, SourceKind};
+use crate::core::engine::Engine;
+use crate::core::event::Timestamp;
+use crate::delivery::{Mark, Uid};
+use crate::sources::flow::{Hooks, Intake, Nonce};
+use crate::sources::service::{Around, Service};
+use crate::sources::socket::passed::Passed;
+use crate::state::store::Store;
+use crate::telemetry::metrics;
+
+/// All of them.
+pub(super) struct Streams {
+    intake: Arc<Intake>,
+    nonce: Nonce,
+    runtime: Option<Handle>,
+    running: Arc<AtomicUsize>,
+    tasks: BTreeMap<String, (watch::Sender<bool>, JoinHandle<()>)>,
+    sender: Sender<Wake>,
+    configs: Vec<SourceConfig>,
+}
+
+/// What a reload does.
+pub(super) struct Changes {
+    ends: Vec<String>,
+    begins: Vec<Service>,
+    /// These can begin anew only when they have ended.
+    again: Vec<SourceConfig>,
+}
+
+/// The source with a `stop_timeout` that leaves time for SIGKILL within the grace.
+pub(super) fn within(mut config: SourceConfig, grace: Duration) -> SourceConfig {
+    config.stop_timeout = config.stop_timeout.min(grace.mul_f64(0.8));
+    config
+}
+
+impl Streams {
+    /// None is running yet.
+    pub fn new(engine: Arc<Engine>, nonce: Nonce, pool: &Arc<Pool>, sender: &Sender<Wake>, configs: Vec<SourceConfig>) -> Self {
+        let (pool, changed) = (pool.clone(), sender.clone());
+        let hooks = Hooks { enqueue: Box::new(move |flow| pool.push(Task::Flow(flow))), changed: Box::new(move || drop(changed.send(Wake::Streams))) };
+        let (running, tasks) = Default::default();
+        Self { intake: Intake::new(engine, nonce, hooks), nonce, runtime: None, running, tasks, sender: sender.clone(), configs }
+    }
+
+    /// Runs a source until it ends, or until it is told to.
+    ///
+    /// # Errors
+    /// There is no runtime to be had.
+    pub fn start(&mut self, service: Service) -> Result<(), String> {
+        let name = service.name().to_owned();
+        let intake = self.intake.clone();
+        self.spawn(name, move |stopped| async move { service.run(intake, stopped).await })
+    }
+
+    fn spawn<F: Future<Output = ()> + Send + 'static>(&mut self, name: String, run: impl FnOnce(watch::Receiver<bool>) -> F) -> Result<(), String> {
+        let runtime = self.runtime()?;
+        let (stop, stopped) = watch::channel(false);
+        self.running.fetch_add(1, Ordering::AcqRel);
+        let (running, sender, run) = (self.running.clone(), self.sender.clone(), run(stopped));
+        let task = runtime.spawn(async move {
+            run.await;
+            running.fetch_sub(1, Ordering::AcqRel);
+            drop(sender.send(Wake::Streams));
+        });
+        self.tasks.insert(name, (stop, task));
+        Ok(())
+    }
+
+    /// The runtime; the first question starts it.
+    fn runtime(&mut self) -> Result<Handle, String> {
+        if let Some(runtime) = &self.runtime {
+            return Ok(runtime.clone());
+        }
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| format!("no runtime for sockets: {error}"))?;
+        let handle = self.runtime.insert(runtime.handle().clone()).clone();
+        std::thread::spawn(move || runtime.block_on(std::future::pending::<()>()));
+        Ok(handle)
+    }
+
+    /// What a reload would do, with everything made ready that can be; nothing has changed yet.
+    ///
+    /// # Errors
+    /// A source could not begin, or cannot change while siftd runs.
+    pub fn changes(&self, new: &[SourceConfig], grace: Duration, state: Option<&Path>) -> Result<Changes, String> {
+        let old_of = |name: &str| self.configs.iter().find(|old| old.name == name);
+        let mut changes = Changes { ends: Vec::new(), begins: Vec::new(), again: Vec::new() };
+        changes.ends.extend(self.configs.iter().filter(|old| !new.iter().any(|new| new.name == old.name)).map(|old| old.name.clone()));
+        let of_stdin = |source: &&SourceConfig| source.kind == SourceKind::Stdin;
+        if self.configs.iter().find(of_stdin) != new.iter().find(of_stdin) {
+            return Err("a source that reads stdin cannot come, go or change while siftd runs: restart it for that".to_owned());
+        }
+        for source in new.iter().filter(|new| old_of(&new.name) != Some(new)) {
+            let source = within(source.clone(), grace);
+            match old_of(&source.name) {
+                Some(old) if SourceKind::Journald == old.kind || SourceKind::Journald == source.kind => {
+                    return Err(format!("source {:?} reads the journal and cannot change while siftd runs: restart it for that", source.name));
+                }
+                Some(_) => match Service::check(&source, self.nonce) {
+                    // Most likely by its old self.
+                    Ok(()) | Err((_, true)) => changes.again.push(source),
+                    Err((why, false)) => return Err(why),
+                },
+                None => {
+                    let known = |name: &str| journal(state, name);
+                    let mut around = Around { passed: &mut Passed::default(), known: &known, nonce: self.nonce };
+                    changes.begins.push(Service::prepare(source, &mut around)?);
+                }
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Does it. Streams that are open go on with the rules that they began with.
+    pub fn apply(&mut self, changes: Changes, configs: Vec<SourceConfig>, engine: &Arc<Engine>) {
+        self.intake.set_engine(engine.clone());
+        changes.ends.iter().for_each(|name| drop(self.end(name)));
+        let mut done: Vec<Result<(), String>> = changes.begins.into_iter().map(|service| self.start(service)).collect();
+        for source in changes.again {
+            let (before, intake, nonce) = (self.end(&source.name), self.intake.clone(), self.nonce);
+            done.push(self.spawn(source.name.clone(), move |stopped| async move {
+                if let Some(before) = before
+                    && let Err(error) = before.await
+                {
+                    tracing::error!("source {}: {error}", source.name);
+                }
+                let name = source.name.clone();
+                let ready = Service::prepare(source, &mut Around { passed: &mut Passed::default(), known: &|_| None, nonce });
+                match ready {
+                    Ok(service) => service.run(intake, stopped).await,
+                    Err(why) => {
+                        metrics().sources.of(&name).trouble.set(&why);
+                        tracing::error!("{why}");
+                    }
+                }
+            }));
+        }
+        done.into_iter().filter_map(Result::err).for_each(|why| tracing::error!("{why}"));
+        self.configs = configs;
+    }
+
+    /// Tells one source to end; what can be waited for.
+    fn end(&mut self, name: &str) -> Option<JoinHandle<()>> {
+        let (stop, task) = self.tasks.remove(name)?;
+        stop.send_replace(true);
+        Some(task)
+    }
+
+    /// Tells all of them to end.
+    pub fn stop_all(&self) {
+        for (stop, _) in self.tasks.values() {
+            stop.send_replace(true);
+        }
+    }
+
+    /// Whether something may still come of them.
+    pub fn is_alive(&self) -> bool {
+        self.running.load(Ordering::Acquire) > 0 || self.intake.open_flows() > 0
+    }
+
+    /// When something open wants to be published.
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.intake.deadline()
+    }
+
+    /// What is due gets a turn.
+    pub fn due(&self, now: Timestamp) {
+        self.intake.due(now);
+    }
+}
+
+/// Where the journal of a source stood when it was last read.
+fn journal(state: Option<&Path>, name: &str) -> Option<(Uid, Mark)> {
+    let rows = Store::look(state?).ok()??.streams().ok()?;
+    rows.into_iter().find(|row| !row.is_file() && row.label.source == name).map(|row| (row.uid, row.mark))
+}

@@ -1,0 +1,227 @@
+//! One process: what is run, by whom and where; its group, and the end of that.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::unistd::{Uid, User};
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::process::Command;
+
+use super::Outputs;
+use crate::config::SourceConfig;
+use crate::sources::argv;
+use crate::sources::socket::Served;
+use crate::words::Io;
+
+/// While a group ends it is looked at so often.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What is run.
+#[derive(Clone, Debug)]
+pub struct Program {
+    argv: Vec<String>,
+    /// `argv` as records show it, without secrets.
+    pub shown: Vec<String>,
+    environment: Vec<(String, String)>,
+    directory: Option<PathBuf>,
+    /// Number of the user, and of its group.
+    user: Option<(u32, u32)>,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Its exit code, if it had one.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// It was told to.
+    pub was_stopped: bool,
+}
+
+impl Program {
+    /// The program of a source, if it can be run.
+    ///
+    /// # Errors
+    /// There is no such program, folder or user; or only root could do it.
+    pub fn new(config: &SourceConfig) -> Result<Self, String> {
+        let fault = |why: String| format!("source {:?}: {why}", config.name);
+        let user = user(&config.user).map_err(fault)?;
+        if let Some(folder) = config.directory.as_ref().filter(|folder| !folder.is_dir()) {
+            return Err(fault(format!("there is no folder {}, where it is to run", folder.display())));
+        }
+        let name = config.argv.first().map(String::as_str).unwrap_or_default();
+        let path = config.environment.get("PATH").map(OsString::from).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        find(name, config.directory.as_deref(), &path).map_err(fault)?;
+        let words: Vec<OsString> = config.argv.iter().map(OsString::from).collect();
+        Ok(Self {
+            argv: config.argv.clone(),
+            shown: argv::shown(&words),
+            environment: config.environment.clone().into_iter().collect(),
+            directory: config.directory.clone(),
+            user,
+        })
+    }
+
+    /// The same program with other arguments behind those that it has.
+    #[must_use]
+    pub fn with(&self, more: &[String]) -> Self {
+        let mut other = self.clone();
+        other.argv.extend_from_slice(more);
+        other
+    }
+
+    fn command(&self) -> Command {
+        let mut words = self.argv.iter();
+        let mut command = Command::new(words.next().map(String::as_str).unwrap_or_default());
+        command.args(words).envs(self.environment.iter().map(|(name, value)| (name, value)));
+        // Nobody is to take the notices and sockets of siftd for its own.
+        for name in ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDNAMES"] {
+            if !self.environment.iter().any(|(given, _)| given == name) {
+                command.env_remove(name);
+            }
+        }
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command
+    }
+
+    /// Starts it, in a group of its own. Within a runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn start(&self) -> io::Result<Child> {
+        let child = self.command().spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Ok(Child { child, group })
+    }
+
+    /// All that it prints to stdout, up to its end.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub async fn output(&self) -> io::Result<Vec<u8>> {
+        Ok(self.command().stderr(Stdio::null()).output().await?.stdout)
+    }
+}
+
+/// The numbers of a user, if siftd may run something as that user.
+fn user(name: &str) -> Result<Option<(u32, u32)>, String> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let user = User::from_name(name).map_err(|error| format!("user {name:?}: {error}"))?;
+    let user = user.ok_or_else(|| format!("there is no user {name:?}: make it, or name another one"))?;
+    if user.uid != Uid::effective() && !Uid::effective().is_root() {
+        return Err(format!("only root can run a command as user {name:?}: leave `user` out, or run siftd as root"));
+    }
+    Ok(Some((user.uid.as_raw(), user.gid.as_raw())))
+}
+
+/// Whether there is such a program.
+fn find(name: &str, directory: Option<&Path>, path: &OsString) -> Result<(), String> {
+    let is_program = |file: &Path| fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    if name.contains('/') {
+        let file = directory.map_or_else(|| PathBuf::from(name), |directory| directory.join(name));
+        let why = if file.exists() { "cannot be executed: check its mode" } else { "is not there: correct argv" };
+        return if is_program(&file) { Ok(()) } else { Err(format!("program {} {why}", file.display())) };
+    }
+    if std::env::split_paths(path).any(|folder| is_program(&folder.join(name))) {
+        return Ok(());
+    }
+    Err(format!("there is no program {name:?} in PATH: install it, or give its whole path in argv"))
+}
+
+/// A running process.
+pub struct Child {
+    child: tokio::process::Child,
+    group: Option<Pid>,
+}
+
+impl Child {
+    /// What it writes, by output.
+    pub fn take_outputs(&mut self) -> Outputs {
+        let mut outputs = Outputs::new();
+        if let Some(stdout) = self.child.stdout.take() {
+            outputs.push((Io::Stdout, Box::new(stdout)));
+        }
+        if let Some(stderr) = self.child.stderr.take() {
+            outputs.push((Io::Stderr, Box::new(stderr)));
+        }
+        outputs
+    }
+
+    /// Waits until it ends, or until the source is to end; then its whole group ends.
+    pub async fn wait(mut self, served: &mut Served) -> Ended {
+        let timeout = served.config.stop_timeout;
+        tokio::select! {
+            status = self.child.wait() => ended(status, false),
+            () = served.stopped() => self.stop(timeout).await,
+        }
+    }
+
+    async fn stop(mut self, timeout: Duration) -> Ended {
+        self.signal(Signal::TERM);
+        let until = Instant::now() + timeout;
+        let status = tokio::time::timeout(timeout, self.child.wait()).await;
+        while status.is_ok() && self.has_group() && Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
+        if status.is_err() || self.has_group() {
+            self.signal(Signal::KILL);
+        }
+        match status {
+            Ok(status) => ended(status, true),
+            Err(_) => ended(self.child.wait().await, true),
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(Err(error)) = self.group.map(|group| kill_process_group(group, signal)) {
+            // It has ended meanwhile.
+            tracing::debug!("{signal:?} to the group of a command: {error}");
+        }
+    }
+
+    fn has_group(&self) -> bool {
+        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
+    }
+}
+
+fn ended(status: io::Result<ExitStatus>, was_stopped: bool) -> Ended {
+    use std::os::unix::process::ExitStatusExt;
+    let status = status.ok();
+    Ended { code: status.and_then(|status| status.code()), signal: status.and_then(|status| status.signal()), was_stopped }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::SourceKind;
+
+    #[test]
+    fn what_cannot_be_run_is_named() {
+        let config = |argv: &str| SourceConfig { argv: vec![argv.to_owned()], ..SourceConfig::new("s", SourceKind::Command) };
+        assert!(Program::new(&config("sh")).is_ok() && Program::new(&config("/bin/sh")).is_ok());
+        for (config, said) in [
+            (config("no-such-program-anywhere"), "there is no program \"no-such-program-anywhere\" in PATH"),
+            (config("/etc/passwd"), "program /etc/passwd cannot be executed"),
+            (config("/no/such"), "program /no/such is not there"),
+            (SourceConfig { directory: Some("/no/such".into()), ..config("sh") }, "there is no folder /no/such"),
+            (SourceConfig { user: "nobody-of-that-name".into(), ..config("sh") }, "there is no user \"nobody-of-that-name\""),
+        ] {
+            let why = Program::new(&config).unwrap_err();
+            assert!(why.contains("source \"s\"") && why.contains(said), "{why}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! A program whose output is read: started, read, started anew when it has ended (`restart` says when), and ended with
+//! all of its process group. stdout and stderr are streams of their own, others for each start. How it ended is an
+//! `exit` record.
+
+mod child;
+pub mod journal;
+mod restart;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::flow::{Flow, Reading};
+use super::socket::Served;
+use crate::config::{Restart, SourceConfig};
+use crate::delivery::{Label, Notice, derived_id};
+use crate::words::Io;
+
+use child::Ended;
+pub use child::Program;
+use restart::Backoff;
+
+/// Bytes of one read.
+const READ_BYTES: usize = 16 << 10;
+/// The program has ended; what others of its group still write is read for so long.
+const LEFTOVERS: Duration = Duration::from_secs(2);
+
+/// Runs a program until it is not to be started any more, or the source is to end.
+pub async fn run(program: Program, mut served: Served) {
+    let label = Label { argv: program.shown.clone(), ..served.label() };
+    let own = served.intake.open(label.clone(), Reading::default());
+    let mut runs = Runs::new(&served.config);
+    loop {
+        let (turned, stops) = watch::channel(false);
+        let mut outputs = JoinSet::new();
+        let begun = Instant::now();
+        let ended = match program.start() {
+            Ok(mut child) => {
+                for (io, output) in child.take_outputs() {
+                    let flow = served.intake.open(Label { io: Some(io), ..label.clone() }, Reading::default());
+                    outputs.spawn(read(output, flow, stops.clone()));
+                }
+                child.wait(&mut served).await
+            }
+            Err(error) => not_started(&served, &error),
+        };
+        finish_outputs(outputs, &turned).await;
+        let goes_on = runs.ended(&own, &ended, begun.elapsed(), &served);
+        let Some(pause) = goes_on else { break };
+        tokio::select! {
+            () = served.stopped() => break,
+            () = tokio::time::sleep(pause) => served.counted.restarts.add(1),
+        }
+    }
+    own.end();
+}
+
+/// What it comes to when a program cannot be started: as a shell would say it.
+fn not_started(served: &Served, error: &std::io::Error) -> Ended {
+    served.counted.trouble.set(format!("cannot be started: {error}"));
+    tracing::warn!("source {}: cannot be started: {error}", served.config.name);
+    let code = if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 };
+    Ended { code: Some(code), signal: None, was_stopped: false }
+}
+
+/// Reads what is still to come, for a while.
+async fn finish_outputs(mut outputs: JoinSet<()>, turned: &watch::Sender<bool>) {
+    let all = async { while outputs.join_next().await.is_some() {} };
+    if tokio::time::timeout(LEFTOVERS, all).await.is_err() {
+        turned.send_replace(true);
+        while outputs.join_next().await.is_some() {}
+    }
+}
+
+/// Reads one output to its end, or until nobody waits for it any more, and its stream is looked at.
+async fn read(mut output: Box<dyn AsyncRead + Send + Unpin>, flow: Arc<Flow>, mut stop: watch::Receiver<bool>) {
+    let mut space = BytesMut::with_capacity(READ_BYTES);
+    loop {
+        space.reserve(READ_BYTES);
+        let count = tokio::select! {
+            biased;
+            count = output.read_buf(&mut space) => count.unwrap_or(0),
+            _ = stop.wait_for(|stop| *stop) => 0,
+        };
+        if count == 0 || !flow.push(space.split().freeze()).await {
+            break;
+        }
+    }
+    flow.end();
+    flow.finished().await;
+}
+
+/// The starts of one program.
+struct Runs {
+    restart: Restart,
+    backoff: Backoff,
+    count: u64,
+}
+
+impl Runs {
+    fn new(config: &SourceConfig) -> Self {
+        Self { restart: config.restart, backoff: Backoff::new(config.restart_delay, config.max_restart_delay), count: 0 }
+    }
+
+    /// Says how a run ended; the pause before the next one, if there is to be one.
+    fn ended(&mut self, own: &Arc<Flow>, ended: &Ended, ran: Duration, served: &Served) -> Option<Duration> {
+        self.count += 1;
+        let is_success = ended.code == Some(0);
+        let outcome = match (ended.was_stopped, is_success) {
+            (true, _) => "stopped",
+            (false, true) => "success",
+            (false, false) => "failure",
+        };
+        own.notice(Notice::Exit {
+            id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]),
+            code: ended.code,
+            signal: ended.signal,
+            duration_ms: u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
+            outcome,
+            attempts: self.count,
+        });
+        let goes_on = !ended.was_stopped
+            && match self.restart {
+                Restart::Never => false,
+                Restart::OnFailure => !is_success,
+                Restart::Always => true,
+            };
+        let pause = goes_on.then(|| self.backoff.pause(ran));
+        if !ended.was_stopped {
+            let how = match (ended.code, ended.signal) {
+                (Some(code), _) => format!("exited with {code}"),
+                (_, Some(signal)) => format!("was ended by signal {signal}"),
+                _ => "ended".to_owned(),
+            };
+            let next = pause.map_or_else(|| "is not started anew".to_owned(), |pause| format!("starts anew in {pause:?}"));
+            match is_success && !goes_on {
+                true => tracing::info!("source {}: {how}, {next}", served.config.name),
+                false => tracing::warn!("source {}: {how}, {next}", served.config.name),
+            }
+        }
+        match goes_on && !is_success {
+            true => served.counted.trouble.set(format!("its command fails: {outcome}")),
+            false => served.counted.trouble.clear(),
+        }
+        pause
+    }
+}
+
+/// The two outputs of a program.
+type Outputs = Vec<(Io, Box<dyn AsyncRead + Send + Unpin>)>;

@@ -1,0 +1,293 @@
+//! Reads a datagram socket: each datagram is a message, each sender a stream. What the kernel had to drop because
+//! nobody read in time it counts (`SO_RXQ_OVFL`), and that becomes a `gap` record, as does what a peer sent beyond
+//! `max_peer_bytes_per_second`.
+
+use std::collections::HashMap;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use nix::cmsg_space;
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+use tokio::io::Interest;
+use tokio::net::{UdpSocket, UnixDatagram};
+
+use super::Served;
+use super::rate::Rates;
+use crate::core::event::Timestamp;
+use crate::delivery::{Label, Notice, Why, derived_id};
+use crate::sources::clock::now;
+use crate::sources::flow::Flow;
+
+/// The longest datagram.
+const MAX_BYTES: usize = 64 << 10;
+/// Senders whose streams are open at once; the one that was silent for longest makes room.
+const MAX_SENDERS: usize = 256;
+/// A sender's stream ends when it was silent for so long, or for `idle_timeout` if that is shorter.
+const MAX_SILENCE: Duration = Duration::from_secs(60);
+/// Losses are said so often.
+const SAY: Duration = Duration::from_secs(1);
+
+/// A datagram socket.
+pub enum Datagrams {
+    /// On the network.
+    Udp(UdpSocket),
+    /// On this machine.
+    Unix(UnixDatagram),
+}
+
+/// What came.
+struct Came {
+    count: usize,
+    sender: Option<SocketAddr>,
+    /// Datagrams that the kernel has dropped since the socket was made.
+    dropped: Option<u32>,
+}
+
+/// Reads until the source is to end, and then what has arrived.
+pub async fn serve(socket: Datagrams, mut served: Served) {
+    let mut senders = Senders::new(&served);
+    let mut space = vec![0; MAX_BYTES];
+    let mut stop = served.clone();
+    loop {
+        let pause = senders.pause();
+        tokio::select! {
+            biased;
+            () = stop.stopped() => break,
+            () = tokio::time::sleep(pause) => senders.look(&served),
+            came = socket.read(&mut space) => senders.take(came, &space, &mut served).await,
+        }
+    }
+    // What has arrived by now.
+    while let Ok(came) = socket.try_read(&mut space) {
+        senders.take(Ok(came), &space, &mut served).await;
+    }
+    senders.end();
+}
+
+impl Datagrams {
+    async fn read(&self, space: &mut [u8]) -> io::Result<Came> {
+        match self {
+            Self::Udp(socket) => socket.async_io(Interest::READABLE, || receive(socket, space)).await,
+            Self::Unix(socket) => socket.async_io(Interest::READABLE, || receive(socket, space)).await,
+        }
+    }
+
+    fn try_read(&self, space: &mut [u8]) -> io::Result<Came> {
+        match self {
+            Self::Udp(socket) => receive(socket, space),
+            Self::Unix(socket) => receive(socket, space),
+        }
+    }
+}
+
+fn receive(socket: &impl AsRawFd, space: &mut [u8]) -> io::Result<Came> {
+    let mut control = cmsg_space!(u32);
+    let mut parts = [IoSliceMut::new(space)];
+    let came = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT)?;
+    let sender = came.address.as_ref().and_then(|address| {
+        let v4 = address.as_sockaddr_in().map(|address| SocketAddr::new(IpAddr::V4(address.ip()), address.port()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::new(address.ip().into(), address.port())))
+    });
+    let dropped = came.cmsgs()?.find_map(|message| match message {
+        ControlMessageOwned::RxqOvfl(count) => Some(count),
+        _ => None,
+    });
+    Ok(Came { count: came.bytes, sender, dropped })
+}
+
+/// All who send.
+struct Senders {
+    streams: HashMap<Option<SocketAddr>, (Arc<Flow>, Instant)>,
+    rates: Rates,
+    /// For records about the source itself.
+    own: Arc<Flow>,
+    silence: Duration,
+    lost: Losses,
+    looked_at: Instant,
+}
+
+impl Senders {
+    fn new(served: &Served) -> Self {
+        Self {
+            streams: HashMap::new(),
+            rates: Rates::new(served.config.max_peer_bytes_per_second),
+            own: served.intake.open(served.label(), served.reading()),
+            silence: served.config.idle_timeout.min(MAX_SILENCE),
+            lost: Losses::default(),
+            looked_at: Instant::now(),
+        }
+    }
+
+    async fn take(&mut self, came: io::Result<Came>, space: &[u8], served: &mut Served) {
+        let came = match came {
+            Ok(came) => came,
+            Err(error) => {
+                tracing::debug!("source {}: {error}", served.config.name);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                return;
+            }
+        };
+        served.counted.datagrams.add(1);
+        if let Some(dropped) = came.dropped {
+            self.lost.dropped_by_now(dropped, now());
+        }
+        if !self.rates.takes(came.sender.map(|sender| sender.ip()), came.count, Instant::now()) {
+            self.lost.withheld(now());
+            served.counted.refused.of("rate").add(1);
+            return;
+        }
+        let message = lines(&space[..came.count]);
+        if !message.is_empty() {
+            self.stream(came.sender, served).push(message).await;
+        }
+    }
+
+    fn stream(&mut self, sender: Option<SocketAddr>, served: &Served) -> Arc<Flow> {
+        let at = Instant::now();
+        if let Some((flow, last)) = self.streams.get_mut(&sender) {
+            *last = at;
+            return flow.clone();
+        }
+        if self.streams.len() >= MAX_SENDERS
+            && let Some(oldest) = self.streams.iter().min_by_key(|(_, (_, last))| *last).map(|(sender, _)| *sender)
+            && let Some((flow, _)) = self.streams.remove(&oldest)
+        {
+            flow.end();
+        }
+        let peer = sender.map(|sender| sender.to_string()).unwrap_or_default();
+        let flow = served.intake.open(Label { peer, ..served.label() }, served.reading());
+        self.streams.insert(sender, (flow.clone(), at));
+        served.counted.connections.set(self.streams.len() as u64);
+        flow
+    }
+
+    /// Time until the next look.
+    fn pause(&self) -> Duration {
+        let pause = if self.lost.is_any() { SAY } else { self.silence.max(SAY) };
+        pause.saturating_sub(self.looked_at.elapsed())
+    }
+
+    /// Says what was lost, and ends streams that have fallen silent.
+    fn look(&mut self, served: &Served) {
+        self.looked_at = Instant::now();
+        self.say(&served.config.name);
+        let silence = self.silence;
+        self.streams.retain(|_, (flow, last)| {
+            let stays = last.elapsed() < silence;
+            if !stays {
+                flow.end();
+            }
+            stays
+        });
+        served.counted.connections.set(self.streams.len() as u64);
+    }
+
+    fn say(&mut self, source: &str) {
+        for (notice, what, count) in self.lost.take(&self.own.uid) {
+            tracing::warn!("source {source}: {count} datagrams {what}");
+            self.own.notice(notice);
+        }
+    }
+
+    fn end(mut self) {
+        let name = self.own.label.source.clone();
+        self.say(&name);
+        self.own.end();
+        self.streams.into_values().for_each(|(flow, _)| flow.end());
+    }
+}
+
+/// A datagram as lines: without what senders pad it with, and with a newline.
+fn lines(datagram: &[u8]) -> Bytes {
+    let end = datagram.iter().rposition(|byte| !matches!(byte, 0 | b'\n' | b'\r')).map_or(0, |at| at + 1);
+    if end == 0 {
+        return Bytes::new();
+    }
+    let mut out = BytesMut::with_capacity(end + 1);
+    out.put_slice(&datagram[..end]);
+    out.put_u8(b'\n');
+    out.freeze()
+}
+
+/// Datagrams that nobody saw, since they were last said.
+#[derive(Debug, Default)]
+struct Losses {
+    known: u32,
+    dropped: Option<Lost>,
+    withheld: Option<Lost>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    count: u64,
+    from: Timestamp,
+    to: Timestamp,
+}
+
+impl Losses {
+    /// The kernel's counter, which wraps, has come to this.
+    fn dropped_by_now(&mut self, count: u32, at: Timestamp) {
+        let more = count.wrapping_sub(std::mem::replace(&mut self.known, count));
+        if more > 0 {
+            add(&mut self.dropped, u64::from(more), at);
+        }
+    }
+
+    fn withheld(&mut self, at: Timestamp) {
+        add(&mut self.withheld, 1, at);
+    }
+
+    fn is_any(&self) -> bool {
+        self.dropped.is_some() || self.withheld.is_some()
+    }
+
+    /// What is to be said, with a text for the log.
+    fn take(&mut self, uid: &[u8; 16]) -> Vec<(Notice, &'static str, u64)> {
+        let kinds = [
+            (self.dropped.take(), Why::UdpLoss, "were dropped by the kernel because they came faster than they were read: raise receive_buffer"),
+            (self.withheld.take(), Why::RateLimit, "were left out: their senders are beyond max_peer_bytes_per_second"),
+        ];
+        let all = kinds.into_iter().filter_map(|(lost, why, what)| lost.map(|lost| (lost, why, what)));
+        all.map(|(lost, why, what)| {
+            let id = derived_id("gap", &[uid, why.as_str().as_bytes(), &lost.from.0.to_be_bytes(), &lost.to.0.to_be_bytes()]);
+            (Notice::Gap { id, why, bytes: None, events: None, datagrams: Some(lost.count), from: lost.from, to: lost.to }, what, lost.count)
+        })
+        .collect()
+    }
+}
+
+fn add(lost: &mut Option<Lost>, count: u64, at: Timestamp) {
+    let lost = lost.get_or_insert(Lost { count: 0, from: at, to: at });
+    lost.count += count;
+    lost.to = at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_dropped_is_the_difference() {
+        let mut lost = Losses::default();
+        lost.dropped_by_now(0, Timestamp(1));
+        assert!(!lost.is_any());
+        lost.dropped_by_now(u32::MAX - 1, Timestamp(2));
+        lost.dropped_by_now(3, Timestamp(5));
+        lost.withheld(Timestamp(6));
+        let said = lost.take(&[1; 16]);
+        assert_eq!(said.iter().map(|(.., count)| *count).collect::<Vec<_>>(), [u64::from(u32::MAX) + 4, 1]);
+        let Notice::Gap { why: Why::UdpLoss, from: Timestamp(2), to: Timestamp(5), .. } = said[0].0 else { panic!("{said:?}") };
+        assert!(lost.take(&[1; 16]).is_empty());
+    }
+
+    #[test]
+    fn a_datagram_is_a_line_or_several() {
+        for (datagram, wanted) in [("<11>a", "<11>a\n"), ("<11>a\n\0", "<11>a\n"), ("a\nb", "a\nb\n"), ("\n\0", ""), ("", "")] {
+            assert_eq!(lines(datagram.as_bytes()), wanted);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Commands: their outputs, how they end and begin anew, and that nothing of them is left behind.
+
+use std::fs;
+use std::path::Path;
+
+use super::rig::Daemon;
+
+fn source(script: &str, more: &str) -> String {
+    format!("[[source]]\nname = \"job\"\ntype = \"command\"\nargv = [\"sh\", \"-c\", '''{script}''']\n{more}\n")
+}
+
+#[test]
+fn outputs_are_apart_and_the_end_is_a_record() {
+    let script = "echo 'Traceback (most recent call last):'; echo '  File \"a.py\", line 1, in f' ; echo 'TypeError: x' >&2; echo \"ValueError: $WORD in $(basename $PWD)\"; exit 3";
+    let more = "restart = \"never\"\nenvironment = { WORD = \"boom\" }\ndirectory = \"FOLDER/inner\"";
+    let mut daemon = Daemon::new(&source(script, more));
+    fs::create_dir(daemon.path("inner")).unwrap();
+    daemon.start();
+    // Nothing can come any more: it ends by itself.
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    assert_eq!(daemon.texts(), ["TypeError: x", "ValueError: boom in inner"]);
+    let records = daemon.records();
+    let io = |text: &str| records.iter().find(|record| record["text"] == text).unwrap()["source"]["io"].clone();
+    assert_eq!((io("TypeError: x"), io("ValueError: boom in inner")), ("stderr".into(), "stdout".into()));
+    let exit = records.last().unwrap();
+    assert_eq!((&exit["kind"], exit["code"].as_i64(), &exit["outcome"], exit["attempts"].as_u64()), (&"exit".into(), Some(3), &"failure".into(), Some(1)));
+    assert_eq!((&exit["argv"][0], &exit["source"]["name"], &exit["source"]["type"]), (&"sh".into(), &"job".into(), &"command".into()));
+    assert!(exit["duration_ms"].is_u64() && exit["signal"].is_null());
+}
+
+#[test]
+fn a_failure_begins_anew_and_a_success_does_not() {
+    // It fails twice.
+    let script = "echo x >> tries; [ $(wc -l < tries) -ge 3 ] || { echo 'TypeError: again' >&2; kill -9 $$; }";
+    let mut daemon = Daemon::started(&source(script, "restart_delay = \"10ms\""));
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    let exits = daemon.of_kind("exit");
+    let outcomes: Vec<_> = exits.iter().map(|exit| (exit["outcome"].as_str().unwrap(), exit["signal"].as_i64(), exit["code"].as_i64())).collect();
+    assert_eq!(outcomes, [("failure", Some(9), None), ("failure", Some(9), None), ("success", None, Some(0))]);
+    assert_eq!(daemon.texts(), ["TypeError: again"; 2]);
+    let ids: std::collections::BTreeSet<_> = daemon.records().iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 5);
+    assert!(daemon.stderr().contains("was ended by signal 9, starts anew in 10ms"), "{}", daemon.stderr());
+}
+
+fn is_alive(pid: &str) -> bool {
+    let status = fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
+    status.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"))
+}
+
+#[test]
+fn at_the_end_the_whole_group_ends_also_who_does_not_heed_sigterm() {
+    let script = "trap '' TERM; sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' & echo $! > child; echo $$ > self; while :; do sleep 0.05; done";
+    let mut daemon = Daemon::started(&source(script, "stop_timeout = \"300ms\""));
+    let pid = |name: &str| fs::read_to_string(daemon.path(name)).unwrap_or_default().trim().to_owned();
+    daemon.until("it does not begin", || !pid("self").is_empty() && !pid("child").is_empty());
+    let (own, child) = (pid("self"), pid("child"));
+    assert!(is_alive(&own) && is_alive(&child));
+    assert_eq!(daemon.stop(), Some(0));
+    assert!(!is_alive(&own) && !is_alive(&child));
+    let exit = &daemon.of_kind("exit")[0];
+    assert_eq!((&exit["outcome"], exit["signal"].as_i64()), (&"stopped".into(), Some(9)));
+}
+
+#[test]
+fn what_a_command_says_when_it_is_told_to_end_is_read() {
+    let script = "trap 'echo \"TypeError: at the end\" >&2; exit 0' TERM; echo > ready; while :; do sleep 0.02; done";
+    let mut daemon = Daemon::started(&source(script, ""));
+    daemon.until("it does not begin", || daemon.path("ready").exists());
+    assert_eq!(daemon.stop(), Some(0));
+    assert_eq!(daemon.texts(), ["TypeError: at the end"]);
+    let exit = &daemon.of_kind("exit")[0];
+    assert_eq!((&exit["outcome"], exit["code"].as_i64()), (&"stopped".into(), Some(0)));
+}
+
+#[test]
+fn what_cannot_be_run_is_said_at_the_start() {
+    for (more, said) in [
+        ("user = \"nobody-of-that-name\"", "source \"job\": there is no user \"nobody-of-that-name\""),
+        ("directory = \"FOLDER/none\"", "source \"job\": there is no folder"),
+    ] {
+        let mut daemon = Daemon::started(&source("exit 0", more));
+        assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(2));
+        assert!(daemon.stderr().contains(said), "{}", daemon.stderr());
+    }
+}
+
+#[test]
+fn another_user_runs_it() {
+    if !nix::unistd::Uid::effective().is_root() {
+        return println!("skipped: needs root, to run a command as another user");
+    }
+    let mut daemon = Daemon::started(&source("echo \"TypeError: $(id -un)\"", "user = \"nobody\"\ndirectory = \"/\"\nrestart = \"never\""));
+    assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
+    assert_eq!(daemon.texts(), ["TypeError: nobody"]);
+}

@@ -1,0 +1,111 @@
+//! The journal, as a `journalctl` of the test's own prints it: an entry a line of a file, whose number is the cursor.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::rig::Daemon;
+
+const JOURNALCTL: &str = r#"#!/bin/sh
+after=0
+for word; do
+    case $word in
+        --after-cursor=c*) after=${word#*=c} ;;
+        --lines=1) tail -n 1 entries; exit ;;
+    esac
+done
+exec tail -n +$((after + 1)) -f entries
+"#;
+
+fn journal(start_at: &str) -> Daemon {
+    let daemon = Daemon::new(&format!("[[source]]\nname = \"journal\"\ntype = \"journald\"\nstart_at = \"{start_at}\"\nrestart_delay = \"20ms\"\n"));
+    let tool = daemon.path("bin/journalctl");
+    fs::create_dir(daemon.path("bin")).unwrap();
+    fs::write(&tool, JOURNALCTL).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(daemon.path("entries"), "").unwrap();
+    daemon
+}
+
+fn start(daemon: &mut Daemon) {
+    let path = format!("{}:{}", daemon.path("bin").display(), std::env::var("PATH").unwrap());
+    let mut command: Command = daemon.command();
+    daemon.child = Some(command.env("PATH", path).spawn().unwrap());
+}
+
+/// Appends entries; returns the cursor of the last one.
+fn log(daemon: &Daemon, at: &mut u64, entries: &[(&str, &str)]) {
+    let mut file = OpenOptions::new().append(true).open(daemon.path("entries")).unwrap();
+    for (fields, message) in entries {
+        *at += 1;
+        let time = jiff::Timestamp::now().as_microsecond();
+        let message = serde_json::to_string(message).unwrap();
+        writeln!(
+            file,
+            r#"{{"__CURSOR":"c{at}","__REALTIME_TIMESTAMP":"{time}","_HOSTNAME":"web01","SYSLOG_IDENTIFIER":"shop","_PID":"7",{fields},"MESSAGE":{message}}}"#
+        )
+        .unwrap();
+    }
+}
+
+const ERR: &str = r#""PRIORITY":"3""#;
+const INFO: &str = r#""PRIORITY":"6","_TRANSPORT":"syslog""#;
+const PRINTED: &str = r#""PRIORITY":"6","_TRANSPORT":"stdout""#;
+
+#[test]
+fn entries_are_judged_by_their_priority_or_by_what_a_service_printed() {
+    let mut daemon = journal("end");
+    let mut at = 0;
+    log(&daemon, &mut at, &[(ERR, "from before")]);
+    start(&mut daemon);
+    daemon.until("it has no position", || daemon.stderr().contains("journal") || daemon.path("state/siftd.db").exists());
+    let listed = || {
+        let output = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["state", "list", "--config", "siftd.toml"]).current_dir(&daemon.folder).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    daemon.until("its position is not kept", || listed().contains("(journal)"));
+    let trace = ["Traceback (most recent call last):", "  File \"a.py\", line 3, in f", "    g()", "ValueError: boom"];
+    log(&daemon, &mut at, &[(ERR, "the store is gone"), (INFO, "error count is 0"), (INFO, "TypeError: only said")]);
+    log(&daemon, &mut at, &trace.map(|line| (PRINTED, line)));
+    log(&daemon, &mut at, &[(r#""_COMM":"siftd","PRIORITY":"3""#, "siftd tells of itself")]);
+    daemon.wait_for(&["ValueError: boom", "the store is gone"]);
+    let records = daemon.records();
+    let boom = records.iter().find(|record| record["text"] == "ValueError: boom").unwrap();
+    assert_eq!((&boom["source"]["type"], &boom["source"]["app"], &boom["source"]["key"]), (&"command".into(), &"shop".into(), &"web01 shop[7]".into()));
+    assert_eq!(boom["multiline"].as_array().unwrap().len(), 4);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
+fn killed_at_any_moment_it_goes_on_behind_the_last_entry_and_doubles_nothing() {
+    let mut daemon = journal("beginning");
+    let (mut at, mut wanted) = (0, Vec::new());
+    let mut seed = u64::from(std::process::id());
+    eprintln!("seed {seed}");
+    for round in 0..12 {
+        start(&mut daemon);
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let until = Instant::now() + Duration::from_millis(seed >> 33 & 0xff);
+        let mut number = 0;
+        while Instant::now() < until || number < 5 {
+            number += 1;
+            let text = format!("job {round} {number} is gone");
+            log(&daemon, &mut at, &[(INFO, "fine"), (ERR, &text)]);
+            wanted.push(text);
+            std::thread::sleep(Duration::from_millis(3));
+        }
+        daemon.kill();
+    }
+    // While it was away, too.
+    log(&daemon, &mut at, &[(ERR, "the last one")]);
+    wanted.push("the last one".to_owned());
+    start(&mut daemon);
+    daemon.until("not all came", || daemon.texts().iter().any(|text| text == "the last one"));
+    wanted.sort();
+    assert_eq!(daemon.texts(), wanted);
+    let ids: std::collections::BTreeSet<_> = daemon.of_kind("error").iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), wanted.len());
+    assert_eq!(daemon.stop(), Some(0));
+}

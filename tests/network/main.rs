@@ -1,0 +1,13 @@
+//! Sources that are no files, in the real daemon: sockets with honest and hostile peers, commands, the journal. Only
+//! loopback and this machine.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
+mod commands;
+mod datagrams;
+mod hostile;
+mod journal;
+mod passed;
+mod rig;
+mod streams;
+mod tls;

@@ -1,0 +1,96 @@
+//! The files of `systemd/`, as systemd itself judges them, and what `siftd service` makes of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn unit(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("systemd").join(name)
+}
+
+pub fn is_there(tool: &str) -> bool {
+    std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|folder| folder.join(tool).exists())
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+fn siftd(arguments: &[&str]) -> String {
+    let done = Command::new(env!("CARGO_BIN_EXE_siftd")).args(arguments).output().unwrap();
+    assert!(done.status.success(), "{}", text(&done));
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// The units as they are installed, with the program that is really there.
+fn installed(folder: &Path) -> PathBuf {
+    siftd(&["service", "install", "--root", folder.to_str().unwrap()]);
+    let units = folder.join("etc/systemd/system");
+    for name in ["siftd.service", "siftd@.service"] {
+        let text = fs::read_to_string(units.join(name)).unwrap();
+        fs::write(units.join(name), text.replace("/usr/local/bin/siftd", env!("CARGO_BIN_EXE_siftd"))).unwrap();
+    }
+    fs::copy(units.join("siftd@.service"), units.join("siftd@x.service")).unwrap();
+    units
+}
+
+#[test]
+fn systemd_has_nothing_to_say_against_the_units() {
+    if !is_there("systemd-analyze") {
+        println!("skipped: needs systemd-analyze");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let units = installed(folder.path());
+    for name in ["siftd.service", "siftd@x.service", "siftd.socket"] {
+        let done = Command::new("systemd-analyze").args(["verify", "--recursive-errors=no"]).arg(units.join(name)).output().unwrap();
+        let said = text(&done);
+        assert!(done.status.success() && !said.contains("siftd"), "{name}: {said}");
+    }
+    for name in ["siftd.service", "siftd@x.service"] {
+        let done = Command::new("systemd-analyze").args(["security", "--offline=true", "--threshold=15"]).arg(units.join(name)).output().unwrap();
+        let said = text(&done);
+        assert!(done.status.success() && said.contains("Overall exposure level"), "{name} is exposed by more than 1.5: {said}");
+    }
+}
+
+#[test]
+fn the_template_is_as_confined_as_the_unit() {
+    let settings = |name: &str| -> BTreeSet<String> {
+        let text = fs::read_to_string(unit(name)).unwrap();
+        text.lines().filter(|line| line.contains('=') && !line.starts_with('#')).map(|line| line.replace("siftd-%i", "siftd")).collect()
+    };
+    let (one, template) = (settings("siftd.service"), settings("siftd@.service"));
+    let differ: Vec<&str> = one.symmetric_difference(&template).map(|line| line.split('=').next().unwrap()).collect();
+    assert_eq!(differ.iter().collect::<BTreeSet<_>>(), BTreeSet::from([&"Description", &"ExecStart"]), "{differ:?}");
+    for wanted in ["Type=notify", "WatchdogSec=", "User=siftd", "StateDirectory=", "LogsDirectory=", "RuntimeDirectory=", "StartLimitBurst=", "ExecReload="] {
+        assert!(one.iter().any(|line| line.starts_with(wanted)), "{wanted}");
+    }
+}
+
+#[test]
+fn what_is_installed_can_be_removed_and_what_is_the_users_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let said = siftd(&["service", "install", "--root", root, "--prefix", "/opt/siftd"]);
+    let program = folder.path().join("opt/siftd/bin/siftd");
+    let own = fs::metadata(env!("CARGO_BIN_EXE_siftd")).unwrap().len();
+    assert_eq!(fs::metadata(&program).unwrap().len(), own);
+    let service = fs::read_to_string(folder.path().join("etc/systemd/system/siftd.service")).unwrap();
+    assert!(service.contains("ExecStart=/opt/siftd/bin/siftd run\n"), "{service}");
+    assert!(said.contains("siftd.socket") && said.contains("logrotate.d/siftd") && said.contains("a first configuration"), "{said}");
+    assert!(!folder.path().join("etc/systemd/system/siftd.service.d").exists(), "the drop-in depends on the machine");
+    let configuration = folder.path().join("etc/siftd/siftd.toml");
+    let checked = Command::new(&program).args(["check", "--config"]).arg(&configuration).output().unwrap();
+    assert!(text(&checked).contains("ok (1 sources, 1 sinks") || text(&checked).contains("/var/log/siftd"), "{}", text(&checked));
+
+    fs::write(&configuration, "# mine\n").unwrap();
+    siftd(&["service", "install", "--root", root, "--prefix", "/opt/siftd"]);
+    assert_eq!(fs::read_to_string(&configuration).unwrap(), "# mine\n");
+    let said = siftd(&["service", "uninstall", "--root", root, "--prefix", "/opt/siftd"]);
+    assert!(said.contains("kept ") && configuration.exists() && !program.exists(), "{said}");
+    siftd(&["service", "uninstall", "--root", root, "--prefix", "/opt/siftd", "--purge"]);
+    let left: Vec<_> = walkdir::WalkDir::new(folder.path()).into_iter().flatten().filter(|entry| entry.file_type().is_file()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
