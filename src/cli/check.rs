@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::args::CheckArgs;
-use super::{Exit, Failure, out, run, setup};
+use super::{Exit, Failure, attempts, out, run, say, setup};
 use crate::config::Config;
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{Examples, RuleSet};
@@ -19,6 +19,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if !wrong.is_empty() {
         return Err(Diagnostics(wrong).into());
     }
+    attempts::hints(&setup.config).iter().for_each(|hint| say(&format!("hint: {hint}")));
     let (config, rules) = (&setup.config, &setup.engine.rules);
     let count = rules.entries.len() + rules.cancels.len();
     out::print(&format!("{}: ok ({} sources, {} sinks, {count} rules)\n", sanitise(&name), config.sources.len(), config.sinks.len()))

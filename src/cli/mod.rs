@@ -2,6 +2,7 @@
 //! together and prints; `setup` turns configuration into an engine. Nothing here judges a log line.
 
 mod args;
+mod attempts;
 mod breaker;
 mod check;
 mod classify;

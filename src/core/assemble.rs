@@ -43,6 +43,9 @@ pub struct Assembler {
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, Tried)>,
     reread: u64,
+    /// First lines of open traces that a pause has published by themselves: offset and inner line. A trace that takes
+    /// such a line in vain does not know it.
+    told: Vec<(u64, u32)>,
     /// The lines that were given back last, and the context before them.
     given: Lines,
     /// Last line that belongs to an event.
@@ -101,6 +104,9 @@ impl Assembler {
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         // Here, and not only at the end of a block: blocks must not decide about the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
+        if self.open.is_empty() && self.again.is_empty() {
+            self.told.clear();
+        }
         self.close_regions(cx, line, out);
         if self.continue_open(cx, line, Some(candidates), out) {
             return;
@@ -164,7 +170,7 @@ impl Assembler {
             self.enter(entry, region, line);
             return;
         }
-        if line.tried == Tried::No && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
+        if line.tried.may_begin() && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {
             return;
         }
         if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
@@ -189,6 +195,9 @@ impl Assembler {
         }
         rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
+        if !self.keep_under_record(cx, line, view, &mut rivals) {
+            self.end_unadopted(cx, line, out);
+        }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
         let lead_in = if view == View::Behind { LeadIn::behind_of(line, view) } else { lead_in(entries, &rivals, view.of(line)) };
         let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
@@ -270,7 +279,7 @@ impl Assembler {
         } else {
             // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, out);
-            self.notes.claim(family, key.as_deref(), line.place.num);
+            self.notes.claim_as_note(family, key.as_deref(), line.place.num);
         }
     }
 

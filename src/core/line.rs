@@ -37,6 +37,8 @@ pub enum Tried {
     No,
     /// Yes, a weak one of the region that the line stands in: no other may.
     InRegion,
+    /// Yes, as what belongs to the record before it: it may still begin something of its own.
+    UnderRecord,
     /// Yes, when no region kept it to itself: none does so later.
     InVain,
     /// So, and in a pause the error was published that the line is by itself.
@@ -44,6 +46,12 @@ pub enum Tried {
 }
 
 impl Tried {
+    /// Whether a trace may open on the line.
+    #[must_use]
+    pub fn may_begin(self) -> bool {
+        matches!(self, Self::No | Self::UnderRecord)
+    }
+
     /// Whether a region may keep the line to itself.
     #[must_use]
     pub fn may_be_absorbed(self) -> bool {

@@ -11,8 +11,6 @@ use crate::rules::{Entry, Kind, Pattern};
 
 /// How far it looks.
 pub const MAX_LINES: usize = 32;
-/// How many lines say whether a log consists of records.
-const WITNESSES: usize = 8;
 /// Room for `40: `.
 const NUMBER_BYTES: usize = 12;
 /// How far it looks, in bytes.
@@ -28,7 +26,7 @@ pub struct LookBack<'a> {
 }
 
 impl<'a> LookBack<'a> {
-    /// `bytes` end with the newline before line `num`, which begins at `offset` of the stream;
+    /// `bytes` end where line `num` begins, at `offset` of the stream, or where the stream ends;
     /// `is_wide`: a stream in UTF-16.
     #[must_use]
     pub fn new(bytes: &'a [u8], num: u64, offset: u64, is_wide: bool) -> Self {
@@ -36,12 +34,17 @@ impl<'a> LookBack<'a> {
         Self { bytes: &bytes[from..], num, offset, is_wide }
     }
 
-    /// Lines before the current one, nearest first: number, offset, bytes. The oldest may be cut.
-    fn lines(self) -> impl Iterator<Item = (u64, u64, &'a [u8])> {
+    /// Lines before line `before`, which may be an older one than the current, nearest first: number, offset, bytes. The oldest
+    /// may be cut.
+    fn lines(self, before: u64) -> impl Iterator<Item = (u64, u64, &'a [u8])> {
         let mut rest = self.bytes;
         let (mut num, mut end) = (self.num, self.offset);
         std::iter::from_fn(move || {
-            let line = rest.strip_suffix(b"\n")?;
+            if rest.is_empty() {
+                return None;
+            }
+            // Only the last line of a stream may lack its newline.
+            let line = rest.strip_suffix(b"\n").unwrap_or(rest);
             let from = memchr::memrchr(b'\n', line).map_or(0, |at| at + 1);
             end -= if self.is_wide { utf16_bytes(&rest[from..]) } else { (rest.len() - from) as u64 };
             num = num.checked_sub(1)?;
@@ -49,6 +52,7 @@ impl<'a> LookBack<'a> {
             rest = &rest[..from];
             Some((num, end, text.strip_suffix(b"\r").unwrap_or(text)))
         })
+        .skip_while(move |(num, ..)| *num >= before)
         .take(MAX_LINES)
     }
 
@@ -57,7 +61,7 @@ impl<'a> LookBack<'a> {
     #[must_use]
     pub fn all_between(self, num: u64, line: &Line, wanted: impl Fn(&Line) -> bool) -> bool {
         let mut next = line.place.num.saturating_sub(1);
-        for (at, offset, raw) in self.lines().skip_while(|(at, ..)| *at >= line.place.num).take_while(|(at, ..)| *at > num) {
+        for (at, offset, raw) in self.lines(line.place.num).take_while(|(at, ..)| *at > num) {
             let place = Place { num: at, offset, ..Place::default() };
             if at != next || !wanted(&Line::new(place, &visible(raw, None), line.now())) {
                 return false;
@@ -67,33 +71,13 @@ impl<'a> LookBack<'a> {
         next <= num
     }
 
-    /// Whether the log before line `first` consists of records: of the nearest lines at the margin all but one have a
-    /// time or a level. Not when too few of them are within reach, unless the log begins there.
-    #[must_use]
-    pub fn is_among_records(self, first: u64, line: &Line) -> bool {
-        let (mut reached, mut stamped, mut others) = (first, 0, 0);
-        for (num, _, raw) in self.lines().skip_while(|(num, ..)| *num >= first) {
-            reached = num;
-            if raw.first().is_none_or(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let is_stamped = Line::new(Place::default(), &visible(raw, None), line.now()).is_stamped();
-            *if is_stamped { &mut stamped } else { &mut others } += 1;
-            if others > 1 || stamped + others == WITNESSES {
-                break;
-            }
-        }
-        let is_enough = stamped + others == WITNESSES || reached <= 1;
-        is_enough && others <= (stamped + others) / WITNESSES
-    }
-
     /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
     #[must_use]
     pub fn context(self, count: usize, first: u64, line: &Line) -> Lines {
         if count == 0 {
             return Lines::default();
         }
-        let lines = self.lines().skip_while(|(num, ..)| *num >= first).filter(|(.., raw)| is_by_writer_of(line, &LeadIn::default(), raw));
+        let lines = self.lines(first).filter(|(.., raw)| is_by_writer_of(line, &LeadIn::default(), raw));
         let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
         found.extend(lines.take(count));
         let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
@@ -115,7 +99,7 @@ impl<'a> LookBack<'a> {
         if wanted.is_empty() {
             return Block::default();
         }
-        let before = self.lines().skip_while(|(num, ..)| *num >= line.place.num).take_while(|(num, ..)| *num > claimed_to);
+        let before = self.lines(line.place.num).take_while(|(num, ..)| *num > claimed_to);
         let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, lead_in, raw)).peekable();
         let mut lead = Block::default();
         let head = (line, lead_in);

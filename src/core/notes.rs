@@ -37,6 +37,8 @@ pub struct Claims {
     pub keys: HashMap<u64, Vec<Claim>>,
     /// How many there were.
     pub count: u64,
+    /// The first and the last of the status lines with a key that stand one after the other at the end.
+    pub block: Option<(u64, u64)>,
 }
 
 /// A family had an event.
@@ -44,9 +46,9 @@ pub struct Claims {
 pub struct Claim {
     /// The family.
     pub family: u16,
-    /// Line at which the latest one ended.
+    /// Line at which the latest one ended; where a status line claims, the first one of its block.
     pub num: u64,
-    /// Which claim the first one was, counted from the start of the stream.
+    /// Which claim the first one was, counted from the start of the stream; 0 where a status line claims.
     pub number: u64,
 }
 
@@ -61,13 +63,19 @@ fn covers(claimed_by: &[u16], family: u16) -> bool {
 }
 
 impl Claim {
+    /// A status line that is an event claims only what says the same in its block: one that comes later is of another
+    /// run, or of another test with that name.
+    fn is_brief(self) -> bool {
+        self.number == 0
+    }
+
     fn holds_at(self, num: u64) -> bool {
         self.num + CLAIM_LINES >= num
     }
 }
 
 fn remember(claims: &mut Vec<Claim>, new: Claim) {
-    match claims.iter_mut().find(|claim| claim.family == new.family) {
+    match claims.iter_mut().find(|claim| claim.family == new.family && claim.is_brief() == new.is_brief()) {
         Some(claim) if claim.holds_at(new.num) => claim.num = claim.num.max(new.num),
         Some(claim) => *claim = new,
         None => claims.push(new),
@@ -90,6 +98,16 @@ impl Claims {
         }
     }
 
+    /// A status line with a key at line `num`.
+    fn extend_block(&mut self, num: u64) {
+        let first = self.block.filter(|(_, last)| (*last..=*last + 1).contains(&num)).map_or(num, |(first, _)| first);
+        self.block = Some((first, num));
+    }
+
+    fn holds(&self, claim: Claim, num: u64) -> bool {
+        if claim.is_brief() { self.block.is_some_and(|(first, _)| first == claim.num) } else { claim.holds_at(num) }
+    }
+
     fn add_key(&mut self, key: u64, new: Claim) {
         if self.keys.len() >= MAX_CLAIMS {
             self.keys.retain(|_, claims| claims.iter().any(|claim| claim.holds_at(new.num)));
@@ -107,6 +125,20 @@ impl Notes {
     /// and those that come soon after it.
     pub fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
         Arc::make_mut(&mut self.claims).add(family, key, num);
+        self.drop_claimed(family, key, num);
+    }
+
+    /// A status line of `family` about `key` at line `num` is an event: it claims what sums it up.
+    pub fn claim_as_note(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
+        let claims = Arc::make_mut(&mut self.claims);
+        claims.add(family, None, num);
+        if let (Some(key), Some((first, _))) = (key.filter(|key| key.len() <= MAX_KEY_BYTES), claims.block) {
+            claims.add_key(hash(key), Claim { family, num: first, number: 0 });
+        }
+        self.drop_claimed(family, key, num);
+    }
+
+    fn drop_claimed(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
         if self.waiting.is_empty() {
             return;
         }
@@ -144,17 +176,19 @@ impl Notes {
     #[must_use]
     pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64, num: u64) -> bool {
         let known = self.claims.keys.get(&hash(key));
-        known.is_some_and(|known| known.iter().any(|claim| claim.family == family && claim.number <= claims && claim.holds_at(num)))
+        known.is_some_and(|known| known.iter().any(|claim| claim.family == family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num)))
     }
 
     /// Whether an earlier event said the same as the note at line `num`.
-    #[must_use]
-    pub fn is_claimed(&self, claimed_by: &[u16], key: Option<&[u8]>, num: u64) -> bool {
+    pub fn is_claimed(&mut self, claimed_by: &[u16], key: Option<&[u8]>, num: u64) -> bool {
+        if key.is_some() {
+            Arc::make_mut(&mut self.claims).extend_block(num);
+        }
         let claims = match key {
             None => Some(&self.claims.families),
             Some(key) => self.claims.keys.get(&hash(key)),
         };
-        claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && claim.holds_at(num)))
+        claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && self.claims.holds(*claim, num)))
     }
 
     /// Keeps a note until something claims it; returns the oldest ones when there are too many.

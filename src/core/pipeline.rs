@@ -155,9 +155,9 @@ impl Stream {
         for piece in std::mem::take(&mut self.pieces) {
             self.whole_piece(piece, now, out);
         }
-        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
-        self.assembler.finish(&cx, now, out);
         let end = self.buffer.end();
+        let back = LookBack::new(&self.buffer.bytes[..end], self.counts.lines + 1, self.buffer.position(), self.buffer.is_wide());
+        self.assembler.finish(&Context { engine: &self.engine, origin: &self.origin, back, depth: 0 }, now, out);
         let behind = Raw { bytes: &self.buffer.bytes[..end], from: end, to: end, num: self.counts.lines + 1, truncated: false };
         self.add_context(&behind, &mut out[events..]);
         self.counts.events += (out.len() - events) as u64;

@@ -9,7 +9,7 @@ use super::line::{Line, View};
 use crate::rules::{Entry, Kind, Machine, Take};
 
 mod rival;
-pub use rival::{MAX_SEEN_LINES, lead_in, starts};
+pub use rival::{MAX_SEEN_LINES, lead_in, starts, starts_under_record};
 use rival::{NO_ROW, Rival, machine};
 
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
@@ -155,6 +155,13 @@ impl OpenTrace {
         self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.text.is_empty())
     }
 
+    /// Whether its last line that says something ends with a colon.
+    #[must_use]
+    pub fn announces(&self) -> bool {
+        let last = (0..self.lines.len()).rev().map(|at| self.lines.get(at).text.trim_ascii_end()).find(|text| !text.is_empty());
+        last.is_some_and(|text| text.ends_with(b":"))
+    }
+
     /// Whether no machine competes: a one-line error.
     #[must_use]
     pub fn is_single(&self) -> bool {
@@ -186,13 +193,16 @@ impl OpenTrace {
     }
 
     /// Shows `text` to every machine that is still in; `false` when none goes on. `plain`: nothing begins with it.
+    /// Once a machine has come to its end, those that have nothing to show by then are out: what they would
+    /// take on trial stands behind an error that is over.
     pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
-        let mut any = false;
-        for rival in self.rivals.iter_mut().filter(|rival| rival.alive) {
-            rival.alive = rival.advance(entries, text, num, plain);
-            any |= rival.alive;
+        let mut is_over = false;
+        for rival in &mut self.rivals {
+            rival.alive = rival.alive && rival.advance(entries, text, num, plain);
+            is_over |= !rival.alive && rival.makes_an_event(entries);
         }
-        any
+        self.rivals.iter_mut().for_each(|rival| rival.alive &= !is_over || rival.makes_an_event(entries));
+        self.rivals.iter().any(|rival| rival.alive)
     }
 
     /// `part` without what the head stood behind; `None` when it does not stand there again.
@@ -285,8 +295,7 @@ impl OpenTrace {
     pub fn outcome(&self, entries: &[Entry]) -> Option<Outcome> {
         let mut best: Option<&Rival> = None;
         for rival in &self.rivals {
-            let needs_frame = machine(entries, rival.entry).is_some_and(|m| m.needs_frame);
-            if rival.accepted == 0 || (needs_frame && !rival.has_frame) {
+            if !rival.makes_an_event(entries) {
                 continue;
             }
             if best.is_none_or(|best| rival.accepted > best.accepted) {

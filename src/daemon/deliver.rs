@@ -202,7 +202,7 @@ impl Desk for Counter {
     }
 
     fn is_over(&mut self) -> bool {
-        self.shared.outbox.is_closed()
+        self.shared.outbox.is_closed() || self.leaving.is_set()
     }
 }
 

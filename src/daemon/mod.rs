@@ -162,10 +162,17 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     queue.close();
     let (sinks, ended) = daemon.ended();
     let settled = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
-    if !settled {
-        tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
+    match (settled, &folder) {
+        (true, _) => ended,
+        (false, Some(_)) => {
+            tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
+            ended
+        }
+        (false, None) => {
+            tracing::error!("shutdown_grace is over: up to {} records are lost; with --state-dir they would wait for the next start", outbox.waiting());
+            ended.map(|_| Ended::Troubled)
+        }
     }
-    ended
 }
 
 /// Sources that are no files, ready to begin.

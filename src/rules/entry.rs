@@ -235,6 +235,8 @@ pub struct Row {
     pub shape: Option<Shape>,
     /// The line belongs to the trace for sure.
     pub accept: bool,
+    /// The record right before the line belongs to the trace, too.
+    pub under_record: bool,
     /// It takes any line of its shape with which nothing begins, on trial until a line shows that the error is over.
     pub loose: bool,
 }

@@ -245,7 +245,24 @@ impl Reader<'_> {
             let start = from & 1 == 1;
             let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
             let to = self.state(spec, &mut states, row.to.get_ref());
-            rows.push(Row { from, regex, to, take: row.take, shape: row.shape, accept: row.accept && !row.loose, loose: row.loose });
+            if row.under_record && !start {
+                self.problem(
+                    &row.regex,
+                    "rows.under_record",
+                    "only what begins a trace can stand under a record",
+                    "remove it, or give the row `from = \"start\"`",
+                );
+            }
+            rows.push(Row {
+                from,
+                regex,
+                to,
+                take: row.take,
+                shape: row.shape,
+                accept: row.accept && !row.loose,
+                loose: row.loose,
+                under_record: row.under_record,
+            });
         }
         if !rows.iter().any(|row| row.from & 1 == 1) {
             self.problem(&spec.id, "rows", "no row leaves the state `start`", "give one row `from = \"start\"`");

@@ -240,6 +240,10 @@ pub struct RowSpec {
     /// `false`: the line is taken on trial, until an accepting line follows.
     #[serde(default = "yes")]
     pub accept: bool,
+    /// Of a start row: loggers print such a line right under the record that tells of it, which then is
+    /// the trace's first line. What only a program's end or another program prints is an error of its own.
+    #[serde(default)]
+    pub under_record: bool,
     /// A further line of a message, which has no shape of its own: nothing may begin with it, and it belongs to the trace
     /// once a log line, a prompt, a rule or a status line follows.
     #[serde(default)]

@@ -46,6 +46,8 @@ pub struct Committer {
     gone: Vec<String>,
     /// File sources that were followed.
     pub(super) sources: Vec<String>,
+    /// The type of each source that has sent anything.
+    kinds: HashMap<String, &'static str>,
     /// The history and the breakers; without a store there are none.
     pub(super) ledger: Ledger,
     write_seen: Option<WriteSeen>,
@@ -90,7 +92,22 @@ impl Committer {
         let gone = known.into_iter().map(|mark| mark.name).filter(|name| !sinks.contains(name)).collect();
         let withhold = Withhold::new(rules, held);
         let (left_out, ledger, write_seen, opened) = Default::default();
-        let mut committer = Self { store, emitted, withhold, write_notice, outbox, waiting, sinks: marks, left_out, gone, sources, ledger, write_seen, opened };
+        let mut committer = Self {
+            store,
+            emitted,
+            withhold,
+            write_notice,
+            outbox,
+            waiting,
+            sinks: marks,
+            left_out,
+            gone,
+            sources,
+            kinds: HashMap::new(),
+            ledger,
+            write_seen,
+            opened,
+        };
         let waiting = committer.forget_done(done);
         committer.outbox.done(done, Some(waiting));
         committer.outbox.committed(&committer.sinks);
@@ -201,6 +218,9 @@ impl Committer {
             body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
         }
         for (number, batch) in batches.iter().enumerate() {
+            if !self.kinds.contains_key(&batch.label.source) {
+                self.kinds.insert(batch.label.source.clone(), batch.label.kind);
+            }
             let seen = self.emitted.entry(batch.uid).or_default();
             let stream = tx.filter(|_| !batch.records.is_empty()).map(|_| ledger::stream_name(&batch.label));
             let mut at = 0;
@@ -237,9 +257,10 @@ impl Committer {
                 if !old.is_empty() {
                     draft.settled.push((batch.uid, old));
                 }
-                if seen.is_empty() {
-                    self.emitted.remove(&batch.uid);
-                }
+            }
+            // Connections come and go: one that cannot be read again leaves nothing behind.
+            if seen.is_empty() {
+                self.emitted.remove(&batch.uid);
             }
         }
         for (at, left_out) in self.left_out.iter().enumerate().filter(|(_, left_out)| left_out.said.is_none()) {
@@ -248,7 +269,8 @@ impl Committer {
             body.notice(&write_notice, &label, &notice, now);
         }
         for (source, notice) in self.withhold.due(now, false) {
-            body.notice(&write_notice, &Label { source, kind: "file", path: String::new(), ..Label::default() }, &notice, now);
+            let kind = self.kinds.get(&source).copied().unwrap_or("file");
+            body.notice(&write_notice, &Label { source, kind, ..Label::default() }, &notice, now);
         }
         body.end();
         Ok(())

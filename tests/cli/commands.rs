@@ -288,6 +288,9 @@ fn check_tries_what_sinks_over_the_network_name() {
         assert!(err.contains(said) && !err.contains("a-very-secret-one"), "{said} in {err}");
     }
     let good = http("token_file = \"token\"\ncert_file = \"cert.pem\"\nkey_file = \"key.pem\"") + &tcp("127.0.0.1:9", "");
+    folder.write("a.toml", http("token_file = \"open.token\""));
+    let done = folder.siftd(["run", "--config", "a.toml", "--dry-run", "--file", "cert.pem"]).ended(0);
+    assert!(done.err().contains("WARN sink a: token_file open.token: everyone can read it"), "{}", done.err());
     folder.write("a.toml", good);
     folder.siftd(["check", "--config", "a.toml"]).ended(0);
     let shown = folder.siftd(["run", "--config", "a.toml", "--dry-run", "--file", "cert.pem"]).ended(0).out();

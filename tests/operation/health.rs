@@ -75,6 +75,18 @@ fn counters_follow_what_happens_and_health_is_said() {
 }
 
 #[test]
+fn check_tries_folders_files_and_addresses() {
+    let world = World::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let configuration = CONFIGURATION.replace("PORT", &taken.local_addr().unwrap().port().to_string()).replace("@/a.log", "@/none/*.log");
+    world.configure(&configuration);
+    let (code, out, hints) = siftd(&["check", "--config", "siftd.toml"], world.folder.path());
+    assert_eq!((code, out.contains(": ok (1 sources")), (Some(0), true), "{out}{hints}");
+    assert!(hints.contains("hint: source a: ") && hints.contains("/none: is not there yet"), "{hints}");
+    assert!(hints.contains("hint: `listen` in [telemetry]: 127.0.0.1:"), "{hints}");
+}
+
+#[test]
 fn hostile_clients_keep_nobody_from_an_answer() {
     let world = World::new();
     world.append("a.log", "");

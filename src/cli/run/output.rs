@@ -28,6 +28,9 @@ pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> 
 fn plan(sink: &SinkConfig, least: Severity, args: &RunArgs, config: &Config) -> Result<SinkPlan, Failure> {
     let choose = choose(sink, least);
     let name = sink.name.clone();
+    if let Some(open) = peer::open_secret(sink) {
+        tracing::warn!("sink {name}: {open}");
+    }
     match sink.kind {
         SinkKind::File => file(sink, choose),
         SinkKind::Tcp | SinkKind::Unix => Ok(SinkPlan::Stream { name, options: peer::stream(sink, choose, config)? }),

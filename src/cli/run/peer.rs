@@ -82,18 +82,20 @@ pub fn check(sink: &SinkConfig) -> Result<(), Failure> {
             sink.peer.url.as_deref().and_then(host_and_port)
         }
     };
-    for (key, path) in [("token_file", &sink.http.token_file), ("key_file", &sink.peer.key_file)] {
-        if let Some(path) = path.as_ref().filter(|path| is_open_to_all(path)) {
-            return Err(fault(sink, &format!("{key} {}: everyone can read it: chmod 640 it, and give it to siftd's group", path.display())));
-        }
+    if let Some(open) = open_secret(sink) {
+        return Err(fault(sink, &open));
     }
     let Some(address) = address else { return Ok(()) };
     let found = address.to_socket_addrs().map_err(|why| fault(sink, &format!("{address}: {why}: correct the name, or ask whoever runs the DNS")))?;
     if found.count() == 0 { Err(fault(sink, &format!("{address}: the name has no address"))) } else { Ok(()) }
 }
 
-fn is_open_to_all(path: &Path) -> bool {
-    path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o004 != 0)
+/// What is wrong with the files of secrets; `run` goes on with them all the same.
+pub fn open_secret(sink: &SinkConfig) -> Option<String> {
+    let is_open = |path: &&PathBuf| path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o004 != 0);
+    let files = [("token_file", &sink.http.token_file), ("key_file", &sink.peer.key_file)];
+    let (key, path) = files.into_iter().find_map(|(key, path)| Some((key, path.as_ref().filter(is_open)?)))?;
+    Some(format!("{key} {}: everyone can read it: chmod 640 it, and give it to siftd's group", path.display()))
 }
 
 fn host_and_port(url: &str) -> Option<String> {

@@ -7,6 +7,7 @@ use crate::core::engine::Candidate;
 use crate::core::line::{Line, View};
 use crate::core::prefilter::Scratch;
 use crate::core::trace::OpenTrace;
+use crate::rules::Kind;
 
 /// What a line is to a message that may go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +28,16 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
     if is_prompt(part) || is_ruler(part) {
         return Ending::Over;
     }
+    if is_numbered(part) {
+        // Any build's: it says something only where nobody else writes.
+        return if trace.shaped || trace.adopted.is_some() { Ending::Over } else { Ending::Begun };
+    }
     if is_record {
-        // Where other programs print between the records, the next record says nothing.
-        let says = trace.shaped || trace.adopted.is_some() || cx.back.is_among_records(trace.lines.get(0).place.num, line);
-        return if says { Ending::Over } else { Ending::Begun };
+        // Between two records all lines are the first one's; a bare error may stand among another program's lines.
+        return if trace.shaped || trace.adopted.is_some() { Ending::Over } else { Ending::Begun };
+    }
+    if is_object(part) {
+        return Ending::Begun;
     }
     let mut own = Vec::new();
     let candidates = candidates.unwrap_or_else(|| {
@@ -41,18 +48,30 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
         return Ending::Open;
     }
     let mut confirm = Confirm::new(cx.engine, line, candidates);
-    if confirm.border() || confirm.note().is_some() {
+    let note = confirm.note();
+    // What any error explains is said when the program that had it has ended.
+    let is_end = |kind: &Kind| matches!(kind, Kind::Note(note) if note.claimed_by.is_empty());
+    if confirm.border() || note.is_some_and(|found| is_end(&cx.engine.rules.entries[usize::from(found.entry)].kind)) {
         return Ending::Over;
     }
-    let begins = confirm.noise_block().is_some() || confirm.region().is_some() || !confirm.starts().0.is_empty() || confirm.rule().is_some();
+    let begins = note.is_some() || confirm.noise_block().is_some() || confirm.region().is_some() || !confirm.starts().0.is_empty() || confirm.rule().is_some();
     if begins { Ending::Begun } else { Ending::Open }
+}
+
+/// A record in JSON.
+fn is_object(text: &[u8]) -> bool {
+    text.starts_with(b"{\"") && text.trim_ascii_end().ends_with(b"}")
 }
 
 /// A shell's or an interpreter's prompt, its trace of commands, a CI runner's own word, a step's number.
 fn is_prompt(text: &[u8]) -> bool {
     const SIGNS: [&[u8]; 9] = [b"$ ", b"# ", b"% ", b"+ ", b"++ ", b">>> ", b"In [", b"##[", b"PS "];
+    // A diff adds a line with a sign, too.
+    if text.starts_with(b"+  ") {
+        return false;
+    }
     let is_annotation = || text.starts_with(b"::") && text.get(2).is_some_and(u8::is_ascii_lowercase);
-    SIGNS.iter().any(|sign| text.starts_with(sign)) || is_annotation() || is_numbered(text) || is_host(text)
+    SIGNS.iter().any(|sign| text.starts_with(sign)) || is_annotation() || is_host(text)
 }
 
 /// `[3/7] `, `[step 2/2] `
@@ -72,6 +91,10 @@ fn is_host(text: &[u8]) -> bool {
 /// A line of one sign, which may hold a heading.
 fn is_ruler(text: &[u8]) -> bool {
     const LONG: usize = 4;
+    // How Go says what came of a test.
+    if [b"--- PASS:", b"--- FAIL:", b"--- SKIP:"].iter().any(|status| text.starts_with(*status)) {
+        return false;
+    }
     let Some(&sign) = text.first().filter(|sign| matches!(sign, b'=' | b'-' | b'*' | b'_' | b'#' | b'+' | b'~')) else { return false };
     text.iter().take_while(|byte| **byte == sign).count() >= LONG
         || (b"=-#".contains(&sign) && text.len() > LONG && text.starts_with(&[sign; 3]) && text[3] == b' ')
@@ -86,9 +109,22 @@ mod tests {
         for text in
             ["$ make", ">>> f()", "##[group]Run", "::error::x", "[2/7] RUN", "[step 2/2] skipped", "root@web-1:/srv# ls", "==== 1 failed", "--- next", "-----"]
         {
-            assert!(is_prompt(text.as_bytes()) || is_ruler(text.as_bytes()), "{text}");
+            assert!(is_prompt(text.as_bytes()) || is_ruler(text.as_bytes()) || is_numbered(text.as_bytes()), "{text}");
         }
-        for text in ["second line", "qty", "(hint: x)", "[parameters: (1,)]", "- item", "a@b", "std::vector", "[]", "* x", ""] {
+        for text in [
+            "second line",
+            "qty",
+            "(hint: x)",
+            "[parameters: (1,)]",
+            "- item",
+            "a@b",
+            "std::vector",
+            "[]",
+            "* x",
+            "+    let a = b;",
+            "--- PASS: TestA (0.00s)",
+            "",
+        ] {
             assert!(!is_prompt(text.as_bytes()) && !is_ruler(text.as_bytes()), "{text}");
         }
     }

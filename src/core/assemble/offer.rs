@@ -9,7 +9,8 @@ use crate::core::event::Event;
 use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
-use crate::core::trace::{MAX_SEEN_LINES, OpenTrace};
+use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, starts_under_record};
+use crate::rules::Kind;
 
 /// An open trace of another writer ends when its own has been silent for so many lines.
 const MAX_SILENT_LINES: u64 = 1000;
@@ -54,6 +55,22 @@ impl Assembler {
             && line.place.io == trace.lines.get(0).place.io
             && !line.is_stamped()
             && same_writer()
+    }
+
+    /// Whether what begins at `line` may belong to the record before it: a record that announces it takes all
+    /// that comes; otherwise only the machines stay that begin with what loggers print under their records.
+    pub(super) fn keep_under_record(&self, cx: &Context, line: &Line, view: View, rivals: &mut Vec<u16>) -> bool {
+        let Some(record) = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line)) else { return true };
+        if self.open[record].announces() {
+            return true;
+        }
+        let entries = &cx.engine.rules.entries;
+        let fits = |entry: &u16| matches!(&entries[usize::from(*entry)].kind, Kind::Trace(machine) if starts_under_record(machine, view.of(line)));
+        if !rivals.iter().any(fits) {
+            return false;
+        }
+        rivals.retain(fits);
+        true
     }
 
     /// Takes the one-line error that `line` follows out of the open ones.

@@ -20,6 +20,7 @@ impl Assembler {
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
         let is_told = trace.published && trace.adopted.is_none();
+        let under_record = trace.adopted.is_some();
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
@@ -38,6 +39,7 @@ impl Assembler {
         let head = match (used, is_told) {
             (0, true) => Tried::Published,
             (0, false) if trace.is_weak(&cx.engine.rules.entries) => Tried::InRegion,
+            (0, false) if under_record => Tried::UnderRecord,
             (0, false) => Tried::InVain,
             _ => Tried::No,
         };
@@ -61,7 +63,9 @@ impl Assembler {
             }
             return;
         }
-        if !trace.published {
+        let head = &trace.lines.get(0).place;
+        let is_told = self.told.extract_if(.., |told| *told == (head.offset, head.inner)).count() > 0;
+        if !trace.published && !is_told {
             out.push(extract::event(cx.engine, cx.origin, trace, outcome, false));
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
@@ -115,6 +119,9 @@ impl Assembler {
             trace.asked = true;
             trace.paused = outcome.is_some() || event.is_some();
             if let Some(event) = event {
+                if outcome.is_none() {
+                    self.told.push((event.offset, event.inner));
+                }
                 out.push(event);
                 trace.published = true;
                 trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));

@@ -51,6 +51,9 @@ pub struct Facts {
     noise: Option<(String, u32, u64)>,
     #[serde(default)]
     claims: u64,
+    /// First and last line of a block of status lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    block: Option<(u64, u64)>,
     /// Family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     families: Vec<(String, u64, u64)>,
@@ -167,6 +170,7 @@ impl Snapshot {
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
             claims: self.claims.count,
+            block: self.claims.block,
             families: self.claims.families.iter().map(|claim| (family(claim), claim.num, claim.number)).collect(),
             keys,
             transcript: self.transcript.as_deref().cloned(),
@@ -193,7 +197,7 @@ impl Snapshot {
             claimed_to: facts.claimed_to,
             regions: regions.take(MAX_REGIONS).collect(),
             noise: facts.noise.as_ref().and_then(|(id, left, last_num)| Some(OpenNoise { entry: entry(id)?, left: *left, last_num: *last_num })),
-            claims: Arc::new(Claims { families, keys, count: facts.claims }),
+            claims: Arc::new(Claims { families, keys, count: facts.claims, block: facts.block }),
         }
     }
 }

@@ -73,6 +73,12 @@ pub fn starts(machine: &Machine, text: &[u8]) -> bool {
     step(machine, 0, text, false).is_some()
 }
 
+/// Whether a record right before `text` belongs to the trace that `machine` begins with it.
+#[must_use]
+pub fn starts_under_record(machine: &Machine, text: &[u8]) -> bool {
+    step(machine, 0, text, false).is_some_and(|row| machine.rows[row].under_record)
+}
+
 /// Room for the rows of a usual trace, of which `lead` lines are none's.
 fn rows(lead: usize) -> Vec<u16> {
     let mut rows = Vec::with_capacity(lead + TYPICAL_LINES);
@@ -106,6 +112,11 @@ impl Rival {
             self.loose = Some((self.seen, num));
         }
         self.seen - self.accepted <= MAX_TRIAL_LINES
+    }
+
+    /// Whether what it has taken so far is an error.
+    pub(super) fn makes_an_event(&self, entries: &[Entry]) -> bool {
+        self.accepted > 0 && (self.has_frame || machine(entries, self.entry).is_none_or(|machine| !machine.needs_frame))
     }
 
     pub(super) fn take(&mut self, row: u16) {

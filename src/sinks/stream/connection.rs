@@ -2,7 +2,7 @@
 //! says is read and dropped, for it shows whether it is still there. It knows no records.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -210,12 +210,14 @@ fn session(address: &str, config: Arc<ClientConfig>) -> io::Result<Box<ClientCon
 
 fn connect_tcp(address: &str, until: Instant, longest: Duration) -> io::Result<TcpStream> {
     let mut why = io::Error::new(ErrorKind::NotFound, "the name has no address");
-    for address in address.to_socket_addrs()? {
+    let all: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    for (at, address) in all.iter().enumerate() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::Error::new(ErrorKind::TimedOut, "nobody answered in time"));
         }
-        match TcpStream::connect_timeout(&address, left) {
+        // One that leads nowhere leaves time for the others.
+        match TcpStream::connect_timeout(address, left / (all.len() - at) as u32) {
             Ok(stream) => {
                 prepare(&stream, longest)?;
                 return Ok(stream);

@@ -1,0 +1,64 @@
+//! What `siftd check` tries beside the configuration itself: folders and files of sources, where records and the state
+//! go, the address that is listened on. It may run as another user than the daemon, and files may come later: what
+//! it finds are hints, no mistakes. Nothing is made or changed.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+
+use crate::config::{Config, Listen, SinkKind, SourceConfig, SourceKind};
+use crate::sources::expand::{base, is_glob};
+
+/// Files of a source that are tried.
+const MAX_FILES: usize = 1000;
+
+/// The hints, one line each.
+pub fn hints(config: &Config) -> Vec<String> {
+    let files = config.sources.iter().filter(|source| source.kind == SourceKind::File);
+    let mut hints: Vec<String> = files.flat_map(source).collect();
+    for sink in config.sinks.iter().filter(|sink| sink.kind == SinkKind::File) {
+        let folder = sink.path.as_ref().and_then(|path| std::path::absolute(path).ok()).and_then(|path| path.parent().map(PathBuf::from));
+        hints.extend(
+            folder.filter(|folder| !may_write(folder)).map(|folder| format!("sink {}: {} may not be written by this user", sink.name, folder.display())),
+        );
+    }
+    if let Some(Listen::Address(address)) = &config.telemetry.listen
+        && let Err(error) = TcpListener::bind(address)
+    {
+        hints.push(format!("`listen` in [telemetry]: {address}: {error}; a siftd that runs has it, or another program"));
+    }
+    hints
+}
+
+fn source(source: &SourceConfig) -> Vec<String> {
+    let hint = |path: &Path, why: &str| format!("source {}: {}: {why}", source.name, path.display());
+    let mut hints = Vec::new();
+    for name in source.include.iter().map(PathBuf::from) {
+        let folder = if is_glob(&name) { base(&name) } else { name.clone() };
+        match std::fs::metadata(&folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => hints.push(hint(&folder, "is not there yet; it is followed when it comes")),
+            Err(error) => hints.push(hint(&folder, &format!("{error}; as this user"))),
+            Ok(meta) if meta.is_dir() && access(&folder, Access::READ_OK | Access::EXEC_OK).is_err() => {
+                hints.push(hint(&folder, "may not be listed by this user"));
+            }
+            Ok(_) => {}
+        }
+    }
+    let (inputs, _) = crate::sources::expand::expand(&source.include.iter().map(PathBuf::from).collect::<Vec<_>>());
+    let paths = inputs.into_iter().filter_map(|input| match input {
+        crate::sources::expand::Input::Named(path) | crate::sources::expand::Input::Found(path) => Some(path),
+        crate::sources::expand::Input::Stdin => None,
+    });
+    let closed: Vec<PathBuf> = paths.take(MAX_FILES).filter(|path| path.is_file() && File::open(path).is_err()).collect();
+    if let Some(first) = closed.first() {
+        hints.push(hint(first, &format!("may not be read by this user ({} such files)", closed.len())));
+    }
+    hints
+}
+
+fn may_write(folder: &Path) -> bool {
+    !folder.is_dir() || access(folder, Access::WRITE_OK | Access::EXEC_OK).is_ok()
+}

@@ -1,0 +1,145 @@
+//! Errors of different tools stand right behind each other, and stay two. For each rule the first error of the
+//! fixtures that it finds; pairs of them, with nothing, a blank line, or an ordinary line between blank ones between
+//! them. `SIFTD_ROUNDS=1000` asks them all.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use siftd::core::engine::{Engine, Limits};
+use siftd::core::event::Timestamp;
+use siftd::core::extract::Origin;
+use siftd::core::line::{Line, Place};
+use siftd::core::pipeline::Stream;
+use siftd::rules::{Kind, RuleSet};
+
+const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
+/// One of so many pairs is asked.
+const ONE_IN: u64 = 16;
+const SEED: u64 = 7;
+/// What stands between two errors.
+const BETWEEN: [&str; 3] = ["", "\n", "\nready to go\n"];
+
+/// Pairs that may be one error: nothing in their lines tells.
+const ONE: &[(&str, &str)] = &[
+    // The message of a JavaScript error may have any lines before its frames; these heads say no word of an error.
+    ("generic.errno-name", "java.throwable"),
+    ("generic.errno-name", "javascript.bun"),
+    ("generic.errno-name", "javascript.class"),
+    ("generic.errno-name", "javascript.deno-check"),
+    ("generic.error", "java.throwable"),
+    ("generic.error", "javascript.bun"),
+    ("generic.error", "javascript.class"),
+    ("generic.error", "javascript.deno-check"),
+    ("generic.http-status", "java.throwable"),
+    ("generic.http-status", "javascript.bun"),
+    ("generic.http-status", "javascript.class"),
+    ("generic.http-status", "javascript.deno-check"),
+    // Bun shows source code behind bars first, and so do these last.
+    ("gcc.diagnostic", "javascript.bun"),
+    ("ruby.syntax", "javascript.bun"),
+    ("rust.diagnostic", "javascript.bun"),
+    ("rust.summary", "javascript.bun"),
+    // The first one says how the second one came about, or is said again by it.
+    ("gotest.fail", "go.panic"),
+    ("native.undefined", "native.sanitizer"),
+    ("rust.panic", "crash.signal"),
+    ("tap.not-ok", "tap.diag"),
+    // Lines that begin with the tool's own sign go on.
+    ("make.maven", "junit.surefire"),
+    ("make.maven", "level.tag"),
+    ("make.maven", "tools.ansible-task"),
+    ("rspec.load", "tap.diag"),
+    ("tap.spec", "npm.pnpm"),
+    ("testthat.test", "logger.marked"),
+    ("tools.pip-build", "lang.zig"),
+];
+/// What loggers print under their records.
+const UNDER_RECORD: &[&str] = &["elixir.exception", "perl.confess", "python.traceback", "ruby.reversed"];
+
+/// First line, last line, rule.
+type Found = (u64, u64, String);
+
+#[test]
+fn two_errors_behind_each_other_are_two() {
+    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let errors = errors(&engine);
+    assert!(errors.len() > 100, "only {} rules", errors.len());
+    let rounds = std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
+    let mut wrong = Vec::new();
+    let mut number = SEED;
+    for between in BETWEEN {
+        for (first, text) in errors.iter().filter(|(first, text)| is_closed(&engine, first, text, between)) {
+            for (second, behind) in &errors {
+                number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                if (number >> 33) % ONE_IN < rounds && !may_be_one((first, text), (second, behind), between) {
+                    wrong.extend(check(&engine, (first, text), (second, behind), between));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "seed {SEED}: {} of the pairs asked; the first ones:\n{}", wrong.len(), wrong[..wrong.len().min(12)].join("\n"));
+}
+
+fn check(engine: &Arc<Engine>, (first, text): (&str, &str), (second, behind): (&str, &str), between: &str) -> Option<String> {
+    let found = scan(engine, &format!("{text}{between}{behind}"));
+    let lines = |text: &str| text.lines().count() as u64;
+    let (end, start) = (lines(text), lines(text) + lines(between) + 1);
+    let wanted = vec![(1, end, first.to_owned()), (start, start + lines(behind) - 1, second.to_owned())];
+    (found != wanted).then(|| format!("{first}, {between:?}, {second}: {found:?}, not {wanted:?}"))
+}
+
+/// Whether a line of another program ends it. Some tools print blocks whose lines have no shape at all.
+fn is_closed(engine: &Arc<Engine>, rule: &str, text: &str, between: &str) -> bool {
+    scan(engine, &format!("{text}{between}ready to go\n")) == [(1, text.lines().count() as u64, rule.to_owned())]
+}
+
+fn may_be_one((first, text): (&str, &str), (second, behind): (&str, &str), between: &str) -> bool {
+    let is_apart = between.trim() != "";
+    let is_indented = behind.starts_with([' ', '\t']);
+    let is_record = text.lines().count() == 1 && Line::new(Place::default(), text.trim_end().as_bytes(), NOW).is_stamped();
+    first == second || ONE.contains(&(first, second)) || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
+}
+
+fn scan(engine: &Arc<Engine>, text: &str) -> Vec<Found> {
+    let (mut stream, mut events) = (Stream::new(Arc::clone(engine), Origin::default()), Vec::new());
+    stream.push(text.as_bytes(), NOW, &mut events);
+    stream.finish(NOW, &mut events);
+    events.sort_by_key(|event| event.offset);
+    events.iter().map(|event| (event.line_num, event.line_end, event.rule.to_string())).collect()
+}
+
+/// For each rule the lines of the first error of the fixtures that is the same by itself. A status line is none:
+/// what stands before it claims it. Nor is a record of a transcript.
+fn errors(engine: &Arc<Engine>) -> Vec<(String, String)> {
+    let is_note = |rule: &str| engine.rules.entries.iter().any(|entry| entry.id == rule && matches!(entry.kind, Kind::Note(_)));
+    let mut found: BTreeMap<String, String> = BTreeMap::new();
+    for case in cases() {
+        let input = String::from_utf8_lossy(&fs::read(case.join("input.log")).unwrap()).into_owned();
+        if input.starts_with('{') || case.parent().is_some_and(|family| family.ends_with("agents")) {
+            continue;
+        }
+        let lines: Vec<&str> = input.lines().collect();
+        for (first, last, rule) in scan(engine, &input) {
+            let Some(block) = lines.get(first as usize - 1..last as usize) else { continue };
+            let block = block.join("\n") + "\n";
+            if !found.contains_key(&rule) && !is_note(&rule) && scan(engine, &block) == [(1, last - first + 1, rule.clone())] {
+                found.insert(rule, block);
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn cases() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let mut found: Vec<PathBuf> = folders(&root).iter().flat_map(|family| folders(family)).filter(|case| case.join("input.log").exists()).collect();
+    found.sort();
+    found
+}
+
+fn folders(of: &Path) -> Vec<PathBuf> {
+    fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
+}
