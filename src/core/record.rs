@@ -47,6 +47,17 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
     Some(Structured::Logfmt(pairs.level?, pairs.message.or(pairs.error)))
 }
 
+/// Whether the line is a log record with a structure of its own, whoever asks: a JSON object with a level or a time, or
+/// logfmt with a level.
+#[must_use]
+pub fn is_one(line: &Line) -> bool {
+    let body = line.body().trim_ascii();
+    match body.first() {
+        Some(b'{') => matches!(decode::json(body, line.now()), Some(Json::Record(record)) if record.level.is_some() || record.time.is_some()),
+        _ => has_level_pair(body),
+    }
+}
+
 /// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it.
 fn has_level_pair(body: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"levelname", b"severity_text"];

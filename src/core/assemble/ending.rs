@@ -6,6 +6,7 @@ use crate::core::confirm::Confirm;
 use crate::core::engine::Candidate;
 use crate::core::line::{Line, View};
 use crate::core::prefilter::Scratch;
+use crate::core::record;
 use crate::core::trace::OpenTrace;
 use crate::rules::Kind;
 
@@ -23,7 +24,7 @@ pub(super) enum Ending {
 /// What `line` is to the message of `trace`; `candidates` are the line's, where they are known.
 pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Ending {
     let prefix = line.prefix();
-    let is_record = if trace.shaped { prefix.level.is_some() && !trace.leveled } else { line.is_stamped() };
+    let is_record = record::is_one(line) || if trace.shaped { prefix.level.is_some() && !trace.leveled } else { line.is_stamped() };
     let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
     if is_prompt(part) || is_ruler(part) {
         return Ending::Over;
