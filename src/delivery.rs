@@ -298,6 +298,17 @@ pub enum Notice {
         /// The last one.
         to: Timestamp,
     },
+    /// A stream that should talk does not, or does again.
+    Silence {
+        /// Its id.
+        id: String,
+        /// When it was heard last.
+        since: Timestamp,
+        /// How long nothing came, in seconds.
+        seconds: u64,
+        /// When something came again; none: it is silent.
+        ended: Option<Timestamp>,
+    },
     /// A breaker has changed.
     Breaker {
         /// Its id.

@@ -57,6 +57,7 @@ pub mod digest;
 pub mod examples;
 pub mod exec;
 pub mod hook;
+pub mod memory;
 pub mod sinks;
 pub mod sources;
 pub mod state;

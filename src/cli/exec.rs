@@ -7,13 +7,15 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 
 use super::args::{DigestFormat, ExecArgs};
-use super::{Failure, identity, say, setup};
-use crate::config::Config;
+use super::{Failure, breaker, identity, say, setup};
+use crate::config::{Config, User};
 use crate::core::engine::Engine;
 use crate::core::event::Io;
 use crate::core::redact::Redactor;
 use crate::core::retry;
+use crate::core::text::Hex;
 use crate::digest::Form;
+use crate::exec::guard::Guard;
 use crate::exec::hook::Hook;
 use crate::exec::journal::{Journal, Ready};
 use crate::exec::policy::Retries;
@@ -21,6 +23,7 @@ use crate::exec::signals::Signals;
 use crate::exec::target::{self, Mode};
 use crate::exec::terminal::{Around, Wiring};
 use crate::exec::{self, Order, Pauses};
+use crate::memory::Memory;
 use crate::sinks::record::Envelope;
 use crate::sources::argv;
 
@@ -34,11 +37,20 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
         drop(ready.set(setup::load(&args.setup, setup::Reading::default())?.into()));
     }
     let hook = args.on_blocking.as_deref().map(hook_words).transpose()?;
+    // Before any file is opened: what an earlier run has written stays when nothing is run.
+    let memory = memory(&args)?;
+    let guard = memory.as_ref().and_then(|(memory, config)| guard(&args, memory, config));
+    if let Some(guard) = &guard
+        && !guard.ask(Hex::new(identity::nonce())).map_err(Failure)?
+    {
+        return Ok(super::Exit::Open.into());
+    }
     let events = opened("--events", args.events.as_deref(), Mode::Append)?;
-    let order = order(&args, around)?;
+    let order = Order { guard, ..order(&args, around)? };
     load(&args, ready.clone());
     let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", argv: argv::shown(&args.command), ..Envelope::default() };
     let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), events, hook.map(Hook::new));
+    let journal = journal.with_memory(memory.filter(|(_, config)| config.history.enabled).map(|(memory, _)| memory));
     let code = exec::run(order, journal, &signals)?;
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
@@ -66,14 +78,39 @@ fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
         fail_on: args.fail_on,
         is_blind: is_blind(args),
         uid,
+        guard: None,
     };
     Ok(order)
+}
+
+/// The state, if flags ask for it. A mistake in the configuration is told where its rules are read.
+fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
+    if args.breaker.is_none() && args.state_dir.is_none() {
+        return Ok(None);
+    }
+    args.breaker.as_deref().map_or(Ok(()), breaker::check_name)?;
+    let config = setup::config(&args.setup).unwrap_or_else(|_| Config { state_dir: User::current().state_dir(), ..Config::default() });
+    let folder = args.state_dir.as_ref().unwrap_or(&config.state_dir);
+    let stream = args.breaker.as_deref().unwrap_or("exec");
+    let memory = Memory::open(folder, setup::ledger_rules(&config), stream).map_err(Failure)?;
+    Ok(Some((memory, config)))
+}
+
+fn guard(args: &ExecArgs, memory: &Memory, config: &Config) -> Option<Guard> {
+    let name = args.breaker.clone()?;
+    Some(Guard::new(memory.clone(), name, identity::host(), config.breaker.on_open.clone()))
 }
 
 /// Whether no flag asks for errors.
 fn is_blind(args: &ExecArgs) -> bool {
     let files: [&Option<PathBuf>; 4] = [&args.verdict, &args.events, &args.digest, &args.keep_output];
-    files.iter().all(|file| file.is_none()) && !args.strict && args.fail_on.is_none() && args.on_blocking.is_none() && args.retries.is_none()
+    files.iter().all(|file| file.is_none())
+        && !args.strict
+        && args.fail_on.is_none()
+        && args.on_blocking.is_none()
+        && args.retries.is_none()
+        && args.breaker.is_none()
+        && args.state_dir.is_none()
 }
 
 /// Reads the configuration beside the command.

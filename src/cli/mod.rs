@@ -3,6 +3,7 @@
 
 mod args;
 mod attempts;
+mod breaker;
 mod check;
 mod classify;
 mod digest;
@@ -10,12 +11,14 @@ mod exec;
 mod explain;
 mod filter;
 mod generate;
+mod history;
 mod identity;
 mod judge;
 mod objects;
 mod order;
 mod out;
 mod progress;
+mod replay;
 mod rules;
 mod run;
 mod scan;
@@ -46,6 +49,10 @@ pub enum Exit {
     Found,
     /// 2: usage, configuration, or an input that cannot be read.
     Trouble,
+    /// 10: a breaker is half open.
+    HalfOpen = 10,
+    /// 11: a breaker is open.
+    Open,
 }
 
 impl From<Exit> for ExitCode {
@@ -110,6 +117,9 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::Classify(args) => classify::classify(&args),
+        Command::Breaker(args) => breaker::breaker(&args),
+        Command::History(args) => history::history(&args),
+        Command::Replay(args) => replay::replay(&args),
         Command::State(args) => state::state(&args),
         Command::Status(args) => status::status(&args),
         Command::Service(args) => service::service(&args),

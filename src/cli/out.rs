@@ -59,3 +59,15 @@ pub fn print(text: &str) -> Result<Exit, Failure> {
 pub fn write(bytes: &[u8]) -> Result<Exit, Failure> {
     quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(bytes)))
 }
+
+/// Rows under their heads, in columns that are as wide as they need to be.
+pub fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> String {
+    let heads = heads.map(str::to_owned);
+    let all = || std::iter::once(&heads).chain(rows);
+    let widths: [usize; N] = std::array::from_fn(|at| all().map(|row| row[at].chars().count()).max().unwrap_or(0));
+    let line = |row: &[String; N]| {
+        let padded: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        format!("{}\n", padded.join("  ").trim_end())
+    };
+    all().map(line).collect()
+}

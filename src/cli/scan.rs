@@ -16,12 +16,15 @@ use crate::sinks::human::{Paint, Tally};
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
 use crate::sources::interrupt::Interrupt;
+use crate::words::Severity;
 
 mod foreign;
+mod known;
 mod printer;
 mod reader;
 
 use foreign::Foreign;
+use known::Known;
 use printer::Printer;
 use reader::Totals;
 
@@ -29,6 +32,7 @@ use reader::Totals;
 struct Job {
     setup: setup::Setup,
     printer: Printer,
+    known: Known,
     run_id: String,
     host: String,
     inputs: Vec<Input>,
@@ -64,11 +68,13 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
     once(&mut inputs);
     let setup = setup::load(&args.setup, args.reading.into())?;
     let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
+    let known = Known::new(args, &setup.config)?;
     let order = Order::new(out::stdout()?, args.format == Some(Format::Report));
     let progress = Progress::new(|| total_bytes(&inputs));
     let job = Job {
         setup,
         printer,
+        known,
         run_id: args.run_id.clone(),
         host: identity::host(),
         inputs,
@@ -143,7 +149,8 @@ fn exit(args: &ScanArgs, job: &Job) -> Exit {
     if job.troubled.load(Ordering::Relaxed) {
         return Exit::Trouble;
     }
-    match args.fail_on {
+    // A build that asks what is new fails by it.
+    match args.fail_on.or(args.baseline.as_ref().map(|_| Severity::Medium)) {
         Some(least) if totals.tally.at_least(least) > 0 => Exit::Found,
         _ => Exit::Done,
     }

@@ -252,6 +252,8 @@ pub struct SourceConfig {
     pub follow_links_into: Vec<PathBuf>,
     /// Zero: off.
     pub max_events_per_second: u32,
+    /// A stream that says nothing for so long is told; zero: none is.
+    pub silence: Duration,
     /// Kind of a unix socket.
     pub mode: SocketMode,
     /// Stand in each event as they are, secrets apart.
@@ -431,6 +433,7 @@ impl SourceConfig {
             forget_after: Duration::from_secs(30 * 86_400),
             follow_links_into: Vec::new(),
             max_events_per_second: 0,
+            silence: Duration::ZERO,
             mode: SocketMode::Stream,
             labels: BTreeMap::new(),
             address: None,

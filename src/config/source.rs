@@ -42,6 +42,7 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
         forget_after: duration(Duration::from_secs(60)..=days(3650)),
         follow_links_into: list(path),
         max_events_per_second: count(0..=1_000_000),
+        silence: duration(Duration::ZERO..=days(365)),
         address: text(address),
         allow_remote: flag(),
         path: text(some_path),

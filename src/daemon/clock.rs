@@ -23,6 +23,7 @@ pub(super) struct Clock {
     pub full: Every,
     pub prune: Every,
     pub tell: Every,
+    pub silence: Every,
 }
 
 impl Clock {

@@ -14,9 +14,11 @@ use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::service::{Around, Service};
+use crate::sources::silence::{Silence, Told};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::Queue;
+use crate::state::store::Store;
 use crate::telemetry::metrics::Phase;
 use crate::telemetry::{metrics, notify};
 
@@ -67,6 +69,8 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         Some(folder) => open_state(folder, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
     };
+    let silences = store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;
+    let silences = silences.into_iter().map(|row| (row.uid, row.label, Told { id: row.id, since: row.since })).collect();
     if let Some(folder) = &folder {
         answers.answer_in(folder);
     }
@@ -109,6 +113,7 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
         stop: stop.clone(),
         failed: None,
         look_soon: None,
+        silence: Silence::new(plan.silence, silences, now()),
         sinks,
         room: Arc::new(Mutex::new(Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open })),
         grace: plan.grace,

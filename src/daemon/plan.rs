@@ -1,6 +1,6 @@
 //! What a daemon is told to do, and how it says that it ended.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,6 +51,8 @@ pub struct Plan {
     pub listen: Option<Place>,
     /// What is held back.
     pub withhold: Rules,
+    /// Name of a source → microseconds without a word that are told.
+    pub silence: HashMap<String, i64>,
     /// The history and the breakers.
     pub ledger: ledger::Rules,
     /// Program and arguments that are run when a breaker opens; empty: none.

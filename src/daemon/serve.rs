@@ -1,6 +1,7 @@
 //! The thread that decides what is read: it hears notices, signals and turns that were taken, looks at the
 //! clock, and hands out turns. It is the only one that knows the follower.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -18,11 +19,12 @@ use super::streams::Streams;
 use super::wake::{Stop, Wake};
 use super::work::{self, CurrentWriter, Pool, Task};
 use crate::core::event::Timestamp;
-use crate::delivery::Batch;
+use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
 use crate::sources::discover::Spec;
 use crate::sources::follow::Follower;
 use crate::sources::reader::Space;
+use crate::sources::silence::{Said, Silence};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
@@ -47,6 +49,8 @@ pub(super) struct Daemon {
     pub stop: Arc<Stop>,
     pub failed: Option<Option<String>>,
     pub look_soon: Option<Instant>,
+    /// Who should talk.
+    pub silence: Silence,
     pub sinks: Sinks,
     pub room: Arc<Mutex<Room>>,
     /// Time to drain.
@@ -123,10 +127,23 @@ impl Daemon {
                 let rest = REST_US + REST_A_FILE_US * self.follower.active() as i64;
                 let at = now();
                 let until = (!turn.more).then_some(Timestamp(at.0 + rest));
+                if turn.bytes > 0
+                    && let Some((uid, label)) = self.follower.name_of(id)
+                {
+                    let said = self.silence.heard(uid, label, at);
+                    self.say(said);
+                }
                 self.follower.done(id, &turn, until, at);
             }
         }
         true
+    }
+
+    /// What is to be said of silences.
+    fn say(&self, said: Vec<Said>) {
+        for (uid, label, notice) in said {
+            self.queue.send(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() });
+        }
     }
 
     /// All that is known of files, for a state that has lost it.
@@ -169,6 +186,11 @@ impl Daemon {
         } else if clock.sweep.is_due(SWEEP.mul_f64(1.0 + self.follower.active() as f64 / 1000.0)) {
             self.follower.sweep(None, at);
         }
+        if !self.silence.is_idle() && clock.silence.is_due(LOOK) {
+            let present: HashSet<Uid> = self.follower.present().into_iter().collect();
+            let said = self.silence.keep(|uid| present.contains(uid), at);
+            self.say(said);
+        }
         if clock.full.is_due(FULL_SWEEP) || changes.lost {
             self.follower.discover(at);
             self.follower.sweep(Some(&|_| true), at);
@@ -201,6 +223,7 @@ impl Daemon {
         let deadline = self.follower.deadline().into_iter().chain(self.streams.deadline()).min();
         // Where nothing happened for a while, nobody needs to look four times a second.
         let longest = if follows { clock.next(self.follower.active() > 0) } else { FULL_SWEEP };
+        let deadline = deadline.into_iter().chain(self.silence.deadline()).min();
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
     }
 
@@ -216,6 +239,8 @@ impl Daemon {
         let at = now();
         self.follower.due(at);
         self.streams.due(at);
+        let said = self.silence.due(at);
+        self.say(said);
     }
 
     /// Reads what is there, as long as there is time. Where positions are kept, what is open is published

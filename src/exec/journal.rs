@@ -14,6 +14,7 @@ use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
 use crate::core::text::Hex;
+use crate::memory::{Memory, SHORT_PATIENCE};
 use crate::sinks::record::{self, Envelope, rfc3339};
 use crate::sources::clock::now;
 use crate::verdict::{Object, Said, Verdict, write_members};
@@ -38,6 +39,9 @@ pub struct Journal {
     /// A record could not be written.
     lost: AtomicBool,
     hook: Option<Hook>,
+    memory: Option<Memory>,
+    /// That the state cannot be used was said.
+    complained: AtomicBool,
 }
 
 /// A retry that is about to come.
@@ -57,7 +61,15 @@ impl Journal {
     /// Nothing written yet.
     #[must_use]
     pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<Hook>) -> Self {
-        Self { ready, envelope, uid, events: events.map(Mutex::new), lost: AtomicBool::new(false), hook }
+        let (lost, complained) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { ready, envelope, uid, events: events.map(Mutex::new), lost, hook, memory: None, complained }
+    }
+
+    /// Errors are taken into a history.
+    #[must_use]
+    pub fn with_memory(mut self, memory: Option<Memory>) -> Self {
+        self.memory = memory;
+        self
     }
 
     /// The configuration, as soon as it is read.
@@ -74,15 +86,25 @@ impl Journal {
 
     /// Writes the records of errors.
     pub fn errors(&self, events: &[Event]) {
-        let mut out = Vec::new();
-        for event in events {
-            let from = out.len();
-            record::write(&mut out, &self.envelope, event, self.ready().max_event_bytes);
-            if let Some(hook) = self.hook.as_ref().filter(|_| event.severity == Severity::Blocking) {
-                hook.call(event.signature, &out[from..]);
-            }
+        let out = self.records(events);
+        if let Some(hook) = &self.hook {
+            let lines = out.split_inclusive(|&byte| byte == b'\n');
+            events.iter().zip(lines).filter(|(event, _)| event.severity == Severity::Blocking).for_each(|(event, line)| hook.call(event.signature, line));
         }
-        self.append(&out);
+        self.write(&out);
+    }
+
+    /// One record a line, each with what is known of its error.
+    fn records(&self, events: &[Event]) -> Vec<u8> {
+        let max_bytes = self.ready().max_event_bytes;
+        match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, (max_bytes, SHORT_PATIENCE))) {
+            Some(Ok((records, _))) => return records,
+            Some(Err(why)) if !self.complained.swap(true, Ordering::Relaxed) => eprintln!("siftd: the history does not get these errors: {why}"),
+            _ => {}
+        }
+        let mut out = Vec::new();
+        events.iter().for_each(|event| record::write(&mut out, &self.envelope, event, max_bytes));
+        out
     }
 
     /// Writes a retry.
@@ -92,7 +114,7 @@ impl Journal {
         object.member("attempt", coming.attempt).member("max_attempts", coming.max).optional("task", task);
         object.member("reason", coming.reason).member("delay_ms", coming.delay_ms).end();
         out.push(b'\n');
-        self.append(&out);
+        self.write(&out);
     }
 
     /// Writes how it ended. The errors stand in records of their own.
@@ -107,7 +129,7 @@ impl Journal {
         write_members(&mut inner, verdict, None, &said.summary);
         object.raw("verdict", &inner).end();
         out.push(b'\n');
-        self.append(&out);
+        self.write(&out);
     }
 
     /// The process of a hook that runs now.
@@ -139,7 +161,8 @@ impl Journal {
         object
     }
 
-    fn append(&self, records: &[u8]) {
+    /// Appends records that are ready.
+    pub fn write(&self, records: &[u8]) {
         let Some(events) = self.events.as_ref().filter(|_| !records.is_empty()) else { return };
         let mut file = events.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = pump::write_all(&mut file, records)

@@ -5,6 +5,7 @@
 pub mod attempt;
 mod borrowed;
 mod family;
+pub mod guard;
 pub mod hook;
 pub mod journal;
 pub mod keeper;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use attempt::{Attempt, Ended};
+use guard::Guard;
 use journal::{Coming, Journal};
 use policy::{Next, Policy, Retries};
 use pump::Pumped;
@@ -40,6 +42,7 @@ use terminal::Around;
 
 use crate::config::Retry as RetryConfig;
 use crate::core::event::{Io, Severity};
+use crate::core::text::Hex;
 use crate::digest::{self, Digest};
 use crate::sinks::record;
 use crate::sources::clock::now;
@@ -93,6 +96,8 @@ pub struct Order {
     pub is_blind: bool,
     /// Identity of the outputs of a run.
     pub uid: fn(run: u32, io: Io) -> [u8; 16],
+    /// The breaker that was asked before, and is told how it went.
+    pub guard: Option<Guard>,
 }
 
 /// Pauses that flags name.
@@ -121,6 +126,10 @@ struct Outcome {
     stdout: Pumped,
     stderr: Pumped,
     exit: i32,
+    /// The command could not be started.
+    not_started: bool,
+    /// siftd was told to end: how the run went says nothing.
+    interrupted: bool,
 }
 
 /// Runs the command, with retries, and writes what was asked for. Returns the exit code.
@@ -134,11 +143,22 @@ pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<
     }
     let outcome = runs(&order, &journal, signals)?;
     let all_written = write_results(&mut order, &journal, &outcome);
+    tell_guard(&order, &journal, &outcome);
     // All threads that share it have ended, unless a signal cut the last run short.
     if let Ok(journal) = Arc::try_unwrap(journal) {
         journal.finish();
     }
     Ok(exit_code(&order, &outcome, all_written))
+}
+
+/// The breaker hears of a run that came to an end by itself.
+fn tell_guard(order: &Order, journal: &Journal, outcome: &Outcome) {
+    let Some(guard) = order.guard.as_ref().filter(|_| !outcome.interrupted) else { return };
+    let trigger = Hex::new((order.uid)(0, Io::Stdout));
+    match guard.record(trigger, &outcome.verdict, &outcome.said, outcome.not_started) {
+        Ok(records) => journal.write(&records),
+        Err(why) => tell(&format!("this run is not counted: {why}")),
+    }
 }
 
 fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<Outcome> {
@@ -162,6 +182,7 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
         let mut ended = attempt.run(run, signals)?;
         let interrupted = ended.interrupted;
         let mut outcome = judged(order, journal, &mut ended, (run, begun));
+        outcome.interrupted = interrupted.is_some();
         match next(order, journal, &outcome, run, interrupted) {
             Next::Stop => return Ok(outcome),
             Next::Exhausted => {
@@ -177,6 +198,7 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
                 tell(&format!("run {run} failed ({reason}); retry {run} of {max} in {}", seconds(delay)));
                 if let Some(signal) = pause(delay, signals)? {
                     outcome.exit = code::SIGNAL + signal.as_raw();
+                    outcome.interrupted = true;
                     return Ok(outcome);
                 }
             }
@@ -226,7 +248,8 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         task: order.task.clone(),
         operation: None,
     };
-    Outcome { verdict: verdict::judge(facts, &said), said, stdout, stderr, exit }
+    let not_started = ended.failed_start.is_some();
+    Outcome { verdict: verdict::judge(facts, &said), said, stdout, stderr, exit, not_started, interrupted: false }
 }
 
 impl Ended {

@@ -1,4 +1,4 @@
-//! The wire form of what is no error: `gap`, `exit`, `repeat`, `breaker`. One line each, with the envelope of every record; and
+//! The wire form of what is no error: `gap`, `exit`, `repeat`, `silence`, `breaker`. One line each, with the envelope of every record; and
 //! of what the history adds to an error.
 
 use crate::core::event::Timestamp;
@@ -17,6 +17,7 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
         Notice::Repeat { id, .. } => ("repeat", id),
         Notice::Exit { id, .. } => ("exit", id),
         Notice::Breaker { id, .. } => ("breaker", id),
+        Notice::Silence { id, .. } => ("silence", id),
     };
     line.text("kind", kind);
     line.text("id", id);
@@ -61,6 +62,12 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
             line.number("count", *count);
             line.text("since", &rfc3339(*since));
             line.text("to", &rfc3339(*to));
+        }
+        Notice::Silence { since, seconds, ended, .. } => {
+            line.text("status", if ended.is_some() { "ended" } else { "begun" });
+            line.number("seconds", *seconds);
+            line.text("since", &rfc3339(*since));
+            ended.iter().for_each(|to| line.text("to", &rfc3339(*to)));
         }
         Notice::Breaker { name, made, .. } => {
             line.text("breaker", name);

@@ -22,6 +22,7 @@ pub mod interrupt;
 pub mod open;
 pub mod reader;
 pub mod service;
+pub mod silence;
 pub mod socket;
 mod stdin;
 pub mod tls;

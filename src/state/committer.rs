@@ -292,6 +292,11 @@ impl Committer {
             }
         }
         draft.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
+        for (batch, notice) in batches.iter().flat_map(|batch| batch.notices.iter().map(move |notice| (batch, notice))) {
+            if let Notice::Silence { id, since, ended, .. } = notice {
+                tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
+            }
+        }
         let sinks = sinks_after(&self.sinks, words, self.outbox.last());
         for word in words {
             match word {

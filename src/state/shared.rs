@@ -11,7 +11,7 @@ use super::holder::holder;
 use super::ledger::{Ledger, Made, Rules, tell};
 use super::store::{FILE, Store, StoreError, Tx};
 use crate::core::breaker::{Breaker, State, Transition, Unit};
-use crate::core::event::{Hex, Timestamp};
+use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice, Record};
 
 /// Between two tries where SQLite does not wait by itself.
@@ -60,6 +60,13 @@ impl Shared {
         Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience })
     }
 
+    /// From now on others are waited for so long.
+    pub fn set_patience(&mut self, patience: Duration) {
+        if self.patience != patience && self.store.db().busy_timeout(patience).is_ok() {
+            self.patience = patience;
+        }
+    }
+
     /// Opens the state of a folder if there is one.
     ///
     /// # Errors
@@ -92,18 +99,20 @@ impl Shared {
     }
 
     /// Takes records into the history, and writes what it says of each into its line. `body` has the lines of `records`,
-    /// one after the other.
+    /// one after the other; the answer has the new lines, and what each error is.
     ///
     /// # Errors
     /// As [`open`](Self::open); nothing was taken in then.
-    pub fn take_in(&mut self, label: &Label, records: &[Record], body: &[u8], write_seen: WriteSeen<'_>, now: Timestamp) -> Result<Vec<u8>, String> {
+    pub fn take_in(&mut self, (label, records): (&Label, &[Record]), body: &[u8], write_seen: WriteSeen<'_>, now: Timestamp) -> Result<Taken, String> {
         self.change(now, |ledger, tx| {
             let mut out = Vec::with_capacity(body.len() + 160 * records.len());
-            let mut at = 0;
+            let (mut statuses, mut at) = (Vec::with_capacity(records.len()), 0);
             for record in records {
                 let line = &body[at..at + record.len as usize];
                 at += record.len as usize;
-                match ledger.seen(tx, (label, record), line)? {
+                let seen = ledger.seen(tx, (label, record), line)?;
+                statuses.push(seen.map(|seen| seen.status));
+                match seen {
                     Some(seen) => {
                         let (head, tail) = line.split_at((record.seen_at as usize).min(line.len()));
                         out.extend_from_slice(head);
@@ -113,16 +122,8 @@ impl Shared {
                     None => out.extend_from_slice(line),
                 }
             }
-            Ok(out)
+            Ok((out, statuses))
         })
-    }
-
-    /// Signatures that the history knows.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn knows(&self, signature: Hex) -> Result<bool, String> {
-        self.ask(|db| Ok(history::find(db, Sign::now(signature))?.is_some()))
     }
 
     /// A breaker as it is; `None`: nothing was ever recorded for it.
@@ -249,6 +250,9 @@ impl Shared {
         })
     }
 }
+
+/// Lines of records, and what the history says of each.
+pub type Taken = (Vec<u8>, Vec<Option<history::Status>>);
 
 /// Writes what the history says into a record.
 pub type WriteSeen<'a> = &'a dyn Fn(&mut Vec<u8>, &history::Seen);

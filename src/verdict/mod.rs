@@ -2,6 +2,7 @@
 //! Asked by `siftd judge` of results that others collected and by `siftd exec` of its own runs. Pure: facts and
 //! text in, verdict out. Exit codes and flags are evidence, and so are errors on stderr; stdout decides nothing.
 
+pub mod counts;
 mod message;
 mod said;
 mod wire;

@@ -112,6 +112,71 @@ fn without_inotify_it_says_how_to_raise_the_limit_and_goes_on() {
     until("polling does not find it", || fs::read_to_string(folder.path().join("out.ndjson")).unwrap_or_default().contains("job-1"));
 }
 
+/// Kinds of records of an output, each with what it says.
+fn kinds(folder: &std::path::Path, kind: &str) -> Vec<Value> {
+    let text = fs::read_to_string(folder.join("out.ndjson")).unwrap_or_default();
+    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    records.filter(|record| record["kind"] == kind).collect()
+}
+
+#[test]
+fn a_stream_that_falls_silent_is_told_and_its_end_too_also_over_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "");
+    let config = fs::read_to_string(folder.path().join("siftd.toml")).unwrap();
+    fs::write(folder.path().join("siftd.toml"), config.replace("rotate_wait", "silence = \"1s\"\nrotate_wait")).unwrap();
+    fs::write(daemon.log("a.log"), "all is well\n").unwrap();
+    daemon.start();
+    let silences = || kinds(folder.path(), "silence");
+    until("the silence is not told", || silences().len() == 1);
+    daemon.kill();
+    daemon.start();
+    // It goes on, and is not told again.
+    fs::OpenOptions::new().append(true).open(daemon.log("a.log")).and_then(|mut file| std::io::Write::write_all(&mut file, b"well again\n")).unwrap();
+    until("its end is not told", || silences().len() >= 2);
+    let said = silences();
+    assert_eq!((&said[0]["status"], &said[1]["status"]), (&"begun".into(), &"ended".into()), "{said:?}");
+    assert_eq!((&said[0]["since"], &said[0]["seconds"]), (&said[1]["since"], &1.into()));
+    assert!(said[0]["source"]["path"].as_str().unwrap().ends_with("a.log") && said[0]["id"] != said[1]["id"], "{said:?}");
+    daemon.stop();
+}
+
+/// What the state says equals what the output says, after an end at any moment.
+#[test]
+fn a_loop_of_errors_opens_the_streams_breaker_and_tells_the_users_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "");
+    let config = fs::read_to_string(folder.path().join("siftd.toml")).unwrap();
+    let breaker =
+        format!("[breaker]\nstream_window = \"1ms\"\non_open = [\"sh\", \"-c\", \"cat > {0}/part && mv {0}/part {0}/told\"]\n", folder.path().display());
+    fs::write(folder.path().join("siftd.toml"), config + &breaker).unwrap();
+    daemon.start();
+    let mut file = fs::OpenOptions::new().append(true).create(true).open(daemon.log("a.log")).unwrap();
+    let mut n = 0;
+    until("it does not open", || {
+        n += 1;
+        std::io::Write::write_all(&mut file, format!("2026-09-21T10:00:00Z ERROR job-{n} failed\nfine\n").as_bytes()).unwrap();
+        if n == 3 {
+            daemon.kill();
+            daemon.start();
+        }
+        folder.path().join("told").exists()
+    });
+    let told: Value = serde_json::from_str(&fs::read_to_string(folder.path().join("told")).unwrap()).unwrap();
+    assert!(kinds(folder.path(), "breaker").contains(&told) && told["to"] == "open" && told["count"] == 5, "{told}");
+    let path = daemon.log("a.log").display().to_string();
+    let (code, shown) = said(&daemon, &["breaker", "check", "--stream", &path]);
+    assert!(code == Some(11) && shown.contains("the same error in"), "{shown}");
+    // While `run` works, others write to the state, and it writes what they did.
+    assert_eq!(said(&daemon, &["breaker", "reset", "--stream", &path]).0, Some(0));
+    until("the reset is not in the output", || kinds(folder.path(), "breaker").iter().any(|record| record["reason"] == "reset"));
+    daemon.stop();
+    let (_, list) = said(&daemon, &["history", "--json"]);
+    let row: Value = serde_json::from_str(list.lines().next().unwrap()).unwrap();
+    let last = kinds(folder.path(), "error").pop().unwrap();
+    assert_eq!((&row["count"], &row["first"], &row["signature"]), (&last["seen"]["count"], &last["seen"]["first"], &last["signature"]));
+}
+
 #[test]
 fn when_new_folders_cannot_be_watched_any_more_it_says_so_and_finds_what_is_in_them() {
     let folder = tempfile::tempdir().unwrap();

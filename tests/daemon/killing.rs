@@ -12,6 +12,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use siftd::core::event::Timestamp;
+use siftd::sinks::record::rfc3339;
+use siftd::state::history::Choice;
+use siftd::state::ledger::Rules;
+use siftd::state::shared::Shared;
 
 use super::support::Rng;
 
@@ -239,6 +244,23 @@ impl Writer {
     }
 }
 
+/// The history is what the records say, to the last one.
+fn state_equals(folder: &Path, output: &[u8]) {
+    let mut said: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        let record: Value = serde_json::from_slice(line).unwrap();
+        if let (Some(signature), Some(count)) = (record["signature"].as_str(), record["seen"]["count"].as_u64()) {
+            let entry = said.entry(signature.to_owned()).or_default();
+            assert_eq!(count, entry.0 + 1, "counts go on one by one: {record}");
+            *entry = (count, record["seen"]["last"].as_str().unwrap().to_owned());
+        }
+    }
+    let shared = Shared::open(folder, Rules::default(), DEADLINE).unwrap();
+    let page = shared.list(&Choice { limit: 100_000, all: true, ..Choice::default() }, Timestamp(0)).unwrap();
+    let kept = page.entries.iter().map(|entry| (entry.sign.signature.to_string(), (entry.row.count, rfc3339(entry.row.last))));
+    assert_eq!(kept.collect::<BTreeMap<_, _>>(), said);
+}
+
 /// How it went.
 pub struct Killed {
     /// Errors that were written.
@@ -277,7 +299,9 @@ pub fn kill_many(kills: usize, seed: u64, sink: &str) -> Killed {
     let missing = |output: &[u8]| (1..=last).filter(|n| memchr::memmem::find(output, format!("ERROR job-{n} ").as_bytes()).is_none()).count();
     until_or(Duration::from_secs(20), || missing(&fs::read(&out).unwrap_or_default()) == 0);
     daemon.stop();
-    let counts = counts(&shipper.end());
+    let output = shipper.end();
+    state_equals(&folder.path().join("state"), &output);
+    let counts = counts(&output);
     let wrong: Vec<_> = (1..=last).map(|n| format!("job-{n}")).filter(|word| counts.get(word) != Some(&1)).map(|word| (counts.get(&word), word)).collect();
     assert!(wrong.is_empty(), "seed {seed}: of {last} errors these came not once: {wrong:?}\n{}", daemon.stderr());
     Killed { errors: last, rotations: writer.rotations }

@@ -16,13 +16,14 @@ use crate::words::Severity;
   siftd exec --digest digest.txt -- make test                what went wrong, in 500 characters
   siftd exec --verdict - --task 42 -- npm ci                 one line of JSON after the command's output
   siftd exec --retries 5 --timeout 10m -- ./download.sh      again while the network is to blame
+  siftd exec --breaker fix -- ./agent.sh                     not while it fails again and again in the same way
   siftd exec --strict --events events.ndjson -- Rscript fit.R
                                                              exit 65 when it ends well with a real error on stderr
 
 stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
 
 Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left,
-124 timed out; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for,
+124 timed out; 11 the breaker is open, nothing was run; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for,
 74 output or results could not be written.")]
 pub struct ExecArgs {
     /// Write one line of JSON on how it went.
@@ -76,6 +77,12 @@ pub struct ExecArgs {
     /// Which task this is; stands in verdict and records.
     #[arg(long, value_name = "ID")]
     pub task: Option<String>,
+    /// Ask this breaker before: while it is open nothing runs, and the exit code is 11. Tell it after how the run went.
+    #[arg(long, value_name = "NAME")]
+    pub breaker: Option<String>,
+    /// Folder of the state with the breaker and the history of errors, instead of the configuration's.
+    #[arg(long, value_name = "FOLDER")]
+    pub state_dir: Option<PathBuf>,
     /// Stop at a mistake in the configuration instead of going on with the defaults.
     #[arg(long)]
     pub strict_config: bool,

@@ -1,7 +1,10 @@
 //! The arguments of every command, and their help, a file for each group of commands. Shapes only: nothing is
 //! checked against files here.
 
+mod breaker;
 mod exec;
+mod history;
+mod replay;
 mod results;
 mod rules;
 mod run;
@@ -16,7 +19,10 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub use breaker::{BreakerArgs, BreakerCommand, RecordArgs, Which};
 pub use exec::ExecArgs;
+pub use history::{HistoryArgs, HistoryCommand, HistoryForm, HistoryList, Sort};
+pub use replay::ReplayArgs;
 pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
 pub use rules::{ListFormat, RulesArgs, RulesCommand};
 pub use run::RunArgs;
@@ -76,6 +82,12 @@ pub enum Command {
     Judge(JudgeArgs),
     /// Classify structured errors, one JSON object a line of stdin
     Classify(ClassifyArgs),
+    /// Stop a loop that fails again and again in the same way
+    Breaker(BreakerArgs),
+    /// Show which errors there were: new, recurring, regressed
+    History(HistoryArgs),
+    /// Show what changed rules change in a log
+    Replay(ReplayArgs),
     /// Show what `run` knows of the files that it follows
     State(StateArgs),
     /// Ask a running `siftd run` how it goes

@@ -68,7 +68,9 @@ pub struct ReadingArgs {
   siftd scan 'logs/**/*.log' old.log.gz           globs, folders, .gz and .zst
   cargo test 2>&1 | siftd scan --format unix      file:line:col: severity: text, for editors
   siftd scan --min-severity high --category build_error,test_failure ci.log
-  siftd scan --format ndjson app.log | jq -r .text")]
+  siftd scan --format ndjson app.log | jq -r .text
+  siftd scan --new-only --baseline main.ndjson build.log
+                                                  exit 1 only for errors that main did not have")]
 pub struct ScanArgs {
     /// Files, globs, folders, or - for stdin; stdin if it is a pipe and nothing is named.
     #[arg(value_name = "FILE")]
@@ -93,6 +95,16 @@ pub struct ScanArgs {
     /// Part of each record's id: the same file under another run id gives other ids.
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     pub run_id: String,
+    /// Show only errors that were not there before; with --baseline, any of them that is no warning makes the exit code 1,
+    /// unless --fail-on says otherwise.
+    #[arg(long, requires = "before")]
+    pub new_only: bool,
+    /// What was there before: the output of an earlier `siftd scan --format ndjson`.
+    #[arg(long, value_name = "FILE", group = "before", requires = "new_only")]
+    pub baseline: Option<PathBuf>,
+    /// Folder of a state whose history these errors belong to: records say whether they are new.
+    #[arg(long, value_name = "FOLDER", group = "before")]
+    pub state_dir: Option<PathBuf>,
     #[command(flatten)]
     pub setup: SetupArgs,
 }

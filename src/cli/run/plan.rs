@@ -1,5 +1,6 @@
 //! What `run` does: flags and blocks of the configuration → the plan of a daemon.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         sinks: output::sinks(args, config)?,
         state: state_dir(args, config),
         withhold: Rules { per_second, repeat_window_us },
+        silence: silence(config),
         ledger: ledger_rules(config),
         on_open: config.breaker.on_open.clone(),
         outbox_max: config.delivery.outbox_max,
@@ -57,6 +59,11 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         own: output::own(),
         labels: output::labels(config),
     })
+}
+
+fn silence(config: &Config) -> HashMap<String, i64> {
+    let micros = |source: &SourceConfig| i64::try_from(source.silence.as_micros()).unwrap_or(i64::MAX);
+    config.sources.iter().filter(|source| !source.silence.is_zero()).map(|source| (source.name.clone(), micros(source))).collect()
 }
 
 /// Where positions and what waits for sinks are kept: always with sources of a configuration, but for stdin, whose

@@ -45,12 +45,17 @@ impl Printer {
     }
 
     /// Appends one event. An event of a report follows a comma, the first one too: `order` drops that.
-    pub fn print(&self, out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
+    /// `line` is its record, if that is made already.
+    pub fn print(&self, out: &mut Vec<u8>, envelope: &Envelope, event: &Event, line: Option<&[u8]>) {
+        let record = |out: &mut Vec<u8>| match line {
+            Some(line) => out.extend_from_slice(line),
+            None => record::write(out, envelope, event, self.max_event_bytes),
+        };
         match self.format {
-            Format::Ndjson => record::write(out, envelope, event, self.max_event_bytes),
+            Format::Ndjson => record(out),
             Format::Report => {
                 out.extend_from_slice(b",\n");
-                record::write(out, envelope, event, self.max_event_bytes);
+                record(out);
                 out.pop();
             }
             Format::Pretty => human::pretty(out, envelope, event, self.paint),

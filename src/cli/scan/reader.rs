@@ -168,9 +168,16 @@ impl<'a> Reading<'a> {
     }
 
     fn print(&mut self, totals: &mut Totals) {
-        for event in self.events.drain(..).filter(|event| self.job.printer.shows(event)) {
-            totals.tally.add(event.severity);
-            self.job.printer.print(&mut self.out, &self.envelope, &event);
+        let (job, events) = (self.job, std::mem::take(&mut self.events));
+        let taken = job.known.records(&self.envelope, &events);
+        let (body, statuses) = taken.as_ref().map_or((&[][..], &[][..]), |(body, statuses)| (body, statuses));
+        let mut lines = body.split_inclusive(|&byte| byte == b'\n');
+        for (index, event) in events.iter().enumerate() {
+            let line = lines.next();
+            if job.printer.shows(event) && job.known.shows(event, statuses.get(index).copied().flatten()) {
+                totals.tally.add(event.severity);
+                job.printer.print(&mut self.out, &self.envelope, event, line);
+            }
         }
     }
 

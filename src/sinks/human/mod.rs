@@ -1,6 +1,8 @@
 //! The forms for people and their tools: pretty, github, unix. Each writes log text only through
 //! [`sanitise`]. They know an event and its envelope; they never decide what is an error.
 
+pub mod breaker;
+pub mod chart;
 mod github;
 mod paint;
 mod pretty;

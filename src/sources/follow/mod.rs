@@ -244,6 +244,12 @@ impl Follower {
         Some(Job { id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: file.is_last })
     }
 
+    /// Identity and label of a file.
+    #[must_use]
+    pub fn name_of(&self, id: FileId) -> Option<(Uid, &Arc<Label>)> {
+        self.files.get(&id).map(|file| (file.uid, &file.label))
+    }
+
     /// A turn was taken. `resting` asks for a pause until the file's next one.
     pub fn done(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };

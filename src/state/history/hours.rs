@@ -69,7 +69,7 @@ impl Hours {
 }
 
 /// Sums of counts by the hour over spans; see [`Hours::spans`].
-pub(in crate::state) fn spans(all: impl Iterator<Item = (i64, u64)>, now: Timestamp, hours: i64, count: usize) -> Vec<u64> {
+pub fn spans(all: impl Iterator<Item = (i64, u64)>, now: Timestamp, hours: i64, count: usize) -> Vec<u64> {
     let mut sums = vec![0; count];
     let last = now.0.div_euclid(HOUR_US).div_euclid(hours);
     for (hour, number) in all {

@@ -10,7 +10,7 @@ use crate::core::event::{Hex, Timestamp};
 use crate::core::signature::SIG_VERSION;
 
 pub(super) use carry::{has_past, prepare, take_over};
-pub use hours::{HOUR_US, Hours};
+pub use hours::{HOUR_US, Hours, spans};
 pub use table::{Choice, Entry, Order, Sum};
 pub(super) use table::{Sample, TABLES, add_hour, alias, begin_with, find, former, grow, insert, list, prune_age, prune_rows, sums, update};
 

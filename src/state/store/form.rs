@@ -5,13 +5,18 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// The form of the tables; an older one is brought up to it.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 4;
 /// "sftd": what says that the file is ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 /// How it is kept. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied into the tables: most records have been written by then, are deleted,
 /// and their pages taken by others, so that they are not copied at all.
 pub(super) const SETTINGS: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000;
     PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=33554432;";
+
+/// Silences that were told and have not ended; since version 4.
+pub(super) const SILENCES: &str = "
+CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
+";
 
 /// The tables of the first form.
 pub(super) const TABLES: &str = "

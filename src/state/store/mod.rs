@@ -19,7 +19,7 @@ mod form;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, SETTINGS, TABLES, VERSION, form, unknown_form};
+use form::{APPLICATION_ID, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
 pub use tx::Tx;
 
 /// Name of the file in the state folder.
@@ -32,6 +32,19 @@ const BUSY: Duration = Duration::from_secs(5);
 const SPARE_PAGES: i64 = 2000;
 /// A larger file is not checked page by page at the start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
+
+/// A silence that was told and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SilenceRow {
+    /// The stream, or the source as such.
+    pub uid: Uid,
+    /// What it is called.
+    pub label: Label,
+    /// Id of the record that told it.
+    pub id: String,
+    /// When it was heard last.
+    pub since: Timestamp,
+}
 
 /// Why the state could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -157,6 +170,9 @@ impl Store {
         }
         if version < 3 {
             tx.execute_batch("ALTER TABLE withheld ADD COLUMN kind INTEGER")?;
+        }
+        if version < 4 {
+            tx.execute_batch(SILENCES)?;
         }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
@@ -308,6 +324,19 @@ impl Store {
             let (first_id, since, to) = (row.get(2)?, Timestamp(row.get(3)?), Timestamp(row.get(4)?));
             let held = Held { first_id, since, to, count: unsigned(row.get(5)?), kind: wire::unpacked(row.get(6)?) };
             Ok((Key { source: row.get(0)?, signature: row.get(1)? }, held))
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// Silences that were told and have not ended.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
+        let mut all = self.db.prepare("SELECT uid, source, path, id, since FROM silence")?;
+        let rows = all.query_map([], |row| {
+            let label = Label { source: row.get(1)?, kind: "file", path: row.get(2)?, ..Label::default() };
+            Ok(SilenceRow { uid: row.get(0)?, label, id: row.get(3)?, since: Timestamp(row.get(4)?) })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

@@ -86,6 +86,18 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// A silence is told, or has ended.
+    pub(in crate::state) fn silence(&self, uid: &Uid, label: &Label, (id, since): (&str, Timestamp), has_ended: bool) -> Result<(), StoreError> {
+        match has_ended {
+            true => self.0.prepare_cached("DELETE FROM silence WHERE uid = ?1")?.execute([uid])?,
+            false => {
+                let mut put = self.0.prepare_cached("INSERT OR REPLACE INTO silence VALUES (?1, ?2, ?3, ?4, ?5)")?;
+                put.execute(params![uid, label.source, label.path, id, since.0])?
+            }
+        };
+        Ok(())
+    }
+
     pub(in crate::state) fn done(&self, seq: u64) -> Result<(), StoreError> {
         self.0.prepare_cached("DELETE FROM outbox WHERE seq <= ?1 AND seq + count - 1 <= ?1")?.execute([signed(seq)])?;
         Ok(())

@@ -1,0 +1,337 @@
+//! `siftd breaker`: the breakers of a state, for loops and for people. Steps are `core::breaker`'s; here are flags, verdicts
+//! from stdin, and words.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::args::{BreakerArgs, BreakerCommand, RecordArgs, SetupArgs, StatePlace, Which};
+use super::objects::answer_each;
+use super::{Exit, Failure, identity, out, say, setup, stdin_is_given};
+use crate::config::Config;
+use crate::core::breaker::{Breaker, Limits, State, Transition, Unit};
+use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
+use crate::delivery::{Label, Notice, Weight};
+use crate::exec::target::{self, Mode};
+use crate::hook;
+use crate::sinks::human::{breaker as words, sanitise};
+use crate::sinks::notice;
+use crate::sinks::record::rfc3339;
+use crate::sources::clock::now;
+use crate::state::breakers::{Kept, name_of};
+use crate::state::shared::{Changed, Shared};
+use crate::verdict::counts::{self, Fault};
+
+/// How long other processes are waited for.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest line of stdin, in bytes.
+const MAX_LINE: u64 = 64 << 20;
+/// Transitions that `status NAME` shows.
+const SHOWN_TRANSITIONS: usize = 10;
+
+pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        BreakerCommand::Status { json, which, place } => status(&Desk::new(place)?, which, *json),
+        BreakerCommand::Check { quiet, which, place } => check(&Desk::new(place)?, &needed(which)?, *quiet),
+        BreakerCommand::Record(args) => record(&Desk::new(&args.place)?, args),
+        BreakerCommand::Reset { which, place } => reset(&Desk::new(place)?, &needed(which)?),
+    }
+}
+
+/// Where the state is, and what the configuration says of it.
+struct Desk {
+    config: Config,
+    folder: std::path::PathBuf,
+}
+
+impl Desk {
+    fn new(place: &StatePlace) -> Result<Self, Failure> {
+        let mut config = setup::config(&SetupArgs { config: place.config.clone(), ..SetupArgs::default() })?;
+        if let Some(folder) = &place.state_dir {
+            config.state_dir.clone_from(folder);
+        }
+        Ok(Self { folder: config.state_dir.clone(), config })
+    }
+
+    fn limits(&self) -> Limits {
+        setup::ledger_rules(&self.config).breaker
+    }
+
+    fn existing(&self) -> Result<Option<Shared>, Failure> {
+        Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure)
+    }
+
+    fn step(&self, shared: &mut Shared, name: &str, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, Failure> {
+        let (host, at) = (identity::host(), now());
+        let write = |out: &mut Vec<u8>, label: &Label, said: &Notice, at| notice::write(out, &host, label, said, at);
+        let trigger = Hex::new(identity::nonce());
+        shared.step(name, &trigger, (&write, at), &|breaker| step(breaker, at)).map_err(Failure)
+    }
+
+    fn sample(&self, shared: &Shared, breaker: &Breaker) -> Option<String> {
+        let signature = words::telling(breaker)?;
+        shared.begin_with(&signature).ok()?.into_iter().next().map(|entry| entry.sample)
+    }
+}
+
+/// The name that flags say.
+fn named(which: &Which) -> Option<String> {
+    let of = |kind: &str, value: &Option<String>| value.as_deref().map(|value| name_of(kind, value));
+    which.name.clone().or_else(|| of("task", &which.task)).or_else(|| of("session", &which.session)).or_else(|| of("stream", &which.stream))
+}
+
+fn needed(which: &Which) -> Result<String, Failure> {
+    let name = named(which).ok_or_else(|| Failure::new("which breaker: give its NAME, or --task, --session or --stream (siftd breaker --help)"))?;
+    check_name(&name)?;
+    Ok(name)
+}
+
+/// A name that can be shown and kept.
+pub fn check_name(name: &str) -> Result<(), Failure> {
+    let is_good = !name.trim().is_empty() && name.len() <= crate::state::breakers::MAX_NAME_BYTES && !name.chars().any(char::is_control);
+    if is_good { Ok(()) } else { Err(Failure::new("a breaker's name is 1 to 500 bytes, without control characters")) }
+}
+
+fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
+    let Some(shared) = desk.existing()? else {
+        say(&format!("no breaker in {}: nothing was recorded there yet", desk.folder.display()));
+        return Ok(Exit::Done);
+    };
+    let wanted = named(which);
+    let all: Vec<(String, Kept)> = shared.breakers().map_err(Failure)?;
+    let all: Vec<(String, Kept)> =
+        all.into_iter().filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted == name)).map(|one| passed(one, desk)).collect();
+    if let (Some(name), true) = (&wanted, all.is_empty()) {
+        return out::print(&if as_json { String::new() } else { format!("{}: closed, nothing was recorded yet\n", sanitise(name)) });
+    }
+    let mut text = String::new();
+    if as_json {
+        all.iter().for_each(|(name, kept)| text += &format!("{}\n", object(name, kept, desk, &shared)));
+    } else if let (Some(name), Some((_, kept))) = (&wanted, all.first()) {
+        text = detail(name, kept, desk, &shared)?;
+    } else {
+        let rows: Vec<[String; 5]> = all.iter().map(|(name, kept)| row(name, &kept.breaker, desk)).collect();
+        text = out::table(["NAME", "STATE", "SINCE", "WHY", "ERRORS"], &rows);
+    }
+    out::print(&text)
+}
+
+/// As the time has made it: whoever asks next notes it.
+fn passed((name, mut kept): (String, Kept), desk: &Desk) -> (String, Kept) {
+    if let Some(last) = kept.breaker.pass(&desk.limits(), now()).last() {
+        last.reason.as_str().clone_into(&mut kept.why);
+    }
+    (name, kept)
+}
+
+fn row(name: &str, breaker: &Breaker, desk: &Desk) -> [String; 5] {
+    let since = if breaker.state == State::Closed { String::new() } else { words::moment(breaker.since) };
+    let errors = breaker.worst().map_or(String::new(), |worst| format!("{} × {}", worst.runs, &worst.signature[..12]));
+    [sanitise(name).into_owned(), breaker.state.as_str().to_owned(), since, words::brief(breaker, &desk.limits()), errors]
+}
+
+fn detail(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Result<String, Failure> {
+    let breaker = &kept.breaker;
+    let mut text = words::sentence(name, breaker, &kept.why, &desk.limits(), desk.sample(shared, breaker).as_deref()) + "\n";
+    let mut counts = breaker.counts.clone();
+    counts.sort_by_key(|count| (std::cmp::Reverse(count.runs), count.last));
+    let unit = if breaker.unit == Unit::Event { "minutes" } else { "runs" };
+    for count in counts.iter().take(SHOWN_TRANSITIONS) {
+        let sample = shared.begin_with(&count.signature).map_err(Failure)?.into_iter().next().map(|entry| entry.sample).unwrap_or_default();
+        text += &format!("  {:>3} {unit}  {}  {}\n", count.runs, count.signature, sanitise(&sample));
+    }
+    if breaker.transient > 0 {
+        text += &format!("  {:>3} {unit}  transient errors\n", breaker.transient);
+    }
+    for body in shared.transitions(Some(name), SHOWN_TRANSITIONS).map_err(Failure)? {
+        let record: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let word = |name: &str| sanitise(record[name].as_str().unwrap_or_default()).into_owned();
+        text += &format!("  {}  {} → {}  {}\n", word("timestamp").split('.').next().unwrap_or_default(), word("from"), word("to"), word("reason"));
+    }
+    Ok(text)
+}
+
+fn object(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Value {
+    let breaker = &kept.breaker;
+    let counts: Vec<Value> =
+        breaker.counts.iter().map(|count| json!({"signature": count.signature.as_str(), "count": count.runs, "last": rfc3339(count.last)})).collect();
+    let mut object = json!({
+        "breaker": name, "state": breaker.state.as_str(), "since": rfc3339(breaker.since), "reason": kept.why, "is_probe": breaker.is_probe,
+        "transient": breaker.transient, "counts": counts,
+    });
+    if breaker.state == State::Open {
+        object["until"] = breaker.deadline(&desk.limits()).map(rfc3339).into();
+    }
+    if let Some(signature) = words::telling(breaker) {
+        object["signature"] = signature.as_str().into();
+        object["text"] = desk.sample(shared, breaker).into();
+    }
+    object
+}
+
+fn check(desk: &Desk, name: &str, quiet: bool) -> Result<Exit, Failure> {
+    let Some(mut shared) = desk.existing()? else {
+        return if quiet { Ok(Exit::Done) } else { out::print(&format!("{}: closed\n", sanitise(name))) };
+    };
+    let kept = match shared.breaker(name).map_err(Failure)? {
+        // The time changes nothing: nothing is written.
+        Some(kept) if kept.breaker.clone().pass(&desk.limits(), now()).is_empty() => Some(kept),
+        Some(_) => Some(desk.step(&mut shared, name, &|breaker, at| breaker.pass(&desk.limits(), at))?.kept),
+        None => None,
+    };
+    let Some(kept) = kept else {
+        return if quiet { Ok(Exit::Done) } else { out::print(&format!("{}: closed\n", sanitise(name))) };
+    };
+    if !quiet {
+        let sample = desk.sample(&shared, &kept.breaker);
+        out::print(&(words::sentence(name, &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+    }
+    Ok(match kept.breaker.state {
+        State::Closed => Exit::Done,
+        State::HalfOpen => Exit::HalfOpen,
+        State::Open => Exit::Open,
+    })
+}
+
+fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
+    let known = match desk.existing()? {
+        Some(shared) if shared.breaker(name).map_err(Failure)?.is_some() => Some(shared),
+        _ => None,
+    };
+    let Some(mut shared) = known else {
+        say(&format!("{name}: nothing was recorded for it: `siftd breaker status` shows all"));
+        return Ok(Exit::Done);
+    };
+    desk.step(&mut shared, name, &|breaker, at| breaker.reset(at).into_iter().collect())?;
+    out::print(&format!("{}: closed\n", sanitise(name)))
+}
+
+fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
+    let name = needed(&args.which)?;
+    let signatures = signatures(args)?;
+    let mut events = match &args.events {
+        Some(path) => Some(target::open(path, Mode::Append).map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))?),
+        None => None,
+    };
+    let mut shared = Shared::open(&desk.folder, setup::ledger_rules(&desk.config), PATIENCE).map_err(Failure)?;
+    let mut last = None;
+    let mut take = |run: Run| -> Result<(), Failure> {
+        let changed = desk.step(&mut shared, &name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;
+        for record in &changed.records {
+            events.iter_mut().try_for_each(|file| std::io::Write::write_all(file, record))?;
+        }
+        tell_opened(&desk.config.breaker.on_open, changed.opened.as_deref());
+        last = Some(changed.kept);
+        Ok(())
+    };
+    let mut refused = 0_u64;
+    if args.success || args.failure || args.exit_code.is_some() {
+        take(of_flags(args, signatures))?;
+    } else if stdin_is_given() {
+        let mut failed = None;
+        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Run::of_json(&value)) {
+            Ok(run) if failed.is_none() => failed = take(run).err(),
+            Ok(_) => {}
+            Err(why) => {
+                refused += 1;
+                say(&format!("stdin: {why}"));
+            }
+        })?;
+        failed.map_or(Ok(()), Err)?;
+    }
+    if let Some(kept) = &last {
+        let sample = desk.sample(&shared, &kept.breaker);
+        out::print(&(words::sentence(&name, &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+    }
+    if last.is_none() && refused == 0 {
+        return Err(Failure::new("how did the run go: --success, --failure or --exit-code N, or a verdict on stdin (siftd breaker record --help)"));
+    }
+    Ok(if refused > 0 { Exit::Trouble } else { Exit::Done })
+}
+
+/// Runs the configuration's command for a breaker that has opened.
+pub fn tell_opened(argv: &[String], record: Option<&[u8]>) {
+    if let Some(record) = record.filter(|_| !argv.is_empty())
+        && let Err(error) = hook::run(argv, record, Command::spawn)
+    {
+        say(&format!("on_open {}: {error}", argv.first().map_or("", String::as_str)));
+    }
+}
+
+fn signatures(args: &RecordArgs) -> Result<Vec<Hex>, Failure> {
+    let parse = |text: &String| Hex::parse(text).ok_or_else(|| Failure::new(format!("--signature {text}: write 32 hex digits, as records have them")));
+    let mut all: Vec<Hex> = args.signature.iter().map(parse).collect::<Result<_, _>>()?;
+    all.extend(args.error.iter().filter(|text| !text.trim().is_empty()).map(|text| counts::of_line(text)));
+    Ok(all)
+}
+
+fn of_flags(args: &RecordArgs, signatures: Vec<Hex>) -> Run {
+    if args.success || args.exit_code == Some(0) && !args.fatal {
+        return Run::Success;
+    }
+    let faults: Vec<Fault> = signatures.into_iter().map(|signature| Fault { signature, weight: Weight::Bug, io: None }).collect();
+    let class = if args.transient { RetryClass::Transient } else { RetryClass::Unknown };
+    let words = args.exit_code.map_or("a failure".to_owned(), |code| format!("exit code {code}"));
+    let mut failure = counts::failure(&faults, class, &words);
+    failure.fatal = args.fatal.then(|| failure.signatures.first().copied());
+    Run::Failure(failure)
+}
+
+/// How a run went.
+enum Run {
+    Success,
+    Failure(crate::core::breaker::Failure),
+    /// A refusal, or a run that is no result: it is not counted.
+    Nothing,
+}
+
+impl Run {
+    fn step(&self, breaker: &mut Breaker, limits: &Limits, at: Timestamp) -> Vec<Transition> {
+        match self {
+            Self::Success => breaker.success(limits, at),
+            Self::Failure(failure) => breaker.failure(failure, limits, at),
+            Self::Nothing => breaker.pass(limits, at),
+        }
+    }
+
+    /// A verdict, or an answer of `classify`.
+    fn of_json(value: &Value) -> Result<Self, String> {
+        let class = value.pointer("/retry/class").and_then(Value::as_str).and_then(RetryClass::parse);
+        let is_success = value.get("success").and_then(Value::as_bool);
+        let (Some(class), true) = (class, is_success.is_some() || value.get("fatal").is_some()) else {
+            return Err("neither a verdict (`success`, `retry`, `errors`) nor an answer of `siftd classify` (`fatal`, `retry`)".to_owned());
+        };
+        if is_success == Some(true) {
+            return Ok(Self::Success);
+        }
+        let faults: Vec<Fault> = value.get("errors").and_then(Value::as_array).into_iter().flatten().filter_map(fault).collect();
+        if faults.iter().any(|fault| fault.weight == Weight::None) && faults.iter().all(|fault| fault.weight == Weight::None) {
+            return Ok(Self::Nothing);
+        }
+        let word = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default();
+        let reason = value.pointer("/retry/reason").and_then(Value::as_str).unwrap_or_default();
+        let words = match word("error_message") {
+            "" => format!("{} {} {reason}", word("category"), word("cause")),
+            message => message.lines().last().unwrap_or_default().to_owned(),
+        };
+        let mut failure = counts::failure(&faults, class, &words);
+        if value.get("fatal") == Some(&Value::Bool(true)) || class == RetryClass::Fatal {
+            failure.fatal = Some(failure.signatures.first().copied());
+        }
+        Ok(Self::Failure(failure))
+    }
+}
+
+fn fault(record: &Value) -> Option<Fault> {
+    let word = |pointer: &str| record.pointer(pointer).and_then(Value::as_str);
+    let signature = Hex::parse(word("/signature")?)?;
+    let is_small = word("/severity") == Some(Severity::Low.as_str()) || record.get("flavour").is_some();
+    let weight = match word("/retry/class") {
+        _ if is_small => Weight::None,
+        Some("transient") => Weight::Transient,
+        _ => Weight::Bug,
+    };
+    let io = Io::ALL.iter().copied().find(|io| Some(io.as_str()) == word("/source/io"));
+    Some(Fault { signature, weight, io })
+}

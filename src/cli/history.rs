@@ -1,0 +1,286 @@
+//! `siftd history`: which errors there were, with small charts, and what people say of them. The rows are `state::history`'s;
+//! all text of programs passes the sanitiser.
+
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use jiff::{ToSpan, civil};
+use serde_json::{Value, json};
+
+use super::args::{HistoryArgs, HistoryCommand, HistoryForm, HistoryList, SetupArgs, Sort};
+use super::{Exit, Failure, out, say, setup};
+use crate::config::parse_duration;
+use crate::core::event::Timestamp;
+use crate::sinks::human::breaker::moment;
+use crate::sinks::human::chart::{bar, spark};
+use crate::sinks::human::sanitise;
+use crate::sinks::record::rfc3339;
+use crate::sources::clock::now;
+use crate::state::history::{Choice, Entry, HOUR_US, Order, Row, Sign};
+use crate::state::shared::Shared;
+
+/// How long other processes are waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Characters of an error's text in a list.
+const SHOWN_CHARS: usize = 70;
+/// Errors of each kind that `diff` shows.
+const MAX_DIFF: usize = 100;
+/// Fewest digits of a signature.
+const MIN_DIGITS: usize = 4;
+
+pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
+    let form = &args.form;
+    let config = setup::config(&SetupArgs { config: form.config.clone(), ..SetupArgs::default() })?;
+    let folder = form.state_dir.as_ref().unwrap_or(&config.state_dir);
+    let Some(mut shared) = Shared::existing(folder, setup::ledger_rules(&config), PATIENCE).map_err(Failure)? else {
+        let mend =
+            "`siftd run` keeps one with its state, `exec` and `scan` with --state-dir; name its folder with --state-dir, or the configuration with --config";
+        return Err(Failure::new(format!("no history in {}: {mend}", folder.display())));
+    };
+    match &args.command {
+        None => list(&shared, &args.list, form),
+        Some(HistoryCommand::List(which)) => list(&shared, which, form),
+        Some(HistoryCommand::Show { signature }) => show(&shared, &find(&shared, signature)?, form),
+        Some(HistoryCommand::Resolve { signature }) => resolve(&mut shared, signature),
+        Some(HistoryCommand::Mute { signature, span, off }) => mute(&mut shared, signature, *span, *off),
+        Some(HistoryCommand::Trend { signature, days }) => trend(&shared, signature.as_deref(), *days, form),
+        Some(HistoryCommand::Diff { since }) => diff(&shared, parse_since(since)?, form),
+        Some(HistoryCommand::Join { old, new }) => join(&mut shared, old, new),
+    }
+}
+
+/// A moment as people write it.
+fn parse_since(text: &str) -> Result<Timestamp, Failure> {
+    let zone = TimeZone::system();
+    let today = jiff::Timestamp::from_microsecond(now().0).unwrap_or_default().to_zoned(zone.clone()).date();
+    let midnight = |date: civil::Date| date.to_zoned(zone.clone()).map(|zoned| zoned.timestamp().as_microsecond()).ok();
+    let micros = match text {
+        "today" => midnight(today),
+        "yesterday" => today.checked_sub(1.day()).ok().and_then(midnight),
+        _ => parse_duration(text)
+            .and_then(|back| now().0.checked_sub(i64::try_from(back.as_micros()).ok()?))
+            .or_else(|| text.parse::<jiff::Timestamp>().ok().map(|time| time.as_microsecond()))
+            .or_else(|| text.parse::<civil::Date>().ok().and_then(midnight)),
+    };
+    let mend = "write a duration (36h, 7d), today, yesterday, a date (2026-11-20) or a time (2026-11-20T14:00:00Z)";
+    micros.map(Timestamp).ok_or_else(|| Failure::new(format!("--since {text}: {mend}")))
+}
+
+/// The one error that digits mean.
+fn find(shared: &Shared, digits: &str) -> Result<Entry, Failure> {
+    let wanted = digits.to_ascii_lowercase();
+    if wanted.len() < MIN_DIGITS || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(Failure::new(format!("{digits}: write a signature, or its first digits, at least {MIN_DIGITS}, as `siftd history` shows them")));
+    }
+    let mut found = shared.begin_with(&wanted).map_err(Failure)?;
+    match found.len() {
+        0 => Err(Failure::new(format!("{digits}: no such error: `siftd history list --all` shows them"))),
+        1 => Ok(found.remove(0)),
+        _ if wanted.len() == 32 => Ok(found.swap_remove(found.iter().enumerate().max_by_key(|(_, entry)| entry.sign.recipe).map_or(0, |(at, _)| at))),
+        count => {
+            let all: Vec<&str> = found.iter().map(|entry| entry.sign.signature.as_str()).collect();
+            Err(Failure::new(format!("{digits}: {count} errors begin so: {}", all.join(", "))))
+        }
+    }
+}
+
+fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit, Failure> {
+    let at = now();
+    let since = which.since.as_deref().map(parse_since).transpose()?;
+    let or_a_day = Some(since.unwrap_or(Timestamp(at.0 - 24 * HOUR_US)));
+    let choice = Choice {
+        seen_since: since,
+        new_since: or_a_day.filter(|_| which.new),
+        back_since: or_a_day.filter(|_| which.regressed),
+        gone_since: None,
+        all: which.all,
+        order: match which.sort {
+            Sort::Last => Order::Last,
+            Sort::First => Order::First,
+            Sort::Count => Order::Count,
+        },
+        limit: which.limit as usize + 1,
+    };
+    let mut page = shared.list(&choice, at).map_err(Failure)?;
+    let is_cut = page.entries.len() > which.limit as usize;
+    page.entries.truncate(which.limit as usize);
+    if form.json {
+        return out::print(&page.entries.iter().map(|entry| format!("{}\n", object(entry, at))).collect::<String>());
+    }
+    if page.entries.is_empty() {
+        return out::print(&format!("no such errors; {} in the history\n", page.rows));
+    }
+    let rows: Vec<[String; 6]> = page.entries.iter().map(|entry| row(entry, at)).collect();
+    let mut text = out::table(["SIGNATURE", "STATUS", "COUNT", "LAST SEEN", "LAST 24 H", "ERROR"], &rows);
+    if is_cut {
+        text += &format!("… more of {} (--limit, --since, --all)\n", page.rows);
+    }
+    out::print(&text)
+}
+
+fn row(entry: &Entry, at: Timestamp) -> [String; 6] {
+    let row = &entry.row;
+    let chart = spark(&row.hours.spans(at, 1, 24));
+    [entry.sign.signature[..12].to_owned(), row.standing(at).to_owned(), row.count.to_string(), moment(row.last), chart, shown(entry)]
+}
+
+fn shown(entry: &Entry) -> String {
+    let text = sanitise(&entry.sample);
+    let cut: String = text.chars().take(SHOWN_CHARS).collect();
+    let more = if text.chars().count() > SHOWN_CHARS { "…" } else { "" };
+    format!("{} {}: {cut}{more}", sanitise(&entry.severity), sanitise(&entry.category))
+}
+
+fn object(entry: &Entry, at: Timestamp) -> Value {
+    let row = &entry.row;
+    let mut object = json!({
+        "signature": entry.sign.signature.as_str(), "sig_version": entry.sign.recipe, "status": row.standing(at), "count": row.count,
+        "first": rfc3339(row.first), "last": rfc3339(row.last), "severity": entry.severity, "category": entry.category, "rule": entry.rule,
+        "text": entry.sample, "streams": row.streams,
+    });
+    if let Some(back) = row.back {
+        object["regressed_at"] = rfc3339(back).into();
+    }
+    if row.is_muted(at) {
+        object["muted_until"] = row.muted_until.filter(|until| until.0 < i64::MAX).map(rfc3339).into();
+    }
+    object
+}
+
+fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Failure> {
+    let at = now();
+    let former = former(shared, entry.sign)?;
+    if form.json {
+        let mut object = object(entry, at);
+        object["hours"] = entry.row.hours.iter().map(|(hour, count)| json!({"hour": rfc3339(Timestamp(hour * HOUR_US)), "count": count})).collect();
+        object["former"] = former.iter().map(|sign| json!({"signature": sign.signature.as_str(), "sig_version": sign.recipe})).collect();
+        return out::print(&format!("{object}\n"));
+    }
+    let row = &entry.row;
+    let mut fields = vec![
+        ("error", sanitise(&entry.sample).into_owned()),
+        ("signature", format!("{} (recipe {})", entry.sign.signature, entry.sign.recipe)),
+        ("status", row.standing(at).to_owned()),
+        ("kind", format!("{} {}, rule {}", sanitise(&entry.severity), sanitise(&entry.category), sanitise(&entry.rule))),
+        ("seen", format!("{} times, first {}, last {}", row.count, moment(row.first), moment(row.last))),
+        ("last 24 h", spark(&row.hours.spans(at, 1, 24))),
+        ("last 14 d", spark(&row.hours.spans(at, 24, 14))),
+    ];
+    fields.extend(row.back.map(|back| ("came back", moment(back))));
+    fields.extend(
+        row.muted_until
+            .filter(|_| row.is_muted(at))
+            .map(|until| ("muted", if until.0 == i64::MAX { "until it is `mute --off`".to_owned() } else { format!("until {}", moment(until)) })),
+    );
+    fields.extend(row.streams.iter().map(|stream| ("in", sanitise(stream).into_owned())));
+    fields.extend(former.iter().map(|sign| ("before", format!("{} (recipe {})", sign.signature, sign.recipe))));
+    out::print(&fields.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect::<String>())
+}
+
+/// The signatures that an error had before.
+fn former(shared: &Shared, sign: Sign) -> Result<Vec<Sign>, Failure> {
+    let mut all = Vec::new();
+    let mut last = sign;
+    while let Some(before) = shared.former(last).map_err(Failure)?.filter(|before| *before != sign && !all.contains(before)) {
+        all.push(before);
+        last = before;
+    }
+    Ok(all)
+}
+
+fn resolve(shared: &mut Shared, signatures: &[String]) -> Result<Exit, Failure> {
+    marked(shared, signatures, "resolved", &|row| row.is_resolved = true)
+}
+
+fn mute(shared: &mut Shared, signatures: &[String], span: Option<Duration>, off: bool) -> Result<Exit, Failure> {
+    let span = span.and_then(|span| i64::try_from(span.as_micros()).ok()).unwrap_or(i64::MAX);
+    let until = (!off).then(|| Timestamp(now().0.saturating_add(span)));
+    marked(shared, signatures, if off { "muted no more" } else { "muted" }, &|row| row.muted_until = until)
+}
+
+fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(&mut Row)) -> Result<Exit, Failure> {
+    // All of them are known, or nothing is changed.
+    let entries: Vec<Entry> = signatures.iter().map(|digits| find(shared, digits)).collect::<Result<_, _>>()?;
+    let mut text = String::new();
+    for entry in entries {
+        if shared.mark(entry.sign, now(), mark).map_err(Failure)? {
+            text += &format!("{word}: {}  {}\n", &entry.sign.signature[..12], shown(&entry));
+        } else {
+            say(&format!("{}: it was forgotten meanwhile", entry.sign.signature));
+        }
+    }
+    out::print(&text)
+}
+
+fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm) -> Result<Exit, Failure> {
+    let at = now();
+    let entry = signature.map(|digits| find(shared, digits)).transpose()?;
+    let (hours, count) = if days <= 2 { (1, 24 * days as usize) } else { (24, days as usize) };
+    let sums = shared.sums(at.0.div_euclid(HOUR_US) - i64::from(days + 1) * 24).map_err(Failure)?;
+    let of =
+        |pick: &dyn Fn(&crate::state::history::Sum) -> u64| crate::state::history::spans(sums.iter().map(|(hour, sum)| (*hour, pick(sum))), at, hours, count);
+    let events = entry.as_ref().map_or_else(|| of(&|sum| sum.events), |entry| entry.row.hours.spans(at, hours, count));
+    let (new, back) = if entry.is_some() { (vec![0; count], vec![0; count]) } else { (of(&|sum| sum.new), of(&|sum| sum.regressed)) };
+    let last = at.0.div_euclid(HOUR_US).div_euclid(hours);
+    let most = events.iter().copied().max().unwrap_or(0);
+    let mut text = entry.as_ref().filter(|_| !form.json).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry)));
+    for (index, count_of) in events.iter().enumerate() {
+        let from = Timestamp((last - (count - 1 - index) as i64) * hours * HOUR_US);
+        if form.json {
+            text += &format!("{}\n", json!({"from": rfc3339(from), "hours": hours, "count": count_of, "new": new[index], "regressed": back[index]}));
+            continue;
+        }
+        let day = moment(from);
+        let name = if hours == 1 { &day[..13] } else { &day[..10] };
+        let more: Vec<String> =
+            [(new[index], "new"), (back[index], "regressed")].iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        text += format!("{name}  {:<30}  {count_of:>7}  {}", bar(*count_of, most, 30), more.join(", ")).trim_end();
+        text.push('\n');
+    }
+    out::print(&text)
+}
+
+fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, Failure> {
+    let at = now();
+    let base = Choice { limit: MAX_DIFF + 1, ..Choice::default() };
+    // As long before the moment as it is since.
+    let before = Timestamp(since.0.saturating_sub(at.0.saturating_sub(since.0)));
+    let kinds = [
+        ("new", "+", Choice { new_since: Some(since), order: Order::Count, ..base.clone() }),
+        ("regressed", "~", Choice { back_since: Some(since), order: Order::Count, ..base.clone() }),
+        ("gone", "-", Choice { seen_since: Some(before), gone_since: Some(since), ..base }),
+    ];
+    let (mut text, mut counts) = (String::new(), Vec::new());
+    for (word, sign, choice) in kinds {
+        let mut entries = shared.list(&choice, at).map_err(Failure)?.entries;
+        let is_cut = entries.len() > MAX_DIFF;
+        entries.truncate(MAX_DIFF);
+        for entry in &entries {
+            if form.json {
+                let mut object = object(entry, at);
+                object["change"] = word.into();
+                text += &format!("{object}\n");
+            } else {
+                let times = entry.row.count;
+                text += &format!("{sign} {}  {times:>5} ×  {}\n", &entry.sign.signature[..12], shown(entry));
+            }
+        }
+        counts.push(format!("{}{} {word}", entries.len(), if is_cut { "+" } else { "" }));
+    }
+    if !form.json {
+        text += &format!("since {}: {}\n", moment(since), counts.join(", "));
+    }
+    out::print(&text)
+}
+
+fn join(shared: &mut Shared, old: &str, new: &str) -> Result<Exit, Failure> {
+    let (old, new) = (find(shared, old)?, find(shared, new)?);
+    if old.sign == new.sign {
+        return Err(Failure::new("both are the same error"));
+    }
+    if former(shared, old.sign)?.contains(&new.sign) {
+        return Err(Failure::new("that one goes on as this one already"));
+    }
+    shared.join(old.sign, new.sign, now()).map_err(Failure)?;
+    out::print(&format!("{} goes on as {}\n", &old.sign.signature[..12], &new.sign.signature[..12]))
+}

@@ -1,0 +1,213 @@
+//! `siftd replay`: a log read under two sets of rules at once, and what differs. An event is the same one if it begins at
+//! the same place; one that only begins or ends elsewhere has changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::args::{ReadMode, ReplayArgs, SetupArgs};
+use super::{Exit, Failure, out, say, setup};
+use crate::core::engine::Engine;
+use crate::core::event::Event;
+use crate::core::extract::Origin;
+use crate::core::pipeline::Stream;
+use crate::sinks::human::sanitise;
+use crate::sources::clock::now;
+use crate::sources::expand::{Input, expand};
+use crate::sources::input;
+
+/// Events of one log that are compared; a log with more is compared as far as these.
+const MAX_EVENTS: usize = 1_000_000;
+/// Events on either side that may be the same one.
+const NEAR: usize = 4;
+/// Bytes that are read at once.
+const BLOCK: usize = 256 << 10;
+
+/// What is compared of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    lines: (u64, u64),
+    category: &'static str,
+    severity: &'static str,
+    signature: String,
+    class: &'static str,
+    rule: Arc<str>,
+    text: String,
+}
+
+/// Where an event begins.
+type Place = (u64, u32);
+
+#[derive(Default)]
+struct Counts {
+    appear: u64,
+    vanish: u64,
+    change: u64,
+    stay: u64,
+}
+
+pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
+    let old_config = args.against_config.as_ref().or(args.config.as_ref());
+    let (new, old) = (engine(args.config.as_ref(), &args.rules, args.mode)?, engine(old_config, &args.against, args.mode)?);
+    let (inputs, troubles) = expand(&args.files);
+    troubles.iter().for_each(|trouble| say(&format!("{}: {}", trouble.path, trouble.why)));
+    let mut is_troubled = !troubles.is_empty();
+    let mut counts = Counts::default();
+    let mut text = String::new();
+    for input in inputs {
+        let path = match input {
+            Input::Named(path) | Input::Found(path) => path,
+            Input::Stdin => PathBuf::from("-"),
+        };
+        match both(&path, [&new, &old]) {
+            Ok([new, old]) => compare(&path, new, old, &mut counts, &mut |line| text += &line, args.json),
+            Err(error) => {
+                is_troubled = true;
+                say(&format!("{}: {error}", path.display()));
+            }
+        }
+        out::write(std::mem::take(&mut text).as_bytes())?;
+    }
+    let Counts { appear, vanish, change, stay } = counts;
+    if !args.json {
+        out::print(&format!("{appear} appear, {vanish} vanish, {change} change, {stay} stay\n"))?;
+    }
+    Ok(if is_troubled { Exit::Trouble } else { Exit::Done })
+}
+
+/// Built-in rules with these.
+fn engine(config: Option<&PathBuf>, rules: &[PathBuf], mode: ReadMode) -> Result<(Arc<Engine>, u64), Failure> {
+    let mut files = Vec::new();
+    for path in rules {
+        if path.is_dir() {
+            let folder = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
+            let mut found: Vec<PathBuf> = std::fs::read_dir(path).map_err(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+            found.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+            if found.is_empty() {
+                return Err(Failure::new(format!("{}: no .toml file in it", path.display())));
+            }
+            found.sort();
+            files.extend(found);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    let args = SetupArgs { config: config.cloned(), rules: files };
+    let setup = setup::load(&args, setup::Reading { mode, ..setup::Reading::default() })?;
+    Ok((setup.engine, setup.config.limits.max_document_bytes))
+}
+
+fn both(path: &Path, engines: [&(Arc<Engine>, u64); 2]) -> std::io::Result<[BTreeMap<Place, Found>; 2]> {
+    let mut opened = if path == Path::new("-") { input::stdin(input::Watched::default())? } else { input::file(path, input::Watched::default())? };
+    let mut streams = engines.map(|(engine, limit)| Stream::new(engine.clone(), Origin::default()).with_documents(*limit));
+    let mut found: [BTreeMap<Place, Found>; 2] = Default::default();
+    let mut events = Vec::new();
+    let mut space = vec![0; BLOCK];
+    loop {
+        let count = input::fill(&mut opened.bytes, &mut space)?;
+        for (stream, found) in streams.iter_mut().zip(&mut found) {
+            match count {
+                0 => stream.finish(now(), &mut events),
+                count => stream.push(&space[..count], now(), &mut events),
+            }
+            events.drain(..).take(MAX_EVENTS.saturating_sub(found.len())).for_each(|event| drop(found.insert((event.offset, event.inner), Found::of(&event))));
+        }
+        if count == 0 {
+            return Ok(found);
+        }
+    }
+}
+
+impl Found {
+    fn of(event: &Event) -> Self {
+        Self {
+            lines: (event.line_num, event.line_end),
+            category: event.category.as_str(),
+            severity: event.severity.as_str(),
+            signature: event.signature.to_string(),
+            class: event.retry.class.as_str(),
+            rule: event.rule.clone(),
+            text: event.text.chars().take(200).collect(),
+        }
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.lines.0 <= other.lines.1 && other.lines.0 <= self.lines.1
+    }
+
+    /// What differs, from the old one to this: name, before, after.
+    fn changes(&self, old: &Self) -> Vec<(&'static str, String, String)> {
+        let lines = |found: &Self| if found.lines.0 == found.lines.1 { found.lines.0.to_string() } else { format!("{}-{}", found.lines.0, found.lines.1) };
+        let all = [
+            ("category", old.category.to_owned(), self.category.to_owned()),
+            ("severity", old.severity.to_owned(), self.severity.to_owned()),
+            ("retry", old.class.to_owned(), self.class.to_owned()),
+            ("signature", old.signature.clone(), self.signature.clone()),
+            ("lines", lines(old), lines(self)),
+            ("rule", old.rule.to_string(), self.rule.to_string()),
+        ];
+        let changes: Vec<_> = all.into_iter().filter(|(_, before, after)| before != after).collect();
+        // Another rule alone finds the same thing.
+        if changes.iter().all(|(name, ..)| *name == "rule") { Vec::new() } else { changes }
+    }
+}
+
+fn compare(path: &Path, mut new: BTreeMap<Place, Found>, mut old: BTreeMap<Place, Found>, counts: &mut Counts, print: &mut dyn FnMut(String), as_json: bool) {
+    let mut rows: Vec<(u64, String)> = Vec::new();
+    let mut add = |sign, found: &Found, before: Option<&Found>| rows.push((found.lines.0, shown(path, sign, found, before, as_json)));
+    let same: Vec<Place> = new.keys().filter(|place| old.contains_key(place)).copied().collect();
+    let mut pairs: Vec<(Found, Found)> = same.into_iter().filter_map(|place| Some((new.remove(&place)?, old.remove(&place)?))).collect();
+    // What begins elsewhere under other rules may be the same error all the same.
+    let places: Vec<Place> = new.keys().copied().collect();
+    for place in places {
+        let around = old.range(..place).rev().take(NEAR).chain(old.range(place..).take(NEAR));
+        let near = around.filter(|(_, was)| new.get(&place).is_some_and(|found| found.overlaps(was))).map(|(place, _)| *place).next();
+        if let Some(was) = near.and_then(|near| old.remove(&near)) {
+            pairs.extend(new.remove(&place).map(|found| (found, was)));
+        }
+    }
+    for (found, was) in &pairs {
+        if found.changes(was).is_empty() {
+            counts.stay += 1;
+        } else {
+            counts.change += 1;
+            add('~', found, Some(was));
+        }
+    }
+    counts.appear += new.len() as u64;
+    counts.vanish += old.len() as u64;
+    new.values().for_each(|found| add('+', found, None));
+    old.values().for_each(|found| add('-', found, None));
+    rows.sort_by_key(|(line, _)| *line);
+    rows.into_iter().for_each(|(_, row)| print(row));
+}
+
+fn shown(path: &Path, sign: char, found: &Found, before: Option<&Found>, as_json: bool) -> String {
+    let path = path.display().to_string();
+    let changes = before.map(|before| found.changes(before)).unwrap_or_default();
+    if as_json {
+        let word = match sign {
+            '+' => "appears",
+            '-' => "vanishes",
+            _ => "changes",
+        };
+        let mut object = json!({
+            "change": word, "path": path, "line_num": found.lines.0, "line_end": found.lines.1, "category": found.category, "severity": found.severity,
+            "signature": found.signature, "rule": &*found.rule, "text": found.text,
+        });
+        if !changes.is_empty() {
+            object["was"] = changes.iter().map(|(name, was, _)| ((*name).to_owned(), was.clone().into())).collect::<serde_json::Map<_, _>>().into();
+        }
+        return format!("{object}\n");
+    }
+    let place = format!("{}:{}", sanitise(&path), found.lines.0);
+    let text = sanitise(&found.text);
+    if changes.is_empty() {
+        return format!("{sign} {place}  {} {} by {}: {text}\n", found.severity, found.category, sanitise(&found.rule));
+    }
+    let short = |name: &str, text: &str| if name == "signature" { text[..12].to_owned() } else { sanitise(text).into_owned() };
+    let all: Vec<String> = changes.iter().map(|(name, was, is)| format!("{name} {} → {}", short(name, was), short(name, is))).collect();
+    format!("{sign} {place}  {}: {text}\n", all.join(", "))
+}

@@ -1,0 +1,56 @@
+//! A breaker in words: what it advises, why, until when, and what closes it.
+
+use super::sanitise;
+use crate::core::breaker::{Breaker, Limits, State, Trip, Unit};
+use crate::core::event::{Hex, Timestamp};
+use crate::sinks::record::rfc3339;
+
+/// The error that tells most: what opened it, else what came most often.
+#[must_use]
+pub fn telling(breaker: &Breaker) -> Option<Hex> {
+    let tripped = match breaker.trip {
+        Some(Trip::Signature(signature)) => Some(signature),
+        Some(Trip::Fatal(signature)) => signature,
+        Some(Trip::Transient) => return None,
+        None => None,
+    };
+    tripped.or_else(|| breaker.worst().filter(|_| breaker.state != State::Closed).map(|worst| worst.signature))
+}
+
+/// A moment, to the second, in UTC.
+#[must_use]
+pub fn moment(at: Timestamp) -> String {
+    rfc3339(at).split('.').next().unwrap_or_default().to_owned() + "Z"
+}
+
+/// Why it is as it is, in a few words.
+#[must_use]
+pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
+    let unit = if breaker.unit == Unit::Event { "minutes" } else { "runs" };
+    let count = |signature: Hex| breaker.counts.iter().find(|count| count.signature == signature).map_or(limits.open_after, |count| count.runs);
+    match (breaker.state, breaker.trip) {
+        (State::Closed, _) => String::new(),
+        (_, Some(Trip::Signature(signature))) => format!("the same error in {} {unit}", count(signature)),
+        (_, Some(Trip::Transient)) => format!("transient errors in {} {unit}", breaker.transient.max(1)),
+        (_, Some(Trip::Fatal(_))) => "an error that no further run can mend".to_owned(),
+        (_, None) => breaker.worst().map_or(String::new(), |worst| format!("the same error in {} {unit}", worst.runs)),
+    }
+}
+
+/// One sentence: name, state, why, the error itself, and what comes next.
+#[must_use]
+pub fn sentence(name: &str, breaker: &Breaker, why: &str, limits: &Limits, sample: Option<&str>) -> String {
+    let name = sanitise(name);
+    let error = sample.map_or(String::new(), |sample| format!(" ({})", sanitise(sample)));
+    let why_now = brief(breaker, limits);
+    match breaker.state {
+        State::Closed if why.is_empty() => format!("{name}: closed"),
+        State::Closed => format!("{name}: closed since {} ({why})", moment(breaker.since)),
+        State::HalfOpen if breaker.is_probe => format!("{name}: half open since {}, the next run is a probe; it was {why_now}{error}", moment(breaker.since)),
+        State::HalfOpen => format!("{name}: half open since {}, a warning: {why_now}{error}", moment(breaker.since)),
+        State::Open => {
+            let until = breaker.deadline(limits).map(moment).unwrap_or_default();
+            format!("{name}: open since {}: {why_now}{error}; a probe may run from {until} on, `siftd breaker reset` closes it", moment(breaker.since))
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! How a judged run counts for a breaker: by the errors that made it fail, or with all transient ones. Whether it went
+//! well and what could not even be started is evidence; what it printed makes nothing fatal.
+
+use super::{Facts, Said, Verdict};
+use crate::core::breaker::Failure;
+use crate::core::event::{Event, Frames, Hex, Io, RetryClass};
+use crate::core::signature;
+use crate::delivery::Weight;
+
+/// One error of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Which error.
+    pub signature: Hex,
+    /// How it counts.
+    pub weight: Weight,
+    /// Where it was printed.
+    pub io: Option<Io>,
+}
+
+impl Fault {
+    /// Of an event.
+    #[must_use]
+    pub fn of(event: &Event) -> Self {
+        Self { signature: event.signature, weight: Weight::of(event), io: event.io }
+    }
+}
+
+/// The signature of a line that names an error.
+#[must_use]
+pub fn of_line(text: &str) -> Hex {
+    signature::signature(None, "", &[], text.trim(), &Frames::default()).0
+}
+
+/// A run that failed by these errors. Where stderr has some, those of stdout are what the run worked on. `class` is the
+/// run's own; without an error the run is known by `last_words`.
+#[must_use]
+pub fn failure(faults: &[Fault], class: RetryClass, last_words: &str) -> Failure {
+    if class == RetryClass::Transient {
+        return Failure { is_transient: true, ..Failure::default() };
+    }
+    let on_stderr = faults.iter().any(|fault| fault.io == Some(Io::Stderr) && fault.weight != Weight::None);
+    let counts = |fault: &&Fault| !on_stderr || fault.io == Some(Io::Stderr);
+    let mut failure = Failure::default();
+    for fault in faults.iter().filter(counts) {
+        match fault.weight {
+            Weight::None => {}
+            Weight::Transient => failure.is_transient = true,
+            Weight::Bug if failure.signatures.contains(&fault.signature) => {}
+            Weight::Bug => failure.signatures.push(fault.signature),
+        }
+    }
+    if failure.signatures.is_empty() && !failure.is_transient {
+        failure.signatures.push(of_line(last_words));
+    }
+    failure
+}
+
+/// How a run that siftd has watched counts; `None`: it went well. `not_started`: why it could not begin.
+#[must_use]
+pub fn of_run(verdict: &Verdict, said: &Said, not_started: bool) -> Option<Failure> {
+    if verdict.is_success() {
+        return None;
+    }
+    let faults: Vec<Fault> = said.errors.iter().map(Fault::of).collect();
+    let last = said.text.lines().rev().find(|line| !line.trim().is_empty());
+    let ended = ended(&verdict.facts);
+    let mut failure = failure(&faults, verdict.retry.class, last.unwrap_or(&ended));
+    if verdict.facts.timed_out {
+        // That it never came to an end is what it has in common with others, whatever it printed until then.
+        failure.signatures.push(of_line(&ended));
+    }
+    if not_started {
+        failure.fatal = Some(failure.signatures.first().copied());
+    }
+    Some(failure)
+}
+
+fn ended(facts: &Facts) -> String {
+    match (facts.timed_out, facts.signal, facts.exit_code) {
+        (true, ..) => "timed out".to_owned(),
+        (_, Some(signal), _) => format!("ended by signal {signal}"),
+        (.., code) => format!("exit code {}", code.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Status, judge};
+
+    fn fault(name: char, weight: Weight, io: Io) -> Fault {
+        Fault { signature: Hex::new([name as u8; 16]), weight, io: Some(io) }
+    }
+
+    #[test]
+    fn stderr_decides_and_refusals_never_count() {
+        use Io::{Stderr, Stdout};
+        let names = |failure: Failure| failure.signatures.iter().map(|signature| signature.digest()[0] as char).collect::<String>();
+        let bug = |name, io| fault(name, Weight::Bug, io);
+        assert_eq!(names(failure(&[bug('A', Stdout), bug('B', Stderr), bug('B', Stderr)], RetryClass::Unknown, "x")), "B");
+        assert_eq!(names(failure(&[bug('A', Stdout), fault('R', Weight::None, Stderr)], RetryClass::Unknown, "x")), "A");
+        let mixed = failure(&[bug('A', Stderr), fault('N', Weight::Transient, Stderr)], RetryClass::Permanent, "x");
+        assert!(mixed.is_transient && names(mixed) == "A");
+    }
+
+    #[test]
+    fn a_transient_run_counts_by_no_signature() {
+        let faults = [fault('A', Weight::Bug, Io::Stderr), fault('N', Weight::Transient, Io::Stderr)];
+        assert_eq!(failure(&faults, RetryClass::Transient, "x"), Failure { is_transient: true, ..Failure::default() });
+    }
+
+    #[test]
+    fn without_an_error_the_last_words_or_the_exit_code_name_it() {
+        let run = |text: &str, code| {
+            let said = Said { text: text.to_owned(), ..Said::default() };
+            let facts = Facts { exit_code: Some(code), attempts: 1, ..Facts::default() };
+            of_run(&judge(facts, &said), &said, false)
+        };
+        assert_eq!(run("", 0), None);
+        assert_eq!(run("odd thing 17\n", 1), run("odd thing 18", 1));
+        assert_ne!(run("odd thing", 1), run("another thing", 1));
+        assert_ne!(run("", 1), run("", 2));
+    }
+
+    #[test]
+    fn a_run_that_timed_out_is_like_others_and_one_that_cannot_start_is_fatal() {
+        let facts = Facts { timed_out: true, attempts: 1, ..Facts::default() };
+        let said = Said { text: "still at it 3 %".to_owned(), ..Said::default() };
+        let failure = of_run(&judge(facts, &said), &said, false).unwrap();
+        assert!(failure.signatures.contains(&of_line("timed out")) && failure.fatal.is_none());
+        let facts = Facts { exit_code: Some(127), run_status: Some(Status::Failure), attempts: 1, ..Facts::default() };
+        let said = Said { text: "agnet: command not found".to_owned(), ..Said::default() };
+        let failure = of_run(&judge(facts, &said), &said, true).unwrap();
+        assert_eq!(failure.fatal, Some(Some(of_line("agnet: command not found"))));
+    }
+}

@@ -1,0 +1,173 @@
+//! `siftd breaker` and `siftd exec --breaker` as a loop uses them: exit codes, records, other processes.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
+#[path = "support/folder.rs"]
+mod folder;
+
+use std::time::Instant;
+
+use folder::{Done, Folder};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+const BUG: &str = "echo 'TypeError: x is not a function' >&2; exit 1";
+
+/// `siftd breaker WORDS --state-dir st`
+fn breaker(folder: &Folder, words: &[&str]) -> Done {
+    folder.siftd([&["breaker"][..], words, &["--state-dir", "st"]].concat())
+}
+
+fn exec(folder: &Folder, flags: &[&str], script: &str) -> Done {
+    folder.siftd([&["exec", "--state-dir", "st"][..], flags, &["--", "sh", "-c", script]].concat())
+}
+
+#[test]
+fn check_says_it_by_the_exit_code() {
+    let folder = Folder::new();
+    let codes = |times: usize| -> Vec<Option<i32>> {
+        let one = |_| {
+            breaker(&folder, &["record", "a", "--exit-code", "1", "--error", "boom in 3 s"]).ended(0);
+            breaker(&folder, &["check", "a", "-q"]).code()
+        };
+        (0..times).map(one).collect()
+    };
+    assert_eq!(breaker(&folder, &["check", "a"]).ended(0).out(), "a: closed\n");
+    assert!(!folder.at("st").exists(), "asking makes nothing");
+    assert_eq!(codes(5), [Some(0), Some(0), Some(10), Some(10), Some(11)]);
+    let said = breaker(&folder, &["check", "a"]).ended(11).out();
+    assert!(said.contains("open since") && said.contains("the same error in 5 runs") && said.contains("a probe may run from"), "{said}");
+    // Others are not concerned, and a reset closes it.
+    breaker(&folder, &["check", "b"]).ended(0);
+    breaker(&folder, &["reset", "a"]).ended(0);
+    breaker(&folder, &["check", "a", "-q"]).ended(0);
+    assert_eq!(codes(2), [Some(0); 2], "the count begins anew");
+    breaker(&folder, &["record", "a", "--success"]).ended(0);
+    assert_eq!(codes(2), [Some(0); 2]);
+}
+
+#[test]
+fn names_tasks_and_sessions_are_apart_and_a_fatal_error_opens_at_once() {
+    let folder = Folder::new();
+    breaker(&folder, &["record", "--task", "7", "--failure", "--fatal"]).ended(0);
+    breaker(&folder, &["check", "--task", "7"]).ended(11);
+    breaker(&folder, &["check", "task:7"]).ended(11);
+    for other in [&["check", "7"][..], &["check", "--session", "7"], &["check", "--stream", "7"]] {
+        breaker(&folder, other).ended(0);
+    }
+    let rows: Vec<Value> = breaker(&folder, &["status", "--json"]).ended(0).records();
+    assert_eq!((rows.len(), &rows[0]["state"], &rows[0]["reason"]), (1, &"open".into(), &"fatal".into()));
+}
+
+#[test]
+fn verdicts_and_answers_count_as_what_they_say() {
+    let folder = Folder::new();
+    let judged = |result: Value| folder.piped(["judge"], result.to_string()).ended(0).out();
+    let told = |name: &str, line: &str| {
+        folder.piped(["breaker", "record", name, "--state-dir", "st"], line).ended(0);
+        let row = breaker(&folder, &["status", name, "--json"]).ended(0).records().remove(0);
+        (row["state"].as_str().unwrap().to_owned(), row["counts"].as_array().unwrap().len(), row["transient"].as_u64().unwrap())
+    };
+    let of = |state: &str, counts, transient| (state.to_owned(), counts, transient);
+    assert_eq!(told("bug", &judged(json!({"exit_code": 1, "stderr": "KeyError: 'x'"}))), of("closed", 1, 0));
+    assert_eq!(told("net", &judged(json!({"exit_code": 1, "stderr": "Error: connect ECONNREFUSED 10.0.0.1:5432"}))), of("closed", 0, 1));
+    let classified = |error: &str| folder.piped(["classify"], error).ended(0).out();
+    assert_eq!(told("fatal", &classified(r#"{"name": "SessionError", "code": "PIPELINE_SESSION_LOAD_FAILED"}"#)).0, "open");
+    assert_eq!(told("reset", &classified(r#"{"code": "ECONNRESET"}"#)), of("closed", 0, 1));
+    assert_eq!(told("bug", &judged(json!({"exit_code": 0}))), of("closed", 0, 0), "a success ends the count");
+    for (line, what) in [("x", "no JSON"), ("{}", "neither a verdict")] {
+        let done = folder.piped(["breaker", "record", "bug", "--state-dir", "st"], line).ended(2);
+        assert!(done.err().contains(what), "{}", done.err());
+    }
+    assert!(breaker(&folder, &["record", "bug"]).ended(2).err().contains("--exit-code N"));
+    assert!(breaker(&folder, &["check"]).ended(2).err().contains("which breaker"));
+}
+
+#[test]
+fn exec_asks_before_and_records_after() {
+    let folder = Folder::new();
+    folder.write("c.toml", "[breaker]\non_open = [\"sh\", \"-c\", \"cat >> told\"]\n");
+    let flags = ["--config", "c.toml", "--breaker", "fix", "--events", "e.ndjson", "--digest", "digest"];
+    for _ in 0..5 {
+        exec(&folder, &flags, BUG).ended(1);
+    }
+    let digest = folder.read("digest");
+    let done = exec(&folder, &flags, "echo run >> ran").ended(11);
+    assert!(done.err().contains("breaker fix: open since") && done.err().contains("TypeError: x is not a function"), "{}", done.err());
+    assert!(!folder.at("ran").exists() && folder.read("digest") == digest, "nothing was run, nothing was lost");
+    let records = folder.records("e.ndjson");
+    let breakers: Vec<&Value> = records.iter().filter(|record| record["kind"] == "breaker").collect();
+    let words: Vec<_> =
+        breakers.iter().map(|record| (record["from"].as_str().unwrap(), record["to"].as_str().unwrap(), record["reason"].as_str().unwrap())).collect();
+    assert_eq!(words, [("closed", "half_open", "warn_after"), ("half_open", "open", "open_after")]);
+    assert_eq!((&breakers[1]["count"], &breakers[1]["breaker"], breakers[1]["until"].is_string()), (&5.into(), &"fix".into(), true));
+    // Who is told has the record itself.
+    assert_eq!(folder.records("told"), [breakers[1].clone()]);
+    let seen: Vec<_> = records.iter().filter(|record| record["kind"] == "error").map(|record| record["seen"]["status"].as_str().unwrap()).collect();
+    assert_eq!(seen, ["new", "recurring", "recurring", "recurring", "recurring"]);
+}
+
+#[test]
+fn a_person_who_ends_it_is_no_failure_and_a_command_that_is_not_there_is_fatal() {
+    let folder = Folder::new();
+    for _ in 0..6 {
+        exec(&folder, &["--breaker", "a"], "kill -INT $PPID; sleep 5").ended(130);
+    }
+    breaker(&folder, &["check", "a"]).ended(0);
+    folder.siftd(["exec", "--state-dir", "st", "--breaker", "b", "--", "no-such-agent"]).ended(127);
+    breaker(&folder, &["check", "b"]).ended(11);
+    // What a command prints is a claim.
+    exec(&folder, &["--breaker", "c"], "echo 'SessionError: PIPELINE_SESSION_LOAD_FAILED: gone' >&2; exit 1").ended(1);
+    breaker(&folder, &["check", "c"]).ended(0);
+}
+
+#[test]
+fn after_the_cooldown_one_run_may_probe() {
+    let folder = Folder::new();
+    folder.write("c.toml", "[breaker]\ncooldown = \"1ms\"\n");
+    let flags = ["--config", "c.toml", "--breaker", "a"];
+    (0..5).for_each(|_| drop(exec(&folder, &flags, BUG).ended(1)));
+    let probe = exec(&folder, &flags, BUG).ended(1);
+    assert!(probe.err().contains("the next run is a probe"), "{}", probe.err());
+    let reasons = |folder: &Folder| breaker(folder, &["status", "a"]).ended(0).out();
+    assert!(reasons(&folder).contains("probe_failed"), "{}", reasons(&folder));
+    exec(&folder, &flags, "true").ended(0);
+    assert!(reasons(&folder).starts_with("a: closed since"), "{}", reasons(&folder));
+}
+
+/// Two processes on one state wait for each other, and the one that waits in vain says who holds it.
+#[test]
+fn a_state_that_is_held_is_waited_for_and_its_holder_named() {
+    let folder = Folder::new();
+    breaker(&folder, &["record", "a", "--failure"]).ended(0);
+    let other = Connection::open(folder.at("st").join("siftd.db")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let begun = Instant::now();
+    let done = breaker(&folder, &["record", "a", "--failure"]).ended(2);
+    let us = std::process::id().to_string();
+    assert!(done.err().contains(&format!("is held by process {us}")) && begun.elapsed().as_secs() >= 4, "{}", done.err());
+    // One that lets go in time is waited for.
+    let mut child = folder.command(["breaker", "record", "a", "--failure", "--state-dir", "st"]).spawn().unwrap();
+    std::thread::park_timeout(std::time::Duration::from_millis(300));
+    assert_eq!(child.try_wait().unwrap(), None);
+    other.execute_batch("COMMIT").unwrap();
+    assert!(child.wait().unwrap().success());
+    let row = breaker(&folder, &["status", "a", "--json"]).ended(0).records().remove(0);
+    assert_eq!(row["counts"][0]["count"], 2);
+}
+
+#[test]
+fn many_processes_at_once_count_every_run_and_make_one_state() {
+    let folder = Folder::new();
+    let children: Vec<_> = (0..8).map(|_| folder.command(["breaker", "record", "a", "--failure", "--state-dir", "st"]).spawn().unwrap()).collect();
+    for child in children {
+        let done = Done(child.wait_with_output().unwrap()).ended(0);
+        assert_eq!(done.err(), "");
+    }
+    let row = breaker(&folder, &["status", "a", "--json"]).ended(0).records().remove(0);
+    assert_eq!((&row["counts"][0]["count"], &row["state"]), (&8.into(), &"open".into()));
+    assert_eq!(
+        std::fs::read_dir(folder.at("st")).unwrap().filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().contains("unreadable")).count(),
+        0
+    );
+}

@@ -1,0 +1,265 @@
+//! `siftd history`, `scan --new-only` and `replay` as a person and a build use them.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
+#[path = "support/folder.rs"]
+mod folder;
+
+use std::time::{Duration, Instant};
+
+use folder::{Done, Folder};
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use siftd::core::event::{Hex, Timestamp};
+use siftd::state::history::{Choice, HOUR_US, Order, Rules};
+use siftd::state::ledger;
+use siftd::state::shared::Shared;
+
+const TWO: &str = "KeyError: 'price'\nall is well\nTypeError: x is not a function\nall is well\n";
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn scan(folder: &Folder, flags: &[&str], log: &str) -> Done {
+    folder.write("log", log);
+    folder.siftd([&["scan", "--format", "ndjson", "log"][..], flags].concat())
+}
+
+fn history(folder: &Folder, words: &[&str]) -> Done {
+    folder.siftd([&["history"][..], words, &["--state-dir", "st"]].concat())
+}
+
+fn statuses(done: &Done) -> Vec<Value> {
+    done.records().iter().map(|record| record["seen"]["status"].clone()).collect()
+}
+
+#[test]
+fn what_is_new_is_told_from_what_recurs_and_from_what_has_come_back() {
+    let folder = Folder::new();
+    assert_eq!(statuses(&scan(&folder, &["--state-dir", "st"], TWO).ended(0)), ["new", "new"]);
+    assert_eq!(statuses(&scan(&folder, &["--state-dir", "st"], TWO).ended(0)), ["recurring", "recurring"]);
+    assert_eq!(scan(&folder, &["--state-dir", "st", "--new-only"], TWO).ended(0).out(), "");
+    let rows = history(&folder, &["--json"]).ended(0).records();
+    assert_eq!((rows.len(), &rows[0]["count"], &rows[0]["status"]), (2, &3.into(), &"new".into()));
+    let key = rows.iter().find(|row| row["text"] == "KeyError: 'price'").unwrap()["signature"].as_str().unwrap().to_owned();
+    // Resolved it leaves the list, and comes back as what it is.
+    history(&folder, &["resolve", &key[..8]]).ended(0);
+    assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 1);
+    assert_eq!(statuses(&scan(&folder, &["--state-dir", "st", "--new-only"], TWO).ended(0)), ["regressed"]);
+    let shown = history(&folder, &["show", &key]).ended(0).out();
+    assert!(shown.contains("status     regressed") && shown.contains("seen       4 times") && shown.contains("in         log"), "{shown}");
+    let diff = history(&folder, &["diff", "--since", "1h"]).ended(0).out();
+    assert!(diff.contains("2 new, 1 regressed, 0 gone"), "{diff}");
+    // Muted it leaves the list, too, and goes on to be counted.
+    history(&folder, &["mute", &key[..8]]).ended(0);
+    assert_eq!(history(&folder, &[]).ended(0).out().matches("KeyError").count(), 0);
+    assert_eq!(history(&folder, &["--all"]).ended(0).out().matches("muted").count(), 1);
+    history(&folder, &["mute", "--off", &key[..8]]).ended(0);
+    assert_eq!(history(&folder, &[]).ended(0).out().matches("KeyError").count(), 1);
+    let trend = history(&folder, &["trend", "--days", "1"]).ended(0).out();
+    assert!(trend.lines().count() == 24 && trend.contains("2 new, 1 regressed"), "{trend}");
+}
+
+#[test]
+fn mistakes_are_told_with_their_mend() {
+    let folder = Folder::new();
+    assert!(history(&folder, &[]).ended(2).err().contains("--state-dir"));
+    scan(&folder, &["--state-dir", "st"], TWO).ended(0);
+    for (words, said) in [
+        (&["show", "zz"][..], "at least 4"),
+        (&["show", "0123456789"], "no such error"),
+        (&["resolve", "' OR 1=1"], "at least 4"),
+        (&["list", "--since", "soon"], "yesterday"),
+    ] {
+        let done = history(&folder, words).ended(2);
+        assert!(done.err().contains(said), "{}", done.err());
+    }
+}
+
+#[test]
+fn samples_hold_no_secret_and_lists_no_escape() {
+    let folder = Folder::new();
+    let log = "Error: login failed for token=ghp_abcdefghijklmnopqrstuvwxyz0123456789\x1b]0;x\x07\nall is well\n";
+    scan(&folder, &["--state-dir", "st"], log).ended(0);
+    let file = std::fs::read(folder.at("st/siftd.db")).unwrap();
+    let wal = std::fs::read(folder.at("st/siftd.db-wal")).unwrap_or_default();
+    assert!([file, wal].iter().all(|bytes| memchr::memmem::find(bytes, b"ghp_abcdefghij").is_none()));
+    let shown = history(&folder, &[]).ended(0).out();
+    assert!(shown.contains("login failed") && !shown.contains('\x1b'), "{shown}");
+}
+
+#[test]
+fn a_build_fails_only_by_errors_that_its_baseline_lacks() {
+    let folder = Folder::new();
+    let base = scan(&folder, &[], "KeyError: 'price'\nall is well\n").ended(0).out();
+    folder.write("base.ndjson", base);
+    let flags = ["--new-only", "--baseline", "base.ndjson"];
+    assert_eq!(scan(&folder, &flags, "KeyError: 'price'\nall is well\n").ended(0).out(), "");
+    let done = scan(&folder, &flags, TWO).ended(1);
+    assert_eq!(done.records().iter().map(|record| record["text"].clone()).collect::<Vec<_>>(), ["TypeError: x is not a function"]);
+    scan(&folder, &[&flags[..], &["--fail-on", "blocking"]].concat(), TWO).ended(0);
+    // An earlier scan that found nothing is a baseline, and a log is none.
+    folder.write("base.ndjson", "");
+    scan(&folder, &flags, TWO).ended(1);
+    folder.write("base.ndjson", TWO);
+    assert!(scan(&folder, &flags, TWO).ended(2).err().contains("line 1 is no record"));
+    assert!(scan(&folder, &["--new-only"], TWO).ended(2).err().contains("--baseline"));
+}
+
+fn kept(rules: Rules) -> ledger::Rules {
+    ledger::Rules { history: Some(rules), ..ledger::Rules::default() }
+}
+
+/// The tables of a state, filled by SQL.
+fn filled(folder: &Folder, rows: u32) -> Shared {
+    drop(Shared::open(&folder.at("st"), kept(Rules::default()), PATIENCE).unwrap());
+    let mut db = Connection::open(folder.at("st/siftd.db")).unwrap();
+    db.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -65536").unwrap();
+    let tx = db.transaction().unwrap();
+    {
+        let mut put = tx
+            .prepare(
+                "INSERT INTO history (signature, recipe, first, last, count, resolved, muted, back, streams, hours, severity, category, rule, sample)
+                 VALUES (?1, 1, ?2, ?3, ?4, 0, NULL, NULL, 'a.log', x'', 'high', 'unknown_error', 'generic.error', 'Error: made up')",
+            )
+            .unwrap();
+        for n in 0..rows {
+            let digest = Hex::parse(&siftd::delivery::derived_id("row", &[&n.to_be_bytes()])).unwrap().digest();
+            let at = i64::from(n) * 1000;
+            put.execute(params![digest, at, at + i64::from(n.reverse_bits() % 1000), n % 77]).unwrap();
+        }
+        tx.execute("UPDATE history_size SET rows = ?1", [rows]).unwrap();
+    }
+    tx.commit().unwrap();
+    Shared::open(&folder.at("st"), kept(Rules::default()), PATIENCE).unwrap()
+}
+
+/// A page of a large history goes through an index: it does not get slower with the number of rows. How long it takes
+/// is measured where the machine is known; here only that it is no walk over all rows.
+#[test]
+fn a_page_of_a_large_history_is_found_through_an_index() {
+    let folder = Folder::new();
+    let shared = filled(&folder, 200_000);
+    let page = Choice { limit: 50, ..Choice::default() };
+    let begun = Instant::now();
+    let found = shared.list(&page, Timestamp(0)).unwrap();
+    let short = begun.elapsed();
+    assert_eq!((found.entries.len(), found.rows), (50, 200_000));
+    let begun = Instant::now();
+    let by_count = shared.list(&Choice { order: Order::Count, ..page }, Timestamp(0)).unwrap();
+    let whole = begun.elapsed();
+    assert_eq!(by_count.entries.len(), 50);
+    assert!(short * 5 < whole, "a page took {short:?}, a walk over all rows {whole:?}");
+    drop(shared);
+    // The newest one, by the command, too.
+    let rows = history(&folder, &["--json", "--limit", "1"]).ended(0).records();
+    assert_eq!(rows[0]["text"], "Error: made up");
+}
+
+#[test]
+fn more_signatures_than_are_kept_stay_within_the_bounds() {
+    let folder = Folder::new();
+    folder.write("c.toml", "[history]\nmax_signatures = 500\n[error_detection]\ncustom_patterns = [\"BOOM\"]\n");
+    let word = |n: u32| (0..10).map(|bit| if n >> bit & 1 == 1 { "ab" } else { "cd" }).collect::<String>();
+    let log: String = (0..1000).map(|n| format!("BOOM {}\n", word(n))).collect();
+    scan(&folder, &["--config", "c.toml", "--state-dir", "st"], &log).ended(0);
+    let shared = Shared::open(&folder.at("st"), kept(Rules::default()), PATIENCE).unwrap();
+    let page = shared.list(&Choice { limit: 2000, ..Choice::default() }, Timestamp(0)).unwrap();
+    assert!(page.rows <= 500 && page.entries.len() as u64 == page.rows, "{} rows", page.rows);
+    // The newest stay.
+    assert!(page.entries.iter().any(|entry| entry.sample.ends_with(&word(999))));
+}
+
+#[test]
+fn what_is_too_old_is_forgotten() {
+    let folder = Folder::new();
+    scan(&folder, &["--state-dir", "st"], TWO).ended(0);
+    let db = Connection::open(folder.at("st/siftd.db")).unwrap();
+    db.execute("UPDATE history SET last = last - ?1 WHERE sample LIKE 'KeyError%'", [100 * 24 * HOUR_US]).unwrap();
+    drop(db);
+    scan(&folder, &["--state-dir", "st"], "OSError: disk is gone\nall is well\n").ended(0);
+    let texts: Vec<Value> = history(&folder, &["--json", "--all"]).ended(0).records().iter().map(|row| row["text"].clone()).collect();
+    assert_eq!(texts, ["OSError: disk is gone", "TypeError: x is not a function"]);
+}
+
+/// A new version of the recipe gives an error another signature; its history goes on.
+#[test]
+fn a_history_goes_on_under_a_new_recipe() {
+    let folder = Folder::new();
+    scan(&folder, &["--state-dir", "st"], TWO).ended(0);
+    let db = Connection::open(folder.at("st/siftd.db")).unwrap();
+    let old = [7_u8; 16];
+    db.execute("UPDATE history SET recipe = 0, signature = ?1, count = 41 WHERE sample LIKE 'KeyError%'", [old]).unwrap();
+    db.execute("UPDATE history_recipe SET version = 0", []).unwrap();
+    drop(db);
+    let record = scan(&folder, &["--state-dir", "st"], TWO).ended(0).records().remove(0);
+    assert_eq!((&record["seen"]["status"], &record["seen"]["count"]), (&"recurring".into(), &42.into()));
+    let shown = history(&folder, &["show", record["signature"].as_str().unwrap()]).ended(0).out();
+    assert!(shown.contains(&format!("before     {} (recipe 0)", Hex::new(old))), "{shown}");
+    // Both rows are there, and the list shows one.
+    assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 2);
+    history(&folder, &["show", &Hex::new(old)]).ended(0);
+}
+
+#[test]
+fn two_errors_that_are_one_are_joined_by_hand() {
+    let folder = Folder::new();
+    scan(&folder, &["--state-dir", "st"], TWO).ended(0);
+    let rows = history(&folder, &["--json"]).ended(0).records();
+    let [a, b] = [0, 1].map(|at| rows[at]["signature"].as_str().unwrap().to_owned());
+    history(&folder, &["join", &a, &b]).ended(0);
+    assert!(history(&folder, &["join", &b, &a]).ended(2).err().contains("already"));
+    let left = history(&folder, &["--json"]).ended(0).records();
+    assert_eq!((left.len(), &left[0]["signature"], &left[0]["count"]), (1, &b.into(), &2.into()));
+}
+
+const NEW: &str = r#"
+[family]
+id = "shop"
+title = "The shop"
+depth = "head"
+[[rule]]
+id = "shop.sold-out"
+literals = ["SOLD OUT"]
+regex = "SOLD OUT"
+category = "runtime_error"
+examples = { match = ["SOLD OUT: tea"] }
+[[cancel]]
+id = "shop.drill"
+literals = ["drill"]
+regex = "(?:KeyError|TypeError): drill.*"
+reason = "a drill"
+examples = { no_match = ["KeyError: drill"] }
+"#;
+
+#[test]
+fn replay_shows_what_changed_rules_change() {
+    let folder = Folder::new();
+    folder.write("new/shop.toml", NEW.split("[[cancel]]").next().unwrap());
+    folder.write(
+        "old.toml",
+        NEW.split("[[cancel]]")
+            .next()
+            .unwrap()
+            .replace("runtime_error", "build_error")
+            .replace("[\"SOLD OUT\"]", "[\"SOLD OUT:\"]")
+            .replace("regex = \"SOLD OUT\"", "regex = \"SOLD OUT:\""),
+    );
+    folder.write("app.log", "KeyError: 'price'\nall is well\nSOLD OUT: tea\nSOLD OUT, sorry\nall is well\n");
+    let done = folder.siftd(["replay", "app.log", "--rules", "new"]).ended(0);
+    let lines: Vec<String> = done.out().lines().map(str::to_owned).collect();
+    assert_eq!(
+        lines,
+        [
+            "+ app.log:3  high runtime_error by shop.sold-out: SOLD OUT: tea",
+            "+ app.log:4  high runtime_error by shop.sold-out: SOLD OUT, sorry",
+            "2 appear, 0 vanish, 0 change, 1 stay"
+        ]
+    );
+    let done = folder.siftd(["replay", "app.log", "--rules", "new/shop.toml", "--against", "old.toml"]).ended(0).out();
+    assert!(done.contains("~ app.log:3  category build_error → runtime_error, severity blocking → high"), "{done}");
+    assert!(done.ends_with("1 appear, 0 vanish, 1 change, 1 stay\n"), "{done}");
+    let rows = folder.siftd(["replay", "app.log", "--rules", "old.toml", "--against", "new", "--json"]).ended(0).records();
+    let words: Vec<&str> = rows.iter().map(|row| row["change"].as_str().unwrap()).collect();
+    assert_eq!((words, &rows[0]["was"]["category"]), (vec!["changes", "vanishes"], &"runtime_error".into()));
+    assert!(folder.siftd(["replay", "gone.log", "--rules", "new"]).ended(2).err().contains("gone.log"));
+    assert!(folder.siftd(["replay", "app.log"]).ended(2).err().contains("--rules"));
+}

@@ -1,0 +1,99 @@
+//! The loop of the README, `fixtures/loops/fix.sh`, with an agent that fails in every way that agents do.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
+
+#[path = "support/folder.rs"]
+mod folder;
+
+use std::process::{Command, Stdio};
+
+use folder::{Done, Folder, siftd};
+use serde_json::Value;
+
+/// Keeps its prompts, counts its runs, and then does what the test says; `$n` is the number of the run.
+const AGENT: &str = "#!/bin/sh\necho run >> runs; n=$(wc -l < runs); n=$((n)); printf '%s\\n---\\n' \"$1\" >> prompts\n";
+
+/// Plays the loop with an agent that does `script`.
+fn play(folder: &Folder, script: &str) -> Done {
+    folder.write("agent", format!("{AGENT}{script}\n"));
+    folder.write("c.toml", "[retry]\nbase_delay = \"1ms\"\nmax_delay = \"2ms\"\nmax_reset_wait = \"30ms\"\nmax_retries = 3\n");
+    let loop_ = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/loops/fix.sh");
+    let path = std::env::join_paths(siftd().parent().map(Into::into).into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
+    let mut command = Command::new("timeout");
+    command.args(["120", "sh", loop_, "cart", "sh", "./agent"]).current_dir(folder.path()).stdin(Stdio::null());
+    command.env("PATH", path).env("FLAGS", "--config c.toml").env("TIMEOUT", "500ms").env_remove("STATE").env_remove("SIFTD_LOG");
+    Done(command.output().unwrap())
+}
+
+fn runs(folder: &Folder) -> usize {
+    folder.read("runs").lines().count()
+}
+
+fn breakers(folder: &Folder) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap().to_owned();
+    folder
+        .records("cart.ndjson")
+        .iter()
+        .filter(|record| record["kind"] == "breaker")
+        .map(|record| format!("{} {}", word(&record["to"]), word(&record["reason"])))
+        .collect()
+}
+
+#[test]
+fn a_transient_fault_that_passes_is_waited_for() {
+    let folder = Folder::new();
+    let done = play(&folder, "[ $n -ge 3 ] && exit; echo 'Error: connect ECONNREFUSED 10.0.0.1:443' >&2; exit 1").ended(0);
+    assert!(done.out().contains("cart: done"));
+    assert_eq!((runs(&folder), breakers(&folder).len()), (3, 0));
+    // In one run of the loop: the agent was asked the same thing.
+    assert_eq!(folder.read("prompts").matches("last run failed").count(), 0);
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_as_long_as_it_says() {
+    let folder = Folder::new();
+    play(&folder, "[ $n -ge 2 ] && exit; echo 'API Error: 429 Too Many Requests (retry after 2 hours)' >&2; exit 1").ended(0);
+    let retry = folder.records("cart.ndjson").into_iter().find(|record| record["kind"] == "retry").unwrap();
+    assert_eq!((&retry["reason"], &retry["delay_ms"]), (&"api_rate_limit".into(), &30.into()), "max_reset_wait caps it");
+    assert_eq!(breakers(&folder).len(), 0);
+}
+
+#[test]
+fn the_same_bug_five_times_stops_it() {
+    let folder = Folder::new();
+    let done = play(&folder, "echo \"TypeError: undefined is not a function (attempt $n)\" >&2; exit 1").ended(11);
+    assert!(done.err().contains("cart: stopped") && done.err().contains("the same error in 5 runs"), "{}", done.err());
+    assert_eq!((runs(&folder), breakers(&folder)), (5, vec!["half_open warn_after".to_owned(), "open open_after".to_owned()]));
+    let prompts = folder.read("prompts");
+    let prompts: Vec<&str> = prompts.split("---\n").collect();
+    assert_eq!(prompts[0], "Work on cart.\n");
+    assert!(prompts[1].contains("TypeError: undefined is not a function (attempt 1)") && prompts[1].contains("untrusted"), "{}", prompts[1]);
+    assert!(!prompts[2].contains("another way") && prompts[3].contains("another way"), "the warning is passed on");
+    // Asked again it runs nothing; reset, it goes on.
+    play(&folder, "exit").ended(11);
+    assert_eq!(runs(&folder), 5);
+    folder.siftd(["breaker", "reset", "cart", "--state-dir", ".loop"]).ended(0);
+    play(&folder, "exit").ended(0);
+}
+
+#[test]
+fn different_bugs_do_not_stop_it() {
+    let folder = Folder::new();
+    let script = "[ $n -ge 8 ] && exit; set -- x Type Range Reference Value Key Index Name; eval \"kind=\\${$((n + 1))}\"; echo \"${kind}Error: the $kind is wrong\" >&2; exit 1";
+    play(&folder, script).ended(0);
+    assert_eq!((runs(&folder), breakers(&folder).len()), (8, 0));
+}
+
+#[test]
+fn exit_0_with_errors_is_no_success() {
+    let folder = Folder::new();
+    play(&folder, "echo 'KeyError: user' >&2").ended(11);
+    assert_eq!(runs(&folder), 5);
+}
+
+#[test]
+fn silence_is_ended_and_stops_it() {
+    let folder = Folder::new();
+    play(&folder, "sleep 60").ended(11);
+    assert_eq!((runs(&folder), breakers(&folder).last().map(String::as_str)), (5, Some("open open_after")));
+}
