@@ -85,12 +85,11 @@ pub struct Candidate {
 pub struct Engine {
     /// The rules.
     pub rules: RuleSet,
-    /// The literals of all rules.
-    pub prefilter: Prefilter,
     /// Bounds and switches.
     pub limits: Limits,
     /// All cancels in one regex.
     pub cancels: Pattern,
+    prefilter: OnceLock<Prefilter>,
     noise_gate: OnceLock<NoiseGate>,
     /// How many lines each noise rule has silenced; it decides nothing.
     silenced: Box<[AtomicU64]>,
@@ -99,13 +98,13 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Prepares rules for use.
+    /// Takes rules; what is made of them is made at its first use.
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
-        let prefilter = Prefilter::new(&rules.literals);
         let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { rules, prefilter, limits, cancels, noise_gate: OnceLock::new(), silenced, redactor: Redactor::builtin() }
+        let (prefilter, noise_gate) = Default::default();
+        Self { rules, limits, cancels, prefilter, noise_gate, silenced, redactor: Redactor::builtin() }
     }
 
     /// Makes the tables that every engine shares, which the first event needs. Optional: whoever has a thread to spare
@@ -114,10 +113,16 @@ impl Engine {
         let _ = (Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
-    /// Makes what the first candidate line needs. Optional: it saves that line the time.
+    /// Makes what the first candidate line needs. Optional: whoever has a thread to spare calls it while the first block
+    /// is searched.
     pub fn prepare(&self) {
         self.noise_gate();
         self.cancels.regex();
+    }
+
+    /// The literals of all rules.
+    pub fn prefilter(&self) -> &Prefilter {
+        self.prefilter.get_or_init(|| Prefilter::new(&self.rules.literals))
     }
 
     fn noise_gate(&self) -> &NoiseGate {
@@ -149,7 +154,7 @@ impl Engine {
     /// The entries that the literals of `text` lead to, in the order in which they are asked.
     pub fn candidates(&self, text: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>, out: &mut Vec<Candidate>) {
         hits.clear();
-        self.prefilter.scan(text, scratch, hits);
+        self.prefilter().scan(text, scratch, hits);
         self.resolve(hits, 0, out);
     }
 

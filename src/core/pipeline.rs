@@ -213,7 +213,7 @@ impl Stream {
         let block = &bytes[framed.from..framed.to];
         let mut hits = std::mem::take(&mut self.work.hits);
         hits.clear();
-        self.engine.prefilter.scan(block, &mut self.work.scratch, &mut hits);
+        self.engine.prefilter().scan(block, &mut self.work.scratch, &mut hits);
         self.mark_dressed(block, &mut hits);
         self.mark_stated(block, &mut hits);
         let mut at = 0;
@@ -268,7 +268,7 @@ impl Stream {
             return;
         }
         self.work.line_hits.clear();
-        self.engine.prefilter.scan(clean, &mut self.work.line_scratch, &mut self.work.line_hits);
+        self.engine.prefilter().scan(clean, &mut self.work.line_scratch, &mut self.work.line_hits);
         let mut marked = None;
         for hit in &self.work.line_hits {
             let line = starts.partition_point(|(start, _)| *start <= hit.pos) - 1;

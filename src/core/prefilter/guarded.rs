@@ -44,13 +44,15 @@ pub(super) struct Set {
 }
 
 impl Set {
-    fn of(bytes: impl IntoIterator<Item = u8>) -> Self {
-        let (mut bits, mut all, mut any) = ([0_u64; 4], u8::MAX, 0);
-        for byte in bytes {
-            bits[usize::from(byte >> 6)] |= 1 << (byte & 63);
-            (all, any) = (all & byte, any | byte);
-        }
+    fn of(bytes: &[u8]) -> Self {
+        let bits = bits(bytes);
+        let (all, any) = bytes.iter().fold((u8::MAX, 0), |(all, any), byte| (all & byte, any | byte));
         Self { bits, common: (all, all | !any) }
+    }
+
+    /// Most bytes: so many have nothing in common.
+    fn of_most(bits: [u64; 4]) -> Self {
+        Self { bits, common: (0, 0) }
     }
 
     #[inline]
@@ -73,12 +75,23 @@ impl Byte<'_> {
         }
     }
 
+    /// One for each value of the low five bits, which are what the hash takes from the last byte of a window.
+    pub(super) fn low_values(self) -> Vec<u8> {
+        let low = self.low();
+        (0..32).filter(|value| low >> value & 1 != 0).collect()
+    }
+
     /// How many differ in what the hash takes from the last byte of a window.
     pub(super) fn low_bits(self) -> u32 {
+        self.low().count_ones()
+    }
+
+    /// A bit for each value of the low five bits.
+    fn low(self) -> u32 {
         match self {
-            Self::Only(_) => 1,
-            Self::Of(set) => set.bits.iter().fold(0, |all, part| all | *part as u32 | (part >> 32) as u32).count_ones(),
-            Self::Any => 32,
+            Self::Only(byte) => 1 << (byte & 31),
+            Self::Of(set) => set.bits.iter().fold(0, |all, part| all | *part as u32 | (part >> 32) as u32),
+            Self::Any => u32::MAX,
         }
     }
 
@@ -103,7 +116,7 @@ impl Byte<'_> {
 
 impl Guarded {
     pub(super) fn new(literal: &LiteralForm) -> Self {
-        let classes: Box<[_]> = literal.classes.iter().map(|(at, members)| (*at, Set::of(members.iter().copied()))).collect();
+        let classes: Box<[_]> = literal.classes.iter().map(|(at, members)| (*at, Set::of(members))).collect();
         let (mut head, mut mask) = ([0; WORD], [0; WORD]);
         for (at, byte) in literal.bytes.iter().enumerate().take(WORD).filter(|(at, _)| !classes.iter().any(|(place, _)| usize::from(*place) == *at)) {
             (head[at], mask[at]) = (*byte, 0xff);
@@ -115,7 +128,7 @@ impl Guarded {
             is_head: literal.bytes.len() <= WORD && classes.is_empty(),
             classes,
             after: allowed_after(literal),
-            not_before: (!literal.not_before.is_empty()).then(|| Set::of(literal.not_before.iter().copied())),
+            not_before: (!literal.not_before.is_empty()).then(|| Set::of(&literal.not_before)),
             not_behind: literal.not_behind.as_slice().into(),
         }
     }
@@ -185,6 +198,18 @@ fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     if literal.after.is_empty() && literal.not_after.is_empty() {
         return None;
     }
-    let may = |byte: &u8| (literal.after.is_empty() || literal.after.contains(byte)) && !literal.not_after.contains(byte);
-    Some(Set::of((0..=u8::MAX).filter(|byte| ALWAYS_AFTER.contains(byte) || may(byte))))
+    if !literal.after.is_empty() {
+        let mut may: Vec<u8> = literal.after.iter().copied().filter(|byte| !literal.not_after.contains(byte)).collect();
+        may.extend(ALWAYS_AFTER);
+        return Some(Set::of(&may));
+    }
+    let (not_after, always) = (bits(&literal.not_after), bits(ALWAYS_AFTER));
+    Some(Set::of_most(std::array::from_fn(|part| !not_after[part] | always[part])))
+}
+
+/// A bit for each of `bytes`.
+fn bits(bytes: &[u8]) -> [u64; 4] {
+    let mut bits = [0; 4];
+    bytes.iter().for_each(|byte| bits[usize::from(byte >> 6)] |= 1 << (byte & 63));
+    bits
 }

@@ -21,10 +21,15 @@ pub(super) fn entries(literals: &[Guarded]) -> Vec<Entry> {
     for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.len() >= KNOWN) {
         for parity in 0..STRIDE {
             let at = best(literal, parity, &seen);
+            let entry = |hash: usize| Entry { hash: hash as u32, literal: index as u16, at: at as i8 };
+            if let Some(window) = literal.window(at) {
+                entries.push(entry(hash(window)));
+                continue;
+            }
             let mut hashes: Vec<usize> = windows(literal, at).into_iter().map(hash).collect();
             hashes.sort_unstable();
             hashes.dedup();
-            entries.extend(hashes.into_iter().map(|hash| Entry { hash: hash as u32, literal: index as u16, at: at as i8 }));
+            entries.extend(hashes.into_iter().map(entry));
         }
     }
     entries
@@ -40,10 +45,10 @@ fn best(literal: &Guarded, parity: usize, seen: &[u16]) -> isize {
     let mut best = single.min().unwrap_or((u64::MAX, 0));
     for at in offsets.filter(|at| literal.window(*at).is_none()) {
         // Each place in the table costs something: many windows mostly need not be written out.
-        let (count, last) = (places(literal, at).map(|byte| u64::from(byte.count())).product::<u64>(), literal.byte(at + WINDOW as isize - 1));
-        let in_table = |count: u64| count * u64::from(last.low_bits()) / u64::from(last.count());
-        if in_table(count) < best.0 {
-            best = best.min((in_table(windows(literal, at).into_iter().map(|window| cost(hash(window))).sum()), at));
+        let all_but_last = places(literal, at).take(WINDOW - 1).map(|byte| u64::from(byte.count())).product::<u64>();
+        let last = literal.byte(at + WINDOW as isize - 1);
+        if all_but_last * u64::from(last.low_bits()) < best.0 {
+            best = best.min((windows(literal, at).into_iter().map(|window| cost(hash(window))).sum(), at));
         }
     }
     best.1
@@ -54,7 +59,7 @@ fn places(literal: &Guarded, at: isize) -> impl Iterator<Item = Byte<'_>> {
     (at..at + WINDOW as isize).map(|at| literal.byte(at))
 }
 
-/// The windows that show a literal at an offset.
+/// The windows that show a literal at an offset; of those that differ only in what the hash leaves out, one.
 fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
     if let Some(window) = literal.window(at) {
         return vec![window];
@@ -65,7 +70,7 @@ fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
         match byte {
             Byte::Only(value) => all.iter_mut().for_each(|window| *window |= shifted(value)),
             _ => {
-                let values = byte.values();
+                let values = if place == WINDOW - 1 { byte.low_values() } else { byte.values() };
                 let mut next = Vec::with_capacity(all.len() * values.len());
                 values.into_iter().for_each(|value| next.extend(all.iter().map(|window| window | shifted(value))));
                 all = next;
