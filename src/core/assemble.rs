@@ -46,8 +46,8 @@ pub struct Assembler {
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, Tried)>,
     reread: u64,
-    /// First lines of open traces that a pause has published by themselves: offset and inner line. A trace that takes
-    /// such a line in vain does not know it.
+    /// Lines of what is open that a pause has published by themselves: offset and inner line. A trace that takes such
+    /// a line in vain does not know it.
     told: Vec<(u64, u32)>,
     /// The lines that were given back last, and the context before them.
     given: Lines,
@@ -107,9 +107,6 @@ impl Assembler {
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         // Here, and not only at the end of a block: blocks must not decide about the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
-        if self.open.is_empty() && self.again.is_empty() {
-            self.told.clear();
-        }
         self.close_regions(cx, line, out);
         if self.continue_open(cx, line, Some(candidates), out) {
             return;
@@ -238,7 +235,7 @@ impl Assembler {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
         trace.context = self.context(cx, line.place.num, line);
-        trace.published = line.tried == Tried::Published;
+        trace.published = self.is_told(&line.place);
         trace.paused = trace.published;
         if line.is_stamped() && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {

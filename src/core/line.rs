@@ -41,8 +41,6 @@ pub enum Tried {
     UnderRecord,
     /// Yes, when no region kept it to itself: none does so later.
     InVain,
-    /// So, and in a pause the error was published that the line is by itself.
-    Published,
 }
 
 impl Tried {

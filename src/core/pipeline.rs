@@ -4,10 +4,8 @@
 
 use std::sync::Arc;
 
-use memchr::memmem;
-
 use super::assemble::{Assembler, Context, Snapshot};
-use super::decode::{self, Json};
+use super::decode;
 use super::engine::{Candidate, Engine};
 use super::event::{Event, Lines, Timestamp};
 use super::extract::Origin;
@@ -18,18 +16,17 @@ use super::prefilter::{Hit, Scratch};
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
+mod envelope;
+mod raw;
 mod records;
 mod resume;
 mod wire;
+use envelope::Pieces;
+use raw::{Raw, newlines};
 pub use resume::{BEFORE_BYTES, Workspace};
 
 /// A line that needs a look because of what its escapes hide.
 const DRESSED: u16 = u16::MAX;
-/// Most bytes of a record that a container runtime has split.
-const MAX_PIECES_BYTES: usize = 1 << 20;
-
-/// Docker splits lines into pieces of 16 KiB; characters that it could not read may have grown.
-const DOCKER_PIECE_BYTES: usize = 16 << 10;
 /// Room for the context behind most errors.
 const TYPICAL_CONTEXT_BYTES: usize = 400;
 
@@ -80,12 +77,6 @@ struct Work {
     /// The dressed lines of a block, bare, and for each where it begins here and an escape of it there.
     clean: Vec<u8>,
     clean_starts: Vec<(u32, u32)>,
-}
-
-/// The first pieces of a split record.
-struct Pieces {
-    place: Place,
-    text: Vec<u8>,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -285,7 +276,7 @@ impl Stream {
         let offset = self.buffer.offset_of(raw.bytes, framed, raw.from);
         let mut place = Place { num: raw.num, offset, truncated: raw.truncated, ..Place::default() };
         let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset, self.buffer.is_wide());
-        if let Some((text, partial)) = self.message(raw.line(), now, &mut place).or_else(|| unwrap(raw.line(), now, &mut place)) {
+        if let Some((text, partial)) = self.message(raw.line(), now, &mut place).or_else(|| envelope::unwrap(raw.line(), now, &mut place)) {
             self.unwrapped(&text, partial, place, back, now, out);
             return;
         }
@@ -299,37 +290,6 @@ impl Stream {
         }
         let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
         self.assembler.line(&cx, &Line::new(place, &text, now), &candidates, out);
-        self.work.candidates = candidates;
-    }
-
-    /// The content of an envelope: joined with its earlier pieces, or kept until the last one comes.
-    fn unwrapped(&mut self, text: &[u8], partial: bool, place: Place, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
-        let at = self.pieces.iter().position(|piece| piece.place.io == place.io && piece.place.key == place.key);
-        let mut piece = match at {
-            Some(at) => self.pieces.swap_remove(at),
-            None => Pieces { place, text: Vec::new() },
-        };
-        let room = MAX_PIECES_BYTES.saturating_sub(piece.text.len());
-        piece.place.truncated |= text.len() > room;
-        piece.text.extend_from_slice(&text[..text.len().min(room)]);
-        if partial && self.pieces.len() < 8 {
-            self.pieces.push(piece);
-            return;
-        }
-        self.envelope_line(&piece, back, now, out);
-    }
-
-    fn whole_piece(&mut self, piece: Pieces, now: Timestamp, out: &mut Vec<Event>) {
-        self.envelope_line(&piece, LookBack::default(), now, out);
-    }
-
-    fn envelope_line(&mut self, piece: &Pieces, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
-        let text = visible(&piece.text, None);
-        let mut candidates = std::mem::take(&mut self.work.candidates);
-        self.engine.candidates(&text, &mut self.work.line_scratch, &mut self.work.line_hits, &mut candidates);
-        self.decide(&piece.place, &text, &mut candidates);
-        let cx = Context { engine: &self.engine, origin: &self.origin, back, depth: 0 };
-        self.assembler.line(&cx, &Line::new(piece.place.clone(), &text, now), &candidates, out);
         self.work.candidates = candidates;
     }
 
@@ -348,78 +308,5 @@ impl Stream {
             self.engine.redactor.redact_context(&mut after);
             event.context.append(&after);
         }
-    }
-}
-
-/// A raw line within the buffer that holds it.
-struct Raw<'a> {
-    bytes: &'a [u8],
-    from: usize,
-    to: usize,
-    num: u64,
-    truncated: bool,
-}
-
-impl<'a> Raw<'a> {
-    fn line(&self) -> &'a [u8] {
-        &self.bytes[self.from..self.to]
-    }
-
-    /// Whole lines in the buffer after line `num`, which is this line or one before it.
-    fn after(&self, num: u64) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
-        let mut from = self.from;
-        let mut current = self.num;
-        while current > num + 1 && from > 0 {
-            from = memchr::memrchr(b'\n', &self.bytes[..from - 1]).map_or(0, |newline| newline + 1);
-            current -= 1;
-        }
-        if current <= num {
-            from = self.to + 1;
-            current += 1;
-        }
-        let bytes = self.bytes;
-        std::iter::from_fn(move || {
-            let rest = bytes.get(from..)?;
-            let length = memchr::memchr(b'\n', rest)?;
-            let line = (current, &rest[..length]);
-            from += length + 1;
-            current += 1;
-            Some(line)
-        })
-    }
-}
-
-fn newlines(bytes: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', bytes).count() as u64
-}
-
-/// The content of a container runtime's or test runner's envelope, and whether more of it follows.
-fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, bool)> {
-    if raw.first().is_some_and(u8::is_ascii_digit)
-        && let Some(cri) = decode::cri(raw, now)
-    {
-        place.io = Some(cri.io);
-        place.time = Some(cri.time);
-        return Some((raw[cri.text..].to_vec(), cri.partial));
-    }
-    let opens = [&b"{\"log\":"[..], b"{\"Time\":", b"{\"Action\":", b"{\"ImportPath\":"];
-    if !opens.iter().any(|open| raw.starts_with(open)) {
-        return None;
-    }
-    let Json::Envelope(envelope) = decode::json(raw, now)? else { return None };
-    place.io = envelope.io;
-    place.time = envelope.time;
-    place.key = envelope.key;
-    let text = envelope.text.strip_suffix(b"\n").unwrap_or(&envelope.text).to_vec();
-    let partial = envelope.partial && is_piece(raw, &text);
-    Some((text, partial))
-}
-
-/// Whether a record without a line end is a piece: of docker only a full one is, because shippers
-/// take line ends off. `levels.toml` leads to these forms.
-fn is_piece(raw: &[u8], text: &[u8]) -> bool {
-    match memmem::find(raw, b"\",\"stream\":\"std") {
-        Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),
-        None => memmem::find(raw, b"\"Output\":\"").is_some(),
     }
 }

@@ -29,11 +29,7 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
     if is_prompt(part) || is_ruler(part) {
         return Ending::Over;
     }
-    if is_numbered(part) {
-        // Any build's: it says something only where nobody else writes.
-        return if trace.shaped || trace.adopted.is_some() { Ending::Over } else { Ending::Begun };
-    }
-    if is_record {
+    if is_record || is_numbered(part) {
         // Between two records all lines are the first one's; a bare error may stand among another program's lines.
         return if trace.shaped || trace.adopted.is_some() { Ending::Over } else { Ending::Begun };
     }

@@ -7,7 +7,7 @@ use crate::core::confirm::Confirm;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
-use crate::core::line::{Line, Tried};
+use crate::core::line::{Line, Place, Tried};
 use crate::core::prefilter::Scratch;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
@@ -20,8 +20,8 @@ impl Assembler {
         trace.keep_announced();
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
-        let is_told = trace.published && trace.adopted.is_none();
         let under_record = trace.adopted.is_some();
+        let is_told = trace.published && !under_record;
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
@@ -37,11 +37,10 @@ impl Assembler {
             let before = first.saturating_sub(cx.engine.limits.context_a_side());
             trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
         }
-        let head = match (used, is_told) {
-            (0, true) => Tried::Published,
-            (0, false) if trace.is_weak(&cx.engine.rules.entries) => Tried::InRegion,
-            (0, false) if under_record => Tried::UnderRecord,
-            (0, false) => Tried::InVain,
+        let head = match used {
+            0 if trace.is_weak(&cx.engine.rules.entries) && !is_told => Tried::InRegion,
+            0 if under_record => Tried::UnderRecord,
+            0 => Tried::InVain,
             _ => Tried::No,
         };
         for (index, taken) in trace.lines.from(first).enumerate() {
@@ -65,9 +64,7 @@ impl Assembler {
             return;
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        let head = &trace.lines.get(0).place;
-        let is_told = self.told.extract_if(.., |told| *told == (head.offset, head.inner)).count() > 0;
-        if !trace.published && !is_told {
+        if !trace.published && !self.is_told(&trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if self.waits_for_verdict(cx, trace, outcome.entry) {
                 let claim = entry.claims().then(|| (entry.family, extract::key(cx.engine, trace, outcome)));
@@ -131,14 +128,21 @@ impl Assembler {
             trace.asked = true;
             trace.paused = outcome.is_some() || event.is_some();
             if let Some(event) = event {
+                trace.published = true;
+                trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
                 if outcome.is_none() {
+                    let oldest = self.oldest();
+                    self.told.retain(|told| Some(told.0) >= oldest);
                     self.told.push((event.offset, event.inner));
                 }
                 out.push(event);
-                trace.published = true;
-                trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
             }
         }
+    }
+
+    /// Whether a pause has published the line at `place` by itself.
+    pub(super) fn is_told(&self, place: &Place) -> bool {
+        self.told.contains(&(place.offset, place.inner))
     }
 
     /// The error that the first line of a trace which has come to nothing so far is by itself: its event has
