@@ -6,7 +6,7 @@ use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
-use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files};
+use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files, matcher};
 use crate::sinks::human::sanitise;
 use crate::words::did_you_mean;
 
@@ -137,6 +137,10 @@ fn report(count: usize, failures: &[&examples::Failure]) -> Result<Exit, Failure
 fn import(file: &Path) -> Result<Exit, Failure> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file).map_err(|error| Diagnostics::from(Diagnostic::whole_file(&name, format!("cannot be read: {error}"))))?;
+    if matcher::is_matcher(&text) {
+        let rules = matcher::import(&name, &text).map_err(|problem| Diagnostics::from(Diagnostic::whole_file(&name, problem)))?;
+        return print(&rules);
+    }
     print(&crate::config::import(&name, &text)?)
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use super::args::{Color, Format, ReadMode, ScanArgs};
+use super::args::{Color, ReadMode, ScanArgs};
 use super::order::Order;
 use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup};
@@ -55,7 +55,8 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     let job = prepare(args, color, interrupt)?;
     let worked = work(&job, workers(args, &job)).and_then(|()| {
         let totals = *job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        job.order.outside(&job.printer.last(&totals, job.inputs.len(), started))
+        let is_whole = job.interrupt.caught().is_none() && !job.troubled.load(Ordering::Relaxed);
+        job.order.outside(&job.printer.last(&totals, (job.inputs.len(), is_whole), started))
     });
     job.progress.done();
     out::quiet_on_closed_pipe(worked)?;
@@ -69,7 +70,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
     let setup = setup::load(&args.setup, args.reading.into())?;
     let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
     let known = Known::new(args, &setup.config)?;
-    let order = Order::new(out::stdout()?, args.format == Some(Format::Report));
+    let order = Order::new(out::stdout()?, printer.is_document());
     let progress = Progress::new(|| total_bytes(&inputs));
     let job = Job {
         setup,

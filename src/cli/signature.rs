@@ -26,7 +26,7 @@ fn lines(why: bool) -> io::Result<()> {
         let (strict, _) = sign(None, "", &[], &text, &Frames::default());
         writeln!(out, "{strict}\t{normalised}")?;
         if why {
-            explain(&mut out, &replacements)?;
+            explain(&mut out, &text, &replacements)?;
         }
         if input.buffer().is_empty() {
             out.flush()?;
@@ -35,9 +35,17 @@ fn lines(why: bool) -> io::Result<()> {
     out.flush()
 }
 
-fn explain(out: &mut impl Write, replacements: &[Replacement]) -> io::Result<()> {
-    for replacement in replacements {
-        writeln!(out, "  {} → {} ({})", sanitise(&replacement.from), sanitise(&replacement.to), replacement.why)?;
+/// One line for each: its columns in the text, what it was, what it became, by which step of the recipe.
+fn explain(out: &mut impl Write, text: &str, replacements: &[Replacement]) -> io::Result<()> {
+    for Replacement { at, from, to, why } in replacements {
+        let first = text[..*at].chars().count() + 1;
+        let last = first + from.chars().count().max(1) - 1;
+        let became = match to {
+            to if to == from => "stays".to_owned(),
+            to if to.is_empty() => "goes".to_owned(),
+            to => format!("→ {}", sanitise(to)),
+        };
+        writeln!(out, "  {first}-{last}: {} {became} ({why})", sanitise(from))?;
     }
     Ok(())
 }

@@ -234,6 +234,9 @@ impl Assembler {
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         trace.depth = self.regions.len();
+        if let Some(above) = &cx.engine.rules.entries[usize::from(found.entry)].above {
+            trace.heading = cx.back.file_above(above, line, found.view);
+        }
         trace.context = self.context(cx, line.place.num, line);
         trace.published = self.is_told(&line.place);
         trace.paused = trace.published;

@@ -66,8 +66,8 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let head = trace.lines.get(0);
     let said = match &entry.kind {
         Kind::Trace(machine) => read_trace(engine, family, machine, trace, outcome),
-        Kind::Rule(regex) => read_line(regex, head.part),
-        Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part),
+        Kind::Rule(regex) => read_line(regex, head.part, trace.heading.as_deref()),
+        Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part, None),
         _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
     let mut event = build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)));

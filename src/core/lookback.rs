@@ -1,11 +1,15 @@
 //! The lines before the current one, read backwards from the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
+use std::borrow::Cow;
+
 use super::block::Block;
+use super::envelope::unwrap;
 use super::event::Lines;
 use super::frame::utf16_bytes;
 use super::leadin::LeadIn;
 use super::line::{Line, Place, View};
+use super::text::printable;
 use super::visible::visible;
 use crate::rules::{Entry, Kind, Pattern};
 
@@ -56,6 +60,22 @@ impl<'a> LookBack<'a> {
         .take(MAX_LINES)
     }
 
+    /// Lines before `line`, nearest first, as whoever reads it sees them: out of its envelope, where it came in one, and
+    /// without those of another output or test.
+    fn shown_to(self, line: &Line) -> impl Iterator<Item = (u64, u64, Cow<'a, [u8]>)> {
+        let is_wrapped = line.place.io.is_some() || line.place.key.is_some();
+        self.lines(line.place.num).filter_map(move |(num, offset, raw)| {
+            let mut place = Place::default();
+            match is_wrapped.then(|| unwrap(raw, line.now(), &mut place)).flatten() {
+                Some((text, _)) if place.io == line.place.io && place.key == line.place.key => {
+                    Some((num, offset, Cow::Owned(visible(&text, None).into_owned())))
+                }
+                Some(_) => None,
+                None => Some((num, offset, visible(raw, None))),
+            }
+        })
+    }
+
     /// Whether `wanted` holds for every line after line `num` and before `line`; not when they are not
     /// all within reach.
     #[must_use]
@@ -77,12 +97,29 @@ impl<'a> LookBack<'a> {
         if count == 0 {
             return Lines::default();
         }
-        let lines = self.lines(first).filter(|(.., raw)| is_by_writer_of(line, &LeadIn::default(), raw));
+        let lines = self.lines(first).filter(|(.., raw)| is_by_writer_of(line, &LeadIn::default(), &visible(raw, None)));
         let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
         found.extend(lines.take(count));
         let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
         found.iter().rev().for_each(|(num, _, raw)| context.push_numbered(*num, &visible(raw, None)));
         context
+    }
+
+    /// The file that the nearest line above `line` names which matches `wanted`, if no empty line stands between.
+    #[must_use]
+    pub fn file_above(self, wanted: &Pattern, line: &Line, view: View) -> Option<Box<str>> {
+        let lead_in = LeadIn::behind_of(line, view);
+        for (.., text) in self.shown_to(line).filter(|(.., text)| is_by_writer_of(line, &lead_in, text)) {
+            let other = Line::new(Place::default(), &text, line.now());
+            let part = lead_in.cut(if line.prefix().shaped { other.body() } else { other.text });
+            if part.trim_ascii().is_empty() {
+                break;
+            }
+            if let Some(groups) = wanted.groups(part) {
+                return groups.name("file").map(|file| printable(file).as_ref().into());
+            }
+        }
+        None
     }
 
     /// The look-back lines with which the trace or status line `entry` begins before `line` (which may be one that was
@@ -99,15 +136,15 @@ impl<'a> LookBack<'a> {
         if wanted.is_empty() {
             return Block::default();
         }
-        let before = self.lines(line.place.num).take_while(|(num, ..)| *num > claimed_to);
-        let mut lines = before.filter(|(.., raw)| is_by_writer_of(line, lead_in, raw)).peekable();
+        let before = self.shown_to(line).take_while(|(num, ..)| *num > claimed_to);
+        let mut lines = before.filter(|(.., text)| is_by_writer_of(line, lead_in, text)).peekable();
         let mut lead = Block::default();
         let head = (line, lead_in);
         for (index, before) in wanted.iter().enumerate() {
             let mut count = 0;
             let next = wanted.get(index + 1).filter(|_| before.may_be_skipped());
             while count < before.max {
-                let Some(seen) = lines.peek().copied() else { break };
+                let Some(seen) = lines.peek() else { break };
                 if next.is_some_and(|next| look(seen, head, &next.regex, None)) || !look(seen, head, &before.regex, Some(&mut lead)) {
                     break;
                 }
@@ -124,21 +161,19 @@ impl<'a> LookBack<'a> {
 }
 
 /// Whether a look-back line comes from the writer of `line`, as far as the lines name their writers.
-fn is_by_writer_of(line: &Line, lead_in: &LeadIn, raw: &[u8]) -> bool {
+fn is_by_writer_of(line: &Line, lead_in: &LeadIn, text: &[u8]) -> bool {
     let key = line.key();
+    let other = Line::new(Place::default(), text, line.now());
     if lead_in.len() > 0 {
-        let text = visible(raw, None);
-        let other = Line::new(Place::default(), &text, line.now());
         return !lead_in.is_other(if line.prefix().shaped { other.body() } else { other.text });
     }
-    key.is_none() || line.place.key.is_some() || Line::new(Place::default(), &visible(raw, None), line.now()).key() == key
+    key.is_none() || line.place.key.is_some() || other.key() == key
 }
 
 /// Whether a look-back line is the one that is wanted; it goes into `lead` then.
-fn look((num, offset, raw): (u64, u64, &[u8]), (head, lead_in): (&Line, &LeadIn), wanted: &Pattern, lead: Option<&mut Block>) -> bool {
-    let text = visible(raw, None);
-    let place = Place { num, offset, inner: 0, truncated: false, ..head.place.clone() };
-    let line = Line::new(place, &text, head.now());
+fn look((num, offset, text): &(u64, u64, Cow<[u8]>), (head, lead_in): (&Line, &LeadIn), wanted: &Pattern, lead: Option<&mut Block>) -> bool {
+    let place = Place { num: *num, offset: *offset, inner: 0, truncated: false, ..head.place.clone() };
+    let line = Line::new(place, text, head.now());
     let view = if head.prefix().shaped { View::Body } else { View::Text };
     let part = lead_in.cut(view.of(&line));
     let fits = wanted.is_match(part);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::assemble::{Assembler, Context, Snapshot};
 use super::decode;
 use super::engine::{Candidate, Engine};
+use super::envelope::unwrap;
 use super::event::{Event, Lines, Timestamp};
 use super::extract::Origin;
 use super::frame::{Buffer, Framed};
@@ -276,7 +277,7 @@ impl Stream {
         let offset = self.buffer.offset_of(raw.bytes, framed, raw.from);
         let mut place = Place { num: raw.num, offset, truncated: raw.truncated, ..Place::default() };
         let back = LookBack::new(&raw.bytes[..raw.from], raw.num, offset, self.buffer.is_wide());
-        if let Some((text, partial)) = self.message(raw.line(), now, &mut place).or_else(|| envelope::unwrap(raw.line(), now, &mut place)) {
+        if let Some((text, partial)) = self.message(raw.line(), now, &mut place).or_else(|| unwrap(raw.line(), now, &mut place)) {
             self.unwrapped(&text, partial, place, back, now, out);
             return;
         }

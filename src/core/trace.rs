@@ -53,6 +53,8 @@ pub struct OpenTrace {
     pub last_num: u64,
     /// Context lines before the head.
     pub context: Lines,
+    /// The file that a line above names.
+    pub heading: Option<Box<str>>,
     /// A pause has asked for it, and it had come to something.
     pub paused: bool,
     /// A pause has asked for it since its last line.
@@ -99,6 +101,7 @@ impl OpenTrace {
             touched_at: line.now(),
             last_num: line.place.num,
             context: Lines::default(),
+            heading: None,
             paused: false,
             asked: false,
             published: false,

@@ -49,6 +49,8 @@ pub struct Entry {
     pub code: bool,
     /// Sees the line as it stands, time stamp and writer included; a user's pattern may name them.
     pub whole: bool,
+    /// A line above that names the file in which the rule's line counts.
+    pub above: Option<Pattern>,
     /// The prefilter's part.
     pub gate: Gate,
     /// Region in which a weak trace is tried.

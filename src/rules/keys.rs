@@ -3,13 +3,14 @@
 use super::spec::EntrySpec;
 
 /// How many there are.
-const KEYS: usize = 24;
+const KEYS: usize = 25;
 
 /// Each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
     let fault =
         spec.category.is_some() || spec.severity.is_some() || spec.cause.is_some() || spec.retry.is_some() || spec.hint.is_some() || spec.language.is_some();
     [
+        ("above", spec.above.is_some()),
         ("generic", spec.generic),
         ("leveled", spec.leveled),
         ("code", spec.code),

@@ -97,7 +97,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
     }
     for spec in spec.rule {
         let regex = reader.required(&spec, "regex", spec.regex.as_ref());
-        entries.push(reader.entry(spec, Kind::Rule(regex), &["generic", "leveled", "code", "fault", "examples"]));
+        entries.push(reader.entry(spec, Kind::Rule(regex), &["above", "generic", "leveled", "code", "fault", "examples"]));
     }
     for spec in spec.fact {
         let Some(fact) = spec.fact else {
@@ -318,6 +318,7 @@ impl Reader<'_> {
     fn entry(&mut self, spec: EntrySpec, kind: Kind, keys: &[&str]) -> Entry {
         self.check_entry(&spec, &kind);
         self.check_keys(&spec, kind.table(), keys);
+        let above = self.optional(&spec, "above", spec.above.as_ref());
         Entry {
             id: spec.id.get_ref().clone(),
             family: 0,
@@ -328,6 +329,7 @@ impl Reader<'_> {
             leveled: spec.leveled,
             code: spec.code,
             whole: false,
+            above,
             gate: Gate {
                 literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
                 at_end: spec.at_end.into_iter().map(Spanned::into_inner).collect(),

@@ -1,7 +1,7 @@
 //! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that
 //! the core walks. `spec` is the shape of a file, `load` reads and checks it into `entry`'s types,
 //! `prove` shows that the prefilter cannot miss a rule, `literal` prepares its part, `set` puts the
-//! files together, `skim` leaves out what a log needs not; `pattern` runs their regexes. Nothing here looks at a log.
+//! files together, `skim` leaves out what a log needs not; `pattern` runs their regexes; `matcher` makes rules of problem matchers. Nothing here looks at a log.
 
 mod builtin;
 mod entry;
@@ -9,6 +9,7 @@ mod keys;
 mod library;
 mod literal;
 mod load;
+pub mod matcher;
 mod parsed;
 mod pattern;
 mod program;

@@ -93,6 +93,9 @@ pub struct EntrySpec {
     pub not_behind: String,
     /// Confirms the line, prefix removed. Named groups: `type message name key file line column`.
     pub regex: Option<Spanned<String>>,
+    /// A line above that names the file (group `file`) in which the line of the error counts: the nearest that matches, with no
+    /// empty line between. It is no part of the error.
+    pub above: Option<Spanned<String>>,
     /// A word that prose uses too: cancelled by a level tag of info or warn.
     #[serde(default)]
     pub generic: bool,

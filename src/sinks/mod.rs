@@ -1,6 +1,6 @@
 //! Where records go. `record` is the NDJSON contract and `notice` its other kinds; `choose` picks and
 //! renames what a sink wants; `file` and `stdout` write it, `stream` and `http` send it to a peer; `backoff` and
-//! `tls` are what peers need; `human` has the forms for people and their tools.
+//! `tls` are what peers need; `human` has the forms for people and their tools, `sarif` that of code-scanning viewers.
 
 use std::io;
 
@@ -19,6 +19,7 @@ mod json;
 pub mod notice;
 pub mod record;
 mod rest;
+pub mod sarif;
 mod schema;
 pub mod stdout;
 pub mod stream;

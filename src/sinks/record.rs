@@ -139,7 +139,8 @@ fn cut_middle(lines: &Lines, over: usize) -> Lines {
     kept
 }
 
-fn cut_text(text: &mut String, keep: usize) {
+/// Takes away the middle of a text that has more than `keep` bytes.
+pub(super) fn cut_text(text: &mut String, keep: usize) {
     if text.len() <= keep {
         return;
     }

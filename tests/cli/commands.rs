@@ -212,6 +212,42 @@ fn rules_import_converts_the_older_files() {
 }
 
 #[test]
+fn rules_import_makes_rules_of_problem_matchers() {
+    const MATCHERS: &str = r#"{"problemMatcher": [
+      {"owner": "Acme lint", "pattern": [{"regexp": "^([^\\s].*\\.acme)$", "file": 1}, {"regexp": "^\\s+(\\d+):(\\d+)\\s+(bug|warning)\\s+(.*)$", "line": 1, "column": 2, "severity": 3, "message": 4, "loop": true}]},
+      {"owner": "acmec", "pattern": [{"regexp": "^(warning|bug)\\[(\\w+)\\]: (.*)$", "severity": 1, "code": 2, "message": 3}, {"regexp": "^ +at (\\S+) line (\\d+)$", "file": 1, "line": 2}]},
+      {"owner": "acme-style", "severity": "warning", "pattern": [{"regexp": "^style: (.*)$", "message": 1}]}]}"#;
+    let folder = Folder::new();
+    folder.write("matchers.json", MATCHERS);
+    let rules = folder.siftd(["rules", "import", "matchers.json"]).ended(0).out();
+    assert!(rules.contains("# acme-style: left out"), "{rules}");
+    folder.write("acme.toml", &rules);
+    folder.siftd(["rules", "check", "acme.toml"]).ended(0);
+    folder.write("a.log", "shop.acme\n   3:7  bug  the price is odd\n   5:1  warning  dull\n  12:3  bug  no stock\n\nbug[A12]: the till is stuck\n  at src/till.acme line 9\nwarning[A3]: dust\n  at src/till.acme line 4\n");
+    let found: Vec<_> = folder.siftd(["scan", "--rules", "acme.toml", "a.log"]).ended(0).records();
+    let places: Vec<_> = found
+        .iter()
+        .map(|r| (r["rule"].as_str().unwrap(), r["line_num"].as_u64().unwrap(), r["line_end"].as_u64().unwrap(), r["location"].to_string()))
+        .collect();
+    let at = |file: &str, line: u32, column: u32| serde_json::json!({"file": file, "line": line, "column": column}).to_string();
+    let till = serde_json::json!({"file": "src/till.acme", "line": 9}).to_string();
+    assert_eq!(
+        places,
+        [("matcher.acme-lint", 2, 2, at("shop.acme", 3, 7)), ("matcher.acme-lint", 4, 4, at("shop.acme", 12, 3)), ("matcher.acmec", 6, 7, till),]
+    );
+    for (wrong, said) in [
+        (r#"{"problemMatcher": 7}"#, "no file of problem matchers"),
+        (r#"{"problemMatcher": [{"owner": "x", "pattern": [{"regexp": "^(.+):(\\d+)$", "file": 1}]}]}"#, "no fixed text"),
+        (r#"{"problemMatcher": [{"owner": "x", "pattern": [{"regexp": "^(?!x)stuck", "file": 1}]}]}"#, "look-around"),
+        (r#"{"problemMatcher": [{"owner": "x", "pattern": []}]}"#, "no pattern"),
+    ] {
+        folder.write("wrong.json", wrong);
+        let done = folder.siftd(["rules", "import", "wrong.json"]).ended(2);
+        assert!(done.err().contains(said), "{said} in {}", done.err());
+    }
+}
+
+#[test]
 fn check_judges_a_configuration() {
     let folder = Folder::new();
     folder.write("good.toml", "[limits]\ntrace_idle = \"1s\"\n");

@@ -206,6 +206,7 @@ fn an_interrupt_ends_the_input() {
         (&["scan", "-"][..], "INT", "\"text\":\"KeyError: 'x'\""),
         (&["scan", "--format", "pretty"], "TERM", "2 errors: 1 high, 1 medium"),
         (&["scan", "--format", "report"], "INT", "\"summary\":{\"total\":2"),
+        (&["scan", "--format", "sarif"], "INT", "\"executionSuccessful\":false"),
         (&["digest"], "INT", "2 errors: 1 high, 1 medium"),
     ] {
         let folder = Folder::new();

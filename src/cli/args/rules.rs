@@ -46,7 +46,7 @@ pub enum RulesCommand {
         #[command(flatten)]
         setup: SetupArgs,
     },
-    /// Convert a YAML or JSON file of the older systems to siftd's TOML, on stdout
+    /// Convert a YAML or JSON file of the older systems, or problem matchers of GitHub, to siftd's TOML, on stdout
     Import {
         /// The file.
         file: PathBuf,

@@ -22,6 +22,8 @@ pub enum Format {
     Github,
     /// file:line:col: severity: text
     Unix,
+    /// One SARIF 2.1.0 document, for code-scanning viewers.
+    Sarif,
 }
 
 /// How a stream is read.

@@ -1,6 +1,7 @@
 //! Events → the bytes of the form that `scan` was asked for, and which of them are shown at all.
 
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use super::super::args::{Format, ScanArgs};
@@ -9,6 +10,7 @@ use super::reader::Totals;
 use crate::core::event::{Category, Event, Severity};
 use crate::sinks::human;
 use crate::sinks::record::{self, Envelope};
+use crate::sinks::sarif;
 
 /// Form and filter.
 pub struct Printer {
@@ -17,6 +19,8 @@ pub struct Printer {
     min_severity: Severity,
     categories: Vec<Category>,
     max_event_bytes: usize,
+    /// Rules that SARIF has to describe.
+    used: Mutex<sarif::Used>,
 }
 
 impl Printer {
@@ -28,6 +32,7 @@ impl Printer {
             min_severity: args.reading.min_severity.unwrap_or(Severity::Low),
             categories: args.category.clone(),
             max_event_bytes,
+            used: Mutex::default(),
         }
     }
 
@@ -40,11 +45,17 @@ impl Printer {
     pub fn first(&self) -> &'static [u8] {
         match self.format {
             Format::Report => b"{\"errors\":[",
+            Format::Sarif => sarif::HEAD,
             _ => b"",
         }
     }
 
-    /// Appends one event. An event of a report follows a comma, the first one too: `order` drops that.
+    /// Whether all events stand in one document, as items of a list.
+    pub fn is_document(&self) -> bool {
+        matches!(self.format, Format::Report | Format::Sarif)
+    }
+
+    /// Appends one event. An event of a document follows a comma, the first one too: `order` drops that.
     /// `line` is its record, if that is made already.
     pub fn print(&self, out: &mut Vec<u8>, envelope: &Envelope, event: &Event, line: Option<&[u8]>) {
         let record = |out: &mut Vec<u8>| match line {
@@ -61,12 +72,17 @@ impl Printer {
             Format::Pretty => human::pretty(out, envelope, event, self.paint),
             Format::Github => human::github(out, envelope, event),
             Format::Unix => human::unix(out, envelope, event),
+            Format::Sarif => {
+                self.used.lock().unwrap_or_else(PoisonError::into_inner).add(event);
+                sarif::result(out, envelope, event, self.max_event_bytes);
+            }
         }
     }
 
-    /// What stands behind all events.
-    pub fn last(&self, totals: &Totals, inputs: usize, started: Instant) -> Vec<u8> {
+    /// What stands behind all events. `is_whole`: all inputs were read to their end.
+    pub fn last(&self, totals: &Totals, (inputs, is_whole): (usize, bool), started: Instant) -> Vec<u8> {
         match self.format {
+            Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(is_whole),
             Format::Report => summary(totals).into_bytes(),
             Format::Pretty => {
                 let files = if inputs == 1 { "input" } else { "inputs" };

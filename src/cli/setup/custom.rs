@@ -80,6 +80,7 @@ fn entry(id: String, kind: Kind) -> Entry {
         leveled: false,
         code: true,
         whole: true,
+        above: None,
         gate: Gate::default(),
         region: None,
         claimed_by: Vec::new(),

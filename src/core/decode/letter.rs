@@ -44,6 +44,14 @@ fn early(line: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     rest(line, at).starts_with(HEAD).then(|| moment(line, at + HEAD.len(), now))?
 }
 
+/// `E api.rows: ` (`%(levelname).1s %(name)s: ` of Python's logging): the name has a dot, as no word of prose has there.
+pub fn named(line: &[u8], at: usize) -> Option<Marked> {
+    let level = alone(byte(line, at))?;
+    let end = run(line, at + 2, is_name);
+    let dotted = line.get(at + 2..end)?.windows(3).any(|part| part[1] == b'.' && part[0].is_ascii_lowercase() && part[2].is_ascii_lowercase());
+    (dotted && byte(line, end) == b':' && is_gap(byte(line, end + 1))).then_some(Marked { level, moment: None, end: end + 1 })
+}
+
 /// `[E 261110 10:00:00 web:12] ` (Tornado), `[C 10:00:00.123 NotebookApp] `, `[ E 2026-11-10 10:00:00.1234 12/T1 age/Cor:12 ]: `
 /// (Passenger), `[E1110 10:00:00.123 Group.cpp:12] `, `[E store.cpp:12] ` (Torch)
 pub fn bracketed(line: &[u8], open: usize, now: Timestamp) -> Option<Marked> {

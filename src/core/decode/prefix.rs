@@ -105,7 +105,7 @@ impl<'a> Scan<'a> {
     fn head(&mut self) -> bool {
         match byte(self.line, self.at) {
             b'<' => self.priority() || self.enclosed_time(),
-            b'#' => self.weblogic(),
+            b'#' => self.weblogic() || self.writer(writer::step(self.line, self.at)),
             b'0'..=b'9' => self.bare_time() || self.marked(letter::redis(self.line, self.at, self.now)) || self.clock() || self.seconds() || self.counted(),
             b'@' => self.bare_time() || self.key(),
             b'[' | b'(' => self.enclosed(),
@@ -253,7 +253,7 @@ impl<'a> Scan<'a> {
             b',' => self.before_time(at + 3),
             b'[' => self.before_time(at + 1),
             b' ' if byte(line, at + 2) == b'(' => self.marked(letter::ticks(line, at)),
-            b' ' => self.before_time(at + 2),
+            b' ' => self.before_time(at + 2) || self.marked(letter::named(line, at)),
             _ => false,
         }
     }
@@ -517,6 +517,12 @@ mod tests {
             ("~[rank0]: Traceback", None, "rank0", "Traceback", "Traceback"),
             ("~[pod/a-1/b] [worker 3] x", None, "pod/a-1/b] [worker 3", "x", "x"),
             ("~web:build: error TS1", None, "web:build", "error TS1", "error TS1"),
+            ("~@acme/web: error TS1", None, "@acme/web", "error TS1", "error TS1"),
+            ("~packages/web build: error TS1", None, "packages/web build", "error TS1", "error TS1"),
+            ("~packages/web is: done", None, "", "packages/web is: done", "packages/web is: done"),
+            ("~#12 3.456   at x", None, "#12", "  at x", "  at x"),
+            ("~#12 ERROR: x", None, "", "#12 ERROR: x", "#12 ERROR: x"),
+            ("~#0  main (a.dart:3:5)", None, "", "#0  main (a.dart:3:5)", "#0  main (a.dart:3:5)"),
             ("2024-01-01 10:00:00,123 [Thread-4] ERROR a.b.C - x", E, "", "ERROR a.b.C - x", "x"),
             ("2024-01-01T10:00:00.1234567Z [worker 3] x", None, "worker 3", "x", "x"),
             ("2024-01-01T10:00:00.1234567Z web-1  | 2024-01-01 10:00:01 x", None, "web-1", "x", "x"),

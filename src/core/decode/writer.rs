@@ -105,12 +105,32 @@ fn is_diffstat(text: &[u8]) -> bool {
     rest(text, start).starts_with(b"Bin ") || (end > start && (matches!(byte(text, end + 1), b'+' | b'-') || end == text.len()))
 }
 
-/// `web:build: `, `@scope/pkg:test: ` (turbo)
+/// `#12 3.456 `: a step of BuildKit's plain progress, and the seconds since it began.
+pub fn step(line: &[u8], at: usize) -> Option<Writer> {
+    let number = digits(line, at + 1);
+    let point = digits(line, number + 1);
+    let end = digits(line, point + 1);
+    let numbered = byte(line, at) == b'#' && number > at + 1 && byte(line, number) == b' ';
+    let timed = point > number + 1 && byte(line, point) == b'.' && (2..=4).contains(&(end - point)) && is_gap(byte(line, end));
+    (numbered && timed).then(|| Writer::new((at, number), past_blank(line, end)))
+}
+
+/// `web:build: `, `@scope/pkg:test: ` (turbo), `@scope/pkg: ` (Lerna), `packages/web build: ` (pnpm)
 fn task(line: &[u8], at: usize) -> Option<Writer> {
     const TASKS: [&[u8]; 10] = [b"build", b"test", b"dev", b"lint", b"start", b"typecheck", b"type-check", b"check", b"compile", b"e2e"];
     let package = run(line, at, |b| is_name(b) || matches!(b, b'@' | b'/'));
-    if byte(line, package) != b':' || level_word(&line[at..package]).is_some() {
+    let name = &line[at..package];
+    let is_deep = name.contains(&b'/');
+    let parted = match byte(line, package) {
+        b':' => level_word(name).is_none(),
+        b' ' => is_deep && name[0] != b'@',
+        _ => false,
+    };
+    if !parted {
         return None;
+    }
+    if is_deep && name[0] == b'@' && is_gap(byte(line, package + 1)) {
+        return Some(Writer::new((at, package), past_blank(line, package + 1)));
     }
     let end = run(line, package + 1, is_name);
     let task = &line[package + 1..end];

@@ -9,12 +9,13 @@ use crate::core::text::printable;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::{Family, Groups, Machine, Pattern, Row, Take};
 
-pub(super) fn read_line(regex: &Pattern, part: &[u8]) -> Said {
+/// `heading` is the file that a line above names.
+pub(super) fn read_line(regex: &Pattern, part: &[u8], heading: Option<&str>) -> Said {
     let mut said = Said { text: printable(part).trim().to_owned(), ..Said::default() };
     if regex.has_groups()
         && let Some(groups) = regex.groups(part)
     {
-        said.location = location(&groups);
+        said.location = location(&groups).or_else(|| Some(place_in(heading?, &groups)));
         if groups.name("type").is_some() {
             said.links.push(link(&groups));
         }
@@ -110,13 +111,22 @@ fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
         Take::Frame => {
             let name = |group| groups.name(group).map(printable).unwrap_or_default();
             let (line, column) = (number(groups, "line"), number(groups, "column"));
-            said.push_frame(family, Frame { function: &name("function"), file: &name("file"), line, column, in_app: false });
+            said.push_frame(family, Frame { function: name("function").trim_end(), file: &name("file"), line, column, in_app: false });
         }
-        Take::Location => said.location = said.location.take().or_else(|| location(groups)),
+        // One line may name the file, and another one the line in it.
+        Take::Location => match &mut said.location {
+            Some(place) if place.line == 0 => (place.line, place.column) = (number(groups, "line"), number(groups, "column")),
+            Some(_) => {}
+            None => said.location = location(groups),
+        },
         _ => {
             said.links.push(link(groups));
             if said.location.is_none() {
                 said.location = location(groups);
+            }
+            // Ruby and R name in the head where it was thrown.
+            if groups.name("function").is_some() {
+                read_groups(family, Take::Frame, groups, said);
             }
         }
     }
@@ -129,7 +139,11 @@ fn link(groups: &Groups) -> Link {
 
 fn location(groups: &Groups) -> Option<Location> {
     groups.name("file")?;
-    Some(Location { file: text(groups, "file"), line: number(groups, "line"), column: number(groups, "column") })
+    Some(place_in(&text(groups, "file"), groups))
+}
+
+fn place_in(file: &str, groups: &Groups) -> Location {
+    Location { file: file.to_owned(), line: number(groups, "line"), column: number(groups, "column") }
 }
 
 fn text(groups: &Groups, name: &str) -> String {

@@ -1,16 +1,17 @@
 //! The signature of a fault: MD5 over its normalised form, the same on another day, host, path and line.
 //! Last stage of the core; sees the event after redaction. It never looks at time, place, line numbers or context.
 //!
-//! # Recipe, version 1 ([`SIG_VERSION`]; any change of an output raises it)
+//! # Recipe, version 2 ([`SIG_VERSION`]; any change of an output raises it)
 //! 1. A text is normalised by one pass of a byte machine (`normalise`), in this order at each token:
 //!    what *is* the fault stays (HTTP status, exit code, errno, signal, compiler code, SQLSTATE); dates and times → `DATE`;
 //!    URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
-//!    e-mail addresses → `USER@HOST`; UUIDs → `UUID`; hex ids → `HEX`, `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; random
-//!    strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`; sizes → `SIZE`; other digits → `N`,
+//!    e-mail addresses → `USER@HOST`; UUIDs → `UUID`; `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; hex ids → `N`, for one that
+//!    has no letter is a number (version 1: `HEX`); random strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`; sizes → `SIZE`; other digits → `N`,
 //!    within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`, `x86_64`). White space becomes one blank,
 //!    control characters are escaped: the result is one line. (Source: CLASSIFICATION §5.)
-//! 2. A function name loses Rust's symbol hash `::h` + 16 hex digits (rust-lang.org, *legacy symbol mangling*), call arguments with
-//!    addresses (Go), and the numbers of generated names (`lambda$f$3`, `Outer$1`, `func2`) become `N`.
+//! 2. A function name loses Rust's symbol hash `::h` + 16 hex digits (rust-lang.org, *legacy symbol mangling*), its arguments,
+//!    which not every symbolizer shows (version 1: only Go's), and the numbers of generated names (`lambda$f$3`, `Outer$1`, `func2`)
+//!    become `N`.
 //! 3. A frame is `function NUL file name`; the file name is normalised like any path. Application frames come first, at most 20,
 //!    a frame equal to the one before it counts once, so recursion depth does not matter. Line and column numbers never count.
 //! 4. loose = MD5(`type NUL message`): exception type and normalised message of the outermost exception.
@@ -32,7 +33,7 @@ use md5::{Digest, Md5};
 pub use normalise::{Replacement, normalise, normalise_explained};
 
 /// Version of the recipe.
-pub const SIG_VERSION: u32 = 1;
+pub const SIG_VERSION: u32 = 2;
 /// Frames that count.
 const MAX_FRAMES: usize = 20;
 /// Room for what is signed of most errors.
@@ -125,11 +126,24 @@ fn without_hash(name: &str) -> &str {
     if is_hash { head } else { name }
 }
 
-/// `main.f(0xc0000, 0x1)` and `main.f(...)` → `main.f`.
+/// `main.f(0xc0000, 0x1)`, `main.f(...)`, `shop::f(int) const` → `main.f`, `shop::f`.
 fn without_arguments(name: &str) -> &str {
-    let Some(open) = name.strip_suffix(')').and_then(|name| name.rfind('(')).filter(|&open| open > 0) else { return name };
-    let inside = &name[open..];
-    if inside.contains("0x") || inside.contains("...") { &name[..open] } else { name }
+    let bare = name.strip_suffix(" const").unwrap_or(name);
+    if !bare.ends_with(')') {
+        return name;
+    }
+    let mut depth = 0_usize;
+    for (at, byte) in bare.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth += 1,
+            b'(' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return if at > 0 { bare[..at].trim_end() } else { name };
+        }
+    }
+    name
 }
 
 /// Whether the digits after `head` number a generated name rather than belong to one.

@@ -66,7 +66,7 @@ impl<L: Listener> Machine<'_, '_, L> {
     fn letters(&mut self, at: usize, stop: usize, end: usize) -> usize {
         let word = self.slice((at, stop));
         if word.len() >= 16 && word.iter().all(u8::is_ascii_hexdigit) {
-            self.replace((at, stop), "HEX", "hex id");
+            self.replace((at, stop), "N", "hex id");
         } else if word == b"pytest" && self.bytes[stop..end].starts_with(b"-of-") {
             self.replace((at, end), "TMP", "temporary name");
             return end;
@@ -193,7 +193,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         let found = if word.len() > 2 && word.starts_with(b"0x") && word[2..].iter().all(u8::is_ascii_hexdigit) {
             Some(("0xN", "address"))
         } else if hex && (word.len() >= 7 || (after_sign && word.len() >= 5)) && digits < word.len() {
-            Some(("HEX", "hex id"))
+            Some(("N", "hex id"))
         } else if matches!(word[0], b'v' | b'V') && digits + 1 == word.len() && self.bytes.get(stop) == Some(&b'.') && shape::digits(self.bytes, stop + 1) > 0 {
             let to = stop + self.bytes[stop..end].iter().take_while(|b| b.is_ascii_digit() || **b == b'.').count();
             self.replace((at, to), "VER", "version");

@@ -4,14 +4,16 @@
 
 use super::shape;
 
-/// One replacement, for people who ask why two faults are the same.
+/// One replacement, for people who ask why two faults are the same, or a part that stays although others like it go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// What stood in the text.
+    /// Where it stood in the text, in bytes.
+    pub at: usize,
+    /// What stood there.
     pub from: String,
     /// What stands in the normalised form.
     pub to: String,
-    /// The rule.
+    /// The step of the recipe.
     pub why: &'static str,
 }
 
@@ -25,27 +27,32 @@ pub fn normalise(text: &str, out: &mut String) {
 pub fn normalise_explained(text: &str) -> (String, Vec<Replacement>) {
     let (mut out, mut notes) = (String::with_capacity(text.len()), Vec::new());
     Machine::new(text, &mut out, &mut notes).run();
+    let trimmed = text.len() - text.trim_start_matches(BLANKS).len();
+    notes.iter_mut().for_each(|note| note.at += trimmed);
     (out, notes)
 }
 
 /// Who is told of replacements.
 pub(super) trait Listener {
-    fn replaced(&mut self, from: &str, to: &str, why: &'static str);
+    /// The text `from`, which stood at byte `at`, became `to`.
+    fn replaced(&mut self, at: usize, from: &str, to: &str, why: &'static str);
 }
 
 struct Silent;
 
 impl Listener for Silent {
     #[inline(always)]
-    fn replaced(&mut self, _: &str, _: &str, _: &'static str) {}
+    fn replaced(&mut self, _: usize, _: &str, _: &str, _: &'static str) {}
 }
 
 impl Listener for &mut Vec<Replacement> {
-    fn replaced(&mut self, from: &str, to: &str, why: &'static str) {
-        self.push(Replacement { from: from.to_owned(), to: to.to_owned(), why });
+    fn replaced(&mut self, at: usize, from: &str, to: &str, why: &'static str) {
+        self.push(Replacement { at, from: from.to_owned(), to: to.to_owned(), why });
     }
 }
 
+/// What is taken off both ends of a text.
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 /// A byte of a token.
 pub(super) const WORD: u8 = 1;
 const DIGIT: u8 = 2;
@@ -94,7 +101,7 @@ pub(super) struct Machine<'t, 'o, L> {
 
 impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     fn new(text: &'t str, out: &'o mut String, listener: L) -> Self {
-        let text = text.trim_matches([' ', '\t', '\n', '\r']);
+        let text = text.trim_matches(BLANKS);
         out.reserve(text.len());
         Self { text, bytes: text.as_bytes(), out, listener, done: 0, words: [(0, 0); 2] }
     }
@@ -129,7 +136,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.keep(from);
         self.out.push_str(token);
         self.done = to;
-        self.listener.replaced(&self.text[from..to], token, why);
+        self.listener.replaced(from, &self.text[from..to], token, why);
     }
 
     fn blanks(&mut self, at: usize) -> usize {
@@ -290,6 +297,8 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         let end = span.1;
         if flags & DIGIT != 0 {
             if self.is_fault(span) {
+                let code = &self.text[span.0..span.1];
+                self.listener.replaced(span.0, code, code, "the fault itself");
                 return self.pass(span);
             }
             if let Some(next) = self.starts_with_digit(span.0) {
@@ -326,8 +335,10 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         if let Some(stop) = shape::date(self.bytes, at) {
             return Some(self.dated((at, stop)));
         }
-        let after_colon = at > 0 && self.bytes[at - 1] == b':';
-        let stop = shape::clock(self.bytes, at).filter(|_| !after_colon)?;
+        // Without a word before it, it is a line and a column.
+        let (from, to) = self.words[1];
+        let follows_word = to > from && at == to + 1 && self.bytes[to] == b' ' && self.bytes[from..to].iter().all(u8::is_ascii_lowercase);
+        let stop = shape::clock(self.bytes, at).filter(|_| follows_word)?;
         Some(self.whole((at, stop), "DUR", "minutes and seconds"))
     }
 }

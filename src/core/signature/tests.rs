@@ -68,10 +68,10 @@ fn numbers_lines_and_ids() {
         ("50.5% of 3", "N% of N"),
         ("pid 123 [456] thread-7 goroutine 8", "pid N [N] thread-N goroutine N"),
         ("rdd_3_14 task0", "rdd_N_N taskN"),
-        ("commit 9f86d08 ok", "commit HEX ok"),
-        ("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "sha256:HEX"),
+        ("commit 9f86d08 ok", "commit N ok"),
+        ("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "sha256:N"),
         ("id 550e8400-e29b-41d4-a716-446655440000.", "id UUID."),
-        ("Foo@1a2b3c4d", "Foo@HEX"),
+        ("Foo@1a2b3c4d", "Foo@N"),
         ("pod foo-7d9f8b6c5-x2x4z died", "pod foo-POD died"),
         ("req_9aK3bX7qZ2", "req_ID"),
         ("key aB3dE5fG7hI9jK1lM3nO5pQ7", "key B64"),
@@ -100,6 +100,7 @@ fn times_sizes_and_durations() {
         ("after 30 seconds", "after DUR"),
         ("lifetime <1 sec", "lifetime DUR"),
         ("in 00:39.", "in DUR."),
+        ("88:17 error", "N:N error"),
         ("12 MB 3KiB 95.0 B", "SIZE SIZE SIZE"),
         ("2034 bytes (1.98 KB) sent", "SIZE sent"),
         ("Mon Jan 5 10:00:00 2026 x", "DATE x"),
@@ -153,8 +154,11 @@ fn one_line_without_control_characters() {
 fn every_replacement_is_explained() {
     let (text, notes) = normalise_explained("a.py:12 at 10.0.0.1");
     assert_eq!(text, "a.py:N at IP");
-    let said: Vec<_> = notes.iter().map(|n| (n.from.as_str(), n.to.as_str(), n.why)).collect();
-    assert_eq!(said, [("12", "N", "number"), ("10.0.0.1", "IP", "IPv4 address")]);
+    let said: Vec<_> = notes.iter().map(|n| (n.at, n.from.as_str(), n.to.as_str(), n.why)).collect();
+    assert_eq!(said, [(5, "12", "N", "number"), (11, "10.0.0.1", "IP", "IPv4 address")]);
+    let (_, notes) = normalise_explained(" exit code 3 after 3 s");
+    let said: Vec<_> = notes.iter().map(|n| (n.at, n.from.as_str(), n.to.as_str(), n.why)).collect();
+    assert_eq!(said, [(11, "3", "3", "the fault itself"), (19, "3 s", "DUR", "duration")]);
 }
 
 #[test]
@@ -313,6 +317,8 @@ fn generated_names_and_recursion_do_not_count() {
         ("Outer$1.call", "Outer$2.call"),
         ("main.(*T).f(0xc000012345, 0x1)", "main.(*T).f(0xc000099999, 0x2)"),
         ("main.main.func1", "main.main.func2"),
+        ("shop::Cart::total(int, Row const&) const", "shop::Cart::total"),
+        ("(anonymous namespace)::walk(std::function<void (int)>)", "(anonymous namespace)::walk"),
     ] {
         let of = |name| sign(None, "E", &[], "m", &[frame(name, "x", 1, true)]).0;
         assert_eq!(of(a), of(b), "{a}");

@@ -1,20 +1,36 @@
-//! Annotations for a GitHub workflow: `::error file=…,line=…,col=…,title=…::text`, one line each.
-//! The text of the log is sanitised, then escaped as the runner's command syntax asks.
+//! Annotations for a GitHub workflow: `::error file=…,line=…,col=…,title=…::text`, one line each; `warning` and `notice` for
+//! what is less. The text of the log is sanitised, then escaped as the runner's command syntax asks.
 
 use super::{sanitise, target};
-use crate::core::event::Event;
-use crate::sinks::record::Envelope;
+use crate::core::event::{Event, Severity};
+use crate::sinks::record::{Envelope, cut_text};
 
-/// Appends one annotation.
+/// Most bytes of a message: GitHub refuses annotations of more than 64 KiB, and shows a few lines.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
+
+/// Appends one annotation. What has no place, neither in the code nor in a file of the log, names none.
 pub fn github(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
-    let place = target(envelope, event);
-    let mut line = format!("::error file={},line={}", property(place.file), place.line);
-    if let Some(column) = place.column {
-        line.push_str(&format!(",col={column}"));
+    let mut line = format!("::{} ", command(event.severity));
+    if event.location.is_some() || envelope.path.is_some() {
+        let place = target(envelope, event);
+        line.push_str(&format!("file={},line={},", property(place.file), place.line));
+        if let Some(column) = place.column {
+            line.push_str(&format!("col={column},"));
+        }
     }
     let title = format!("{} ({})", event.category, event.severity);
-    line.push_str(&format!(",title={}::{}\n", property(&title), data(&event.text)));
+    let mut text = event.text.clone();
+    cut_text(&mut text, MAX_MESSAGE_BYTES);
+    line.push_str(&format!("title={}::{}\n", property(&title), data(&text)));
     out.extend_from_slice(line.as_bytes());
+}
+
+fn command(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Blocking | Severity::High => "error",
+        Severity::Medium => "warning",
+        Severity::Low => "notice",
+    }
 }
 
 /// The part behind the second `::` (actions/toolkit, `command.ts`, `escapeData`).

@@ -1,0 +1,190 @@
+//! GitHub's problem matchers (`{"problemMatcher": […]}`) as a file of rules: `siftd rules import`. A matcher of one line becomes
+//! a rule, one whose last pattern loops a rule with a line above it that names the file, any other one a trace. Only what is
+//! an error matches, as siftd finds no warnings. It reads no file, and leaves nothing out without saying so.
+
+mod js;
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+
+use super::prove::{Needle, every_match_has_literal, longest_required_literal};
+use super::{MIN_LITERAL_BYTES, Pattern, parse};
+use js::Group;
+
+/// The file, as GitHub describes it.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct File {
+    problem_matcher: Vec<Matcher>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Matcher {
+    owner: String,
+    /// Of problems whose line names none: `error` where it is missing.
+    severity: Option<String>,
+    pattern: Vec<Line>,
+}
+
+/// What one line looks like; the numbers are those of groups.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Line {
+    regexp: String,
+    file: Option<usize>,
+    from_path: Option<usize>,
+    line: Option<usize>,
+    column: Option<usize>,
+    severity: Option<usize>,
+    #[expect(dead_code, reason = "it is a part of the text, which is all that is wanted of it")]
+    code: Option<usize>,
+    message: Option<usize>,
+    #[serde(default, rename = "loop")]
+    repeats: bool,
+}
+
+/// A line as siftd matches it.
+struct Part {
+    regex: String,
+    /// Parts of the text, one of which stands in every match; none where there are none.
+    literals: Vec<String>,
+    /// `file` is a group.
+    names_file: bool,
+    /// Of `file`, `line` and `message`, which a look-back line or a row reads.
+    take: Option<&'static str>,
+}
+
+/// Whether a text, which is JSON then, holds problem matchers.
+#[must_use]
+pub fn is_matcher(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"problemMatcher\"")
+}
+
+/// Turns matchers into the text of a file of rules. `name` stands in it.
+///
+/// # Errors
+/// What cannot be read, or cannot be done by siftd, in one sentence.
+pub fn import(name: &str, text: &str) -> Result<String, String> {
+    let file: File = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("is no file of problem matchers: {error}"))?;
+    let mut out = format!(
+        "# From {name} by `siftd rules import`: problem matchers of GitHub.\n[family]\nid = \"matcher\"\ntitle = \"Problem matchers\"\ndepth = \"head\"\n"
+    );
+    let mut ids: Vec<String> = Vec::new();
+    for matcher in &file.problem_matcher {
+        let id = unique(&slug(&matcher.owner), &ids);
+        let of = |why: &str| format!("the matcher of {:?} {why}", matcher.owner);
+        if !matcher.entry(&id, &mut out).map_err(|why| of(&why))? {
+            line(&mut out, &format!("\n# {}: left out, its problems are no errors.", slug(&matcher.owner)));
+        }
+        ids.push(id);
+    }
+    match parse(name, &out, true) {
+        Ok(_) => Ok(out),
+        Err(problems) => Err(problems.into_iter().next().map_or_else(String::new, |first| format!("comes to a rule that cannot be used: {}", first.problem))),
+    }
+}
+
+impl Matcher {
+    /// Appends what it becomes; false where it is about no errors.
+    fn entry(&self, id: &str, out: &mut String) -> Result<bool, String> {
+        let (Some(last), Some(_)) = (self.pattern.last(), self.pattern.first()) else { return Err("has no pattern".to_owned()) };
+        let says = self.pattern.iter().any(|line| line.severity.is_some());
+        if !says && self.severity.as_deref().is_some_and(|word| !word.eq_ignore_ascii_case("error")) {
+            return Ok(false);
+        }
+        let Some(parts) = self.pattern.iter().map(Line::part).collect::<Option<Vec<Part>>>() else { return Ok(false) };
+        if last.repeats || parts.len() == 1 { rule(id, &parts, out) } else { trace(id, &parts, out) }.map(|()| true)
+    }
+}
+
+impl Line {
+    /// `None`: what it matches is never an error.
+    fn part(&self) -> Option<Part> {
+        let file = self.file.or(self.from_path);
+        let names = [(file, "file"), (self.line, "line"), (self.column, "column"), (self.message, "message")];
+        let converted = js::convert(&self.regexp, |number| {
+            if self.severity == Some(number) {
+                return Group::Severity;
+            }
+            names.iter().find(|(group, _)| *group == Some(number)).map_or(Group::Unread, |(_, name)| Group::Named(name))
+        })?;
+        let take = if file.is_some() || self.line.is_some() { Some("location") } else { self.message.map(|_| "text") };
+        Some(Part { literals: literals(&converted.regex, converted.words), regex: converted.regex, names_file: file.is_some(), take })
+    }
+}
+
+/// Parts of the text, one of which stands in every match of `regex`: the longest that all have, or the words of a severity.
+fn literals(regex: &str, words: Vec<String>) -> Vec<String> {
+    let longest = longest_required_literal(regex).ok().flatten().into_iter().collect();
+    let candidates = [longest, words, Pattern::new(regex, false).required_words().unwrap_or_default()];
+    let stands = |all: &Vec<String>| {
+        let needles: Vec<Needle> = all.iter().map(|text| Needle { text, after: "", not_after: "", at_end: false }).collect();
+        !all.is_empty() && all.iter().all(|text| text.len() >= MIN_LITERAL_BYTES) && every_match_has_literal(regex, &needles, false).unwrap_or(false)
+    };
+    candidates.into_iter().find(stands).unwrap_or_default()
+}
+
+/// The last pattern alone; the file may stand in a line above.
+fn rule(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
+    let Some((last, above)) = parts.split_last() else { return Ok(()) };
+    head(out, ("rule", id), last)?;
+    line(out, &format!("regex = {}", quote(&last.regex)));
+    if let Some(heading) = above.iter().rev().find(|part| part.names_file).filter(|_| !last.names_file) {
+        line(out, &format!("above = {}", quote(&heading.regex)));
+    }
+    line(out, "code = true");
+    Ok(())
+}
+
+/// Lines that follow each other. It begins at the first that can be found; those before are looked back for.
+fn trace(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
+    let first = parts.iter().position(|part| !part.literals.is_empty()).unwrap_or(0);
+    head(out, ("trace", id), &parts[first])?;
+    let take = |part: &Part| part.take.map_or(String::new(), |take| format!(", take = \"{take}\""));
+    if first > 0 {
+        line(out, "before = [");
+        for part in parts[..first].iter().rev() {
+            line(out, &format!("    {{ regex = {}{} }},", quote(&part.regex), take(part)));
+        }
+        line(out, "]");
+    }
+    line(out, "rows = [");
+    for (index, part) in parts.iter().enumerate().skip(first) {
+        let from = if index == first { "start".to_owned() } else { format!("line-{index}") };
+        let (to, trial) = if index + 1 == parts.len() { ("end".to_owned(), "") } else { (format!("line-{}", index + 1), ", accept = false") };
+        line(out, &format!("    {{ from = \"{from}\", regex = {}, to = \"{to}\"{}{trial} }},", quote(&part.regex), take(part)));
+    }
+    line(out, "]\ncode = true");
+    Ok(())
+}
+
+fn head(out: &mut String, (table, id): (&str, &str), part: &Part) -> Result<(), String> {
+    if part.literals.is_empty() {
+        return Err("matches lines that have no fixed text in common, so they cannot be found quickly: add a word that stands in each of them".to_owned());
+    }
+    let literals: Vec<String> = part.literals.iter().map(|literal| quote(literal)).collect();
+    line(out, &format!("\n[[{table}]]\nid = \"matcher.{id}\"\nliterals = [{}]", literals.join(", ")));
+    Ok(())
+}
+
+fn line(out: &mut String, text: &str) {
+    writeln!(out, "{text}").expect("writing to a String cannot fail");
+}
+
+fn quote(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// An owner as a part of an id.
+fn slug(owner: &str) -> String {
+    let slug: String = owner.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let slug = slug.trim_matches('-');
+    if slug.is_empty() { "problem".to_owned() } else { slug.to_owned() }
+}
+
+fn unique(slug: &str, taken: &[String]) -> String {
+    let numbered = (2..).map(|number| format!("{slug}-{number}"));
+    std::iter::once(slug.to_owned()).chain(numbered).find(|id| !taken.contains(id)).unwrap_or_default()
+}

@@ -1,0 +1,166 @@
+//! A regular expression of JavaScript, with its groups by number, as one of siftd's, with groups by name. What siftd's
+//! expressions lack (look-around, references back) is left as it is: the loader names it.
+
+use std::ops::Range;
+
+/// Words that the group of a severity has for an error; GitHub takes all but warnings and notices for one.
+const ERROR_WORDS: &[&str] = &["error", "Error", "ERROR", "fatal"];
+/// Words for less.
+const LESSER: &[&str] = &["warning", "warn", "notice", "info", "information", "note", "hint", "style", "debug"];
+
+/// The expression, and the words one of which stands in the group of the severity.
+pub(super) struct Converted {
+    pub(super) regex: String,
+    pub(super) words: Vec<String>,
+}
+
+/// What a group of the expression becomes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Group {
+    /// A group that is not read.
+    Unread,
+    /// A named one.
+    Named(&'static str),
+    /// The severity: only what is an error matches.
+    Severity,
+}
+
+/// Converts; `group` says what the group of a number (from 1) is. `None`: the severity is never an error.
+pub(super) fn convert(regexp: &str, group: impl Fn(usize) -> Group) -> Option<Converted> {
+    let bytes = regexp.as_bytes();
+    let (mut regex, mut words, mut number, mut at) = (String::with_capacity(regexp.len() + 64), Vec::new(), 0, 0);
+    while at < bytes.len() {
+        let end = match bytes[at] {
+            b'(' => {
+                let (inside, is_counted) = opening(bytes, at);
+                number += usize::from(is_counted);
+                match if is_counted { group(number) } else { Group::Unread } {
+                    Group::Severity => {
+                        let close = closing(bytes, inside);
+                        words = error_words(&regexp[inside..close])?;
+                        regex.push_str(&format!("(?:{})", words.join("|")));
+                        number += (inside..close).filter(|&at| bytes[at] == b'(' && is_free(bytes, at) && opening(bytes, at).1).count();
+                        close + 1
+                    }
+                    Group::Named(name) => {
+                        regex.push_str(&format!("(?P<{name}>"));
+                        inside
+                    }
+                    Group::Unread => {
+                        regex.push_str(if is_counted { "(?:" } else { &regexp[at..inside] });
+                        inside
+                    }
+                }
+            }
+            b'[' => class(regexp, at, &mut regex),
+            b'{' if !is_repeat(&bytes[at..]) => {
+                regex.push_str("\\{");
+                at + 1
+            }
+            b'\\' => {
+                let end = at + 1 + regexp[at + 1..].chars().next().map_or(0, char::len_utf8);
+                // A slash needs no escape, and would take none.
+                regex.push_str(if &regexp[at..end] == "\\/" { "/" } else { &regexp[at..end] });
+                end
+            }
+            _ => {
+                let end = at + regexp[at..].chars().next().map_or(1, char::len_utf8);
+                regex.push_str(&regexp[at..end]);
+                end
+            }
+        };
+        at = end;
+    }
+    Some(Converted { regex, words })
+}
+
+/// Where the inside of the group begins that opens at `at`, and whether it counts.
+fn opening(bytes: &[u8], at: usize) -> (usize, bool) {
+    match &bytes[at + 1..] {
+        [b'?', b'<', next, ..] if !matches!(next, b'=' | b'!') => (memchr::memchr(b'>', &bytes[at..]).map_or(at + 1, |end| at + end + 1), true),
+        [b'?', b':', ..] => (at + 3, false),
+        [b'?', ..] => (at + 2, false),
+        _ => (at + 1, true),
+    }
+}
+
+/// Whether the byte is no escaped one.
+fn is_free(bytes: &[u8], at: usize) -> bool {
+    bytes[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0
+}
+
+/// Where the group closes whose inside begins at `inside`.
+fn closing(bytes: &[u8], inside: usize) -> usize {
+    let (mut depth, mut in_class) = (0, false);
+    for at in (inside..bytes.len()).filter(|&at| is_free(bytes, at)) {
+        match bytes[at] {
+            b'[' => in_class = true,
+            b']' => in_class = false,
+            b'(' if !in_class => depth += 1,
+            b')' if !in_class && depth == 0 => return at,
+            b')' if !in_class => depth -= 1,
+            _ => {}
+        }
+    }
+    bytes.len()
+}
+
+/// A class of characters from `at`, in which `[`, `&` and `~` mean themselves; returns where it ends.
+fn class(regexp: &str, at: usize, out: &mut String) -> usize {
+    let mut escaped = false;
+    for (index, c) in regexp[at..].char_indices() {
+        if index > 0 && !escaped && matches!(c, '[' | '&' | '~') {
+            out.push('\\');
+        }
+        out.push(c);
+        if c == ']' && !escaped && index > 0 {
+            return at + index + 1;
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    regexp.len()
+}
+
+/// `{2}`, `{2,}`, `{2,3}`.
+fn is_repeat(bytes: &[u8]) -> bool {
+    let Range { start, end } = 1..memchr::memchr(b'}', bytes).unwrap_or(1);
+    end > start && bytes[start].is_ascii_digit() && bytes[start..end].iter().all(|byte| byte.is_ascii_digit() || *byte == b',')
+}
+
+/// The words for an error among those that a group holds; those in use where it holds any. `None`: it holds only others.
+fn error_words(inside: &str) -> Option<Vec<String>> {
+    let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ');
+    let words: Vec<&str> = inside.split('|').collect();
+    if !words.iter().all(|word| is_word(word)) {
+        return Some(ERROR_WORDS.iter().map(|&word| word.to_owned()).collect());
+    }
+    let kept: Vec<String> = words.into_iter().filter(|word| !LESSER.contains(&word.to_ascii_lowercase().as_str())).map(str::to_owned).collect();
+    (!kept.is_empty()).then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_named_and_the_severity_is_that_of_an_error() {
+        let group = |number| match number {
+            1 => Group::Named("file"),
+            3 => Group::Severity,
+            5 => Group::Named("message"),
+            _ => Group::Unread,
+        };
+        for (regexp, want) in [
+            (r"^(.+):(\d+): (error|warning|(x)): (.*)$", r"^(?P<file>.+):(?:\d+): (?:error|Error|ERROR|fatal): (?P<message>.*)$"),
+            (r"(a)(b)(warning|fatal error) (c) (d)", r"(?P<file>a)(?:b)(?:fatal error) (?:c) (?P<message>d)"),
+            (r"(?:\/x\()([^[\]&]*){", r"(?:/x\()(?P<file>[^\[\]\&]*)\{"),
+            (r"(?<n>é{2,3})", r"(?P<file>é{2,3})"),
+        ] {
+            assert_eq!(convert(regexp, group).map(|found| found.regex).as_deref(), Some(want), "{regexp}");
+        }
+        assert!(convert("(a)(b)(warning|notice)", group).is_none());
+        for odd in ["(", "[", "(a)(b)(", "\\", "(?<", "{"] {
+            let _ = convert(odd, group);
+        }
+    }
+}
