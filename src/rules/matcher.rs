@@ -6,10 +6,12 @@ mod js;
 
 use std::fmt::Write;
 
+use regex_syntax::ParserBuilder;
 use serde::Deserialize;
 
+use super::parsed::syntax_message;
 use super::prove::{Needle, every_match_has_literal, longest_required_literal};
-use super::{MIN_LITERAL_BYTES, Pattern, parse};
+use super::{MIN_LITERAL_BYTES, Pattern, Problem, parse};
 use js::Group;
 
 /// The file, as GitHub describes it.
@@ -82,8 +84,15 @@ pub fn import(name: &str, text: &str) -> Result<String, String> {
     }
     match parse(name, &out, true) {
         Ok(_) => Ok(out),
-        Err(problems) => Err(problems.into_iter().next().map_or_else(String::new, |first| format!("comes to a rule that cannot be used: {}", first.problem))),
+        Err(problems) => Err(problems.first().map_or_else(String::new, |first| unusable(&out, first))),
     }
+}
+
+/// The rule in `rules` that a problem is about, and the problem.
+fn unusable(rules: &str, problem: &Problem) -> String {
+    const ID: &str = "id = \"matcher.";
+    let rule = rules[..problem.span.start].rfind(ID).and_then(|at| rules[at + ID.len()..].split('"').next()).unwrap_or_default();
+    format!("the matcher of {rule:?} comes to a rule that cannot be used: {}", problem.problem)
 }
 
 impl Matcher {
@@ -161,6 +170,9 @@ fn trace(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
 }
 
 fn head(out: &mut String, (table, id): (&str, &str), part: &Part) -> Result<(), String> {
+    if let Err(error) = ParserBuilder::new().utf8(false).build().parse(&part.regex) {
+        return Err(format!("has an expression that siftd cannot use: {}", syntax_message(&error)));
+    }
     if part.literals.is_empty() {
         return Err("matches lines that have no fixed text in common, so they cannot be found quickly: add a word that stands in each of them".to_owned());
     }

@@ -122,9 +122,13 @@ fn in_the_log(w: &mut Writer, envelope: &Envelope, event: &Event, max_bytes: usi
 }
 
 fn stack(w: &mut Writer, said: &Exception) {
-    let head = if said.message.is_empty() { said.kind.clone() } else { format!("{}: {}", said.kind, said.message) };
-    w.string(b",\"stacks\":[{\"message\":{\"text\":\"", &message(&head));
-    w.raw(b"},\"frames\":[");
+    let head = [said.kind.as_str(), &said.message].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+    w.raw(b",\"stacks\":[{");
+    if !head.is_empty() {
+        w.string(b"\"message\":{\"text\":\"", &message(&head));
+        w.raw(b"},");
+    }
+    w.raw(b"\"frames\":[");
     for (index, frame) in said.frames.iter().enumerate() {
         w.raw(if index > 0 { b",{\"location\":{" } else { b"{\"location\":{" });
         self::frame(w, frame);

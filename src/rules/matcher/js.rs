@@ -105,18 +105,22 @@ fn closing(bytes: &[u8], inside: usize) -> usize {
     bytes.len()
 }
 
-/// A class of characters from `at`, in which `[`, `&` and `~` mean themselves; returns where it ends.
+/// A class of characters from `at`, in which `[`, `&` and `~` mean themselves, and a hyphen beside `\s` and its like, too;
+/// returns where it ends.
 fn class(regexp: &str, at: usize, out: &mut String) -> usize {
-    let mut escaped = false;
+    let is_kind = |text: &str| text.starts_with('\\') && text.get(1..2).is_some_and(|kind| "dswDSW".contains(kind));
+    let (mut is_escaped, mut is_behind_kind) = (false, false);
     for (index, c) in regexp[at..].char_indices() {
-        if index > 0 && !escaped && matches!(c, '[' | '&' | '~') {
+        let is_lone_hyphen = c == '-' && (is_behind_kind || is_kind(&regexp[at + index + 1..]));
+        if index > 0 && !is_escaped && (matches!(c, '[' | '&' | '~') || is_lone_hyphen) {
             out.push('\\');
         }
         out.push(c);
-        if c == ']' && !escaped && index > 0 {
+        if c == ']' && !is_escaped && index > 0 {
             return at + index + 1;
         }
-        escaped = c == '\\' && !escaped;
+        is_behind_kind = is_escaped && is_kind(&regexp[at + index - 1..]);
+        is_escaped = c == '\\' && !is_escaped;
     }
     regexp.len()
 }
@@ -154,6 +158,7 @@ mod tests {
             (r"^(.+):(\d+): (error|warning|(x)): (.*)$", r"^(?P<file>.+):(?:\d+): (?:error|Error|ERROR|fatal): (?P<message>.*)$"),
             (r"(a)(b)(warning|fatal error) (c) (d)", r"(?P<file>a)(?:b)(?:fatal error) (?:c) (?P<message>d)"),
             (r"(?:\/x\()([^[\]&]*){", r"(?:/x\()(?P<file>[^\[\]\&]*)\{"),
+            (r"([\s->=]+[a-z])", r"(?P<file>[\s\->=]+[a-z])"),
             (r"(?<n>é{2,3})", r"(?P<file>é{2,3})"),
         ] {
             assert_eq!(convert(regexp, group).map(|found| found.regex).as_deref(), Some(want), "{regexp}");
