@@ -7,19 +7,36 @@ use super::call::{has_colon, quote_end};
 const MODIFIERS: &[&[u8]] =
     &[b"pub ", b"public ", b"private ", b"protected ", b"readonly ", b"static ", b"final ", b"mut ", b"val ", b"var ", b"let ", b"const ", b"ref "];
 
+/// What an error is called where it is caught.
+const CAUGHT: &[&[u8]] = &[b"e", b"err", b"error", b"ex", b"exc", b"reason"];
+
 /// Whether the line is a field with its type or value: `error: Error | null,`, `error?: string;`,
 /// `error: "no such user",`, and in displayed code `errors: list[Error] = field(…)`.
 pub fn is_field(text: &[u8], displayed: bool) -> bool {
     let modifier = MODIFIERS.iter().find_map(|modifier| text.strip_prefix(*modifier));
     let text = modifier.unwrap_or(text);
+    let text = text.strip_prefix(b"#[").and_then(|text| text.splitn(2, |b| *b == b' ').nth(1)).unwrap_or(text);
     let name = text.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
-    let text = &text[name..];
-    let Some(value) = text.strip_prefix(b"?").unwrap_or(text).strip_prefix(b": ").filter(|_| name > 0) else { return false };
+    let is_bound = text.starts_with(b"<");
+    let text = match &text[name..] {
+        // A bound on an associated type.
+        [b':', b':', ..] | [b'<', ..] => after_path(text),
+        rest => rest,
+    };
+    let has_name = name > 0 || is_bound;
+    let Some(value) = text.strip_prefix(b"?").unwrap_or(text).strip_prefix(b": ").filter(|_| has_name) else { return false };
+    let value = value.trim_ascii_start();
     let ended = value.strip_suffix(b",").or_else(|| value.strip_suffix(b";"));
     match ended.filter(|ended| !ended.is_empty()) {
         Some(ended) => is_value(ended, displayed || modifier.is_some()),
-        None => displayed && (is_default(value) || modifier.is_some()),
+        None => displayed && (value.ends_with(b"{") || is_default(value) || is_type(value) || CAUGHT.contains(&value) || modifier.is_some()),
     }
+}
+
+/// What is behind `T::Error`, `<T as TryFrom<U>>::Error`; empty where no bound follows.
+fn after_path(text: &[u8]) -> &[u8] {
+    let end = memchr::memmem::find(text, b"::Error: ").map(|at| at + b"::Error".len());
+    end.map_or(&[], |end| &text[end..])
 }
 
 /// A type or an expression rather than words; `sure` takes a text in single quotes too, which Node's
@@ -29,9 +46,11 @@ fn is_value(value: &[u8], sure: bool) -> bool {
         b'"' | b'`' => return quote_end(value, 0) == Some(value.len() - 1),
         b'\'' => return sure && quote_end(value, 0) == Some(value.len() - 1),
         b'{' => return value.ends_with(b"}"),
+        b'&' => return true,
+        b'/' => return value.starts_with(b"/*"),
         _ => {}
     }
-    const OPERATORS: [&[u8]; 13] = [b"|", b"&", b"=", b"=>", b"??", b"||", b"&&", b"instanceof", b"typeof", b"keyof", b"extends", b"?", b"await"];
+    const OPERATORS: [&[u8]; 15] = [b"|", b"+", b"new", b"&", b"=", b"=>", b"??", b"||", b"&&", b"instanceof", b"typeof", b"keyof", b"extends", b"?", b"await"];
     words(value) == 1 || value.split(|b| *b == b' ').any(|word| OPERATORS.contains(&word))
 }
 
@@ -50,11 +69,44 @@ fn words(value: &[u8]) -> usize {
     words
 }
 
+/// `str | None`, `Final[Counter]`: a type that no word of a message looks like.
+fn is_type(value: &[u8]) -> bool {
+    let mut parts = value.split(|b| *b == b'|').map(<[u8]>::trim_ascii);
+    if value.contains(&b'|') { parts.all(|part| is_path(part) || is_generic(part)) } else { is_generic(value) }
+}
+
+/// `Optional[Error]`, `list[dict[str, Any]]`
+fn is_generic(value: &[u8]) -> bool {
+    value.ends_with(b"]") && value.iter().position(|b| *b == b'[').is_some_and(|open| is_path(&value[..open]))
+}
+
+/// A name, or names with what joins them.
+fn is_path(text: &[u8]) -> bool {
+    text.first().is_some_and(u8::is_ascii_alphabetic) && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
+}
+
+/// `libc::EPIPE => EPIPE,`, `ENOENT => "No such file",`, `EROFS = libc::EROFS,`, `Errno::ENOENT`: an arm of a match, a
+/// member of an enum.
+pub fn is_arm(text: &[u8]) -> bool {
+    if memchr::memmem::rfind(text, b"::E").is_some_and(|at| is_path(text) && text[at + 2..].iter().all(u8::is_ascii_uppercase)) {
+        return true;
+    }
+    let Some(text) = text.strip_suffix(b",") else { return false };
+    let is_value = |value: &[u8]| is_path(value) || value.iter().all(u8::is_ascii_digit);
+    let Some(at) = memchr::memchr(b'=', text).and_then(|at| at.checked_sub(1)) else { return false };
+    let name = is_path(&text[..at]);
+    match &text[at..] {
+        [b' ', b'=', b'>', b' ', value @ ..] => name && (is_value(value) || matches!(value, [b'"', .., b'"'])),
+        [b' ', b'=', b' ', value @ ..] => name && is_path(value),
+        _ => false,
+    }
+}
+
 /// `str = ""`, `Exception | None = None`: a type and its default.
 fn is_default(value: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(value, b" = ") else { return false };
-    let is_type = |word: &[u8]| word == b"|" || word.first().is_some_and(u8::is_ascii_uppercase) || word.len() == at;
-    value[..at].split(|b| *b == b' ').all(is_type) && (words(&value[at + 3..]) == 1 || matches!(value[at + 3..], [b'"' | b'\'', ..]))
+    let is_word = |word: &[u8]| word == b"|" || word.first().is_some_and(u8::is_ascii_uppercase) || word.len() == at;
+    (is_type(&value[..at]) || value[..at].split(|b| *b == b' ').all(is_word)) && (words(&value[at + 3..]) == 1 || matches!(value[at + 3..], [b'"' | b'\'', ..]))
 }
 
 /// `ParseError { line: usize, error: String },`, `{name: "x", err: "error: y"},`: a variant or an
@@ -77,20 +129,41 @@ pub fn is_element(text: &[u8]) -> bool {
 pub fn is_assigned(text: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(text, b" = ") else { return false };
     let value = &text[at + 3..];
-    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'[' | b']' | b'$' | b'@' | b'*' | b' ' | b':' | b'<' | b'>');
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.[]{}$@* :<>-".contains(b);
     let name = text[..at].iter().all(is_name) && !has_colon(&text[..at]);
     if name && text.ends_with(b";") {
         return true;
     }
+    let value = behind_kind(value);
     name && matches!(value.first(), Some(b'"' | b'\'' | b'`'))
         && quote_end(value, 0).is_none_or(|end| matches!(value[end + 1..].first(), None | Some(b',' | b';' | b')')))
+}
+
+/// A text in quotes without the letter before it that says what kind it is: `f"…"`, `r'…'`.
+fn behind_kind(text: &[u8]) -> &[u8] {
+    match text {
+        [b'f' | b'r' | b'b' | b'u' | b'$' | b'@', b'"' | b'\'', ..] => &text[1..],
+        _ => text,
+    }
+}
+
+/// `message="error: …",` among the arguments of a call.
+pub fn is_argument(text: &[u8]) -> bool {
+    let name = text.iter().take_while(|b| b.is_ascii_lowercase() || **b == b'_').count();
+    let Some(value) = text[name..].strip_prefix(b"=").map(behind_kind).filter(|_| name > 0) else { return false };
+    matches!(value.first(), Some(b'"' | b'\'')) && quote_end(value, 0).is_some_and(|end| matches!(&value[end + 1..], b"" | b"," | b")" | b"),"))
 }
 
 /// `"error: cannot parse %s" % name`, `'a' => 'error: b',`: an element that is a text. Marked lines need
 /// no more than the quote, indented ones an operator behind it; an entry `key => text` is one everywhere.
 pub fn is_text(text: &[u8], displayed: bool, indented: bool) -> bool {
+    let (text, whole) = (behind_kind(text), text);
     if !matches!(text.first(), Some(b'"' | b'\'' | b'`')) {
         return false;
+    }
+    let is_template = text[0] == b'`' && memchr::memmem::find(text, b"${").is_some();
+    if text.len() < whole.len() || is_template {
+        return true;
     }
     let Some(end) = quote_end(text, 0) else { return displayed };
     let tail = text[end + 1..].trim_ascii_start();
@@ -118,6 +191,49 @@ mod tests {
         {
             assert!(!is_field(line.as_bytes(), true), "{line}");
         }
-        assert!(is_field(b"errors: Optional[Error] = None", true) && !is_field(b"error: x = None is wrong", true));
+        for line in [
+            "errors: Optional[Error] = None",
+            "error: SensitiveError | None",
+            "failed: Final[Counter]",
+            "failed: list[dict[str, Any]] = []",
+            "error: str | None = outcome.error",
+        ] {
+            assert!(is_field(line.as_bytes(), true) && !is_field(line.as_bytes(), false), "{line}");
+        }
+        for line in [
+            "T::Error: From<io::Error>,",
+            "<Uri as TryFrom<T>>::Error: Into<http::Error>,",
+            "error: {",
+            "#[case] error: &str,",
+            "error: &mut dyn ErrorSink,",
+            "BitError: ParserError<Bits> + Convert,",
+        ] {
+            assert!(is_field(line.as_bytes(), true), "{line}");
+        }
+        for line in ["error: x = None is wrong", "error: BadGateway", "error: a | b c", "error: [Errno 2]"] {
+            assert!(!is_field(line.as_bytes(), true), "{line}");
+        }
+    }
+
+    #[test]
+    fn texts_and_arguments() {
+        for line in ["message=\"Validation Error: no\"", "msg=f'error: {x}',"] {
+            assert!(is_argument(line.as_bytes()), "{line}");
+        }
+        for line in ["error=\"refused\" attempt=2", "=\"x\"", "error=refused"] {
+            assert!(!is_argument(line.as_bytes()), "{line}");
+        }
+        assert!(is_text(b"f\"error: {x}\"", false, false) && is_text(b"`upload failed: ${error}`", false, false));
+        assert!(!is_text(b"\"error: x\",", false, true) && !is_text(b"`error: x`", false, false));
+    }
+
+    #[test]
+    fn arms_and_members() {
+        for line in ["libc::EPIPE => EPIPE,", "ENOENT => \"No such file or directory\",", "EROFS = libc::EROFS,", "c::EACCES => 2,", "Errno::ENOENT"] {
+            assert!(is_arm(line.as_bytes()), "{line}");
+        }
+        for line in ["error => EPIPE", "code = ENOENT, syscall", "connect => EPIPE, gave up,", "=,", "a =>,", ","] {
+            assert!(!is_arm(line.as_bytes()), "{line}");
+        }
     }
 }

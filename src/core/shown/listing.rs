@@ -9,6 +9,17 @@ pub struct Shown<'a> {
     pub marked: bool,
     /// It is indented.
     pub indented: bool,
+    /// A search displays it, with so many bytes of white space between the place and the text.
+    pub found: Option<usize>,
+}
+
+impl Shown<'_> {
+    /// A line of a file, with its indentation, or of a comment of several lines: a tool that names a place has one
+    /// blank behind it, or none.
+    pub fn is_of_a_file(&self) -> bool {
+        let is_comment = matches!(self.text, [b'*', b' ' | b'\t', ..] | [b'*', b'*', b' ', ..]);
+        self.found.is_some_and(|blanks| (blanks > 0 && self.marked) || is_comment)
+    }
 }
 
 /// Longest path before the line number of a search's result, in bytes.
@@ -58,9 +69,35 @@ pub fn is_quoted(line: &[u8]) -> bool {
 pub fn unmarked(line: &[u8]) -> Shown<'_> {
     let trimmed = line.trim_ascii();
     let indented = matches!(line.first(), Some(b' ' | b'\t'));
-    let text = diff_line(trimmed).or_else(|| found_line(trimmed).filter(|_| !indented));
-    let Some(text) = text else { return Shown { text: trimmed, marked: false, indented } };
-    Shown { text: text.trim_ascii_start(), marked: !is_one_blank(text), indented: true }
+    if let Some(text) = prompted(trimmed) {
+        return Shown { text, marked: false, indented: true, found: None };
+    }
+    let diff = diff_line(trimmed);
+    let found = if diff.is_none() && !indented { found_line(trimmed) } else { None };
+    let Some(all) = diff.or(found) else { return Shown { text: trimmed, marked: false, indented, found: None } };
+    let text = all.trim_ascii_start();
+    Shown { text, marked: !is_one_blank(all), indented: true, found: found.map(|_| all.len() - text.len()) }
+}
+
+/// `>>> code`, `... code`: what follows the prompt of an interactive example.
+fn prompted(text: &[u8]) -> Option<&[u8]> {
+    text.strip_prefix(b">>> ").or_else(|| text.strip_prefix(b"... ")).map(<[u8]>::trim_ascii_start)
+}
+
+/// `58190597 (Ann Other 2026-11-20 17:54:13 +0000 187) code`: a line of `git blame`.
+pub fn is_blamed(line: &[u8]) -> bool {
+    let id = line.strip_prefix(b"^").unwrap_or(line);
+    let hex = id.iter().take_while(|b| b.is_ascii_hexdigit()).count();
+    if !(7..=40).contains(&hex) || id.get(hex) != Some(&b' ') {
+        return false;
+    }
+    let Some(close) = memchr::memchr(b')', id) else { return false };
+    // Number, time zone and time of the line, from their end.
+    let mut words = id[..close].rsplit(|b| *b == b' ').filter(|word| !word.is_empty());
+    let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+    let number = words.next().is_some_and(is_number);
+    let zone = words.next().is_some_and(|word| word.len() == 5 && matches!(word[0], b'+' | b'-') && is_number(&word[1..]));
+    number && zone && words.next().is_some_and(|word| word.len() == 8 && word[2] == b':')
 }
 
 /// `+ code`, `- code` of a diff: what follows the sign.
@@ -101,7 +138,19 @@ fn digits(text: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_quoted, stands_alone, unmarked};
+    use super::{is_blamed, is_quoted, stands_alone, unmarked};
+
+    #[test]
+    fn blame_and_search() {
+        assert!(is_blamed(b"^b5893d8 (Ann Other 2026-11-20 13:19:16 +0000  38)     error: x"));
+        assert!(is_blamed(b"58190597 src/a.rs (Ann 2026-11-20 17:54:13 +0100 187) error: x"));
+        for line in ["58190597 (Ann) error: x", "deadbeef failed (job 3) 17:54:13 +0100 187)", "5819059 error: x"] {
+            assert!(!is_blamed(line.as_bytes()), "{line}");
+        }
+        let found = |line: &str| unmarked(line.as_bytes()).is_of_a_file();
+        assert!(found("lib/a.py:143:    ValueError: x") && found("a/b.h:20:\terror: x"));
+        assert!(!found("src/a.c:3: error: x") && !found("src/a.c:3:5: error: x") && !found("+    error: x") && !found("a.py:3:error: x"));
+    }
 
     #[test]
     fn tells_the_next_line_from_a_continuation() {

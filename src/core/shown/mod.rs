@@ -16,21 +16,30 @@ pub use listing::stands_alone;
 /// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
 #[must_use]
 pub fn reads_as_code(line: &[u8]) -> bool {
-    if listing::is_numbered(line) || listing::is_quoted(line) {
+    if listing::is_numbered(line) || listing::is_quoted(line) || listing::is_blamed(line) {
         return true;
     }
-    let listing::Shown { text, marked, indented } = listing::unmarked(line);
-    is_comment(text) || is_block_comment(line) || is_commit(text) || begins_as_code(text) || is_statement(text, marked, indented) || has_code_inside(text)
+    let shown = listing::unmarked(line);
+    let listing::Shown { text, marked, indented, .. } = shown;
+    shown.is_of_a_file()
+        || is_comment(text)
+        || is_block_comment(line)
+        || is_commit(text)
+        || begins_as_code(text)
+        || is_statement(text, marked, indented)
+        || has_code_inside(text)
 }
 
 /// Shapes that a language's words are not needed for.
 fn is_statement(text: &[u8], marked: bool, indented: bool) -> bool {
     field::is_field(text, marked || indented)
-        || ((marked || indented) && field::is_assigned(text))
+        || ((marked || indented) && (field::is_assigned(text) || field::is_argument(text)))
         || field::is_element(text)
+        || field::is_arm(text)
         || field::is_text(text, marked, indented)
         || (indented && is_documented(text))
         || said::is_markup(text)
+        || said::is_change(text)
         || said::has_comment(text)
         || said::is_said(text)
         || call::is_call(text)
@@ -44,20 +53,26 @@ fn is_block_comment(line: &[u8]) -> bool {
     spaces % 2 == 1 && line[blanks..].starts_with(b"* ")
 }
 
-/// `ValueError: If the size is negative.` in a list of what a function raises.
+/// `ValueError: If the size is negative.` in a list of what a function raises, or the name alone with its colon.
 fn is_documented(text: &[u8]) -> bool {
     let name = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')).count();
+    let bare = text[..name].strip_suffix(b"Error").or_else(|| text[..name].strip_suffix(b"Exception"));
+    let Some(bare) = bare else { return false };
+    if &text[name..] == b":" {
+        return !bare.is_empty() && !bare.contains(&b'.');
+    }
     let Some(said) = text[name..].strip_prefix(b": ") else { return false };
-    let known = text[..name].ends_with(b"Error") || text[..name].ends_with(b"Exception");
-    known && [&b"If "[..], b"if ", b"When ", b"when ", b"Raised ", b"Thrown ", b"On ", b"Whenever "].iter().any(|word| said.starts_with(word))
+    [&b"If "[..], b"if ", b"When ", b"when ", b"Raised ", b"Thrown ", b"On ", b"Whenever "].iter().any(|word| said.starts_with(word))
 }
 
 fn is_comment(text: &[u8]) -> bool {
     match text {
-        [b':', rest @ ..] => [&b"param "[..], b"raises ", b"return", b"type ", b"rtype"].iter().any(|field| rest.starts_with(field)),
+        [b':', rest @ ..] => [&b"param "[..], b"raise ", b"raises ", b"return", b"type ", b"rtype"].iter().any(|field| rest.starts_with(field)),
         [b'/', b'/' | b'*', ..] | [b'<', b'!', b'-', b'-', ..] | [b'-', b'-', b' ', ..] => true,
         [b'*', b' ', b'@', ..] | [b'"', b'"', b'"', ..] => true,
         [b'*', b' ', next, ..] => next.is_ascii_lowercase(),
+        // Perl's documentation
+        [b'=', b'h' | b'i' | b'o', ..] => [&b"=head"[..], b"=item ", b"=over "].iter().any(|mark| text.starts_with(mark)),
         // R and knitr print results behind `##` or `#>`; a shell, Python or Ruby comment has one `#`.
         [b'#', b' ', ..] => true,
         _ => false,
@@ -91,6 +106,7 @@ const OPENERS: &[&[u8]] = &[
     b"async def ",
     b"fn ",
     b"pub ",
+    b"pub(",
     b"impl ",
     b"struct ",
     b"enum ",
@@ -106,6 +122,7 @@ const OPENERS: &[&[u8]] = &[
     b"abstract ",
     b"namespace ",
     b"using ",
+    b"use ",
     b"template",
     b"return ",
     b"throw ",
@@ -171,6 +188,7 @@ const OPENERS: &[&[u8]] = &[
     b"SELECT ",
     b"INSERT ",
     b"elseif",
+    b"if ",
     b"if [",
     b"if ! ",
     b"|| ",
@@ -193,18 +211,37 @@ fn opener(text: &[u8]) -> Option<&'static [u8]> {
 fn begins_as_code(text: &[u8]) -> bool {
     let Some(opener) = opener(text) else { return false };
     let calls = opener.ends_with(b"(") || opener.ends_with(b".") || opener.ends_with(b"!(");
-    calls || (opener == b"except " && text.contains(&b':')) || ends_as_code(text) || is_block(opener, text) || has_code_punctuation(text)
+    calls
+        || (opener == b"except " && text.contains(&b':'))
+        || ends_as_code(text)
+        || is_block(opener, text)
+        || is_thrown(opener, text)
+        || has_code_punctuation(text)
+}
+
+/// `raise AssertionError`, `throw CartError(`: nothing but what is thrown.
+fn is_thrown(opener: &[u8], text: &[u8]) -> bool {
+    let thrown = text[opener.len()..].split(|b| *b == b'#').next().unwrap_or_default().trim_ascii_end();
+    let thrown = thrown.strip_suffix(b"(").unwrap_or(thrown);
+    [&b"raise "[..], b"throw "].contains(&opener) && !thrown.is_empty() && thrown.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
 }
 
 /// `except KeyError as error:`, `for error in errors:`: a head of a block in Python.
 fn is_block(opener: &[u8], text: &[u8]) -> bool {
     const BLOCKS: [&[u8]; 9] = [b"except ", b"except* ", b"class ", b"with ", b"elif ", b"else if", b"case ", b"def ", b"async def "];
-    text.ends_with(b":") && BLOCKS.contains(&opener)
+    text.ends_with(b":") && (BLOCKS.contains(&opener) || (text.starts_with(b"if ") && is_condition(text)))
 }
 
-/// `{`, `;`, `,`, `):`, `=>` and the like at the end of the line.
+/// `if error:`, `if op[-1] is not nx.NetworkXError:`; a sentence has other words.
+fn is_condition(text: &[u8]) -> bool {
+    const PROSE: [&[u8]; 9] = [b"a", b"an", b"the", b"this", b"there", b"you", b"your", b"it", b"any"];
+    let words = || text.split(|b| *b == b' ');
+    words().count() <= 6 && !words().any(|word| PROSE.contains(&word))
+}
+
+/// `{`, `;`, `,`, `(`, `):`, `=>` and the like at the end of the line.
 fn ends_as_code(text: &[u8]) -> bool {
-    matches!(text, [.., b'{' | b';' | b'}' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
+    matches!(text, [.., b'{' | b';' | b'}' | b'(' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
 
 const PUNCTUATION: &[&[u8]] =
@@ -263,11 +300,18 @@ const INSIDE: &[&[u8]] = &[
     b"set -e",
     b"; then",
     b"; do ",
+    b" === '",
+    b" === \"",
+    b" !== '",
+    b" !== \"",
+    b" or die \"",
+    b" => '",
 ];
 
 /// Whether the line holds a call or a construct that no message would spell.
 fn has_code_inside(text: &[u8]) -> bool {
-    if !ends_as_code(text) && memchr::memchr2(b'(', b';', text).is_none() {
+    let compares = || memchr::memmem::find(text, b"== ").is_some();
+    if !ends_as_code(text) && memchr::memchr2(b'(', b';', text).is_none() && !compares() {
         return false;
     }
     static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(INSIDE));

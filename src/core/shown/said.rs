@@ -40,6 +40,9 @@ const VERBS: &[&[u8]] = &[
     b"ok",
     b"throwio",
     b"super",
+    b"else",
+    b"or",
+    b"and",
 ];
 
 /// Whether a verb with nothing but a quoted text behind it makes the line: `echo "error: …" >&2`,
@@ -55,7 +58,7 @@ pub fn is_said(text: &[u8]) -> bool {
 }
 
 fn says(text: &[u8]) -> bool {
-    let text = text.strip_prefix(b">&2 ").unwrap_or(text);
+    let text = [&b">&2 "[..], b"or ", b"and "].iter().find_map(|before| text.strip_prefix(*before)).unwrap_or(text);
     let text = text.strip_prefix(b"{ ").unwrap_or(text);
     let Some(open) = memchr::memchr3(b'"', b'\'', b'`', text) else { return false };
     // An f-string, a raw string, a bracket: the letter before the quote is no word.
@@ -98,9 +101,29 @@ pub fn is_markup(text: &[u8]) -> bool {
     ELEMENTS.iter().any(|tag| element.starts_with(tag)) || (element.ends_with(b">") && memchr::memmem::find(element, b"={").is_some())
 }
 
+/// A line of a list of changes, which ends with the number of its request or begins with a link to its commit; the
+/// target of a link.
+pub fn is_change(text: &[u8]) -> bool {
+    let number = text.strip_suffix(b")").and_then(|text| text.rsplit(|b| *b == b'#').next());
+    let ends = || {
+        number.is_some_and(|number| {
+            (1..=6).contains(&number.len()) && number.iter().all(u8::is_ascii_digit) && text[..text.len() - number.len() - 1].ends_with(b"(#")
+        })
+    };
+    let links = || {
+        let item = text.strip_prefix(b"* ").or_else(|| text.strip_prefix(b"- ")).unwrap_or(text);
+        let link = item.starts_with(b"[") || item.starts_with(b"\\[");
+        link && (memchr::memmem::find(item, b"](http").is_some()
+            || memchr::memmem::find(item, b"]: http").is_some()
+            || memchr::memmem::find(item, b"]: #").is_some())
+    };
+    ends() || links()
+}
+
 /// `x(); // error: …`: a statement, and a comment behind it.
 pub fn has_comment(text: &[u8]) -> bool {
-    mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
+    mark(text, b"; # ", 2).is_some()
+        || mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
         || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']))
 }
 
@@ -117,6 +140,22 @@ fn mark(text: &[u8], mark: &[u8], sign: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_and_links() {
+        for line in [
+            "- Update warning text on access denied (#1278)",
+            "* \\[[`ff174b0937`](https://example.com/commit/ff174b0937)] - **runner**: AssertionError has fields",
+            "* [#1672](https://example.com/1672) set .code='ECONNRESET'",
+            "[Error]: https://example.com/struct.Error.html",
+            "[error]: #error-events",
+        ] {
+            assert!(is_change(line.as_bytes()), "{line}");
+        }
+        for line in ["[error]: connection refused", "error: 3 (#)", "[ERROR] see https://example.com (#x)", "failed: job (#12) is gone", ")", "(#)"] {
+            assert!(!is_change(line.as_bytes()), "{line}");
+        }
+    }
 
     #[test]
     fn said_texts() {
