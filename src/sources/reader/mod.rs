@@ -34,6 +34,8 @@ use unfinished::Unfinished;
 
 /// A file is with its reader for so many bytes, then the next one has its turn.
 const TURN_BYTES: u64 = 1 << 20;
+/// The same for so many events: where every line is an error they take many times the room of what was read.
+const TURN_EVENTS: usize = 256;
 /// Bytes of one read.
 const READ_BYTES: usize = 128 << 10;
 /// Counting lines is quick: such a turn is longer.
@@ -276,7 +278,7 @@ impl Reader {
         let mut rewrites = 0;
         while !self.is_done() {
             let most = if self.counting.is_some() { COUNT_BYTES } else { TURN_BYTES };
-            if turn.bytes >= most {
+            if turn.bytes >= most || turn.events.len() >= TURN_EVENTS {
                 turn.more = true;
                 return Ok(());
             }
