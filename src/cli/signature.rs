@@ -40,12 +40,13 @@ fn explain(out: &mut impl Write, text: &str, replacements: &[Replacement]) -> io
     for Replacement { at, from, to, why } in replacements {
         let first = text[..*at].chars().count() + 1;
         let last = first + from.chars().count().max(1) - 1;
+        let columns = if last > first { format!("{first}-{last}") } else { first.to_string() };
         let became = match to {
             to if to == from => "stays".to_owned(),
             to if to.is_empty() => "goes".to_owned(),
             to => format!("→ {}", sanitise(to)),
         };
-        writeln!(out, "  {first}-{last}: {} {became} ({why})", sanitise(from))?;
+        writeln!(out, "  {columns}: {} {became} ({why})", sanitise(from))?;
     }
     Ok(())
 }
