@@ -73,6 +73,20 @@ fn an_error_has_its_place_behind_any_prefix() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// GitHub and Azure put their tag before the first line of a message only.
+#[test]
+fn the_tag_of_a_runner_is_no_part_of_the_file() {
+    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    for &(printed, lines, file, line, column) in PRINTED {
+        for tag in ["##[error]", "2026-11-20T14:00:00.1234567Z ##[error]"] {
+            let found = events(&engine, &format!("{tag}{printed}\n"));
+            let places: Vec<_> = found.iter().map(|event| (event.line_end, event.location.clone().unwrap_or_default())).collect();
+            let [(end, place)] = &places[..] else { panic!("{tag}{printed}: {places:?}") };
+            assert_eq!((*end, place.file.as_str(), place.line, place.column), (lines, file, line, column), "{tag}{printed}");
+        }
+    }
+}
+
 #[test]
 fn a_line_above_names_the_file_of_those_below() {
     let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
