@@ -41,6 +41,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("typescript.toml", include_str!("../../config/rules/typescript.toml")),
     ("bundlers.toml", include_str!("../../config/rules/bundlers.toml")),
     ("languages.toml", include_str!("../../config/rules/languages.toml")),
+    ("documented.toml", include_str!("../../config/rules/documented.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
