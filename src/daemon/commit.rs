@@ -128,8 +128,9 @@ impl Commits {
                     tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
                 }
             }
-            let arrived =
-                self.queue.take(!is_full, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
+            // At the end what was read is committed all the same: it is no more than the queue holds, and some of it cannot be read again.
+            let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
+            let arrived = self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
             let (names, others): (Vec<_>, Vec<_>) = arrived.words.into_iter().partition(|word| matches!(word, Word::Sources(_)));
             words.extend(others);
             sources.extend(names);

@@ -85,7 +85,7 @@ impl Daemon {
         let names: Vec<String> = plan.specs.iter().map(|spec| spec.name.clone()).filter(|name| !self.current.sources.contains(name)).collect();
         let new = self.follower.reconfigure(&engine, plan.specs, |name| names.iter().any(|new| new == name), at);
         for (uid, label, mark) in new {
-            self.queue.send(work::mark_only(uid, label, mark, at));
+            self.queue.put(work::mark_only(uid, label, mark, at));
         }
         if !names.is_empty() {
             self.queue.tell(Word::Sources(names.clone()));

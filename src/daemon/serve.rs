@@ -36,6 +36,8 @@ const BEGIN_FILES: usize = 500;
 const REST_US: i64 = 2_000;
 /// And so much less often for each further one.
 const REST_A_FILE_US: i64 = 100;
+/// At the end, what is open has so long to be handed over, even if all other time is over.
+const LAST: Duration = Duration::from_millis(200);
 
 /// The thread that decides.
 pub(super) struct Daemon {
@@ -142,7 +144,7 @@ impl Daemon {
     /// What is to be said of silences.
     fn say(&self, said: Vec<Said>) {
         for (uid, label, notice) in said {
-            self.queue.send(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() });
+            self.queue.put(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() });
         }
     }
 
@@ -159,7 +161,7 @@ impl Daemon {
             self.pool.push(Task::File(job));
         }
         for lost in self.follower.take_lost() {
-            self.queue.send(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
+            self.queue.put(Batch { notices: vec![lost.notice], ..work::mark_only(lost.uid, lost.label, lost.mark, now()) });
         }
     }
 
@@ -264,6 +266,10 @@ impl Daemon {
             }
         }
         self.pool.close();
+        // From here on what was read is committed, whatever waits for sinks.
+        self.stop.hurry.store(true, Ordering::Relaxed);
+        self.queue.nudge();
+        let until = until.max(Instant::now() + LAST);
         let mut space = Space::default();
         for job in self.follower.all() {
             // One that is still read is left; it goes on with the next start.
@@ -271,11 +277,10 @@ impl Daemon {
             let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
             if let Some(batch) = self.writer.get().batch(job.uid, &job.label, turn) {
-                self.queue.send(batch);
+                self.queue.send_until(batch, until);
             }
         }
         self.queue.tell(Word::Seen(self.follower.present()));
-        self.stop.hurry.store(true, Ordering::Relaxed);
     }
 
     /// How it went.

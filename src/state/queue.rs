@@ -85,6 +85,29 @@ impl Queue {
         while inside.bytes >= self.max_bytes && !inside.closed {
             inside = self.went.wait(inside).unwrap_or_else(PoisonError::into_inner);
         }
+        self.take_in(inside, batch)
+    }
+
+    /// The same, up to a moment. False: the queue is closed, or there was no room in time.
+    pub fn send_until(&self, batch: Batch, until: Instant) -> bool {
+        let mut inside = self.lock();
+        while inside.bytes >= self.max_bytes && !inside.closed {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            inside = self.went.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.take_in(inside, batch)
+    }
+
+    /// Hands over what has no events, at once: for the thread that must go on hearing signals while the others wait
+    /// for room. What it says is small, and once for each file.
+    pub fn put(&self, batch: Batch) -> bool {
+        self.take_in(self.lock(), batch)
+    }
+
+    fn take_in(&self, mut inside: MutexGuard<'_, Inside>, batch: Batch) -> bool {
         if inside.closed {
             return false;
         }

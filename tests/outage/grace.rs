@@ -1,0 +1,98 @@
+//! The end while a peer hangs: it comes in time, and the next start delivers what was left.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::killing::{Daemon, until};
+use super::playing::{Mood, Peer};
+
+/// `shutdown_grace`, and what the end may take beyond it on a machine that does other things as well.
+const GRACE: Duration = Duration::from_secs(1);
+const BEYOND: Duration = Duration::from_secs(15);
+
+/// A daemon whose peer never answers, nor within a time that would end the wait by itself.
+fn daemon(folder: &Path, peer: &Peer, delivery: &str) -> Daemon {
+    let sink = format!(
+        "[[sink]]\nname = \"posts\"\ntype = \"http\"\nurl = \"http://{}/in\"\ncompress = true\nbatch_wait = \"20ms\"\ntimeout = \"10m\"\n\
+         [delivery]\nshutdown_grace = \"{}ms\"\n{delivery}",
+        peer.address,
+        GRACE.as_millis()
+    );
+    let mut daemon = Daemon::new(folder, &sink);
+    daemon.start();
+    daemon
+}
+
+fn write(daemon: &Daemon, jobs: std::ops::Range<usize>) {
+    let mut log = OpenOptions::new().append(true).create(true).open(daemon.log("a.log")).unwrap();
+    let text: String = jobs.map(|n| format!("2026-09-21T10:00:00Z ERROR job-{n} {}\nfine\n", "x".repeat(200))).collect();
+    log.write_all(text.as_bytes()).unwrap();
+}
+
+/// It ends within its time, and well.
+#[track_caller]
+fn ends_in_time(daemon: &mut Daemon) {
+    let asked = Instant::now();
+    daemon.stop();
+    assert!(asked.elapsed() < GRACE + BEYOND, "{:?}\n{}", asked.elapsed(), daemon.stderr());
+}
+
+/// How often each job is in the lines.
+fn jobs(lines: &[String]) -> BTreeMap<usize, usize> {
+    let mut jobs = BTreeMap::new();
+    for line in lines {
+        let record: serde_json::Value = serde_json::from_str(line).unwrap();
+        let word = record["text"].as_str().unwrap().split(' ').find_map(|word| word.strip_prefix("job-")).unwrap();
+        *jobs.entry(word.parse().unwrap()).or_default() += 1;
+    }
+    jobs
+}
+
+fn lines(folder: &Path) -> Vec<String> {
+    fs::read_to_string(folder.join("out.ndjson")).unwrap_or_default().lines().map(str::to_owned).collect()
+}
+
+/// All of them are in the file and with the peer, once each.
+#[track_caller]
+fn all_come(folder: &Path, daemon: &mut Daemon, peer: &Peer, count: usize) {
+    peer.set(Mood::Good);
+    daemon.start();
+    until(&format!("not all come\n{}", daemon.stderr()), || peer.lines().len() >= count && lines(folder).len() >= count);
+    daemon.stop();
+    let wanted: BTreeMap<usize, usize> = (0..count).map(|n| (n, 1)).collect();
+    assert!(jobs(&lines(folder)) == wanted && jobs(&peer.lines()) == wanted, "{}", daemon.stderr());
+}
+
+#[test]
+fn a_sink_that_hangs_does_not_hold_up_the_end_and_the_next_start_delivers() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = Peer::http();
+    peer.set(Mood::Hang);
+    let mut daemon = daemon(folder.path(), &peer, "");
+    write(&daemon, 0..700);
+    until("the other sink does not write", || lines(folder.path()).len() == 700);
+    ends_in_time(&mut daemon);
+    assert!(daemon.stderr().contains("shutdown_grace is over: 700 records wait in the state for the next start"), "{}", daemon.stderr());
+    assert_eq!(peer.lines().len(), 0);
+    all_come(folder.path(), &mut daemon, &peer, 700);
+}
+
+#[test]
+fn so_it_is_when_the_outbox_is_full_and_the_readers_wait() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = Peer::http();
+    peer.set(Mood::Hang);
+    let mut daemon = daemon(folder.path(), &peer, "outbox_max = \"1MiB\"\n");
+    let count = 12_000;
+    write(&daemon, 0..count);
+    until("the outbox is not full", || daemon.stderr().contains("outbox_max is reached"));
+    // A file that is gone before it was read: the thread that says so must not wait with the readers.
+    fs::write(daemon.log("b.log"), "begun\n").unwrap();
+    fs::remove_file(daemon.log("b.log")).unwrap();
+    assert!(lines(folder.path()).len() < count);
+    ends_in_time(&mut daemon);
+    all_come(folder.path(), &mut daemon, &peer, count);
+}
