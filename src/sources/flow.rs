@@ -22,6 +22,8 @@ use crate::delivery::{Label, Notice, Uid};
 const MAX_WAITING_BYTES: usize = 4 << 20;
 /// Bytes of one stream among them; what is handed in at once may be more.
 const MAX_FLOW_BYTES: usize = 128 << 10;
+/// A piece counts as so many bytes at least: one byte at a time would take many times its room.
+const MIN_PIECE_BYTES: usize = 256;
 /// A stream is with one thread for so many bytes, then the next one has its turn.
 const TURN_BYTES: usize = 256 << 10;
 
@@ -127,6 +129,11 @@ impl Intake {
     }
 }
 
+/// What a piece counts as.
+fn cost(bytes: &Bytes) -> usize {
+    bytes.len().max(MIN_PIECE_BYTES)
+}
+
 fn lock<T>(inside: &Mutex<T>) -> MutexGuard<'_, T> {
     inside.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -187,13 +194,13 @@ impl Flow {
         while lock(&self.state).bytes >= MAX_FLOW_BYTES {
             self.went.notified().await;
         }
-        let count = bytes.len().min(MAX_WAITING_BYTES) as u32;
+        let count = cost(&bytes).min(MAX_WAITING_BYTES) as u32;
         let Ok(permit) = self.intake.budget.clone().acquire_many_owned(count).await else { return false };
         let mut state = lock(&self.state);
         if state.has_ended {
             return false;
         }
-        state.bytes += bytes.len();
+        state.bytes += cost(&bytes);
         state.pending.push_back(Piece::Bytes(bytes, permit));
         self.schedule(state);
         true
@@ -225,9 +232,15 @@ impl Flow {
 
     /// Waits until all of an ended stream was looked at, and handed on.
     pub async fn finished(&self) {
-        while !lock(&self.state).is_finished {
+        while !self.is_finished() {
             self.went.notified().await;
         }
+    }
+
+    /// Whether all of an ended stream was looked at.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        lock(&self.state).is_finished
     }
 
     fn tick(self: &Arc<Self>) {
@@ -294,7 +307,7 @@ impl Flow {
         while bytes < TURN_BYTES {
             let Some(piece) = state.pending.pop_front() else { break };
             if let Piece::Bytes(piece, _) = &piece {
-                bytes += piece.len();
+                bytes += cost(piece);
             }
             pieces.push(piece);
         }
@@ -411,6 +424,18 @@ mod tests {
             ("the store is gone", Some("web01 shop[7]"), "web01", "shop")
         );
         assert!(event.closed_idle);
+    }
+
+    #[test]
+    fn small_pieces_take_the_room_that_they_need() {
+        let (intake, _turns) = intake();
+        let flow = intake.open(Label::default(), Reading::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let push = || runtime.block_on(async { tokio::time::timeout(std::time::Duration::from_millis(1), flow.push(Bytes::from_static(b"x"))).await });
+        assert_eq!((0..MAX_FLOW_BYTES).take_while(|_| push().is_ok()).count(), MAX_FLOW_BYTES / MIN_PIECE_BYTES);
+        assert_eq!(flow.turn(&mut Space::default(), NOW).bytes, (MAX_FLOW_BYTES / MIN_PIECE_BYTES) as u64);
+        flow.done();
+        assert!(push().is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::rig::Daemon;
+use super::rig::{DEADLINE, Daemon};
 
 const TCP: &str = "[[source]]\nname = \"in\"\ntype = \"tcp\"\naddress = \"127.0.0.1:0\"\nmax_connections = 2000\n";
 /// Peers of each kind.
@@ -63,6 +63,43 @@ fn a_thousand_hostile_peers_cost_bounded_memory_and_the_honest_one_is_heard() {
     drop(peers);
     daemon.send("in", "<11>afterwards\n");
     daemon.until("it does not go on", || daemon.texts().iter().any(|text| text == "afterwards"));
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+/// Nothing can be committed, so nothing is looked at any more: who comes, says a word and goes must not pile up.
+#[test]
+fn peers_that_come_and_go_while_nothing_moves_are_bounded() {
+    let mut daemon = Daemon::started(&TCP.replace("2000", "50"));
+    daemon.send("in", "<11>first\n");
+    daemon.wait_for(&["first"]);
+    let mut state = rusqlite::Connection::open(daemon.path("state/siftd.db")).unwrap();
+    state.busy_timeout(DEADLINE).unwrap();
+    let lock = state.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let mut flood = daemon.connect("in");
+    flood.set_nonblocking(true).unwrap();
+    let lines = "<11>job-1 is gone\n".repeat(2000);
+    let (mut taken_at, start) = (Instant::now(), Instant::now());
+    while taken_at.elapsed() < Duration::from_millis(500) {
+        assert!(start.elapsed() < DEADLINE, "it takes more and more");
+        if pour(&mut flood, lines.as_bytes()) > 0 {
+            taken_at = Instant::now();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let before = daemon.resident();
+    for _ in 0..2000 {
+        // It may be turned away before it has said anything.
+        let _ = daemon.connect("in").write_all(b"<11>hello\n");
+    }
+    assert!(daemon.resident() < before + (8 << 10), "{before} KiB before, {} KiB now", daemon.resident());
+    daemon.until("all are taken", || daemon.stderr().contains("max_connections (50) is reached"));
+    lock.rollback().unwrap();
+    drop(flood);
+    daemon.until("it does not go on", || {
+        // As long as there is no place for it, it is turned away.
+        let _ = daemon.connect("in").write_all(b"<11>afterwards\n");
+        daemon.texts().iter().any(|text| text == "afterwards")
+    });
     assert_eq!(daemon.stop(), Some(0));
 }
 

@@ -2,7 +2,7 @@
 //! nobody read in time it counts (`SO_RXQ_OVFL`), and that becomes a `gap` record, as does what a peer sent beyond
 //! `max_peer_bytes_per_second`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
@@ -26,6 +26,8 @@ use crate::sources::flow::Flow;
 const MAX_BYTES: usize = 64 << 10;
 /// Senders whose streams are open at once; the one that was silent for longest makes room.
 const MAX_SENDERS: usize = 256;
+/// Streams that have ended and were not looked at yet: beyond that nothing is read.
+const MAX_ENDED: usize = 256;
 /// A sender's stream ends when it was silent for so long, or for `idle_timeout` if that is shorter.
 const MAX_SILENCE: Duration = Duration::from_secs(60);
 /// Losses are said so often.
@@ -102,6 +104,8 @@ fn receive(socket: &impl AsRawFd, space: &mut [u8]) -> io::Result<Came> {
 /// All who send.
 struct Senders {
     streams: HashMap<Option<SocketAddr>, (Arc<Flow>, Instant)>,
+    /// Ended, the oldest first.
+    ended: VecDeque<Arc<Flow>>,
     rates: Rates,
     /// For records about the source itself.
     own: Arc<Flow>,
@@ -114,6 +118,7 @@ impl Senders {
     fn new(served: &Served) -> Self {
         Self {
             streams: HashMap::new(),
+            ended: VecDeque::new(),
             rates: Rates::new(served.config.max_peer_bytes_per_second),
             own: served.intake.open(served.label(), served.reading()),
             silence: served.config.idle_timeout.min(MAX_SILENCE),
@@ -142,11 +147,11 @@ impl Senders {
         }
         let message = lines(&space[..came.count]);
         if !message.is_empty() {
-            self.stream(came.sender, served).push(message).await;
+            self.stream(came.sender, served).await.push(message).await;
         }
     }
 
-    fn stream(&mut self, sender: Option<SocketAddr>, served: &Served) -> Arc<Flow> {
+    async fn stream(&mut self, sender: Option<SocketAddr>, served: &Served) -> Arc<Flow> {
         let at = Instant::now();
         if let Some((flow, last)) = self.streams.get_mut(&sender) {
             *last = at;
@@ -157,6 +162,13 @@ impl Senders {
             && let Some((flow, _)) = self.streams.remove(&oldest)
         {
             flow.end();
+            self.ended.push_back(flow);
+        }
+        // Whoever invents senders waits for the end of those that he has invented.
+        while self.ended.len() >= MAX_ENDED
+            && let Some(flow) = self.ended.pop_front()
+        {
+            flow.finished().await;
         }
         let peer = sender.map(|sender| sender.to_string()).unwrap_or_default();
         let flow = served.intake.open(Label { peer, ..served.label() }, served.reading());
@@ -176,13 +188,11 @@ impl Senders {
         self.looked_at = Instant::now();
         self.say(&served.config.name);
         let silence = self.silence;
-        self.streams.retain(|_, (flow, last)| {
-            let stays = last.elapsed() < silence;
-            if !stays {
-                flow.end();
-            }
-            stays
-        });
+        for (_, (flow, _)) in self.streams.extract_if(|_, (_, last)| last.elapsed() >= silence) {
+            flow.end();
+            self.ended.push_back(flow);
+        }
+        self.ended.retain(|flow| !flow.is_finished());
         served.counted.connections.set(self.streams.len() as u64);
     }
 

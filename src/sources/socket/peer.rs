@@ -90,6 +90,8 @@ impl Connection {
             End::Stopped => self.read_leftovers(&mut reader, &flow).await,
         }
         flow.end();
+        // It keeps its place until then: connections that come and go leave no more behind than there may be at once.
+        flow.finished().await;
     }
 
     async fn read(&mut self, reader: &mut Reader, flow: &Arc<Flow>) -> End {
