@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use siftd::state::store::Store;
+
 use super::killing::{Daemon, until};
 use super::playing::{Mood, Peer};
 
@@ -51,6 +53,12 @@ fn jobs(lines: &[String]) -> BTreeMap<usize, usize> {
     jobs
 }
 
+/// Files that were read to their end.
+fn read(folder: &Path) -> usize {
+    let Ok(Some(store)) = Store::look(&folder.join("state")) else { return 0 };
+    store.streams().unwrap_or_default().iter().filter(|row| row.mark.read > 0 && row.mark.read == row.mark.size).count()
+}
+
 fn lines(folder: &Path) -> Vec<String> {
     fs::read_to_string(folder.join("out.ndjson")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
@@ -80,19 +88,22 @@ fn a_sink_that_hangs_does_not_hold_up_the_end_and_the_next_start_delivers() {
     all_come(folder.path(), &mut daemon, &peer, 700);
 }
 
+/// What is open then is handed over last, and there is no room for it.
 #[test]
 fn so_it_is_when_the_outbox_is_full_and_the_readers_wait() {
     let folder = tempfile::tempdir().unwrap();
     let peer = Peer::http();
     peer.set(Mood::Hang);
-    let mut daemon = daemon(folder.path(), &peer, "outbox_max = \"1MiB\"\n");
+    let mut daemon = daemon(folder.path(), &peer, "outbox_max = \"1MiB\"\n[limits]\ntrace_idle = \"3s\"\n");
     let count = 12_000;
+    // Lines without an end, which ten times as long as `trace_idle` could go on.
+    for n in 0..6 {
+        fs::write(daemon.log(&format!("open-{n}.log")), format!("2026-09-21T10:00:00Z ERROR job-{}", count + n)).unwrap();
+    }
+    until("they are not read", || read(folder.path()) == 6);
     write(&daemon, 0..count);
     until("the outbox is not full", || daemon.stderr().contains("outbox_max is reached"));
-    // A file that is gone before it was read: the thread that says so must not wait with the readers.
-    fs::write(daemon.log("b.log"), "begun\n").unwrap();
-    fs::remove_file(daemon.log("b.log")).unwrap();
     assert!(lines(folder.path()).len() < count);
     ends_in_time(&mut daemon);
-    all_come(folder.path(), &mut daemon, &peer, count);
+    all_come(folder.path(), &mut daemon, &peer, count + 6);
 }

@@ -55,6 +55,35 @@ fn systemd_has_nothing_to_say_against_the_units() {
     }
 }
 
+/// The number of the systemd that is here.
+pub fn version() -> Option<u32> {
+    let said = Command::new("systemd-analyze").arg("--version").output().ok()?;
+    String::from_utf8_lossy(&said.stdout).split_whitespace().nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// An older systemd takes the unit without the drop-in, and has nothing else against it than that it is newer.
+#[test]
+fn the_drop_in_is_what_a_newer_systemd_understands() {
+    let Some(version) = version() else {
+        println!("skipped: needs systemd-analyze");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let units = installed(folder.path());
+    fs::create_dir(units.join("siftd.service.d")).unwrap();
+    fs::copy(unit("siftd.service.d/newer.conf"), units.join("siftd.service.d/newer.conf")).unwrap();
+    let done = Command::new("systemd-analyze").args(["verify", "--recursive-errors=no"]).arg(units.join("siftd.service")).output().unwrap();
+    let said = text(&done);
+    if version >= 254 {
+        assert!(done.status.success() && !said.contains("siftd"), "{said}");
+        return;
+    }
+    println!("systemd is {version}: it says which settings of newer.conf it does not know; what they do was not tried");
+    let unknown: Vec<&str> = said.lines().filter(|line| line.contains("newer.conf")).collect();
+    assert_eq!(unknown.len(), if version == 253 { 2 } else { 3 }, "{said}");
+    assert!(unknown.iter().all(|line| ["notify-reload", "RestartSteps", "RestartMaxDelaySec"].iter().any(|name| line.contains(name))), "{said}");
+}
+
 #[test]
 fn the_template_is_as_confined_as_the_unit() {
     let settings = |name: &str| -> BTreeSet<String> {

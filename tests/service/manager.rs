@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use super::files::is_there;
+use super::files::{is_there, version};
 
 /// Long enough for a machine that does other things as well.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -131,6 +131,25 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/boot.sh")
 }
 
+/// `siftd.socket`: systemd holds the socket, with the service or without it.
+fn the_socket_starts_it_and_keeps_what_is_sent(machine: &Machine) {
+    machine.run("printf '[[source]]\\nname = \"socket\"\\ntype = \"unix\"\\npath = \"/run/siftd.sock\"\\n' > /etc/siftd/conf.d/socket.toml");
+    machine.run("systemctl enable --now siftd.socket");
+    assert_eq!(machine.run("stat -c '%U %G %a' /run/siftd.sock"), "siftd siftd 660");
+    assert_eq!(machine.property("ActiveState"), "inactive");
+    let send = |text: &str| machine.run(&format!("logger --socket /run/siftd.sock --tag shop -p user.err '{text}'"));
+    send("nobody listens yet");
+    machine.finds("nobody listens yet");
+    wait("the service", || (machine.property("ActiveState") == "active").then_some(()));
+    // A restart closes nothing: what comes in between waits.
+    let node = machine.run("stat -c %i /run/siftd.sock");
+    machine.run("systemctl kill --kill-who=main --signal=SIGKILL siftd");
+    send("right after the kill");
+    machine.finds("right after the kill");
+    assert_eq!(machine.run("stat -c %i /run/siftd.sock"), node, "it is the same socket");
+    machine.run("systemctl disable --now siftd.socket; systemctl stop siftd");
+}
+
 #[test]
 fn systemd_installs_starts_reloads_and_restarts_it_and_no_event_is_lost() {
     if let Some(what) = lacks() {
@@ -146,6 +165,10 @@ fn systemd_installs_starts_reloads_and_restarts_it_and_no_event_is_lost() {
 
     machine.run("systemctl start siftd");
     machine.feed("first");
+    // The drop-in is for systemd 254 and newer; its settings are in force there, and it is not there elsewhere.
+    let is_newer = version().is_some_and(|version| version >= 254);
+    assert_eq!(machine.property("Type"), if is_newer { "notify-reload" } else { "notify" });
+    assert_eq!(machine.enter("test -e /etc/systemd/system/siftd.service.d/newer.conf").1, is_newer);
     let main = machine.property("MainPID");
     assert_eq!(machine.run(&format!("stat -c %U /proc/{main}; grep NoNewPrivs /proc/{main}/status | cut -f 2")), "siftd\n1");
     wait("the status text", || machine.property("StatusText").contains("1 errors found").then_some(()));
@@ -177,8 +200,10 @@ fn systemd_installs_starts_reloads_and_restarts_it_and_no_event_is_lost() {
     assert_eq!(machine.texts(), expected, "each once, in order");
     assert_eq!(machine.run("stat -c '%U %a' /var/lib/siftd /var/lib/siftd/siftd.db"), "siftd 750\nsiftd 640");
 
+    the_socket_starts_it_and_keeps_what_is_sent(&machine);
+
     machine.run("/siftd-under-test service uninstall");
     assert!(!machine.enter("systemctl cat siftd").1 && !machine.enter("test -e /usr/local/bin/siftd").1);
-    assert_eq!(machine.texts().len(), expected.len(), "what it found stays");
+    assert_eq!(machine.texts().len(), expected.len() + 2, "what it found stays");
     machine.run("test -e /var/lib/siftd/siftd.db");
 }
