@@ -57,7 +57,7 @@ impl Buffer {
     #[must_use]
     pub fn new(max_line_bytes: usize) -> Self {
         Self {
-            bytes: vec![0; 2 * BLOCK],
+            bytes: Vec::new(),
             start: 0,
             end: 0,
             searched: 0,
@@ -83,6 +83,10 @@ impl Buffer {
     }
 
     fn make_room(&mut self, wanted: usize) {
+        // Not before there is something to hold: of a thousand connections most may say nothing.
+        if self.bytes.is_empty() {
+            self.bytes = vec![0; 2 * BLOCK];
+        }
         if self.bytes.len() - self.end >= wanted {
             return;
         }
