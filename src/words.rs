@@ -3,11 +3,12 @@
 
 use std::fmt;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+/// A closed set of words: an enum in whose documentation they stand, `ALL` and `as_str`.
+macro_rules! word_set {
+    ($(#[$doc:meta])* $name:ident { $($(#[$of_one:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $(#[doc = concat!("`", $word, "`")] $variant),+ }
+        pub enum $name { $($(#[$of_one])* #[doc = concat!("`", $word, "`")] $variant),+ }
 
         impl $name {
             /// Every value, in declaration order.
@@ -18,7 +19,17 @@ macro_rules! words {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
+        }
+    };
+}
+pub(crate) use word_set;
 
+/// One that is read from texts, too.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
+        word_set! { $(#[$doc])* $name { $($variant = $word),+ } }
+
+        impl $name {
             /// The value that a word names; `None` for any other word.
             #[must_use]
             pub fn parse(word: &str) -> Option<Self> {

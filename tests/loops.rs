@@ -97,3 +97,12 @@ fn silence_is_ended_and_stops_it() {
     play(&folder, "sleep 60").ended(11);
     assert_eq!((runs(&folder), breakers(&folder).last().map(String::as_str)), (5, Some("open open_after")));
 }
+
+/// The README shows the loop whole: what one copies from there is what was played here.
+#[test]
+fn the_readme_shows_the_loop_as_it_is() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| std::fs::read_to_string(root.join(name)).unwrap();
+    let shown = format!("```sh\n{}```\n", read("fixtures/loops/fix.sh"));
+    assert!(read("README.md").contains(&shown), "README.md, \"A loop that ends by itself\", does not show fixtures/loops/fix.sh");
+}

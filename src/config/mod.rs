@@ -1,8 +1,9 @@
-//! The configuration: its types, their defaults, and the way in (`parse`, `load`).
+//! The configuration: its types, and the way in (`parse`, `load`). What holds without a word is in `defaults`.
 //! TOML text → `reader` walks the tree → `schema` names the keys and bounds → `Config`, or every mistake
 //! with its line. It never judges whether this version can run a source or sink, and touches no log file.
 //! The annotated default for people is `config/siftd.toml`; a test holds it against the types here.
 
+mod defaults;
 mod import;
 mod load;
 mod pattern;
@@ -22,32 +23,13 @@ use std::time::Duration;
 
 use crate::core::event::{Category, Severity};
 use crate::diag::{Diagnostics, Source};
+use crate::words::word_set as words;
 pub use import::import;
 pub use load::User;
 pub use pattern::{LiteralCheck, Pattern, PatternKind, fixed_literal};
 pub use sink::{HttpConfig, PeerConfig, SinkConfig};
 pub use telemetry::{Listen, LogFormat, Telemetry};
 pub use value::parse_duration;
-
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$vdoc])* #[doc = concat!("`", $word, "`")] $variant),+ }
-
-        impl $name {
-            /// Every value, in declaration order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The word that stands in the configuration.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-    };
-}
-use words;
 
 words! {
     /// Where lines come from.
@@ -317,12 +299,6 @@ pub struct TlsConfig {
     pub handshake_timeout: Duration,
 }
 
-impl Default for TlsConfig {
-    fn default() -> Self {
-        Self { certificate: PathBuf::new(), key: PathBuf::new(), client_ca: None, handshake_timeout: Duration::from_secs(10) }
-    }
-}
-
 impl Config {
     /// Reads one text over the defaults. `name` stands in messages.
     ///
@@ -340,125 +316,6 @@ impl Config {
     pub fn overlay(mut self, layers: &[Source], literals: &LiteralCheck) -> Result<Self, Diagnostics> {
         let errors = schema::read(&mut self, layers, literals).errors;
         if errors.is_empty() { Ok(self) } else { Err(Diagnostics(errors)) }
-    }
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            state_dir: PathBuf::from("/var/lib/siftd"),
-            error_detection: ErrorDetection::default(),
-            rules: Rules { files: vec!["/etc/siftd/rules/*.toml".to_owned()], disable: Vec::new() },
-            limits: Limits::default(),
-            retry: Retry::default(),
-            breaker: Breaker::default(),
-            history: History::default(),
-            delivery: Delivery { outbox_max: 1 << 30, repeat_window: Duration::ZERO, shutdown_grace: Duration::from_secs(10) },
-            telemetry: Telemetry::default(),
-            sources: Vec::new(),
-            sinks: Vec::new(),
-        }
-    }
-}
-
-impl Default for ErrorDetection {
-    fn default() -> Self {
-        Self {
-            enabled: true,
-            two_stage: true,
-            capture_multiline: true,
-            max_context_lines: 5,
-            max_stack_depth: 20,
-            custom_patterns: Vec::new(),
-            custom_false_positives: Vec::new(),
-            noise_patterns: Vec::new(),
-            severity_overrides: BTreeMap::new(),
-            warnings: false,
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { max_line_bytes: 1 << 20, max_event_bytes: 30 << 10, max_trace_lines: 2000, trace_idle: Duration::from_millis(500), max_document_bytes: 64 << 20 }
-    }
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self {
-            base_delay: Duration::from_secs(1),
-            max_delay: Duration::from_secs(30),
-            max_reset_wait: Duration::from_secs(600),
-            max_retries: 3,
-            continue_on_error: false,
-            api_rate_limit: ReasonRetry { max_retries: 5 },
-        }
-    }
-}
-
-impl Default for Breaker {
-    fn default() -> Self {
-        Self {
-            warn_after: 3,
-            open_after: 5,
-            transient_open_after: 20,
-            cooldown: Duration::from_secs(30 * 60),
-            streams: true,
-            stream_window: Duration::from_secs(60),
-            stream_quiet: Duration::from_secs(3600),
-            on_open: Vec::new(),
-        }
-    }
-}
-
-impl Default for History {
-    fn default() -> Self {
-        let day = Duration::from_secs(86_400);
-        Self { enabled: true, max_signatures: 100_000, max_age: 90 * day, regressed_after: 7 * day }
-    }
-}
-
-impl SourceConfig {
-    /// A source with the default of every key that has one; a file source still needs `include`.
-    #[must_use]
-    pub fn new(name: impl Into<String>, kind: SourceKind) -> Self {
-        Self {
-            name: name.into(),
-            kind,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            start_at: StartAt::End,
-            rotate_wait: Duration::from_secs(5),
-            forget_after: Duration::from_secs(30 * 86_400),
-            follow_links_into: Vec::new(),
-            max_events_per_second: 0,
-            silence: Duration::ZERO,
-            mode: SocketMode::Stream,
-            labels: BTreeMap::new(),
-            address: None,
-            allow_remote: false,
-            path: None,
-            permissions: 0o660,
-            owner: String::new(),
-            group: String::new(),
-            framing: Framing::Auto,
-            max_connections: 1024,
-            max_line_bytes: 32 << 10,
-            idle_timeout: Duration::from_secs(3600),
-            max_peer_bytes_per_second: 0,
-            receive_buffer: 0,
-            tls: None,
-            argv: Vec::new(),
-            environment: BTreeMap::new(),
-            directory: None,
-            user: String::new(),
-            restart: if kind == SourceKind::Journald { Restart::Always } else { Restart::OnFailure },
-            restart_delay: Duration::from_secs(1),
-            max_restart_delay: Duration::from_secs(60),
-            stop_timeout: Duration::from_secs(5),
-            matches: Vec::new(),
-        }
     }
 }
 

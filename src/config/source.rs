@@ -18,7 +18,7 @@ use super::{SocketMode, SourceConfig, SourceKind, TlsConfig};
 const KEYS: [(&[&str], &[SourceKind]); 7] = {
     use SourceKind::{Command, File, Journald, Tcp, Udp, Unix};
     [
-        (&["include", "exclude", "rotate_wait", "forget_after", "follow_links_into", "silence"], &[File]),
+        (&["include", "exclude", "rotate_wait", "forget_after", "follow_links_into"], &[File]),
         (&["start_at"], &[File, Journald]),
         (&["address", "allow_remote"], &[Tcp, Udp]),
         (&["path", "mode", "permissions", "owner", "group"], &[Unix]),

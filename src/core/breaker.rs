@@ -4,6 +4,7 @@
 //! argument; nothing here reads text, so no printed word can reset it or make it fatal.
 
 use super::event::{Hex, Timestamp};
+use crate::words::word_set;
 
 /// Signatures that are counted for one breaker; beyond it the one that was longest unseen is forgotten.
 pub const MAX_SIGNATURES: usize = 64;
@@ -39,26 +40,7 @@ impl Default for Limits {
     }
 }
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$vdoc])* $variant),+ }
-
-        impl $name {
-            /// Every value, in declaration order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
-
-            /// The word in records.
-            #[must_use]
-            pub const fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word),+ }
-            }
-        }
-    };
-}
-
-words! {
+word_set! {
     /// What a breaker advises.
     State {
         /// Go on.
@@ -70,7 +52,7 @@ words! {
     }
 }
 
-words! {
+word_set! {
     /// Why it changed.
     Reason {
         /// A signature's count reached `warn_after`.

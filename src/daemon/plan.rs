@@ -15,6 +15,7 @@ use crate::sinks::{http, stream};
 use crate::sources::discover::Spec;
 use crate::sources::flow::Nonce;
 use crate::sources::follow::IdOf;
+use crate::sources::silence::Limit;
 use crate::sources::socket::passed::Passed;
 use crate::state::ledger;
 use crate::state::withhold::Rules;
@@ -52,7 +53,7 @@ pub struct Plan {
     /// What is held back.
     pub withhold: Rules,
     /// Name of a source → microseconds without a word that are told.
-    pub silence: HashMap<String, i64>,
+    pub silence: HashMap<String, Limit>,
     /// The history and the breakers.
     pub ledger: ledger::Rules,
     /// Program and arguments that are run when a breaker opens; empty: none.

@@ -78,7 +78,15 @@ impl Daemon {
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open };
         self.queue.tell(Word::Withhold(plan.withhold));
         self.queue.tell(Word::Ledger(plan.ledger));
-        self.writer.set(Writer { host: plan.host, max_event_bytes: plan.max_event_bytes, says_all: self.is_durable, labels: plan.labels });
+        self.writer.set(Writer {
+            host: plan.host,
+            max_event_bytes: plan.max_event_bytes,
+            says_all: self.is_durable,
+            labels: plan.labels,
+            listened_to: plan.silence.keys().cloned().collect(),
+        });
+        let said = self.silence.set_limits(plan.silence, at);
+        self.say(said);
         let engine = if plan.rules_print == self.current.rules_print { self.current.engine.clone() } else { plan.engine };
         self.streams.apply(changes, std::mem::take(&mut plan.services), &engine);
 

@@ -105,7 +105,7 @@ impl Daemon {
                 self.hand_out();
                 wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
             }
-            self.tick();
+            self.tick(&mut clock);
             if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
                 self.tell();
             }
@@ -123,6 +123,12 @@ impl Daemon {
             Wake::StateLost => self.say_all(),
             // The loop looks after these.
             Wake::Files | Wake::Streams | Wake::Reload => {}
+            Wake::Heard(heard) => {
+                let at = now();
+                let mut said = if heard.has_talked { self.silence.heard_over(heard.uid, &heard.label, at) } else { Vec::new() };
+                said.extend(heard.has_ended.then(|| self.silence.ended(&heard.uid, at)).into_iter().flatten());
+                self.say(said);
+            }
             Wake::SinkBegins(mark) => self.sinks.begins(mark),
             Wake::SinkEnded(name, left) => self.sinks.ended(&name, left),
             Wake::Done(id, turn) => {
@@ -142,7 +148,7 @@ impl Daemon {
     }
 
     /// What is to be said of silences.
-    fn say(&self, said: Vec<Said>) {
+    pub fn say(&self, said: Vec<Said>) {
         for (uid, label, notice) in said {
             self.queue.put(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() });
         }
@@ -188,11 +194,6 @@ impl Daemon {
         } else if clock.sweep.is_due(SWEEP.mul_f64(1.0 + self.follower.active() as f64 / 1000.0)) {
             self.follower.sweep(None, at);
         }
-        if !self.silence.is_idle() && clock.silence.is_due(LOOK) {
-            let present: HashSet<Uid> = self.follower.present().into_iter().collect();
-            let said = self.silence.keep(|uid| present.contains(uid), at);
-            self.say(said);
-        }
         if clock.full.is_due(FULL_SWEEP) || changes.lost {
             self.follower.discover(at);
             self.follower.sweep(Some(&|_| true), at);
@@ -237,10 +238,18 @@ impl Daemon {
         }
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self, clock: &mut Clock) {
         let at = now();
         self.follower.due(at);
         self.streams.due(at);
+        if self.silence.is_idle() {
+            return;
+        }
+        if clock.silence.is_due(LOOK) {
+            let present: HashSet<Uid> = self.follower.present().into_iter().collect();
+            let said = self.silence.keep(|uid| present.contains(uid), at);
+            self.say(said);
+        }
         let said = self.silence.due(at);
         self.say(said);
     }

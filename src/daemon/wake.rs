@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::delivery::SinkMark;
+use crate::delivery::{Label, SinkMark, Uid};
 use crate::sources::follow::FileId;
 use crate::sources::reader::Turn;
 use crate::state::outbox::Outbox;
@@ -22,6 +22,8 @@ pub(crate) enum Wake {
     Done(FileId, Box<Turn>),
     /// A source that is no file, or a stream of one, has ended; or one is due earlier than was known.
     Streams,
+    /// A stream that is no file has talked or ended; only where its source is listened to.
+    Heard(Heard),
     /// SIGINT or SIGTERM.
     Stop,
     /// SIGHUP; `Stop` has the flag.
@@ -34,6 +36,14 @@ pub(crate) enum Wake {
     StateLost,
     /// It cannot go on; without a text nobody reads stdout any more.
     Failed(Option<String>),
+}
+
+/// Of a stream that is no file.
+pub(crate) struct Heard {
+    pub uid: Uid,
+    pub label: Arc<Label>,
+    pub has_talked: bool,
+    pub has_ended: bool,
 }
 
 /// Flags for the other threads.

@@ -1,12 +1,12 @@
 //! The threads that read: each takes a turn, makes records of its events, hands them to the committer,
 //! and says how it went. A full queue makes it wait, and so the files.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::pulse::Pulse;
-use super::wake::Wake;
+use super::wake::{Heard, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
 use crate::sinks::notice::SEEN_BYTES;
@@ -29,37 +29,56 @@ pub(super) enum Task {
     Flow(Arc<Flow>),
 }
 
-/// Turns that wait for a thread.
+/// Turns that wait for a thread. The thread that worked last takes the next one: its caches are warm, and one file after
+/// the other does not go round through all of them.
 #[derive(Default)]
 pub(super) struct Pool {
-    inside: Mutex<(VecDeque<Task>, bool)>,
-    came: Condvar,
+    inside: Mutex<Inside>,
+    came: [Condvar; MAX_THREADS],
+}
+
+#[derive(Default)]
+struct Inside {
+    tasks: VecDeque<Task>,
+    /// Threads that wait, the one that worked last at the end.
+    idle: Vec<usize>,
+    is_closed: bool,
 }
 
 impl Pool {
+    fn lock(&self) -> MutexGuard<'_, Inside> {
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub fn push(&self, job: Task) {
-        self.inside.lock().unwrap_or_else(PoisonError::into_inner).0.push_back(job);
-        self.came.notify_one();
+        let mut inside = self.lock();
+        inside.tasks.push_back(job);
+        if let Some(thread) = inside.idle.pop() {
+            self.came[thread].notify_one();
+        }
     }
 
     /// What waits is not done any more.
     pub fn close(&self) {
-        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        inside.0.clear();
-        inside.1 = true;
-        self.came.notify_all();
+        let mut inside = self.lock();
+        inside.tasks.clear();
+        inside.is_closed = true;
+        self.came.iter().for_each(Condvar::notify_all);
     }
 
-    fn take(&self) -> Option<Task> {
-        let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The next turn for a thread; it waits for one.
+    fn take(&self, thread: usize) -> Option<Task> {
+        let mut inside = self.lock();
         loop {
-            if let Some(job) = inside.0.pop_front() {
+            if let Some(job) = inside.tasks.pop_front() {
                 return Some(job);
             }
-            if inside.1 {
+            if inside.is_closed {
                 return None;
             }
-            inside = self.came.wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside.idle.push(thread);
+            inside = self.came[thread].wait(inside).unwrap_or_else(PoisonError::into_inner);
+            inside.idle.retain(|idle| *idle != thread);
         }
     }
 }
@@ -84,18 +103,18 @@ impl CurrentWriter {
 
 pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter, sender: &Sender<Wake>, pulse: &Pulse) {
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-    for _ in 0..count {
+    for thread in 0..count {
         let (pool, queue, writer, sender) = (pool.clone(), queue.clone(), writer.clone(), sender.clone());
         let beat = pulse.add("a thread that reads");
         std::thread::spawn(move || {
             let mut space = Space::default();
             beat.waits();
-            while let Some(task) = pool.take() {
+            while let Some(task) = pool.take(thread) {
                 beat.moves();
                 let writer = writer.get();
                 let goes_on = match task {
                     Task::File(job) => of_file(&job, &mut space, &writer, &queue, &sender),
-                    Task::Flow(flow) => of_flow(&flow, &mut space, &writer, &queue),
+                    Task::Flow(flow) => of_flow(&flow, &mut space, &writer, (&queue, &sender)),
                 };
                 if !goes_on {
                     break;
@@ -121,12 +140,14 @@ fn of_file(job: &Job, space: &mut Space, writer: &Writer, queue: &Queue, sender:
 }
 
 /// The turn of a stream that is no file; false: nobody wants any more.
-fn of_flow(flow: &Arc<Flow>, space: &mut Space, writer: &Writer, queue: &Queue) -> bool {
+fn of_flow(flow: &Arc<Flow>, space: &mut Space, writer: &Writer, (queue, sender): (&Queue, &Sender<Wake>)) -> bool {
     let turn = flow.turn(space, now());
     counted(&flow.label, &turn);
+    let heard = Heard { uid: flow.uid, label: flow.label.clone(), has_talked: turn.bytes > 0, has_ended: turn.finished };
     let is_sent = writer.batch(flow.uid, &flow.label, turn).is_none_or(|batch| queue.send(batch));
     flow.done();
-    is_sent
+    let is_news = (heard.has_talked || heard.has_ended) && writer.listened_to.contains(&flow.label.source);
+    is_sent && (!is_news || sender.send(Wake::Heard(heard)).is_ok())
 }
 
 /// What a turn has read. Lines that were only counted are none that were looked at.
@@ -149,6 +170,8 @@ pub struct Writer {
     pub says_all: bool,
     /// Labels of each source, by its name.
     pub labels: BTreeMap<String, Vec<(String, String)>>,
+    /// Sources whose silence is told.
+    pub listened_to: HashSet<String>,
 }
 
 impl Writer {

@@ -1,5 +1,6 @@
 //! Streams that should talk and do not. A stream that has talked and then is quiet for its source's `silence` is told
-//! once, and its end is told; so is a source none of whose streams talks. Pure: it is told what is heard, and the time.
+//! once, and its end is told; so is a source none of whose streams talks. A stream is a file, or a connection; other
+//! sources are listened to as one. Pure: it is told what is heard, and the time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -24,15 +25,28 @@ struct Heard {
     told: Option<Told>,
 }
 
+/// Who is listened to, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Microseconds without a word that are told.
+    pub after_us: i64,
+    /// Type of the source, as records say it.
+    pub kind: &'static str,
+    /// Each of its streams should talk; else it is enough that one does.
+    pub by_stream: bool,
+}
+
 /// A record to write: of which stream, under which label.
 pub type Said = (Uid, Arc<Label>, Notice);
 
 /// All that is listened to.
 #[derive(Default)]
 pub struct Silence {
-    /// Name of a source → microseconds; those without are not listened to.
-    limits: HashMap<String, i64>,
+    /// By the name of a source; others are not listened to.
+    limits: HashMap<String, Limit>,
     streams: HashMap<Uid, Heard>,
+    /// Those of them that are connections.
+    connections: HashSet<Uid>,
     /// Sources as such.
     sources: HashMap<String, (Uid, Heard)>,
 }
@@ -40,14 +54,12 @@ pub struct Silence {
 impl Silence {
     /// Listens from now on. `told`: silences of the last run, which go on.
     #[must_use]
-    pub fn new(limits: HashMap<String, i64>, told: Vec<(Uid, Label, Told)>, now: Timestamp) -> Self {
-        let mut all = Self { limits, ..Self::default() };
-        for name in all.limits.keys() {
-            let label = Arc::new(Label { source: name.clone(), kind: "file", ..Label::default() });
-            all.sources.insert(name.clone(), (source_uid(name), Heard { label, last: now, told: None }));
-        }
+    pub fn new(limits: HashMap<String, Limit>, told: Vec<(Uid, Label, Told)>, now: Timestamp) -> Self {
+        let mut all = Self::default();
+        all.set_limits(limits, now);
         for (uid, label, told) in told {
-            let heard = Heard { label: Arc::new(label), last: told.since, told: Some(told) };
+            let kind = all.limits.get(&label.source).map_or(label.kind, |limit| limit.kind);
+            let heard = Heard { label: Arc::new(Label { kind, ..label }), last: told.since, told: Some(told) };
             match all.sources.get_mut(&heard.label.source) {
                 Some((source, known)) if *source == uid => *known = heard,
                 Some(_) => drop(all.streams.insert(uid, heard)),
@@ -56,6 +68,20 @@ impl Silence {
             }
         }
         all
+    }
+
+    /// Listens to these from now on. A silence that was told ends with the wish to hear of it.
+    pub fn set_limits(&mut self, limits: HashMap<String, Limit>, now: Timestamp) -> Vec<Said> {
+        let is_other = |name: &str| limits.get(name) != self.limits.get(name);
+        let streams = self.streams.extract_if(|_, stream| is_other(&stream.label.source));
+        let sources = self.sources.extract_if(|name, _| is_other(name)).map(|(_, source)| source);
+        let said = streams.chain(sources).filter_map(|(uid, heard)| Some((uid, heard.label, ended(&heard.told?, now)))).collect();
+        for (name, limit) in &limits {
+            let label = || Arc::new(Label { source: name.clone(), kind: limit.kind, ..Label::default() });
+            self.sources.entry(name.clone()).or_insert_with(|| (source_uid(name), Heard { label: label(), last: now, told: None }));
+        }
+        self.limits = limits;
+        said
     }
 
     /// Whether no source is listened to.
@@ -70,20 +96,35 @@ impl Silence {
         let mut said = Vec::new();
         known.last = now;
         said.extend(known.told.take().map(|told| (*source, known.label.clone(), ended(&told, now))));
+        if !self.limits.get(&label.source).is_some_and(|limit| limit.by_stream) {
+            return said;
+        }
         let stream = self.streams.entry(uid).or_insert_with(|| Heard { label: label.clone(), last: now, told: None });
         stream.last = now;
         said.extend(stream.told.take().map(|told| (uid, stream.label.clone(), ended(&told, now))));
         said
     }
 
-    /// Streams that are gone, rotated away for one, are not waited for.
+    /// A connection has said something; it is known until it [ends](Self::ended).
+    pub fn heard_over(&mut self, uid: Uid, label: &Arc<Label>, now: Timestamp) -> Vec<Said> {
+        let said = self.heard(uid, label, now);
+        if self.streams.contains_key(&uid) {
+            self.connections.insert(uid);
+        }
+        said
+    }
+
+    /// A connection has ended, and is not waited for.
+    pub fn ended(&mut self, uid: &Uid, now: Timestamp) -> Vec<Said> {
+        self.connections.remove(uid);
+        let told = self.streams.remove(uid).and_then(|stream| Some((*uid, stream.label, ended(&stream.told?, now))));
+        told.into_iter().collect()
+    }
+
+    /// Files that are gone, rotated away for one, are not waited for; nor are connections of the last run.
     pub fn keep(&mut self, is_there: impl Fn(&Uid) -> bool, now: Timestamp) -> Vec<Said> {
-        let gone: Vec<Uid> = self.streams.keys().filter(|uid| !is_there(uid)).copied().collect();
-        let end = |uid: Uid| {
-            let stream = self.streams.remove(&uid)?;
-            Some((uid, stream.label, ended(&stream.told?, now)))
-        };
-        gone.into_iter().filter_map(end).collect()
+        let gone: Vec<Uid> = self.streams.keys().filter(|uid| !is_there(uid) && !self.connections.contains(*uid)).copied().collect();
+        gone.iter().flat_map(|uid| self.ended(uid, now)).collect()
     }
 
     /// What has been quiet for too long.
@@ -91,7 +132,7 @@ impl Silence {
         let limits = &self.limits;
         let mut said = Vec::new();
         let mut ask = |uid: Uid, heard: &mut Heard| {
-            let limit = limits.get(&heard.label.source).copied().unwrap_or(i64::MAX);
+            let limit = limits.get(&heard.label.source).map_or(i64::MAX, |limit| limit.after_us);
             if heard.told.is_none() && now.0.saturating_sub(heard.last.0) >= limit {
                 let id = derived_id("silence", &[&uid, &heard.last.0.to_be_bytes()]);
                 let told = Told { id: id.clone(), since: heard.last };
@@ -115,7 +156,7 @@ impl Silence {
     pub fn deadline(&self) -> Option<Timestamp> {
         let sources = self.sources.iter().filter(|(name, _)| !self.has_streams(name)).map(|(_, (_, heard))| heard);
         let waiting = self.streams.values().chain(sources).filter(|heard| heard.told.is_none());
-        waiting.filter_map(|heard| Some(Timestamp(heard.last.0.saturating_add(*self.limits.get(&heard.label.source)?)))).min()
+        waiting.filter_map(|heard| Some(Timestamp(heard.last.0.saturating_add(self.limits.get(&heard.label.source)?.after_us)))).min()
     }
 }
 
@@ -138,7 +179,11 @@ mod tests {
     const S: i64 = 1_000_000;
 
     fn silence(told: Vec<(Uid, Label, Told)>) -> Silence {
-        Silence::new(HashMap::from([("agent".to_owned(), 60 * S)]), told, Timestamp(0))
+        Silence::new(HashMap::from([("agent".to_owned(), limit("file", true))]), told, Timestamp(0))
+    }
+
+    fn limit(kind: &'static str, by_stream: bool) -> Limit {
+        Limit { after_us: 60 * S, kind, by_stream }
     }
 
     fn label(source: &str, path: &str) -> Arc<Label> {
@@ -196,5 +241,48 @@ mod tests {
         let mut silence = silence(vec![([1; 16], Label::clone(&label("agent", "a")), told)]);
         assert_eq!(shown(&silence.due(Timestamp(60 * S))), [""; 0]);
         assert_eq!(shown(&silence.heard([1; 16], &label("agent", "a"), Timestamp(S))), ["a -90 91 ended"]);
+    }
+
+    #[test]
+    fn a_connection_is_listened_to_until_it_ends_and_its_source_after_that() {
+        let told = Told { id: "aa".into(), since: Timestamp(-90 * S) };
+        let before = Label { source: "agents".into(), path: "old".into(), ..Label::default() };
+        let limits = HashMap::from([("agents".to_owned(), limit("tcp", true))]);
+        let mut silence = Silence::new(limits, vec![([9; 16], before, told)], Timestamp(0));
+        let (a, b) = (label("agents", "a"), label("agents", "b"));
+        silence.heard_over([1; 16], &a, Timestamp(0));
+        silence.heard_over([2; 16], &b, Timestamp(30 * S));
+        // No file is there; a connection of the last run cannot go on.
+        assert_eq!(shown(&silence.keep(|_| false, Timestamp(31 * S))), ["old -90 121 ended"]);
+        assert_eq!(shown(&silence.due(Timestamp(60 * S))), ["a 0 60"]);
+        assert_eq!(shown(&silence.heard_over([1; 16], &a, Timestamp(61 * S))), ["a 0 61 ended"]);
+        assert_eq!(shown(&silence.ended(&[1; 16], Timestamp(62 * S))), [""; 0]);
+        assert_eq!(shown(&silence.due(Timestamp(90 * S))), ["b 30 60"]);
+        assert_eq!(shown(&silence.ended(&[2; 16], Timestamp(91 * S))), ["b 30 61 ended"]);
+        let said = silence.due(Timestamp(121 * S));
+        assert_eq!((shown(&said), said[0].1.kind), (vec![" 61 60".to_owned()], "tcp"), "nobody is connected, and nobody talks");
+    }
+
+    #[test]
+    fn outputs_of_a_command_are_one_voice() {
+        let mut silence = Silence::new(HashMap::from([("cluster".to_owned(), limit("command", false))]), Vec::new(), Timestamp(0));
+        silence.heard_over([1; 16], &label("cluster", "stderr"), Timestamp(0));
+        silence.heard_over([2; 16], &label("cluster", "stdout"), Timestamp(50 * S));
+        assert_eq!(silence.deadline(), Some(Timestamp(110 * S)));
+        assert_eq!(shown(&silence.due(Timestamp(110 * S))), [" 50 60"], "the command, not each of them");
+        assert_eq!(shown(&silence.ended(&[2; 16], Timestamp(111 * S))), [""; 0], "that one has ended says nothing");
+        assert_eq!(shown(&silence.heard_over([3; 16], &label("cluster", "stdout"), Timestamp(120 * S))), [" 50 70 ended"]);
+    }
+
+    #[test]
+    fn other_limits_hold_from_the_time_on_when_they_are_set() {
+        let mut silence = silence(Vec::new());
+        silence.heard([1; 16], &label("agent", "a"), Timestamp(0));
+        silence.due(Timestamp(60 * S));
+        let same = HashMap::from([("agent".to_owned(), limit("file", true)), ("new".to_owned(), limit("udp", false))]);
+        assert_eq!(shown(&silence.set_limits(same, Timestamp(70 * S))), [""; 0]);
+        assert_eq!(silence.deadline(), Some(Timestamp(130 * S)), "of the new one");
+        assert_eq!(shown(&silence.set_limits(HashMap::new(), Timestamp(80 * S))), ["a 0 80 ended"]);
+        assert!(silence.is_idle() && silence.due(Timestamp(900 * S)).is_empty());
     }
 }

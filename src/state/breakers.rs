@@ -17,6 +17,9 @@ CREATE TABLE transition (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, body BLOB 
 CREATE INDEX transition_waits ON transition (seq) WHERE waits = 1;
 ";
 
+/// The columns of a row.
+pub(super) const COLUMNS: &str =
+    "name, unit, state, since, trip, trip_signature, is_probe, transient, transient_last, last, counts, source, kind, path, last_id, why";
 /// Breakers that are kept; those that failed longest ago go.
 const MAX_BREAKERS: i64 = 10_000;
 /// Transitions that are kept.
@@ -145,6 +148,11 @@ pub(super) fn is_blank(kept: &Kept) -> bool {
     kept.is_blank() && kept.last_id.is_empty()
 }
 
+/// Whether a row can be what was written.
+pub(super) fn is_sound(row: &SqlRow) -> bool {
+    kept_of(row).is_ok()
+}
+
 fn kept_of(row: &SqlRow) -> rusqlite::Result<(String, Kept)> {
     let signature = row.get::<_, Option<[u8; 16]>>("trip_signature")?.map(Hex::new);
     let trip = match row.get("trip")? {
@@ -170,7 +178,7 @@ fn kept_of(row: &SqlRow) -> rusqlite::Result<(String, Kept)> {
 }
 
 fn known_kind(kind: &str) -> &'static str {
-    const KINDS: [&str; 6] = ["file", "stdin", "command", "tcp", "udp", "unix"];
+    const KINDS: [&str; 7] = ["file", "stdin", "command", "tcp", "udp", "unix", "journald"];
     KINDS.into_iter().find(|known| *known == kind).unwrap_or("file")
 }
 

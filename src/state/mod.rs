@@ -2,13 +2,12 @@
 //! records that wait for sinks. Events and marks come in, in order, and are committed together; sinks
 //! read committed records only. After an end at any moment the next start goes on where this stands.
 //!
-//! `store` is the file, `committer` decides what goes into it, `body` gathers its records, `withhold` what is held back, `outbox`
+//! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox`
 //! hands committed records to sinks, `queue` is the bounded way in. `leave_out` is for a sink that is too far
 //! behind, `renew` for a file that turns out to be damaged.
-//! `ledger` is what each event changes beside itself: the `history` of its error and the `breakers`; other commands
+//! `ledger` is what each event changes beside itself: the `history` of its error, whose `rows` are in use, and the `breakers`; other commands
 //! change these through `shared`, and `holder` knows who keeps them from it.
 
-mod body;
 pub mod breakers;
 pub mod committer;
 mod counting;
@@ -20,6 +19,7 @@ pub mod lock;
 pub mod outbox;
 pub mod queue;
 mod renew;
+mod rows;
 pub mod shared;
 pub mod store;
 mod wire;

@@ -98,6 +98,14 @@ impl Shared {
         retried(&self.folder, self.patience, || ask(self.store.db()))
     }
 
+    /// Asks the history.
+    fn ask_history<T>(&self, ask: impl Fn(&rusqlite::Connection) -> Result<T, StoreError>) -> Result<T, String> {
+        self.ask(|db| {
+            history::tail::settle(db)?;
+            ask(db)
+        })
+    }
+
     /// Takes records into the history, and writes what it says of each into its line. `body` has the lines of `records`,
     /// one after the other; the answer has the new lines, and what each error is.
     ///
@@ -195,7 +203,7 @@ impl Shared {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn list(&self, choice: &Choice, now: Timestamp) -> Result<Page, String> {
-        self.ask(|db| history::list(db, choice, now)).map(|(entries, rows)| Page { entries, rows })
+        self.ask_history(|db| history::list(db, choice, now)).map(|(entries, rows)| Page { entries, rows })
     }
 
     /// The rows whose signature begins so, at most ten.
@@ -203,7 +211,7 @@ impl Shared {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn begin_with(&self, digits: &str) -> Result<Vec<Entry>, String> {
-        self.ask(|db| history::begin_with(db, digits))
+        self.ask_history(|db| history::begin_with(db, digits))
     }
 
     /// What a row goes on from: the signature of an older recipe, or one that it was joined with.
@@ -211,7 +219,7 @@ impl Shared {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn former(&self, sign: Sign) -> Result<Option<Sign>, String> {
-        self.ask(|db| history::former(db, sign))
+        self.ask_history(|db| history::former(db, sign))
     }
 
     /// All errors by the hour, since an hour.

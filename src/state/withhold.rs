@@ -1,7 +1,7 @@
 //! What is held back on purpose, and said: events beyond `max_events_per_second`, and equal errors
 //! within `repeat_window`. Time is an argument; what is held is kept in the state, so that no count is lost.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::core::event::{Category, Severity, Timestamp};
 use crate::delivery::{Label, Notice, Record, Why, derived_id};
@@ -54,25 +54,91 @@ struct Second {
 }
 
 /// The state of both.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Withhold {
     rules: Rules,
     seconds: HashMap<String, Second>,
     held: BTreeMap<Key, Held>,
-    /// Keys whose entry has changed since it was last asked for.
-    changed: Vec<Key>,
+    /// Repeats, by the time of their first one.
+    oldest: BTreeSet<(Timestamp, Key)>,
+    /// Sources with a flood.
+    floods: BTreeSet<String>,
+    before: Before,
+}
+
+/// What a transaction has changed, as it was before.
+#[derive(Debug, Default)]
+struct Before {
+    held: BTreeMap<Key, Option<Held>>,
+    seconds: HashMap<String, Second>,
 }
 
 impl Withhold {
     /// Goes on with what was held.
     #[must_use]
     pub fn new(rules: Rules, held: BTreeMap<Key, Held>) -> Self {
-        Self { rules, held, ..Self::default() }
+        let mut all = Self { rules, ..Self::default() };
+        held.into_iter().for_each(|(key, held)| drop(all.put(key, Some(held))));
+        all
     }
 
     /// Goes on under other rules.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
+    }
+
+    /// From here on it can be taken back.
+    pub fn begin(&mut self) {
+        self.before = Before { held: BTreeMap::new(), seconds: self.seconds.clone() };
+    }
+
+    /// All is as it was at [`begin`](Self::begin).
+    pub fn take_back(&mut self) {
+        let Before { held, seconds } = std::mem::take(&mut self.before);
+        self.seconds = seconds;
+        held.into_iter().for_each(|(key, held)| drop(self.put(key, held)));
+    }
+
+    /// What has changed since [`begin`](Self::begin); `None`: it is gone.
+    pub fn changed(&self) -> impl Iterator<Item = (&Key, Option<&Held>)> {
+        self.before.held.keys().map(|key| (key, self.held.get(key)))
+    }
+
+    /// Puts an entry in the place of another, which is returned.
+    fn put(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
+        let old = self.held.remove(&key);
+        let is_flood = key.signature.is_empty();
+        match &old {
+            Some(_) if is_flood => self.floods.remove(&key.source),
+            Some(old) => self.oldest.remove(&(old.since, key.clone())),
+            None => false,
+        };
+        if let Some(held) = held {
+            if is_flood {
+                self.floods.insert(key.source.clone())
+            } else {
+                self.oldest.insert((held.since, key.clone()))
+            };
+            self.held.insert(key, held);
+        }
+        old
+    }
+
+    /// The same, so that it can be taken back.
+    fn change(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
+        let old = self.put(key.clone(), held);
+        self.before.held.entry(key).or_insert_with(|| old.clone());
+        old
+    }
+
+    /// One more is held back; false: nothing is held under this key.
+    fn count(&mut self, key: &Key, now: Timestamp) -> bool {
+        let Some(held) = self.held.get_mut(key) else { return false };
+        if !self.before.held.contains_key(key) {
+            self.before.held.insert(key.clone(), Some(held.clone()));
+        }
+        (held.count, held.to) = (held.count + 1, now);
+        true
     }
 
     /// Whether an event may pass.
@@ -85,15 +151,11 @@ impl Withhold {
             return true;
         }
         let key = Key { source: label.source.clone(), signature: record.signature.to_string() };
-        if let Some(held) = self.held.get_mut(&key) {
-            held.count += 1;
-            held.to = now;
-            self.changed.push(key);
+        if self.count(&key, now) {
             return false;
         }
         let kind = Some((record.severity, record.category));
-        self.held.insert(key.clone(), Held { first_id: record.id.clone(), since: now, to: now, count: 0, kind });
-        self.changed.push(key);
+        self.change(key, Some(Held { first_id: record.id.clone(), since: now, to: now, count: 0, kind }));
         true
     }
 
@@ -109,28 +171,24 @@ impl Withhold {
         }
         second.held_at = now.0;
         let key = Key { source: label.source.clone(), signature: String::new() };
-        let held = self.held.entry(key.clone()).or_insert_with(|| Held { first_id: record.id.clone(), since: now, to: now, count: 0, kind: None });
-        held.count += 1;
-        held.to = now;
-        self.changed.push(key);
+        if !self.count(&key, now) {
+            self.change(key, Some(Held { first_id: record.id.clone(), since: now, to: now, count: 1, kind: None }));
+        }
         false
     }
 
     /// What is over: its source and what is to be said of it.
     pub fn due(&mut self, now: Timestamp, all: bool) -> Vec<(String, Notice)> {
-        let excess = self.held.len().saturating_sub(MAX_REPEATS);
-        let mut oldest: Vec<Timestamp> = if excess > 0 { self.held.values().map(|held| held.since).collect() } else { Vec::new() };
-        oldest.sort_unstable();
-        let too_old = oldest.get(excess).copied().unwrap_or(Timestamp(i64::MIN));
-        let is_over = |key: &Key, held: &Held| match key.signature.is_empty() {
-            true => now.0 - held.to.0 >= SECOND_US || now.0 - held.since.0 >= MAX_FLOOD_US,
-            false => now.0 - held.since.0 >= self.rules.repeat_window_us || held.since < too_old,
-        };
-        let over: Vec<Key> = self.held.iter().filter(|(key, held)| all && key.signature.is_empty() || is_over(key, held)).map(|(key, _)| key.clone()).collect();
         let mut notices = Vec::new();
+        let flood = |source: &String| Key { source: source.clone(), signature: String::new() };
+        let is_over = |held: &Held| now.0 - held.to.0 >= SECOND_US || now.0 - held.since.0 >= MAX_FLOOD_US;
+        let mut over: Vec<Key> = self.floods.iter().map(flood).filter(|key| all || self.held.get(key).is_some_and(is_over)).collect();
+        let excess = self.oldest.len().saturating_sub(MAX_REPEATS);
+        let window = self.rules.repeat_window_us;
+        let repeats = self.oldest.iter().enumerate().take_while(|(at, (since, _))| *at < excess || now.0 - since.0 >= window);
+        over.extend(repeats.map(|(_, (_, key))| key.clone()));
         for key in over {
-            let Some(held) = self.held.remove(&key) else { continue };
-            self.changed.push(key.clone());
+            let Some(held) = self.change(key.clone(), None) else { continue };
             if held.count > 0 {
                 notices.push((key.source.clone(), notice(&key, &held)));
             }
@@ -141,24 +199,15 @@ impl Withhold {
     /// When something is over at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        let over = |(key, held): (&Key, &Held)| match key.signature.is_empty() {
-            true => held.to.0 + SECOND_US,
-            false => held.since.0 + self.rules.repeat_window_us,
-        };
-        self.held.iter().map(over).min().map(Timestamp)
+        let repeat = self.oldest.first().map(|(since, _)| since.0 + self.rules.repeat_window_us);
+        let flood = |source: &String| self.held.get(&Key { source: source.clone(), signature: String::new() });
+        let floods = self.floods.iter().filter_map(flood).map(|held| held.to.0 + SECOND_US);
+        floods.chain(repeat).min().map(Timestamp)
     }
 
     /// All that is held.
     pub fn all(&self) -> impl Iterator<Item = (&Key, &Held)> {
         self.held.iter()
-    }
-
-    /// What has changed since the last call; `None`: it is gone.
-    pub fn take_changed(&mut self) -> Vec<(Key, Option<Held>)> {
-        let mut changed = std::mem::take(&mut self.changed);
-        changed.sort_unstable();
-        changed.dedup();
-        changed.into_iter().map(|key| (key.clone(), self.held.get(&key).cloned())).collect()
     }
 }
 
@@ -214,7 +263,7 @@ mod tests {
         let pass = |withhold: &mut Withhold, n: i64, signature| withhold.passes(&label(), &record(n as u64, signature), Timestamp(n * S));
         assert!(pass(&mut withhold, 0, "a") && pass(&mut withhold, 1, "b") && !pass(&mut withhold, 2, "a"));
         // A restart keeps the count.
-        let held = withhold.take_changed().into_iter().filter_map(|(key, held)| Some((key, held?))).collect();
+        let held = withhold.all().map(|(key, held)| (key.clone(), held.clone())).collect();
         let mut withhold = Withhold::new(rules, held);
         assert!(!pass(&mut withhold, 3, "a"));
         assert_eq!(withhold.deadline(), Some(Timestamp(10 * S)));
@@ -225,5 +274,39 @@ mod tests {
         );
         assert!(pass(&mut withhold, 10, "a"));
         assert_eq!(withhold.due(Timestamp(11 * S), false), [], "b came once");
+    }
+
+    /// A transaction that fails has held nothing back, and the same events find all as they did before.
+    #[test]
+    fn what_a_transaction_has_changed_is_known_and_can_be_taken_back() {
+        let rules = Rules { per_second: HashMap::from([("agent".into(), 2)]), repeat_window_us: 10 * S };
+        let mut withhold = Withhold::new(rules, BTreeMap::new());
+        let all = |withhold: &Withhold| withhold.all().map(|(key, held)| (key.clone(), held.clone())).collect::<Vec<_>>();
+        let pass = |withhold: &mut Withhold, at: i64, signature| withhold.passes(&label(), &record(at as u64, signature), Timestamp(at));
+        withhold.begin();
+        assert!(pass(&mut withhold, 1, "a"));
+        let before = (all(&withhold), withhold.deadline());
+        for _ in 0..2 {
+            withhold.begin();
+            assert!(pass(&mut withhold, 2, "b") && !pass(&mut withhold, 3, "c") && !pass(&mut withhold, 4, "a"));
+            assert_eq!(withhold.changed().filter(|(_, held)| held.is_some()).count(), 4, "a, b, c and a flood");
+            assert_eq!(withhold.due(Timestamp(20 * S), false).len(), 2);
+            assert_eq!(withhold.changed().filter(|(_, held)| held.is_none()).count(), 4);
+            withhold.take_back();
+            assert_eq!((all(&withhold), withhold.deadline()), before);
+        }
+    }
+
+    #[test]
+    fn the_oldest_are_reported_where_there_are_too_many() {
+        let rules = Rules { per_second: HashMap::new(), repeat_window_us: i64::MAX / 2 };
+        let mut withhold = Withhold::new(rules, BTreeMap::new());
+        for n in 0..MAX_REPEATS as u64 + 3 {
+            let mut record = record(n, "a");
+            record.signature = Hex::new(u128::from(n).to_be_bytes());
+            assert!(withhold.passes(&label(), &record, Timestamp(n as i64)) && !withhold.passes(&label(), &record, Timestamp(n as i64)));
+        }
+        assert_eq!(withhold.due(Timestamp(S), false).len(), 3);
+        assert_eq!((withhold.all().count(), withhold.deadline()), (MAX_REPEATS, Some(Timestamp(i64::MAX / 2 + 3))));
     }
 }

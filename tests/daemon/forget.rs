@@ -6,7 +6,7 @@ use std::fs;
 use siftd::delivery::Uid;
 use siftd::state::store::Store;
 
-use super::rig::{Rig, SECOND, World, error};
+use super::rig::{Rig, SECOND, World, error, half_read_and_gone};
 
 const DAY: i64 = 86_400 * SECOND;
 
@@ -75,15 +75,7 @@ fn rule_8_a_file_that_vanished_while_nobody_looked() {
 
 #[test]
 fn rule_8_a_loss_is_said_before_its_row_goes() {
-    let mut world = World::new(&["logs/*.log"]);
-    // More than a turn reads.
-    world.append("a.log", &(error("one") + &"all is well\n".repeat(200_000)));
-    let mut rig = Rig::start(&world);
-    rig.look(&world);
-    rig.turn(&world);
-    rig.commit(9, &world);
-    drop(rig);
-    fs::remove_file(world.path("a.log")).unwrap();
+    let mut world = half_read_and_gone();
     world.pass(100 * DAY);
     let mut rig = Rig::start(&world);
     rig.prune(&world);

@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 
 use siftd::sources::discover::Start;
 
-use super::rig::{ROTATE_WAIT, Rig, SECOND, World, error};
+use super::rig::{ROTATE_WAIT, Rig, SECOND, World, error, half_read_and_gone};
 
 /// The texts without their level.
 #[track_caller]
@@ -156,15 +156,7 @@ fn rule_2_a_switched_symlink() {
 
 #[test]
 fn what_was_rotated_away_unread_while_nobody_looked_is_a_gap_once() {
-    let mut world = World::new(&["logs/*.log"]);
-    // More than a turn reads.
-    world.append("a.log", &(error("one") + &"all is well\n".repeat(200_000)));
-    let mut rig = Rig::start(&world);
-    rig.look(&world);
-    rig.turn(&world);
-    rig.commit(9, &world);
-    drop(rig);
-    fs::remove_file(world.path("a.log")).unwrap();
+    let mut world = half_read_and_gone();
     world.append("b.log", &error("two"));
     for _ in 0..2 {
         play(&mut world);

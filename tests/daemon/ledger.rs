@@ -230,6 +230,74 @@ fn ended_at_any_moment_history_and_breakers_equal_the_committed_events() {
     }
 }
 
+/// A damaged file is set aside; history and breakers go on, as far as they can be read.
+#[test]
+fn a_state_that_is_set_aside_leaves_its_history_and_breakers() {
+    let mut world = world();
+    let mut rig = Rig::start(&world);
+    fails(&mut rig, &mut world, 5);
+    world.append("b.log", &error("disk is full"));
+    rig.settle(&world);
+    rig.stop(&world);
+    let state = world.folder.path().join("state");
+    let before = kept(&state);
+    assert_eq!((before.0.len(), before.1.len()), (2, 2));
+    let other = rusqlite::Connection::open(state.join("siftd.db")).unwrap();
+    let page = |name: &str| other.query_row("SELECT rootpage FROM sqlite_master WHERE name = ?1", [name], |row| row.get::<_, u64>(0)).unwrap();
+    let (page_of_streams, page_of_history) = (page("stream"), page("history"));
+    let size: u64 = other.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    drop(other);
+    let damage = |page: u64| {
+        let file = std::fs::OpenOptions::new().write(true).open(state.join("siftd.db")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; size as usize], (page - 1) * size).unwrap();
+    };
+    damage(page_of_streams);
+    let (store, said) = siftd::state::store::Store::open(&state).unwrap();
+    let said = said.unwrap();
+    assert!(said.contains("its history (2 errors) and its breakers (2) go on") && said.contains("lost are the positions"), "{said}");
+    drop(store);
+    assert_eq!(kept(&state), before);
+    damage(page_of_streams);
+    damage(page_of_history);
+    let (store, said) = siftd::state::store::Store::open(&state).unwrap();
+    assert!(said.as_ref().unwrap().contains("0 errors of its history and 2 breakers could be read"), "{said:?}");
+    drop(store);
+    assert_eq!(kept(&state).1, before.1);
+}
+
+/// Many transactions in a second: what has changed waits in the tail, and whoever asks finds it.
+#[test]
+fn what_is_not_yet_in_the_table_is_found_by_whoever_asks() {
+    let mut world = world();
+    let mut rig = Rig::start(&world);
+    let tail = |world: &World| {
+        let db = rusqlite::Connection::open(world.folder.path().join("state/siftd.db")).unwrap();
+        db.query_row("SELECT (SELECT count(*) FROM history_tail), (SELECT count(*) FROM history)", [], |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+    };
+    for (n, text) in ["job failed", "disk is full", "job failed", "no route"].into_iter().enumerate() {
+        world.append(&format!("{n}.log"), &error(text));
+        rig.settle(&world);
+    }
+    let (lines, rows): (u32, u32) = tail(&world);
+    assert!(lines == 3 && rows == 1, "{lines} transactions wait, {rows} rows are in the table");
+    // After an end at this moment, too.
+    drop(rig);
+    assert_eq!(kept(&world.folder.path().join("state")).0, made_again(&world).0);
+    assert_eq!(tail(&world), (0, 3));
+    let mut rig = Rig::start(&world);
+    world.append("0.log", &error("job failed"));
+    rig.settle(&world);
+    world.append("1.log", &error("no route"));
+    rig.settle(&world);
+    assert_eq!(world.records().last().unwrap()["seen"]["count"], 2);
+    // Nothing happens any more: the time is enough.
+    assert_eq!((tail(&world).0, rig.deadline()), (1, Some(Timestamp(world.now.0 + SECOND))));
+    world.pass(SECOND);
+    rig.commit(0, &world);
+    assert_eq!(tail(&world), (0, 3));
+    assert!(rig.deadline().is_none_or(|at| at.0 > world.now.0 + SECOND));
+}
+
 /// An old state file gets the new tables, and keeps what it holds.
 #[test]
 fn a_state_of_the_first_form_is_brought_up() {
@@ -240,7 +308,7 @@ fn a_state_of_the_first_form_is_brought_up() {
     rig.stop(&world);
     let state = world.folder.path().join("state");
     let old = rusqlite::Connection::open(state.join("siftd.db")).unwrap();
-    for table in ["history", "history_size", "history_alias", "history_recipe", "history_former", "hour", "breaker", "transition", "silence"] {
+    for table in ["history", "history_tail", "history_size", "history_alias", "history_recipe", "history_former", "hour", "breaker", "transition", "silence"] {
         old.execute_batch(&format!("DROP TABLE \"{table}\"")).unwrap();
     }
     old.execute_batch("ALTER TABLE withheld DROP COLUMN kind; PRAGMA user_version = 1").unwrap();

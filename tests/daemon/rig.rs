@@ -1,7 +1,7 @@
 //! The daemon's parts on one thread, stepped by the test, with the test's own time: files are really
 //! there, the state is a real file, and an end at any moment is a `drop`.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -206,7 +206,7 @@ impl Rig {
         committer.begin(&[world.source.to_owned()], &marks, world.now).unwrap();
         let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
         let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
-        let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new() };
+        let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new(), listened_to: HashSet::new() };
         Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new() }
     }
 
@@ -332,4 +332,17 @@ impl Rig {
 
 fn batch_of(uid: Uid, label: Arc<Label>, mark: siftd::delivery::Mark, at: Timestamp) -> Batch {
     Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark: Some(mark), at }
+}
+
+/// A log that was longer than what one turn reads, and vanished after its first one while nobody looked.
+pub fn half_read_and_gone() -> World {
+    let world = World::new(&["logs/*.log"]);
+    world.append("a.log", &(error("one") + &"all is well\n".repeat(200_000)));
+    let mut rig = Rig::start(&world);
+    rig.look(&world);
+    rig.turn(&world);
+    rig.commit(9, &world);
+    drop(rig);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world
 }

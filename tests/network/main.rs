@@ -9,5 +9,6 @@ mod hostile;
 mod journal;
 mod passed;
 mod rig;
+mod silence;
 mod streams;
 mod tls;

@@ -8,9 +8,10 @@ use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
 use super::super::{Failure, identity};
 use super::{RunArgs, output, stdin_is_given};
-use crate::config::{Config, Listen, SourceConfig, SourceKind, StartAt, WhenFull};
+use crate::config::{Config, Listen, SocketMode, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
+use crate::sources::silence::Limit;
 use crate::sources::socket::passed::Passed;
 use crate::state::withhold::Rules;
 use crate::telemetry::http;
@@ -61,9 +62,18 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
     })
 }
 
-fn silence(config: &Config) -> HashMap<String, i64> {
-    let micros = |source: &SourceConfig| i64::try_from(source.silence.as_micros()).unwrap_or(i64::MAX);
-    config.sources.iter().filter(|source| !source.silence.is_zero()).map(|source| (source.name.clone(), micros(source))).collect()
+fn silence(config: &Config) -> HashMap<String, Limit> {
+    let limit = |source: &SourceConfig| {
+        let by_stream = match source.kind {
+            SourceKind::File | SourceKind::Tcp => true,
+            SourceKind::Unix => source.mode == SocketMode::Stream,
+            // Peers of datagrams have no end, and outputs of a command may have nothing to say.
+            SourceKind::Udp | SourceKind::Command | SourceKind::Journald | SourceKind::Stdin => false,
+        };
+        let after_us = i64::try_from(source.silence.as_micros()).unwrap_or(i64::MAX);
+        (source.name.clone(), Limit { after_us, kind: source.kind.as_str(), by_stream })
+    };
+    config.sources.iter().filter(|source| !source.silence.is_zero()).map(limit).collect()
 }
 
 /// Where positions and what waits for sinks are kept: always with sources of a configuration, but for stdin, whose

@@ -5,7 +5,8 @@
 
 use std::io;
 
-use super::{READ_BYTES, Reader, Space, Turn, pass};
+use super::hole::pass;
+use super::{READ_BYTES, Reader, Space, Turn};
 use crate::core::event::{Event, Timestamp};
 use crate::core::pipeline::BEFORE_BYTES;
 use crate::sources::content::bytes_at;

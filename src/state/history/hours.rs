@@ -48,8 +48,8 @@ impl Hours {
         let mut out = Vec::with_capacity(self.0.len() * 3 + 4);
         let mut before = 0;
         for (hour, count) in &self.0 {
-            push(&mut out, hour.wrapping_sub(before) as u64);
-            push(&mut out, *count);
+            push_number(&mut out, hour.wrapping_sub(before) as u64);
+            push_number(&mut out, *count);
             before = *hour;
         }
         out
@@ -59,8 +59,8 @@ impl Hours {
     #[must_use]
     pub fn unpack(mut bytes: &[u8]) -> Self {
         let (mut hours, mut before) = (Vec::new(), 0_i64);
-        while let Some(step) = take(&mut bytes) {
-            let Some(count) = take(&mut bytes) else { break };
+        while let Some(step) = take_number(&mut bytes) {
+            let Some(count) = take_number(&mut bytes) else { break };
             before = before.wrapping_add(step as i64);
             hours.push((before, count));
         }
@@ -81,7 +81,8 @@ pub fn spans(all: impl Iterator<Item = (i64, u64)>, now: Timestamp, hours: i64, 
     sums
 }
 
-fn push(out: &mut Vec<u8>, mut value: u64) {
+/// Seven bits a byte, the lowest first.
+pub(super) fn push_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8) | 0x80);
         value >>= 7;
@@ -89,7 +90,8 @@ fn push(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-fn take(bytes: &mut &[u8]) -> Option<u64> {
+/// What [`push_number`] wrote.
+pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = bytes.split_first()?;

@@ -1,6 +1,9 @@
 //! The rows of the history in the state file, and the questions that are asked of them. A question about a page of
 //! the list goes through an index, whatever the number of rows.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params, params_from_iter};
 
 use super::{Hours, MAX_SAMPLE_CHARS, Row, Rules, Sign};
@@ -26,7 +29,25 @@ CREATE TABLE history_former (form BLOB PRIMARY KEY, signature BLOB NOT NULL, rec
 CREATE TABLE hour (hour INTEGER PRIMARY KEY, events INTEGER NOT NULL, new INTEGER NOT NULL, regressed INTEGER NOT NULL);
 ";
 
-const COLUMNS: &str = "id, signature, recipe, first, last, count, resolved, muted, back, streams, hours, severity, category, rule, sample";
+macro_rules! columns {
+    () => {
+        "id, signature, recipe, first, last, count, resolved, muted, back, streams, hours, severity, category, rule, sample"
+    };
+}
+
+/// The columns of a row, as they are read.
+pub(in crate::state) const COLUMNS: &str = columns!();
+
+/// A question about whole rows.
+macro_rules! rows {
+    ($rest:expr) => {
+        concat!("SELECT ", columns!(), " FROM history ", $rest)
+    };
+}
+
+/// Members of a record.
+static TEXT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b",\"text\":\""));
+static RULE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b",\"rule\":\""));
 /// Old rows that one call forgets because of their age.
 const PRUNE_ROWS: i64 = 5000;
 
@@ -60,15 +81,15 @@ impl Sample {
     /// Of a record as it is written. It is not parsed, but searched: every quote within a text is escaped, so what
     /// looks like a member of it is one.
     pub fn of_record(record: &Record, bytes: &[u8]) -> Self {
-        let text = member(bytes, b",\"text\":\"").chars().take(MAX_SAMPLE_CHARS).collect();
+        let text = member(bytes, &TEXT).chars().take(MAX_SAMPLE_CHARS).collect();
         let (severity, category) = (record.severity.as_str().to_owned(), record.category.as_str().to_owned());
-        Self { severity, category, rule: member(bytes, b",\"rule\":\""), text }
+        Self { severity, category, rule: member(bytes, &RULE), text }
     }
 }
 
 /// The text behind the first of such members; `head` ends with its opening quote.
-fn member(record: &[u8], head: &[u8]) -> String {
-    let at = memchr::memmem::find(record, head).map(|at| at + head.len() - 1);
+fn member(record: &[u8], head: &Finder<'_>) -> String {
+    let at = head.find(record).map(|at| at + head.needle().len() - 1);
     let text = at.and_then(|at| serde_json::Deserializer::from_slice(&record[at..]).into_iter().next());
     text.and_then(Result::ok).unwrap_or_default()
 }
@@ -117,32 +138,25 @@ pub struct Sum {
 
 /// A row and its number in the table.
 pub(in crate::state) fn find(db: &Connection, sign: Sign) -> Result<Option<(i64, Row)>, StoreError> {
-    let mut one = db.prepare_cached(&format!("SELECT {COLUMNS} FROM history WHERE signature = ?1 AND recipe = ?2"))?;
+    let mut one = db.prepare_cached(rows!("WHERE signature = ?1 AND recipe = ?2"))?;
     let found = one.query_row(params![sign.signature.digest(), sign.recipe], |row| Ok((row.get(0)?, row_of(row)?))).optional()?;
     Ok(found)
 }
 
+/// Muted until, back since, streams, hours: as columns.
+fn columns(row: &Row) -> (Option<i64>, Option<i64>, String, Vec<u8>) {
+    (row.muted_until.map(|at| at.0), row.back.map(|at| at.0), row.streams.join("\n"), row.hours.pack())
+}
+
 pub(in crate::state) fn insert(db: &Connection, sign: Sign, row: &Row, sample: &Sample) -> Result<i64, StoreError> {
     let mut put = db.prepare_cached(
-        "INSERT INTO history (signature, recipe, first, last, count, resolved, muted, back, streams, hours, severity, category, rule, sample)
+        "INSERT INTO history (signature, recipe, severity, category, rule, sample, first, last, count, resolved, muted, back, streams, hours)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
     )?;
-    put.execute(params![
-        sign.signature.digest(),
-        sign.recipe,
-        row.first.0,
-        row.last.0,
-        row.count as i64,
-        row.is_resolved,
-        row.muted_until.map(|at| at.0),
-        row.back.map(|at| at.0),
-        row.streams.join("\n"),
-        row.hours.pack(),
-        sample.severity,
-        sample.category,
-        sample.rule,
-        sample.text,
-    ])?;
+    let (digest, (muted, back, streams, hours)) = (sign.signature.digest(), columns(row));
+    let Sample { severity, category, rule, text } = sample;
+    let count = row.count as i64;
+    put.execute(params![digest, sign.recipe, severity, category, rule, text, row.first.0, row.last.0, count, row.is_resolved, muted, back, streams, hours])?;
     Ok(db.last_insert_rowid())
 }
 
@@ -160,16 +174,8 @@ pub(in crate::state) fn update(db: &Connection, id: i64, row: &Row, is_earlier: 
     }
     let mut put =
         db.prepare_cached("UPDATE history SET last = ?2, count = ?3, resolved = ?4, muted = ?5, back = ?6, streams = ?7, hours = ?8 WHERE id = ?1")?;
-    put.execute(params![
-        id,
-        row.last.0,
-        row.count as i64,
-        row.is_resolved,
-        row.muted_until.map(|at| at.0),
-        row.back.map(|at| at.0),
-        row.streams.join("\n"),
-        row.hours.pack(),
-    ])?;
+    let (muted, back, streams, hours) = columns(row);
+    put.execute(params![id, row.last.0, row.count as i64, row.is_resolved, muted, back, streams, hours])?;
     Ok(())
 }
 
@@ -187,27 +193,30 @@ pub(in crate::state) fn size(db: &Connection) -> Result<u64, StoreError> {
     Ok(db.query_row("SELECT rows FROM history_size", [], |row| row.get::<_, i64>(0))? as u64)
 }
 
-/// Forgets the rows that were longest unseen, where there are too many. True: some went.
-pub(in crate::state) fn prune_rows(db: &Connection, rules: &Rules) -> Result<bool, StoreError> {
+/// Forgets the rows that were longest unseen, where there are too many. Returns when the last of them was seen; rows
+/// that were seen later are all there.
+pub(in crate::state) fn prune_rows(db: &Connection, rules: &Rules) -> Result<Option<Timestamp>, StoreError> {
     let rows = size(db)?;
     if rows <= rules.max_rows {
-        return Ok(false);
+        return Ok(None);
     }
     // A few more, so that not every further event forgets one.
-    let gone = rows - rules.max_rows + rules.max_rows / 100;
-    forget(db, "SELECT id FROM history ORDER BY last LIMIT ?1", gone as i64)?;
-    Ok(true)
+    let gone = (rows - rules.max_rows + rules.max_rows / 100) as i64;
+    let last: Option<i64> = db.query_row("SELECT last FROM history ORDER BY last LIMIT 1 OFFSET ?1", [gone - 1], |row| row.get(0)).optional()?;
+    forget(db, "SELECT id FROM history ORDER BY last LIMIT ?1", gone)?;
+    Ok(last.map(Timestamp))
 }
 
-/// Forgets what is too old, a part of it.
-pub(in crate::state) fn prune_age(db: &Connection, rules: &Rules, now: Timestamp) -> Result<bool, StoreError> {
+/// Forgets what is too old, a part of it; returns as [`prune_rows`] does.
+pub(in crate::state) fn prune_age(db: &Connection, rules: &Rules, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
     let oldest = now.0.saturating_sub(rules.max_age_us);
     let gone = forget(db, &format!("SELECT id FROM history WHERE last < ?1 LIMIT {PRUNE_ROWS}"), oldest)?;
     db.execute("DELETE FROM hour WHERE hour < ?1", [oldest.div_euclid(super::HOUR_US)])?;
-    if gone > 0 {
-        db.execute("DELETE FROM history_alias WHERE NOT EXISTS (SELECT 1 FROM history WHERE history.signature = is_now AND history.recipe = recipe_now)", [])?;
+    if gone == 0 {
+        return Ok(None);
     }
-    Ok(gone > 0)
+    db.execute("DELETE FROM history_alias WHERE NOT EXISTS (SELECT 1 FROM history WHERE history.signature = is_now AND history.recipe = recipe_now)", [])?;
+    Ok(Some(Timestamp(oldest)))
 }
 
 fn forget(db: &Connection, which: &str, value: i64) -> Result<usize, StoreError> {
@@ -240,7 +249,7 @@ pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -
         Order::First => "first DESC",
         Order::Count => "count DESC, last DESC",
     };
-    let sql = format!("SELECT {COLUMNS} FROM history WHERE {} ORDER BY {order} LIMIT {}", wanted.join(" AND "), choice.limit);
+    let sql = format!("{}WHERE {} ORDER BY {order} LIMIT {}", rows!(""), wanted.join(" AND "), choice.limit);
     let mut all = db.prepare(&sql)?;
     let rows = all.query_map(params_from_iter(values), entry_of)?.collect::<Result<_, _>>()?;
     Ok((rows, size(db)?))
@@ -248,7 +257,7 @@ pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -
 
 /// The rows whose signature begins with these digits, at most ten.
 pub(in crate::state) fn begin_with(db: &Connection, digits: &str) -> Result<Vec<Entry>, StoreError> {
-    let mut all = db.prepare(&format!("SELECT {COLUMNS} FROM history WHERE signature >= ?1 AND lower(hex(signature)) LIKE ?2 ORDER BY signature LIMIT 10"))?;
+    let mut all = db.prepare(rows!("WHERE signature >= ?1 AND lower(hex(signature)) LIKE ?2 ORDER BY signature LIMIT 10"))?;
     let whole: Vec<u8> = digits.as_bytes().chunks_exact(2).map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
     let rows = all.query_map(params![whole, format!("{digits}%")], entry_of)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -293,6 +302,11 @@ fn row_of(row: &SqlRow) -> rusqlite::Result<Row> {
 fn entry_of(row: &SqlRow) -> rusqlite::Result<Entry> {
     let sign = Sign { signature: Hex::new(row.get(1)?), recipe: row.get(2)? };
     Ok(Entry { sign, row: row_of(row)?, severity: row.get(11)?, category: row.get(12)?, rule: row.get(13)?, sample: row.get(14)? })
+}
+
+/// Whether a row can be what was written.
+pub(in crate::state) fn is_sound(row: &SqlRow) -> bool {
+    entry_of(row).is_ok()
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! A state file that cannot be read is kept under another name.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{FILE, StoreError};
 
-/// Renames the file and what belongs to it; returns what is to be said.
-pub(super) fn set_aside(path: &Path, why: &str) -> Result<String, StoreError> {
+/// Renames the file and what belongs to it; returns its new name, and what is to be said.
+pub(super) fn set_aside(path: &Path, why: &str) -> Result<(PathBuf, String), StoreError> {
     let stamp = fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let stamp = stamp.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
     let free = |n: u32| path.with_file_name(format!("{FILE}.unreadable-{stamp}{}", if n == 0 { String::new() } else { format!("-{n}") }));
@@ -21,5 +21,6 @@ pub(super) fn set_aside(path: &Path, why: &str) -> Result<String, StoreError> {
         // They need not be there.
         let _ = fs::rename(&name, &new);
     }
-    Ok(format!("the state in {} cannot be read ({why}); it was set aside as {} and a new one begun", path.display(), aside.display()))
+    let said = format!("the state in {} cannot be read ({why}); it was set aside as {} and a new one begun", path.display(), aside.display());
+    Ok((aside, said))
 }

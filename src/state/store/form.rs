@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// The form of the tables; an older one is brought up to it.
-pub(super) const VERSION: i64 = 4;
+pub(super) const VERSION: i64 = 5;
 /// "sftd": what says that the file is ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 /// How it is kept. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied into the tables: most records have been written by then, are deleted,

@@ -1,13 +1,13 @@
 //! Records on their way into the outbox: what a transaction adds, one after the other, in chunks of a handy size.
 
-use super::breakers;
-use super::committer::{WriteNotice, WriteSeen};
-use super::counting::Counted;
-use super::history::Seen;
-use super::ledger::Made;
-use super::store::{StoreError, Tx};
+use super::{WriteNotice, WriteSeen};
 use crate::core::event::{Category, Severity, Timestamp};
 use crate::delivery::{Chunk, Head, Label, Notice, Record};
+use crate::state::breakers;
+use crate::state::counting::Counted;
+use crate::state::history::Seen;
+use crate::state::ledger::Made;
+use crate::state::store::{StoreError, Tx};
 
 /// A chunk ends when it has so many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -15,17 +15,24 @@ const CHUNK_BYTES: usize = 256 << 10;
 const MANY_BYTES: usize = 32 << 10;
 
 /// Records that become chunks.
-pub(super) struct Body<'a> {
+pub(super) struct Body {
     first: u64,
     chunk: Chunk,
-    out: &'a mut Vec<Chunk>,
-    pub counted: &'a mut Counted,
+    write_notice: WriteNotice,
+    /// When they are committed.
+    pub now: Timestamp,
+    /// The chunks that are whole.
+    pub chunks: Vec<Chunk>,
+    pub counted: Counted,
+    /// Records of breakers that have opened.
+    pub opened: Vec<Vec<u8>>,
 }
 
-impl<'a> Body<'a> {
+impl Body {
     /// The records from number `first` on.
-    pub fn new(first: u64, out: &'a mut Vec<Chunk>, counted: &'a mut Counted) -> Self {
-        Self { first, chunk: Chunk::default(), out, counted }
+    pub fn new(first: u64, write_notice: WriteNotice, now: Timestamp) -> Self {
+        let (chunk, chunks, counted, opened) = Default::default();
+        Self { first, chunk, write_notice, now, chunks, counted, opened }
     }
 
     /// A record as it is.
@@ -60,14 +67,14 @@ impl<'a> Body<'a> {
     }
 
     /// What has happened to breakers.
-    pub fn made(&mut self, write: &WriteNotice, made: &mut Vec<Made>, (tx, opened): (&Tx<'_>, &mut Vec<Vec<u8>>), now: Timestamp) -> Result<(), StoreError> {
+    pub fn made(&mut self, made: &mut Vec<Made>, tx: &Tx<'_>) -> Result<(), StoreError> {
         for Made { label, name, notice, opens } in made.drain(..) {
             let mut line = Vec::new();
-            write(&mut line, &label, &notice, now);
+            (self.write_notice)(&mut line, &label, &notice, self.now);
             breakers::add_transition(tx.db(), &name, &line, false)?;
             self.add(&line, None);
             if opens {
-                opened.push(line);
+                self.opened.push(line);
             }
         }
         Ok(())
@@ -79,10 +86,10 @@ impl<'a> Body<'a> {
     }
 
     /// What is no error.
-    pub fn notice(&mut self, write: &WriteNotice, label: &Label, notice: &Notice, now: Timestamp) {
+    pub fn notice(&mut self, label: &Label, notice: &Notice) {
         self.counted.notice(notice);
         let mut line = Vec::new();
-        write(&mut line, label, notice, now);
+        (self.write_notice)(&mut line, label, notice, self.now);
         self.add(&line, notice.kind());
     }
 
@@ -93,6 +100,6 @@ impl<'a> Body<'a> {
         }
         let chunk = Chunk { first: self.first, ..std::mem::take(&mut self.chunk) };
         self.first = chunk.last() + 1;
-        self.out.push(chunk);
+        self.chunks.push(chunk);
     }
 }

@@ -1,26 +1,26 @@
 //! What is committed, and how: each transaction holds the events of some batches and the marks that say
 //! how far their files were read, so that both are true or neither is. An event that is found again after
-//! a restart is known by its place and dropped. Steps when it is told to; it knows no threads and no time.
+//! a restart is known by its place and dropped. `draft` is what a transaction adds, `body` its records. Steps when it is
+//! told to; it knows no threads and no time.
+
+mod body;
+mod draft;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::body::Body;
-use super::breakers;
-use super::counting::{self, Counted};
+use super::counting;
 use super::history::Seen;
 use super::leave_out::{self, LeftOut};
-use super::ledger::{self, Ledger, Made};
+use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
 use super::queue::Word;
 use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
 use crate::core::pipeline::BEFORE_BYTES;
-use crate::delivery::{Batch, Chunk, Label, Mark, Notice, SinkMark, Uid};
-
-/// Place of an event in its stream: generation, offset, inner line.
-type Place = (u32, u64, u32);
+use crate::delivery::{Batch, Chunk, Label, Notice, SinkMark, Uid};
+use draft::{Draft, Place};
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Send + Sync>;
@@ -53,18 +53,6 @@ pub struct Committer {
     write_seen: Option<WriteSeen>,
     /// Records of breakers that have opened, for whoever is to be told.
     opened: Vec<Vec<u8>>,
-}
-
-/// What is under way in one transaction.
-#[derive(Default)]
-struct Draft {
-    chunks: Vec<Chunk>,
-    added: Vec<(Uid, Place)>,
-    settled: Vec<(Uid, BTreeSet<Place>)>,
-    /// Which record says so, for each of `left_out`.
-    said: Vec<(usize, u64)>,
-    opened: Vec<Vec<u8>>,
-    counted: Counted,
 }
 
 impl Committer {
@@ -117,7 +105,7 @@ impl Committer {
     /// Keeps a history and breakers, and lets records say so.
     #[must_use]
     pub fn with_ledger(mut self, rules: ledger::Rules, write_seen: WriteSeen) -> Self {
-        (self.ledger, self.write_seen) = (Ledger::new(rules), Some(write_seen));
+        (self.ledger, self.write_seen) = (Ledger::of_many(rules), Some(write_seen));
         self
     }
 
@@ -171,21 +159,21 @@ impl Committer {
     /// # Errors
     /// The store's: nothing has changed, and the same can be tried again.
     pub fn commit(&mut self, batches: &[Batch], words: &[Word], now: Timestamp) -> Result<(), StoreError> {
-        let withhold = self.withhold.clone();
-        let mut draft = Draft::default();
+        self.withhold.begin();
+        let mut draft = Draft::new(self.outbox.last() + 1, &self.write_notice, now);
         let mut store = self.store.take();
         let done = self.transact(store.as_mut(), &mut draft, (batches, words), now);
         self.store = store;
         match done {
             Ok(()) => {
                 draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
-                self.opened.append(&mut draft.opened);
-                counting::publish(batches, &draft.counted);
-                self.publish(draft, words);
+                self.opened.append(&mut draft.body.opened);
+                counting::publish(batches, &draft.body.counted);
+                self.publish(draft.body.chunks, words);
                 counting::outbox(&self.outbox, &self.sinks);
             }
             Err(_) => {
-                self.withhold = withhold;
+                self.withhold.take_back();
                 self.ledger.forget();
                 self.undo(draft);
             }
@@ -195,85 +183,12 @@ impl Committer {
 
     fn transact(&mut self, store: Option<&mut Store>, draft: &mut Draft, (batches, words): (&[Batch], &[Word]), now: Timestamp) -> Result<(), StoreError> {
         let tx = store.map(Store::begin).transpose()?;
-        self.draft(tx.as_ref(), draft, batches, now)?;
-        let held = self.withhold.take_changed();
+        self.draft(tx.as_ref(), draft, batches)?;
         let Some(tx) = tx else { return Ok(()) };
-        held.iter().try_for_each(|(key, held)| tx.withheld(key, held.as_ref()))?;
+        self.withhold.changed().try_for_each(|(key, held)| tx.withheld(key, held))?;
         self.ledger.end(&tx, now)?;
         self.write(&tx, (batches, words), draft, now)?;
         tx.commit()
-    }
-
-    /// What is new becomes records; what follows from it comes behind it.
-    fn draft(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
-        let mut body = Body::new(self.outbox.last() + 1, &mut draft.chunks, &mut draft.counted);
-        let write_notice = self.write_notice.clone();
-        let mut made: Vec<Made> = Vec::new();
-        let tx = tx.filter(|_| self.write_seen.is_some());
-        if let Some(tx) = tx {
-            if self.ledger.begin(tx)? {
-                breakers::take_waiting(tx.db())?.iter().for_each(|record| body.add(record, None));
-            }
-            self.ledger.pass(now, &mut made);
-            body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
-        }
-        for (number, batch) in batches.iter().enumerate() {
-            if !self.kinds.contains_key(&batch.label.source) {
-                self.kinds.insert(batch.label.source.clone(), batch.label.kind);
-            }
-            let seen = self.emitted.entry(batch.uid).or_default();
-            let stream = tx.filter(|_| !batch.records.is_empty()).map(|_| ledger::stream_name(&batch.label));
-            let mut at = 0;
-            for record in &batch.records {
-                let bytes = &batch.body[at..at + record.len as usize];
-                at += record.len as usize;
-                let place = (record.generation, record.offset, record.inner);
-                if seen.contains(&place) {
-                    continue;
-                }
-                if batch.mark.as_ref().is_some_and(|mark| may_come_again(mark, place)) {
-                    seen.insert(place);
-                    draft.added.push((batch.uid, place));
-                }
-                let mut history = None;
-                if let (Some(tx), Some(stream)) = (tx, &stream) {
-                    history = self.ledger.seen(tx, (&batch.label, record), bytes)?.zip(self.write_seen);
-                    self.ledger.step(tx, (stream, &batch.label, record), &mut made)?;
-                }
-                if self.withhold.passes(&batch.label, record, batch.at) {
-                    body.error(bytes, record, history);
-                    body.counted.event(number, record);
-                }
-                if let Some(tx) = tx.filter(|_| !made.is_empty()) {
-                    body.made(&write_notice, &mut made, (tx, &mut draft.opened), now)?;
-                }
-            }
-            for notice in &batch.notices {
-                body.notice(&write_notice, &batch.label, notice, now);
-            }
-            if let Some(mark) = &batch.mark {
-                let after = seen.split_off(&(mark.generation, mark.safe.saturating_sub(BEFORE_BYTES), 0));
-                let old = std::mem::replace(seen, after);
-                if !old.is_empty() {
-                    draft.settled.push((batch.uid, old));
-                }
-            }
-            // Connections come and go: one that cannot be read again leaves nothing behind.
-            if seen.is_empty() {
-                self.emitted.remove(&batch.uid);
-            }
-        }
-        for (at, left_out) in self.left_out.iter().enumerate().filter(|(_, left_out)| left_out.said.is_none()) {
-            let (label, notice) = left_out.notice(now);
-            draft.said.push((at, body.next()));
-            body.notice(&write_notice, &label, &notice, now);
-        }
-        for (source, notice) in self.withhold.due(now, false) {
-            let kind = self.kinds.get(&source).copied().unwrap_or("file");
-            body.notice(&write_notice, &Label { source, kind, ..Label::default() }, &notice, now);
-        }
-        body.end();
-        Ok(())
     }
 
     fn write(&self, tx: &Tx<'_>, (batches, words): (&[Batch], &[Word]), draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
@@ -291,7 +206,7 @@ impl Committer {
                 tx.settle(uid, mark.generation, mark.safe.saturating_sub(BEFORE_BYTES))?;
             }
         }
-        draft.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
+        draft.body.chunks.iter().try_for_each(|chunk| tx.chunk(chunk))?;
         for (batch, notice) in batches.iter().flat_map(|batch| batch.notices.iter().map(move |notice| (batch, notice))) {
             if let Notice::Silence { id, since, ended, .. } = notice {
                 tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
@@ -319,9 +234,9 @@ impl Committer {
     }
 
     /// It is so: sinks may have it.
-    fn publish(&mut self, draft: Draft, words: &[Word]) {
+    fn publish(&mut self, chunks: Vec<Chunk>, words: &[Word]) {
         self.sinks = sinks_after(&self.sinks, words, self.outbox.last());
-        for chunk in draft.chunks {
+        for chunk in chunks {
             self.waiting.push_back((chunk.first, chunk.last(), chunk.body.len() as u64));
             self.outbox.push(Arc::new(chunk));
         }
@@ -409,10 +324,4 @@ fn sinks_after(sinks: &[SinkMark], words: &[Word], last: u64) -> Vec<SinkMark> {
         }
     }
     sinks
-}
-
-/// Whether an event at `place` could be found again when its file is taken up at `mark`: a trace may begin
-/// with lines before it.
-fn may_come_again(mark: &Mark, (generation, offset, _): Place) -> bool {
-    generation == mark.generation && offset + BEFORE_BYTES >= mark.safe
 }

@@ -1,0 +1,155 @@
+//! Reading for one turn: the bytes behind what was read, each time with the last of those that were, which shows whether
+//! the file is still what it was. Straight into the room of the stream where that is possible.
+
+use std::io::{self, IoSliceMut};
+
+use super::hole::pass;
+use super::{Reader, Space, Turn};
+use crate::core::event::Timestamp;
+use crate::sources::bytes::{Bytes, ReadAt};
+use crate::sources::content::{TAIL_BYTES, push_tail};
+
+/// A file is with its reader for so many bytes, then the next one has its turn.
+const TURN_BYTES: u64 = 1 << 20;
+/// The same for so many events: where every line is an error they take many times the room of what was read.
+const TURN_EVENTS: usize = 256;
+/// Counting lines is quick: such a turn is longer.
+const COUNT_BYTES: u64 = 64 << 20;
+/// A file that is rewritten more often within one turn is left for the next one.
+const MAX_REWRITES: u32 = 2;
+
+/// What a read came to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Got {
+    /// There may be more.
+    More,
+    /// There is nothing behind what was read.
+    End,
+    /// The file is not what was read.
+    Other,
+}
+
+impl Reader {
+    pub(super) fn read(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        let mut rewrites = 0;
+        while !self.is_done() {
+            let most = if self.counting.is_some() { COUNT_BYTES } else { TURN_BYTES };
+            if turn.bytes >= most || turn.events.len() >= TURN_EVENTS {
+                turn.more = true;
+                return Ok(());
+            }
+            let got = match self.read_some(space, now, turn) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                got => got?,
+            };
+            if got == Got::End {
+                return Ok(());
+            }
+            if got == Got::Other {
+                rewrites += 1;
+                if rewrites > MAX_REWRITES {
+                    turn.more = true;
+                    return Ok(());
+                }
+                self.rewritten(space, now, turn)?;
+                self.take_up(None, space)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One read.
+    fn read_some(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<Got> {
+        if let (Some(Bytes::Plain(_)), Some(_), None) = (&self.file, &self.stream, &self.counting) {
+            return self.read_straight(now, turn);
+        }
+        let Some(file) = &self.file else { return Ok(Got::End) };
+        let overlap = self.tail.len();
+        let got = match file.read_at(&mut space.bytes, self.offset - overlap as u64) {
+            Err(error) if file.is_packed() && error.kind() != io::ErrorKind::Interrupted => {
+                return self.end_packed(Some(&error), space, now, turn).map(|()| Got::End);
+            }
+            got => got?,
+        };
+        if got < overlap || space.bytes[..overlap] != self.tail {
+            return Ok(Got::Other);
+        }
+        if got == overlap {
+            if file.is_packed() {
+                self.end_packed(None, space, now, turn)?;
+            }
+            return Ok(Got::End);
+        }
+        let bytes = std::mem::take(&mut space.bytes);
+        let fed = self.feed(&bytes[overlap..got], space, now, turn);
+        space.bytes = bytes;
+        fed.map(|()| Got::More)
+    }
+
+    /// One read, straight into the stream's room; what was read before is compared beside it.
+    fn read_straight(&mut self, now: Timestamp, turn: &mut Turn) -> io::Result<Got> {
+        let (Some(Bytes::Plain(file)), Some(stream)) = (&self.file, &mut self.stream) else { return Ok(Got::End) };
+        let overlap = self.tail.len();
+        let mut seam = [0; TAIL_BYTES];
+        let room = stream.space();
+        let mut slices = [IoSliceMut::new(&mut seam[..overlap]), IoSliceMut::new(room)];
+        let got = rustix::io::preadv(file, &mut slices, self.offset - overlap as u64)?;
+        if got < overlap || seam[..overlap] != self.tail {
+            return Ok(Got::Other);
+        }
+        let count = got - overlap;
+        if count == 0 {
+            return Ok(Got::End);
+        }
+        let bytes = &room[..count];
+        turn.bytes += count as u64;
+        self.head.push(bytes);
+        push_tail(&mut self.tail, bytes);
+        let mut events = Vec::new();
+        if memchr::memchr(0, bytes).is_some() {
+            let bytes = bytes.to_vec();
+            pass(stream, &bytes, now, &mut events);
+        } else {
+            stream.advance(count, now, &mut events);
+        }
+        self.offset += count as u64;
+        self.unfinished.read_to(self.offset, now);
+        self.keep(events, turn);
+        if self.tail.iter().all(|byte| *byte == 0) {
+            self.skip_hole();
+        }
+        Ok(Got::More)
+    }
+
+    /// The next bytes of the file.
+    fn feed(&mut self, bytes: &[u8], space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        turn.bytes += bytes.len() as u64;
+        self.unfinished.read_to(self.offset + bytes.len() as u64, now);
+        if self.counting.is_some() {
+            if self.offset == 0 && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])) {
+                // UTF-16 has no newline byte to count: it is read, and what comes of it left out.
+                self.begin();
+                self.take_up(None, space)?;
+            } else {
+                return self.count(bytes, space);
+            }
+        }
+        self.pass(bytes, now, turn);
+        self.head.push(bytes);
+        self.offset += bytes.len() as u64;
+        push_tail(&mut self.tail, bytes);
+        if self.tail.iter().all(|byte| *byte == 0) {
+            self.skip_hole();
+        }
+        Ok(())
+    }
+
+    /// Bytes into the stream.
+    pub(super) fn pass(&mut self, bytes: &[u8], now: Timestamp, turn: &mut Turn) {
+        let mut events = Vec::new();
+        if let Some(stream) = &mut self.stream {
+            pass(stream, bytes, now, &mut events);
+        }
+        self.keep(events, turn);
+    }
+}

@@ -1,0 +1,81 @@
+//! What a state file that was set aside still says of the history and the breakers: row by row, as far as it can be
+//! read. Where files were read to, and what waited for sinks, is not taken from it: a place that is wrong loses lines.
+
+use std::path::Path;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, Row, Transaction, params_from_iter};
+
+use super::StoreError;
+use crate::core::signature::SIG_VERSION;
+use crate::state::{breakers, history};
+
+/// A table that goes on: its name, its columns, the key in whose order it lies, and whether a row can be what was
+/// written.
+type Table = (&'static str, &'static str, &'static str, fn(&Row<'_>) -> bool);
+
+const TABLES: [Table; 6] = [
+    ("history", history::COLUMNS, "id", history::is_sound),
+    ("history_tail", "seq, rows", "seq", |_| true),
+    ("history_alias", "signature, recipe, is_now, recipe_now", "signature, recipe", |_| true),
+    ("hour", "hour, events, new, regressed", "hour", |_| true),
+    ("breaker", breakers::COLUMNS, "name", breakers::is_sound),
+    ("transition", "seq, name, body, waits", "seq", |_| true),
+];
+
+/// Takes over into a new state what the file at `aside` says, and returns what is to be told of it.
+pub(super) fn salvage(aside: &Path, new: &mut Connection) -> Result<String, StoreError> {
+    // It may have a log, which only one who may write can read.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let Ok(old) = Connection::open_with_flags(aside, flags) else { return Ok(told(0, 0, false)) };
+    let tx = new.transaction()?;
+    let mut is_whole = true;
+    for table in &TABLES {
+        is_whole &= copy(&old, &tx, table)?;
+    }
+    history::tail::fold(&tx)?;
+    tx.execute_batch("UPDATE history_size SET rows = (SELECT count(*) FROM history); DELETE FROM history_recipe;")?;
+    history::prepare(&tx, SIG_VERSION)?;
+    let count = |table: &str| tx.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0));
+    let told = told(count("history")?, count("breaker")?, is_whole);
+    tx.commit()?;
+    Ok(told)
+}
+
+fn told(errors: i64, breakers: i64, is_whole: bool) -> String {
+    let kept = match (errors + breakers, is_whole) {
+        (_, true) => format!("its history ({errors} errors) and its breakers ({breakers}) go on"),
+        (0, false) => "its history and its breakers are lost".to_owned(),
+        (_, false) => format!("{errors} errors of its history and {breakers} breakers could be read and go on, the others are lost"),
+    };
+    format!("{kept}; lost are the positions of its files, and records that waited in it for sinks")
+}
+
+/// Copies the rows of a table from its beginning, and where one cannot be read from its end, too. True: that is all of
+/// them.
+fn copy(old: &Connection, new: &Transaction<'_>, (table, columns, key, is_sound): &Table) -> Result<bool, StoreError> {
+    let mut is_whole = true;
+    for order in ["ASC", "DESC"] {
+        let sorted = key.replace(',', &format!(" {order},"));
+        let Ok(mut all) = old.prepare(&format!("SELECT {columns} FROM {table} ORDER BY {sorted} {order}")) else { return Ok(false) };
+        let count = all.column_count();
+        let mut put = new.prepare(&format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({})", vec!["?"; count].join(", ")))?;
+        let Ok(mut rows) = all.query([]) else { return Ok(false) };
+        loop {
+            match rows.next() {
+                Ok(Some(row)) if is_sound(row) => {
+                    let values: Result<Vec<Value>, _> = (0..count).map(|at| row.get(at)).collect();
+                    match values {
+                        Ok(values) => drop(put.execute(params_from_iter(values))?),
+                        Err(_) => is_whole = false,
+                    }
+                }
+                Ok(Some(_)) => is_whole = false,
+                Ok(None) => return Ok(is_whole),
+                Err(_) => break,
+            }
+        }
+        is_whole = false;
+    }
+    Ok(false)
+}
