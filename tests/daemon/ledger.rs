@@ -243,13 +243,13 @@ fn a_state_that_is_set_aside_leaves_its_history_and_breakers() {
     let before = kept(&state);
     assert_eq!((before.0.len(), before.1.len()), (2, 2));
     let other = rusqlite::Connection::open(state.join("siftd.db")).unwrap();
-    let page = |name: &str| other.query_row("SELECT rootpage FROM sqlite_master WHERE name = ?1", [name], |row| row.get::<_, u64>(0)).unwrap();
+    let page = |name: &str| other.query_row("SELECT rootpage FROM sqlite_master WHERE name = ?1", [name], |row| row.get::<_, u32>(0)).unwrap();
     let (page_of_streams, page_of_history) = (page("stream"), page("history"));
-    let size: u64 = other.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    let size: u32 = other.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
     drop(other);
-    let damage = |page: u64| {
+    let damage = |page: u32| {
         let file = std::fs::OpenOptions::new().write(true).open(state.join("siftd.db")).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; size as usize], (page - 1) * size).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, &vec![0xa5; size as usize], u64::from(page - 1) * u64::from(size)).unwrap();
     };
     damage(page_of_streams);
     let (store, said) = siftd::state::store::Store::open(&state).unwrap();
