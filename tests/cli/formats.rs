@@ -54,7 +54,7 @@ fn github_says_how_severe_it_is_and_names_no_file_that_there_is_not() {
         let out = folder.piped(["scan", "--format", "github"], text).ended(0).out();
         out.split_once(' ').map(|(command, rest)| (command.to_owned(), rest.to_owned())).unwrap()
     };
-    let (word, rest) = command("src/a.c:3:5: error: expected ';'\n");
+    let (word, rest) = command("./src/a.c:3:5: error: expected ';'\n");
     assert!(word == "::error" && rest.starts_with("file=src/a.c,line=3,col=5,title="), "{word} {rest}");
     let (word, rest) = command("ERROR no\n");
     assert!(word == "::warning" && rest.starts_with("title="), "{word} {rest}");

@@ -34,7 +34,8 @@ pub(super) fn convert(regexp: &str, group: impl Fn(usize) -> Group) -> Option<Co
             b'(' => {
                 let (inside, is_counted) = opening(bytes, at);
                 number += usize::from(is_counted);
-                match if is_counted { group(number) } else { Group::Unread } {
+                let meaning = if is_counted { group(number) } else { Group::Unread };
+                match meaning {
                     Group::Severity => {
                         let close = closing(bytes, inside);
                         words = error_words(&regexp[inside..close])?;
@@ -135,7 +136,7 @@ fn is_repeat(bytes: &[u8]) -> bool {
 fn error_words(inside: &str) -> Option<Vec<String>> {
     let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ');
     let words: Vec<&str> = inside.split('|').collect();
-    if !words.iter().all(|word| is_word(word)) {
+    if !words.iter().all(is_word) {
         return Some(ERROR_WORDS.iter().map(|&word| word.to_owned()).collect());
     }
     let kept: Vec<String> = words.into_iter().filter(|word| !LESSER.contains(&word.to_ascii_lowercase().as_str())).map(str::to_owned).collect();

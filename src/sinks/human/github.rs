@@ -13,7 +13,9 @@ pub fn github(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     let mut line = format!("::{} ", command(event.severity));
     if event.location.is_some() || envelope.path.is_some() {
         let place = target(envelope, event);
-        line.push_str(&format!("file={},line={},", property(place.file), place.line));
+        // As git names it: GitHub finds the file by that name.
+        let file = place.file.strip_prefix("./").unwrap_or(place.file);
+        line.push_str(&format!("file={},line={},", property(file), place.line));
         if let Some(column) = place.column {
             line.push_str(&format!("col={column},"));
         }
