@@ -64,7 +64,7 @@ impl Assembler {
             return;
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        if !trace.published && !self.is_told(&trace.lines.get(0).place) {
+        if !trace.published && !self.is_told(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if self.waits_for_verdict(cx, trace, outcome.entry) {
                 let claim = entry.claims().then(|| (entry.family, extract::key(cx.engine, trace, outcome)));
