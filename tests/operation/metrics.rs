@@ -201,7 +201,10 @@ fn the_network_speaks(page: &mut Page<'_>, [_, tcp, udp]: [u16; 3]) {
     drop((one, other));
     page.is("siftd_source_connections{source=\"net\"}", 0);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    (0..40).for_each(|n| drop(socket.send_to(format!("<11>app[1]: {n} {}", "x".repeat(100)).as_bytes(), ("127.0.0.1", udp)).unwrap()));
+    for n in 0..40 {
+        let text = format!("<11>app[1]: {n} {}", "x".repeat(100));
+        socket.send_to(text.as_bytes(), ("127.0.0.1", udp)).unwrap();
+    }
     page.is("siftd_source_datagrams_total{source=\"dgrams\"}", 40);
     page.grows("siftd_gaps_total{why=\"rate_limit\"}");
     page.until("siftd_gap_items_total{why=\"rate_limit\"}", |is| is > 0.0 && is < 40.0);
