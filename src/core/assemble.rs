@@ -222,6 +222,8 @@ impl Assembler {
             }
             None => trace.context = self.context(cx, trace.lines.get(0).place.num, line),
         }
+        let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
+        trace.heading = above.and_then(|above| back.file_above(above, line, view));
         trace.depth = self.regions.len();
         trace.claims_before = self.notes.claims();
         if self.open.len() >= MAX_OPEN_TRACES {
@@ -268,7 +270,7 @@ impl Assembler {
             self.notes.claim(family, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(&note.claimed_by, key.as_deref(), line.place.num) {
+        if self.notes.is_claimed(note, key.as_deref(), line.place.num) {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };

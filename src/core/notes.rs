@@ -7,6 +7,7 @@ use std::sync::Arc;
 use md5::{Digest, Md5};
 
 use super::trace::OpenTrace;
+use crate::rules::Note;
 
 /// Most notes that wait in one stream, and most claims that are remembered.
 const MAX_WAITING: usize = 256;
@@ -179,8 +180,8 @@ impl Notes {
         known.is_some_and(|known| known.iter().any(|claim| claim.family == family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num)))
     }
 
-    /// Whether an earlier event said the same as the note at line `num`.
-    pub fn is_claimed(&mut self, claimed_by: &[u16], key: Option<&[u8]>, num: u64) -> bool {
+    /// Whether an earlier event said the same as `note` at line `num`.
+    pub fn is_claimed(&mut self, note: &Note, key: Option<&[u8]>, num: u64) -> bool {
         if key.is_some() {
             Arc::make_mut(&mut self.claims).extend_block(num);
         }
@@ -188,7 +189,8 @@ impl Notes {
             None => Some(&self.claims.families),
             Some(key) => self.claims.keys.get(&hash(key)),
         };
-        claims.is_some_and(|claims| claims.iter().any(|claim| covers(claimed_by, claim.family) && self.claims.holds(*claim, num)))
+        let is_near = |claim: &Claim| note.max_lines.is_none_or(|lines| claim.num + u64::from(lines) >= num);
+        claims.is_some_and(|claims| claims.iter().any(|claim| covers(&note.claimed_by, claim.family) && is_near(claim) && self.claims.holds(*claim, num)))
     }
 
     /// Keeps a note until something claims it; returns the oldest ones when there are too many.

@@ -289,6 +289,8 @@ pub struct Note {
     pub waits: bool,
     /// Never an event.
     pub silent: bool,
+    /// What ended more lines before it does not claim it, if there is such a bound besides the general one.
+    pub max_lines: Option<u32>,
     /// Look-back lines that belong to it when it is an event, nearest first.
     pub before: Vec<Before>,
 }

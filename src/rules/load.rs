@@ -88,12 +88,12 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
         entries.push(reader.entry(
             spec,
             kind,
-            &["rows", "before", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
+            &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
         ));
     }
     for spec in spec.note {
         let kind = reader.note(&spec);
-        entries.push(reader.entry(spec, kind, &["before", "claimed_by", "waits", "silent", "fault", "examples"]));
+        entries.push(reader.entry(spec, kind, &["before", "claimed_by", "max_lines", "waits", "silent", "fault", "examples"]));
     }
     for spec in spec.rule {
         let regex = reader.required(&spec, "regex", spec.regex.as_ref());
@@ -228,7 +228,7 @@ impl Reader<'_> {
     fn note(&mut self, spec: &EntrySpec) -> Kind {
         let regex = self.required(spec, "regex", spec.regex.as_ref());
         let before = self.before(spec);
-        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent, before })
+        Kind::Note(Note { regex, claimed_by: Vec::new(), waits: spec.waits, silent: spec.silent, max_lines: spec.max_lines, before })
     }
 
     fn cancel(&mut self, spec: EntrySpec) -> Cancel {

@@ -146,7 +146,7 @@ pub struct EntrySpec {
     pub open: Option<Spanned<String>>,
     /// Ends a region; the line itself is no part of it.
     pub close: Option<Spanned<String>>,
-    /// A region ends after so many lines.
+    /// A region ends after so many lines; what ended so many lines before a note does not claim it.
     pub max_lines: Option<u32>,
     /// The region owns everything in it: only its own weak traces are tried.
     #[serde(default)]

@@ -4,6 +4,7 @@
 
 mod health;
 mod messages;
+mod metrics;
 mod reload;
 mod rig;
 mod watchdog;

@@ -2,29 +2,16 @@
 
 use nix::sys::signal::Signal;
 
-use super::rig::{World, error, wait};
+use super::rig::{ONE, World, error, wait};
 
 const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const WORD: &str = "moonshine";
 
-const CONFIGURATION: &str = r#"
-[telemetry]
-log_format = "FORM"
-[[source]]
-name = "a"
-type = "file"
-include = ["@/a.log"]
-start_at = "beginning"
-[[sink]]
-name = "one"
-type = "file"
-path = "@/one.ndjson"
-"#;
-
 /// Everything that makes siftd speak: errors, a file that is cut, one that vanishes, a refused reload, the end.
 fn played(form: &str, level: &str) -> String {
     let world = World::new();
-    world.configure(&CONFIGURATION.replace("FORM", form));
+    // A name of its own: that such a file is gone is said.
+    world.configure(&format!("[telemetry]\nlog_format = \"{form}\"\n{}", ONE.replace("a*.log", "a.log")));
     world.append("a.log", &error(&format!("{WORD}: token={SECRET}")));
     let daemon = world.start(&[("SIFTD_LOG", level)]);
     world.written("one.ndjson", 1);

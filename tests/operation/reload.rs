@@ -2,7 +2,7 @@
 
 use nix::sys::signal::Signal;
 
-use super::rig::{Daemon, World, error, wait};
+use super::rig::{Daemon, ONE, World, error, wait};
 
 const BOTH: &str = r#"
 [[source]]
@@ -22,18 +22,6 @@ path = "@/one.ndjson"
 name = "two"
 type = "file"
 path = "@/two.ndjson"
-"#;
-
-const ONE: &str = r#"
-[[source]]
-name = "a"
-type = "file"
-include = ["@/a*.log"]
-start_at = "beginning"
-[[sink]]
-name = "one"
-type = "file"
-path = "@/one.ndjson"
 "#;
 
 fn reload(world: &World, daemon: &Daemon, configuration: &str) {

@@ -15,6 +15,19 @@ use serde_json::Value;
 /// Long enough for a machine that does other things as well.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
+/// A source that reads `a*.log`, and a sink that writes `one.ndjson`; `@` is the folder.
+pub const ONE: &str = r#"
+[[source]]
+name = "a"
+type = "file"
+include = ["@/a*.log"]
+start_at = "beginning"
+[[sink]]
+name = "one"
+type = "file"
+path = "@/one.ndjson"
+"#;
+
 /// Waits until a question has an answer.
 #[track_caller]
 pub fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {

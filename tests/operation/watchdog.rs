@@ -2,24 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::rig::{World, error};
-
-const CONFIGURATION: &str = r#"
-[[source]]
-name = "a"
-type = "file"
-include = ["@/a.log"]
-start_at = "beginning"
-[[sink]]
-name = "one"
-type = "file"
-path = "@/one.ndjson"
-"#;
+use super::rig::{ONE, World, error};
 
 #[test]
 fn a_committer_that_is_stuck_stops_the_feeding_and_one_that_goes_on_resumes_it() {
     let world = World::new();
-    world.configure(CONFIGURATION);
+    world.configure(ONE);
     world.append("a.log", &error("first"));
     let daemon = world.start(&[("WATCHDOG_USEC", "4000000")]);
     world.written("one.ndjson", 1);
