@@ -43,6 +43,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("languages.toml", include_str!("../../config/rules/languages.toml")),
     ("documented.toml", include_str!("../../config/rules/documented.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
+    ("packages.toml", include_str!("../../config/rules/packages.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("linters.toml", include_str!("../../config/rules/linters.toml")),
