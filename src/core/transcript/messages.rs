@@ -23,16 +23,14 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     if !knows(record) {
         return false;
     }
-    let blocks =
-        || ["/content", "/parts"].into_iter().flat_map(|place| list(record, place).iter().enumerate().map(move |(at, block)| (format!("{place}/{at}"), block)));
-    if text(record, "/role").is_some_and(|role| RESULTS.contains(&role)) && !blocks().any(|(_, block)| is_result(block)) {
+    if text(record, "/role").is_some_and(|role| RESULTS.contains(&role)) && !blocks(record).any(|(_, block)| is_result(block)) {
         out.push(Said::Step(result(record, "")));
         return true;
     }
     for asked in list(record, "/tool_calls") {
         call(asked, out);
     }
-    for (place, block) in blocks() {
+    for (place, block) in blocks(record) {
         match at(block, "/functionResponse") {
             Some(response) => out.push(Said::Step(result(response, &format!("{place}/functionResponse")))),
             None if is_result(block) => out.push(Said::Step(result(block, &place))),
@@ -40,6 +38,15 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         }
     }
     true
+}
+
+/// The parts of a message, each with its place in the record.
+fn blocks(record: &Value) -> impl Iterator<Item = (String, &Value)> {
+    parts(record, "/content").chain(parts(record, "/parts"))
+}
+
+fn parts<'v>(record: &'v Value, place: &'static str) -> impl Iterator<Item = (String, &'v Value)> {
+    list(record, place).iter().enumerate().map(move |(at, block)| (format!("{place}/{at}"), block))
 }
 
 fn is_result(block: &Value) -> bool {
