@@ -192,7 +192,7 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
         }
         match byte(line, end) {
             b'[' => {
-                let close = group(line, end)?;
+                let (open, close) = (end, group(line, end)?);
                 // rustc's `error[E0308]: ` is no program.
                 let level = level_word(&line[start..end]).is_some() || level_word(&line[end + 1..close]).is_some();
                 let end = close + 1;
