@@ -43,8 +43,11 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
     if !has_level_pair(body) {
         return None;
     }
-    let pairs = decode::logfmt(line.text, line.now())?;
-    Some(Structured::Logfmt(pairs.level?, pairs.message.or(pairs.error)))
+    // What a transport wrote before the pairs is none of them.
+    let pairs = decode::logfmt(line.body(), line.now())?;
+    let from = line.text.len() - line.body().len();
+    let message = pairs.message.or(pairs.error).map(|(start, end)| (start + from, end + from));
+    Some(Structured::Logfmt(pairs.level?, message))
 }
 
 /// Whether the line is a log record with a structure of its own, whoever asks: a JSON object with a level or a time, or

@@ -48,6 +48,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("documented.toml", include_str!("../../config/rules/documented.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("findings.toml", include_str!("../../config/rules/findings.toml")),
+    ("packages.toml", include_str!("../../config/rules/packages.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("linters.toml", include_str!("../../config/rules/linters.toml")),

@@ -7,7 +7,20 @@ use super::time::parse_any_time;
 use crate::core::event::{Level, Timestamp};
 
 /// Keys of the level, whatever their case.
-const LEVELS: [&[u8]; 10] = [b"level", b"lvl", b"severity", b"loglevel", b"log_level", b"log.level", b"levelname", b"severity_text", b"logginglvl", b"at"];
+const LEVELS: [&[u8]; 12] = [
+    b"level",
+    b"lvl",
+    b"severity",
+    b"loglevel",
+    b"log_level",
+    b"log.level",
+    b"levelname",
+    b"severity_text",
+    b"logginglvl",
+    b"logging_level",
+    b"logginglevel",
+    b"at",
+];
 
 /// What a logfmt line says. Ranges are in bytes of the line, without quotes, escapes kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -253,7 +253,7 @@ impl<'a> Scan<'a> {
             b',' => self.before_time(at + 3),
             b'[' => self.before_time(at + 1),
             b' ' if byte(line, at + 2) == b'(' => self.marked(letter::ticks(line, at)),
-            b' ' => self.before_time(at + 2) || self.marked(letter::named(line, at)),
+            b' ' => self.before_time(at + 2) || self.before_date(at + 2) || self.marked(letter::named(line, at)),
             _ => false,
         }
     }
@@ -275,6 +275,15 @@ impl<'a> Scan<'a> {
             self.take_time(moment, marked.end);
         }
         self.out.level = Some(marked.level);
+        true
+    }
+
+    /// Takes a letter before a full date without brackets; a level word may still follow.
+    fn before_date(&mut self, date: usize) -> bool {
+        let level = letter::alone(byte(self.line, self.at)).filter(|_| digits(self.line, date) == date + 4);
+        let (Some(level), Some(moment)) = (level, moment(self.line, date, self.now)) else { return false };
+        self.take_time(moment, moment.end);
+        self.out.level = Some(level);
         true
     }
 

@@ -9,7 +9,7 @@ use crate::core::event::{Level, Timestamp};
 /// String values kept besides message and stack.
 const MAX_STRINGS: usize = 64;
 
-const LEVELS: [&str; 22] = [
+const LEVELS: [&str; 34] = [
     "level",
     "severity",
     "lvl",
@@ -19,6 +19,12 @@ const LEVELS: [&str; 22] = [
     "levelname",
     "level_name",
     "logginglvl",
+    "logging_level",
+    "logginglevel",
+    "sev",
+    "severitylevel",
+    "severity_level",
+    "leveldisplayname",
     "@l",
     "@level",
     "severity_text",
@@ -29,7 +35,13 @@ const LEVELS: [&str; 22] = [
     "priority",
     "syslog.priority",
     "fields.level",
+    "labels.level",
+    "attributes.level",
+    "jsonpayload.level",
+    "record.level.name",
+    "event.system.level",
     "level.name",
+    "level_value",
     "error_severity",
     "messagetype",
 ];
@@ -202,11 +214,20 @@ fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &[Leaf<'_>]) -> Option<Lev
         return otel_level(number);
     }
     let syslog = leaf.name().eq_ignore_ascii_case("priority") || has(leaves, "short_message") || has(leaves, "syslog.facility");
-    // Python's 10 is debug, 50 critical.
-    if leaf.is("levelno") {
-        return Level::ALL.get(usize::try_from(number / 10).ok()?).copied();
+    // Python's 10 is debug, 50 critical; Application Insights' 0 is debug, 4 critical.
+    if leaf.is("levelno") || leaf.is("severitylevel") {
+        let index = if leaf.is("levelno") { number / 10 } else { number.checked_add(1)? };
+        return Level::ALL.get(usize::try_from(index).ok()?).copied();
+    }
+    // Logback's 10000 is debug, 40000 an error.
+    if leaf.is("level_value") {
+        return Level::ALL.get(usize::try_from(number / 10_000).ok()?).copied();
     }
     match number {
+        // Windows' and Azure's 1 is critical, 2 an error, 3 a warning.
+        1..=5 if ["eventid", "event.system.eventid", "operationname"].iter().any(|name| has(leaves, name)) => Some(severity(number + 1)),
+        // Monolog's 100 is debug, 400 an error, 500 critical.
+        100..=600 if has(leaves, "channel") => Level::ALL.get(usize::try_from(number / 100).ok()?.min(5)).copied(),
         0..=7 if syslog => Some(severity(number)),
         // Nextcloud's 0 is debug.
         0..=4 if has(leaves, "reqid") => Level::ALL.get(usize::try_from(number + 1).ok()?).copied(),
@@ -353,6 +374,19 @@ mod tests {
             (r#"{"SeverityText":"Error"}"#, Some(Level::Error)),
             (r#"{"severity":500}"#, Some(Level::Error)),
             (r#"{"levelno":50}"#, Some(Level::Fatal)),
+            (r#"{"levelno":40}"#, Some(Level::Error)),
+            (r#"{"severityLevel":3}"#, Some(Level::Error)),
+            (r#"{"severityLevel":2}"#, Some(Level::Warn)),
+            (r#"{"severityLevel":"Critical"}"#, Some(Level::Fatal)),
+            (r#"{"severityLevel":9223372036854775807}"#, None),
+            (r#"{"level_value":40000}"#, Some(Level::Error)),
+            (r#"{"level":400,"channel":"app"}"#, Some(Level::Error)),
+            (r#"{"level":300,"channel":"app"}"#, Some(Level::Warn)),
+            (r#"{"level":550,"channel":"app"}"#, Some(Level::Fatal)),
+            (r#"{"Event":{"System":{"EventID":1,"Level":2}}}"#, Some(Level::Error)),
+            (r#"{"operationName":"x","level":4}"#, Some(Level::Info)),
+            (r#"{"logging_level":"ERR"}"#, Some(Level::Error)),
+            (r#"{"LevelDisplayName":"Information"}"#, Some(Level::Info)),
             (r#"{"level":"ERROR+2"}"#, Some(Level::Error)),
             (r#"{"t":{"$date":"2026-03-10T20:58:09.401+00:00"},"s":"E","c":"NETWORK","msg":"x"}"#, Some(Level::Error)),
             (r#"{"@t":"2026-03-10T20:58:09Z","@mt":"x"}"#, Some(Level::Info)),

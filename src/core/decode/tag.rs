@@ -35,7 +35,7 @@ pub struct Tag {
 /// The tag at `at`; behind a logger's time, also the one behind further fields.
 pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     if ground == Ground::Bare {
-        return tag_at(line, at, ground);
+        return tag_at(line, at, ground).or_else(|| behind_name(line, at));
     }
     let mut ground = ground;
     let mut at = separators(line, at);
@@ -56,6 +56,16 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     None
 }
 
+/// A level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `.
+fn behind_name(line: &[u8], at: usize) -> Option<Tag> {
+    let close = group(line, at).filter(|_| byte(line, at) == b'[')?;
+    let open = close + 1 + usize::from(byte(line, close + 1) == b' ');
+    let end = group(line, open).filter(|_| byte(line, open) == b'[')?;
+    let named = line[at + 1..close].iter().all(|&b| is_name(b)) && is_blank(byte(line, end + 1));
+    let level = level_word(&line[open + 1..end]).filter(|_| named)?;
+    Some(Tag { level, start: open, end: end + 1 })
+}
+
 /// The level among the first words of a bracket's content, as in `[7F03ECE76700 verbose 'Default' …]`.
 pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
     let mut start = blanks(line, at);
@@ -69,7 +79,7 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
             return Some(Tag { level, start: blanks(line, close + 1), end: close + 1 });
         }
         // What is no field is prose: `[the error handler]`.
-        if text.is_empty() || !(is_field(text) || text.ends_with(b"'")) {
+        if text.is_empty() || !(is_field(text) || text.ends_with(b"'") || matches!(text, b"-" | b"|")) {
             return None;
         }
         start = blanks(line, end);
@@ -88,6 +98,7 @@ fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     match byte(line, at) {
         b'[' | b'(' | b'<' => bracketed(line, at, ground),
         b'#' if rest(line, at).starts_with(b"##[") => bracketed(line, at + 2, ground).map(|tag| Tag { start: at, ..tag }),
+        b'"' => quoted(line, at, ground),
         b'|' => {
             let end = run(line, at + 1, |b| b.is_ascii_uppercase());
             let level = level_word(&line[at + 1..end])?;
@@ -116,6 +127,19 @@ fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag> {
     Some(Tag { level, start: open, end: close + 1 })
 }
 
+/// A column of a quoted table: behind a time, or before one.
+fn quoted(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
+    let end = run(line, at + 1, |b| b.is_ascii_alphabetic());
+    let level = level_word(&line[at + 1..end]).filter(|_| rest(line, end).starts_with(b"\",\""))?;
+    let dated = digits(line, end + 3) > end + 3;
+    (ground != Ground::Bare || dated).then_some(Tag { level, start: at, end: end + 1 })
+}
+
+/// A full date begins at `at`.
+fn is_date(line: &[u8], at: usize) -> bool {
+    digits(line, at) == at + 4 && matches!(byte(line, at + 4), b'-' | b'/')
+}
+
 /// A level with something beside it in its bracket.
 fn parts(inner: &[u8], ground: Ground) -> Option<Level> {
     // `[ns_server:error,2026-…]` (Couchbase)
@@ -123,11 +147,13 @@ fn parts(inner: &[u8], ground: Ground) -> Option<Level> {
     halves(first).or_else(|| last_part(inner)).or_else(|| first_part(inner)).or_else(|| lettered(inner, ground)).or_else(|| solaris(inner))
 }
 
-/// `[ERROR shop::store]` (env_logger), `[ERROR|store.py:12]` (Transformers), `[ERROR:0@1.234]` (OpenCV)
+/// `[ERROR shop::store]` (env_logger), `[ERROR|store.py:12]` (Transformers), `[ERROR:0@1.234]` (OpenCV), `[ERROR 2026-11-10 10:00:00 main]`
 fn first_part(inner: &[u8]) -> Option<Level> {
-    let end = inner.iter().position(|b| matches!(b, b' ' | b'|' | b':'))?;
+    let end = inner.iter().position(|b| matches!(b, b' ' | b'|' | b':' | b','))?;
     let (level, rest) = (&inner[..end], &inner[end + 1..]);
     let fits = match inner[end] {
+        _ if is_date(rest, blanks(rest, 0)) => true,
+        b',' => false,
         b':' => rest.first().is_some_and(u8::is_ascii_digit),
         _ => rest.iter().all(|&b| is_name(b) || matches!(b, b':' | b'/')) && rest.iter().any(|b| matches!(b, b':' | b'_' | b'.')),
     };
@@ -180,6 +206,8 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     };
     let upper = text.iter().all(u8::is_ascii_uppercase);
     let fits = match byte(line, end) {
+        // `ERROR,2026-11-10 10:00:00,…`
+        b',' | b'-' if upper && is_date(line, end + 1) => true,
         b':' => before_colon(line, end, upper, ground),
         b'|' => upper,
         // `ERRO[0012]`, `ERROR[11-10|10:00:00]` (go-ethereum), `FATAL[0012]`; an array's element has fewer digits.
@@ -220,6 +248,12 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
     if text.iter().all(u8::is_ascii_uppercase) {
         let dated = text == b"CRIT" && next == b'[' && digits(line, after + 1) == after + 3;
         return ground != Ground::Bare || is_common(text) || dated;
+    }
+    // Between the signs that part the columns, whatever its case.
+    let sign = if at >= 2 && byte(line, at - 1) == b' ' { byte(line, at - 2) } else { byte(line, at - 1) };
+    let parted = (matches!(next, b'|' | b'-') && next == sign && is_blank(byte(line, after + 1))) || (byte(line, end) == b'\t' && sign == b'\t');
+    if parted && ground != Ground::Bare {
+        return true;
     }
     // A column of a table (PowerShell's events).
     if ground == Ground::Fields && after > end + 3 && text[0].is_ascii_uppercase() {

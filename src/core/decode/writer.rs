@@ -192,11 +192,12 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
         }
         match byte(line, end) {
             b'[' => {
-                let close = group(line, end)?;
+                let (open, close) = (end, group(line, end)?);
                 // rustc's `error[E0308]: ` is no program.
                 let level = level_word(&line[start..end]).is_some() || level_word(&line[end + 1..close]).is_some();
                 let end = close + 1;
-                let text = !level && byte(line, end) == b':' && is_gap(byte(line, end + 1));
+                // `lowmem_reserve[]:` names no process.
+                let text = !level && close > open + 1 && byte(line, end) == b':' && is_gap(byte(line, end + 1));
                 return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
             }
             b':' if loose && is_gap(byte(line, end + 1)) && (words == 0 || byte(line, start).is_ascii_digit()) => {

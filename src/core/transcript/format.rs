@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::step::Said;
-use super::{claude, codex, gemini, openhands, pi, swe};
+use super::{claude, codex, gemini, messages, openhands, pi, swe};
 
 /// A format of transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub enum Format {
     Openhands,
     /// SWE-agent: trajectories, one document.
     SweAgent,
+    /// Messages of a model's API, one a line, whatever agent kept them.
+    Messages,
     /// aider: the history of a chat.
     Aider,
     /// SpecStory: histories of sessions.
@@ -30,7 +32,7 @@ pub enum Format {
 
 impl Format {
     /// Those whose records are JSON objects, in the order in which they are asked.
-    pub const JSON: [Self; 6] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi, Self::Openhands, Self::SweAgent];
+    pub const JSON: [Self; 7] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi, Self::Openhands, Self::SweAgent, Self::Messages];
 
     /// Whether a record shows by itself that it is of this format.
     #[must_use]
@@ -41,6 +43,7 @@ impl Format {
             Self::Gemini => gemini::knows(record),
             Self::Pi => pi::knows(record),
             Self::Openhands => openhands::knows(record),
+            Self::Messages => messages::knows(record),
             Self::SweAgent | Self::Aider | Self::Specstory => false,
         }
     }
@@ -54,6 +57,7 @@ impl Format {
             Self::Pi => pi::read(record, out),
             Self::Openhands => openhands::read(record, out),
             Self::SweAgent => swe::read(record, out),
+            Self::Messages => messages::read(record, out),
             Self::Aider | Self::Specstory => false,
         }
     }

@@ -25,6 +25,7 @@ mod json;
 mod judge;
 mod markdown;
 mod memory;
+mod messages;
 mod openhands;
 mod phrases;
 mod pi;

@@ -1,0 +1,181 @@
+//! Messages as the APIs of models take them (`role` and `content`), one a line: what agents without a format of their own
+//! keep, and what others export. Calls and results in the words of OpenAI, Anthropic, Gemini and the AI SDK.
+//!
+//! A result that says nothing of its success is judged by its text, unless its tool only shows something.
+
+use serde_json::Value;
+
+use super::json::{at, command, content, first, int, list, text};
+use super::step::{Flag, Said, Step};
+
+/// Roles whose words are no evidence.
+const SPEAKERS: [&str; 6] = ["system", "developer", "user", "assistant", "model", "human"];
+/// Roles of a tool's result.
+const RESULTS: [&str; 4] = ["tool", "function", "tool_result", "toolResult"];
+
+pub fn knows(record: &Value) -> bool {
+    let role = text(record, "/role").unwrap_or_default();
+    let told = ["content", "parts", "tool_calls"].iter().any(|key| record.get(key).is_some());
+    told && (SPEAKERS.contains(&role) || RESULTS.contains(&role))
+}
+
+pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
+    if !knows(record) {
+        return false;
+    }
+    if text(record, "/role").is_some_and(|role| RESULTS.contains(&role)) && !blocks(record).any(|(_, block)| is_result(block)) {
+        out.push(Said::Step(result(record, "")));
+        return true;
+    }
+    for asked in list(record, "/tool_calls") {
+        call(asked, out);
+    }
+    for (place, block) in blocks(record) {
+        match at(block, "/functionResponse") {
+            Some(response) => out.push(Said::Step(result(response, &format!("{place}/functionResponse")))),
+            None if is_result(block) => out.push(Said::Step(result(block, &place))),
+            None => call(block, out),
+        }
+    }
+    true
+}
+
+/// The parts of a message, each with its place in the record.
+fn blocks(record: &Value) -> impl Iterator<Item = (String, &Value)> {
+    parts(record, "/content").chain(parts(record, "/parts"))
+}
+
+fn parts<'v>(record: &'v Value, place: &'static str) -> impl Iterator<Item = (String, &'v Value)> {
+    list(record, place).iter().enumerate().map(move |(at, block)| (format!("{place}/{at}"), block))
+}
+
+fn is_result(block: &Value) -> bool {
+    matches!(text(block, "/type"), Some("tool_result" | "tool-result"))
+}
+
+/// A call of a tool; its arguments may be JSON in a string.
+fn call(asked: &Value, out: &mut Vec<Said>) {
+    let tool = first(asked, &["/function/name", "/name", "/toolName", "/functionCall/name"]);
+    let id = first(asked, &["/id", "/toolCallId", "/functionCall/id"]);
+    let (Some(tool), Some(id)) = (tool, id) else { return };
+    let input = ["/function/arguments", "/input", "/args", "/functionCall/args"].iter().find_map(|place| at(asked, place));
+    let parsed = input.and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok());
+    let command = parsed.as_ref().or(input).and_then(command);
+    out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command });
+}
+
+/// What came of a call; it stands at `place` in its record.
+fn result(told: &Value, place: &str) -> Step {
+    let id = first(told, &["/tool_call_id", "/toolCallId", "/tool_use_id", "/call_id", "/id"]);
+    let exit = ["/exit_code", "/exitCode", "/metadata/exit_code", "/result/exitCode", "/output/exit_code"].iter().find_map(|code| int(told, code));
+    let flag = flag(told, exit);
+    if flag == Flag::Fine {
+        return Step::fine(id);
+    }
+    let (said, pointer) = match content(told, "/content") {
+        (said, pointer) if !said.is_empty() => (said, pointer),
+        _ => {
+            const PLACES: [&str; 9] =
+                ["/response/error", "/response/output", "/error", "/error/message", "/output", "/output/value", "/result", "/result/stderr", "/result/stdout"];
+            let found = PLACES.iter().find_map(|place| Some((text(told, place)?.to_owned(), (*place).to_owned())));
+            found.unwrap_or_default()
+        }
+    };
+    let tool = first(told, &["/name", "/toolName", "/tool_name"]).map(str::to_owned);
+    Step { tool, text: said, pointer: format!("{place}{pointer}"), flag, exit: exit.filter(|&code| code != 0), ..Step::fine(id) }
+}
+
+/// What a result says of its success.
+fn flag(told: &Value, exit: Option<i64>) -> Flag {
+    let is = |place: &str| at(told, place).and_then(Value::as_bool);
+    let flagged = is("/is_error").or_else(|| is("/isError")).or_else(|| is("/error")).or_else(|| is("/success").map(|fine| !fine));
+    match (flagged, exit, text(told, "/status")) {
+        (Some(true), ..) | (_, Some(..=-1 | 1..), _) | (_, _, Some("error" | "failed" | "failure")) => Flag::Failed,
+        (Some(false), ..) | (_, Some(0), _) | (_, _, Some("success" | "ok" | "completed")) => Flag::Fine,
+        _ if first(told, &["/response/error", "/error", "/error/message"]).is_some() => Flag::Failed,
+        _ => Flag::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(line: &str) -> Vec<Said> {
+        let mut out = Vec::new();
+        assert!(read(&serde_json::from_str(line).expect("a test"), &mut out), "{line}");
+        out
+    }
+
+    /// Flag, exit code, pointer and text of the one step.
+    fn step(line: &str) -> (Flag, Option<i64>, String, String) {
+        match said(line).as_slice() {
+            [Said::Step(step)] => (step.flag, step.exit, step.pointer.clone(), step.text.clone()),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn words_of_people_and_models_are_no_steps() {
+        for line in [
+            r#"{"role":"user","content":"TypeError: x is not a function"}"#,
+            r#"{"role":"assistant","content":[{"type":"text","text":"panic: it failed"}]}"#,
+            r#"{"role":"system","content":"error: none"}"#,
+        ] {
+            assert_eq!(said(line), [], "{line}");
+        }
+    }
+
+    #[test]
+    fn results_say_how_they_went() {
+        let table = [
+            (r#"{"role":"tool","tool_call_id":"c","content":"x"}"#, Flag::Unknown, None, "/content", "x"),
+            (r#"{"role":"tool","tool_call_id":"c","content":"x","is_error":true}"#, Flag::Failed, None, "/content", "x"),
+            (r#"{"role":"tool","tool_call_id":"c","content":"x","isError":false}"#, Flag::Fine, None, "", ""),
+            (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":2}"#, Flag::Failed, Some(2), "/content", "x"),
+            (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":0}"#, Flag::Fine, None, "", ""),
+            (
+                r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true,"content":"x"}]}"#,
+                Flag::Failed,
+                None,
+                "/content/0/content",
+                "x",
+            ),
+            (
+                r#"{"role":"tool","content":[{"type":"tool-result","toolCallId":"c","toolName":"t","isError":true,"output":"x"}]}"#,
+                Flag::Failed,
+                None,
+                "/content/0/output",
+                "x",
+            ),
+            (
+                r#"{"role":"user","parts":[{"functionResponse":{"name":"t","response":{"error":"x"}}}]}"#,
+                Flag::Failed,
+                None,
+                "/parts/0/functionResponse/response/error",
+                "x",
+            ),
+        ];
+        for (line, flag, exit, pointer, text) in table {
+            assert_eq!(step(line), (flag, exit, pointer.to_owned(), text.to_owned()), "{line}");
+        }
+    }
+
+    #[test]
+    fn calls_name_their_command() {
+        for line in [
+            r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{\"command\":\"make\"}"}}]}"#,
+            r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"bash","input":{"command":"make"}}]}"#,
+            r#"{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"bash","input":{"command":"make"}}]}"#,
+        ] {
+            assert_eq!(said(line), [Said::Call { id: "c".into(), tool: "bash".into(), command: Some("make".into()) }], "{line}");
+        }
+    }
+
+    #[test]
+    fn other_records_are_left_alone() {
+        for line in [r#"{"role":"admin","content":"x"}"#, r#"{"role":"user","name":"ann"}"#, r#"{"content":"x"}"#, r#"{"type":"tool_result","tool_id":"c"}"#] {
+            assert!(!read(&serde_json::from_str(line).expect("a test"), &mut Vec::new()), "{line}");
+        }
+    }
+}
