@@ -325,6 +325,19 @@ impl OpenTrace {
         best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
+    /// Whether a line of it has told that what `outcome` came to is no error of its own.
+    #[must_use]
+    pub fn is_void(&self, outcome: Outcome) -> bool {
+        self.rivals.iter().any(|rival| rival.entry == outcome.entry && rival.is_void)
+    }
+
+    /// Whether a further line may still tell so.
+    #[must_use]
+    pub fn may_turn_void(&self, entries: &[Entry]) -> bool {
+        let has_void = |rival: &Rival| machine(entries, rival.entry).is_some_and(|machine| machine.rows.iter().any(|row| row.void));
+        self.rivals.iter().any(|rival| rival.alive && has_void(rival))
+    }
+
     /// Whether it began as one of a region's own.
     #[must_use]
     pub fn is_weak(&self, entries: &[Entry]) -> bool {

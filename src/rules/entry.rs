@@ -255,6 +255,8 @@ pub struct Row {
     pub under_record: bool,
     /// It takes any line of its shape with which nothing begins, on trial until a line shows that the error is over.
     pub loose: bool,
+    /// With this line the trace comes to nothing, whatever it has taken.
+    pub void: bool,
 }
 
 /// A look-back line.

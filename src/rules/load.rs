@@ -269,6 +269,7 @@ impl Reader<'_> {
                 accept: row.accept && !row.loose,
                 loose: row.loose,
                 under_record: row.under_record,
+                void: row.void,
             });
         }
         if !rows.iter().any(|row| row.from & 1 == 1) {

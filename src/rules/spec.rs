@@ -255,6 +255,9 @@ pub struct RowSpec {
     /// once a log line, a prompt, a rule or a status line follows.
     #[serde(default)]
     pub loose: bool,
+    /// The line tells that what the trace has taken is no error of its own: its lines are read, and nothing comes of them.
+    #[serde(default)]
+    pub void: bool,
 }
 
 /// A look-back line.

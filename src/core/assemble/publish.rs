@@ -56,7 +56,7 @@ impl Assembler {
         if let Some(cut) = self.cut_after(trace.anchor()) {
             cut.claimed(last_num);
         }
-        if self.is_repeat(cx, trace, outcome) {
+        if self.says_nothing_new(cx, trace, outcome) {
             // The one-line error that it had adopted is no repeat.
             if let Some(single) = &trace.adopted {
                 self.publish(cx, single, out);
@@ -89,12 +89,15 @@ impl Assembler {
         }
     }
 
-    /// A runner prints a failure again: an event said the same before this trace began.
-    pub(super) fn is_repeat(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
+    /// A runner prints a failure again, and an event said the same before this trace began; or a test that holds others
+    /// failed because they did.
+    pub(super) fn says_nothing_new(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
-        once && extract::key(cx.engine, trace, outcome)
-            .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
+        trace.is_void(outcome)
+            || once
+                && extract::key(cx.engine, trace, outcome)
+                    .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
     }
 
     /// The next moment at which something open is published.
@@ -114,13 +117,13 @@ impl Assembler {
                 continue;
             }
             let outcome = trace.outcome(&cx.engine.rules.entries);
-            // Only a verdict tells whether it is an error.
-            if self.may_wait_for_verdict(cx, trace, outcome) {
+            // Only a verdict, or a line of its own, tells whether it is an error.
+            if trace.may_turn_void(&cx.engine.rules.entries) || self.may_wait_for_verdict(cx, trace, outcome) {
                 self.open[at].asked = true;
                 continue;
             }
             let event = match outcome {
-                Some(outcome) if self.is_repeat(cx, trace, outcome) => None,
+                Some(outcome) if self.says_nothing_new(cx, trace, outcome) => None,
                 Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
                 None => self.by_itself(cx, trace),
             };

@@ -34,6 +34,8 @@ pub(super) struct Rival {
     /// Loose lines since the last accepting one, up to the last that says something: how many lines there are with
     /// them, and the number of that line.
     loose: Option<(usize, u64)>,
+    /// A line has told that this is no error of its own.
+    pub(super) is_void: bool,
 }
 
 pub(super) fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
@@ -90,7 +92,19 @@ fn rows(lead: usize) -> Vec<u16> {
 
 impl Rival {
     pub(super) fn new(entry: u16, lead: usize) -> Self {
-        Self { entry, state: 0, alive: true, rows: rows(lead), seen: lead, accepted: 0, accepted_num: 0, has_frame: false, is_unnamed: false, loose: None }
+        Self {
+            entry,
+            state: 0,
+            alive: true,
+            rows: rows(lead),
+            seen: lead,
+            accepted: 0,
+            accepted_num: 0,
+            has_frame: false,
+            is_unnamed: false,
+            loose: None,
+            is_void: false,
+        }
     }
 
     /// Takes the line if a row does.
@@ -108,6 +122,7 @@ impl Rival {
         self.state = row.to;
         self.take(number as u16);
         self.has_frame |= row.take == Take::Frame;
+        self.is_void |= row.void;
         self.is_unnamed = match row.take {
             Take::Frame => machine.crash_last,
             Take::Exception => false,
