@@ -55,6 +55,8 @@ const ONE: &[(&str, &str)] = &[
     ("native.undefined", "native.sanitizer"),
     ("rust.panic", "crash.signal"),
     ("tap.not-ok", "tap.diag"),
+    // `Backtrace:` is Rust's word, too.
+    ("generic.errno-name", "lang.guile"),
     // Lines that begin with the tool's own sign go on.
     ("make.maven", "junit.surefire"),
     ("make.maven", "level.tag"),
@@ -66,7 +68,11 @@ const ONE: &[(&str, &str)] = &[
     ("tools.pip-build", "python.rich"),
 ];
 /// What loggers print under their records.
-const UNDER_RECORD: &[&str] = &["elixir.exception", "perl.confess", "python.traceback", "ruby.reversed"];
+const UNDER_RECORD: &[&str] =
+    &["bundler.babel", "bundler.rollup", "elixir.exception", "lang.clojure-data", "perl.confess", "python.traceback", "ruby.reversed"];
+
+/// What a test printed has no shape: up to a blank line all is its.
+const SHAPELESS: &[&str] = &["busted.test", "gotest.gotestsum"];
 
 /// First line, last line, rule.
 type Found = (u64, u64, String);
@@ -109,7 +115,8 @@ fn may_be_one((first, text): (&str, &str), (second, behind): (&str, &str), betwe
     let is_apart = between.trim() != "";
     let is_indented = behind.starts_with([' ', '\t']);
     let is_record = text.lines().count() == 1 && Line::new(Place::default(), text.trim_end().as_bytes(), NOW).is_stamped();
-    first == second || ONE.contains(&(first, second)) || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
+    let is_shapeless = between.is_empty() && SHAPELESS.contains(&first);
+    first == second || is_shapeless || ONE.contains(&(first, second)) || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
 }
 
 fn scan(engine: &Arc<Engine>, text: &str) -> Vec<Found> {
