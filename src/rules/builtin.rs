@@ -86,11 +86,33 @@ pub fn builtin_share(examples: Examples, part: usize, parts: usize) -> Vec<Rules
         Examples::Read => parse(name, text, false),
         Examples::Skipped => parse(name, &without_examples(text), false),
     };
-    let share = &FILES[FILES.len() * part / parts..FILES.len() * (part + 1) / parts];
-    let files = share.iter().filter_map(|file| {
+    let mut at = 0;
+    let bytes: usize = FILES.iter().map(|(_, text)| text.len()).sum();
+    // A file belongs to the share that its first byte stands in.
+    let share = FILES.iter().filter(|(_, text)| {
+        let first = at;
+        at += text.len();
+        first * parts / bytes == part
+    });
+    let files = share.filter_map(|file| {
         let read = read(file);
         debug_assert!(read.is_ok(), "{}: {read:?}", file.0);
         read.ok()
     });
     files.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_behind_each_other_are_all_files() {
+        let names = |parts: usize| -> Vec<String> {
+            let files = (0..parts).flat_map(|part| builtin_share(Examples::Skipped, part, parts));
+            files.map(|file| file.family.file).collect()
+        };
+        let all: Vec<_> = FILES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        assert_eq!((names(1), names(2), names(7)), (all.clone(), all.clone(), all));
+    }
 }

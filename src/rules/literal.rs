@@ -102,7 +102,10 @@ impl Written {
         }
         let in_both = |(at, members): &(usize, Vec<u8>)| (*at, members.iter().flat_map(|b| [b.to_ascii_lowercase(), b.to_ascii_uppercase()]).collect());
         let classes: Vec<_> = self.classes.iter().map(in_both).collect();
-        cases(&self.text).map(|text| Self { text, classes: classes.clone() }).into()
+        let mut cases = cases(&self.text).to_vec();
+        cases.sort_unstable();
+        cases.dedup();
+        cases.into_iter().map(|text| Self { text, classes: classes.clone() }).collect()
     }
 
     /// The bytes to look for, and whether they are the whole literal.
