@@ -30,6 +30,7 @@ const ONE: &[(&str, &str)] = &[
     ("generic.exception", "bundler.webpack-cli"),
     ("generic.exception", "java.throwable"),
     ("generic.exception", "javascript.bun"),
+    ("generic.exception-word", "javascript.bun"),
     ("generic.errno-name", "java.throwable"),
     ("generic.errno-name", "javascript.bun"),
     ("generic.errno-name", "javascript.class"),
@@ -55,7 +56,10 @@ const ONE: &[(&str, &str)] = &[
     ("native.undefined", "native.sanitizer"),
     ("rust.panic", "crash.signal"),
     ("tap.not-ok", "tap.diag"),
-    // `Backtrace:` is Rust's word, too.
+    // Mono's and Node's reports both have blank lines around them.
+    ("csharp.exception", "javascript.out-of-memory"),
+    // `Backtrace:` is Rust's and R's word, too.
+    ("gcc.fortran", "lang.guile"),
     ("generic.errno-name", "lang.guile"),
     // Lines that begin with the tool's own sign go on.
     ("make.maven", "junit.surefire"),

@@ -101,7 +101,7 @@ fn invariant_1_dependencies_point_one_way() {
     imports_only("words.rs", &[]);
     imports_only("rules", &["rules", "words"]);
     imports_only("core", &["core", "rules", "words"]);
-    imports_only("delivery.rs", &["core", "words"]);
+    imports_only("delivery", &["core", "words"]);
     imports_only("telemetry", &["telemetry", "words"]);
     imports_only("sinks", &["sinks", "delivery", "core", "rules", "words", "config", "telemetry"]);
     imports_only("sources", &["sources", "delivery", "core", "rules", "words", "config", "telemetry"]);

@@ -118,6 +118,7 @@ fn a_note_that_waits_is_not_published_by_a_pause() {
 /// The error before it had not been said.
 #[test]
 fn a_failure_that_is_printed_again_hides_no_error() {
-    let found = scan("--- FAIL: TestAdd ()\n[ERROR] no\n--- FAIL: TestAdd ()\n");
-    assert_eq!(found.iter().map(|event| (event.line_num, &*event.rule)).collect::<Vec<_>>(), [(1, "gotest.fail"), (2, "level.tag")]);
+    let failure = "\u{2716} adds (1.2ms)\n  TypeError: no\n      at f (/srv/a.js:1:1)\n";
+    let found = scan(format!("{failure}[ERROR] no\n{failure}"));
+    assert_eq!(found.iter().map(|event| (event.line_num, &*event.rule)).collect::<Vec<_>>(), [(1, "tap.spec"), (4, "level.tag")]);
 }
