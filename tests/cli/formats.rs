@@ -110,7 +110,7 @@ fn sarif_without_results_from_a_stream_and_with_what_cannot_be_read() {
     let folder = Folder::new();
     let empty = sarif(&folder.piped(["scan", "--format", "sarif"], "fine\n").ended(0).out());
     assert_eq!(empty["runs"][0]["results"], serde_json::json!([]));
-    let hostile = sarif(&folder.piped(["scan", "--format", "sarif"], &error(HOSTILE)).ended(0).out());
+    let hostile = sarif(&folder.piped(["scan", "--format", "sarif"], error(HOSTILE)).ended(0).out());
     assert_eq!(hostile["runs"][0]["results"][0]["locations"], Value::Null);
     folder.write("a.log", error("boom"));
     let partial = sarif(&folder.siftd(["scan", "--format", "sarif", "a.log", "gone.log"]).ended(2).out());
