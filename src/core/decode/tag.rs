@@ -250,7 +250,8 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
         return ground != Ground::Bare || is_common(text) || dated;
     }
     // Between the signs that part the columns, whatever its case.
-    let sign = if at >= 2 && byte(line, at - 1) == b' ' { byte(line, at - 2) } else { byte(line, at - 1) };
+    let back = |count: usize| at.checked_sub(count).map_or(0, |place| byte(line, place));
+    let sign = if back(1) == b' ' { back(2) } else { back(1) };
     let parted = (matches!(next, b'|' | b'-') && next == sign && is_blank(byte(line, after + 1))) || (byte(line, end) == b'\t' && sign == b'\t');
     if parted && ground != Ground::Bare {
         return true;
