@@ -16,7 +16,7 @@ use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, builtin_share, parse, parse_beside};
+use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, parse, parse_beside};
 use crate::sources::expand::{Input, expand};
 use crate::state::{history, ledger};
 
@@ -97,7 +97,7 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     if !config.error_detection.enabled {
         return Ok(RuleSet::default());
     }
-    let mut files = builtin_by_two(examples);
+    let mut files = builtin_files(examples);
     if config.error_detection.warnings {
         let (name, text) = WARNING_FILE;
         files.extend(parse(name, text, false));
@@ -111,16 +111,6 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
         set.disable(&config.rules.disable);
     }
     Ok(set)
-}
-
-/// The built-in rules; a second core reads half of them.
-fn builtin_by_two(examples: Examples) -> Vec<RulesFile> {
-    thread::scope(|scope| {
-        let second = thread::Builder::new().name("rules".into()).spawn_scoped(scope, || builtin_share(examples, 1, 2));
-        let mut files = builtin_share(examples, 0, 2);
-        files.extend(second.ok().and_then(|second| second.join().ok()).unwrap_or_else(|| builtin_share(examples, 1, 2)));
-        files
-    })
 }
 
 /// The ids of all entries and cancels.

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use regex_syntax::ParserBuilder;
-use toml::Spanned;
 
 use crate::words::did_you_mean;
 
 use super::keys;
 use super::literal::MIN_LITERAL_BYTES;
+use super::located::Located;
 use super::parsed::{syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec};
@@ -58,8 +58,16 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
 /// All mistakes found, in file order.
 pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
     let spec: FileSpec = toml::from_str(text).map_err(|error| vec![toml_problem(&error)])?;
+    read(name, spec, check, known)
+}
+
+/// What the file `name` says, of whose entries `known` have a literal already.
+///
+/// # Errors
+/// All mistakes found, in file order.
+pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
     let family = Family {
-        id: spec.family.id.get_ref().clone(),
+        id: spec.family.id.into_text(),
         title: spec.family.title,
         depth: spec.family.depth,
         language: spec.family.language,
@@ -122,15 +130,15 @@ struct Reader<'k> {
 }
 
 impl Reader<'_> {
-    fn problem<T>(&mut self, at: &Spanned<T>, key: &str, problem: impl Into<String>, mend: impl Into<String>) {
+    fn problem(&mut self, at: &Located, key: &str, problem: impl Into<String>, mend: impl Into<String>) {
         self.problems.push(Problem { span: at.span(), key: key.to_owned(), problem: problem.into(), mend: mend.into() });
     }
 
-    fn required(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Spanned<String>>) -> Pattern {
+    fn required(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Located>) -> Pattern {
         match regex {
             Some(regex) => self.gated(spec, key, regex),
             None => {
-                let id = spec.id.get_ref();
+                let id = spec.id.get();
                 self.problem(&spec.id, key, format!("`{id}` has no `{key}`"), format!("add `{key} = '''…'''`"));
                 Pattern::new("", false)
             }
@@ -138,13 +146,13 @@ impl Reader<'_> {
     }
 
     /// A regex whose every match must contain one of the entry's literals.
-    fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
+    fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Located) -> Pattern {
         let pattern = self.pattern(spec, key, regex);
         if self.check {
-            let anywhere = spec.literals.iter().map(|l| Needle { text: l.get_ref(), after: &spec.after, not_after: &spec.not_after, at_end: false });
-            let at_end = spec.at_end.iter().map(|l| Needle { text: l.get_ref(), after: "", not_after: "", at_end: true });
+            let anywhere = spec.literals.iter().map(|l| Needle { text: l.get(), after: &spec.after, not_after: &spec.not_after, at_end: false });
+            let at_end = spec.at_end.iter().map(|l| Needle { text: l.get(), after: "", not_after: "", at_end: true });
             let literals: Vec<Needle> = anywhere.chain(at_end).collect();
-            match every_match_has_literal(regex.get_ref(), &literals, spec.ignore_case) {
+            match every_match_has_literal(regex.get(), &literals, spec.ignore_case) {
                 Ok(true) | Err(_) => {}
                 Ok(false) if literals.is_empty() => {
                     self.problem(
@@ -167,11 +175,11 @@ impl Reader<'_> {
         pattern
     }
 
-    fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Spanned<String>) -> Pattern {
-        let pattern = Pattern::new(regex.get_ref().clone(), spec.ignore_case);
+    fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Located) -> Pattern {
+        let pattern = Pattern::new(regex.get(), spec.ignore_case);
         if self.check {
             // Bytes are asked: what is no UTF-8 may match.
-            if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get_ref()) {
+            if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
             } else if let Err(error) = pattern.check() {
                 self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most");
@@ -180,7 +188,7 @@ impl Reader<'_> {
         pattern
     }
 
-    fn optional(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Spanned<String>>) -> Option<Pattern> {
+    fn optional(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Located>) -> Option<Pattern> {
         regex.map(|regex| self.pattern(spec, key, regex))
     }
 
@@ -237,7 +245,7 @@ impl Reader<'_> {
             None => self.required(&spec, "regex", None),
         };
         self.check_keys(&spec, "cancel", &["reason", "examples"]);
-        Cancel { id: spec.id.get_ref().clone(), regex, reason: spec.reason, examples: spec.examples }
+        Cancel { id: spec.id.get().to_owned(), regex, reason: spec.reason, examples: spec.examples }
     }
 
     fn trace(&mut self, spec: &EntrySpec) -> Kind {
@@ -251,7 +259,7 @@ impl Reader<'_> {
             }
             let start = from & 1 == 1;
             let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
-            let to = self.state(spec, &mut states, row.to.get_ref());
+            let to = self.state(spec, &mut states, row.to.get());
             if row.under_record && !start {
                 self.problem(
                     &row.regex,
@@ -288,15 +296,15 @@ impl Reader<'_> {
     /// A state that is misspelt on one side would end the trace, or never be reached, without a word.
     fn check_states(&mut self, spec: &EntrySpec) {
         for row in &spec.rows {
-            let to = row.to.get_ref().as_str();
+            let to = row.to.get();
             if to != "end" && !spec.rows.iter().any(|row| row.from.iter().any(|from| from == to)) {
                 let known: Vec<&str> = spec.rows.iter().flat_map(|row| row.from.iter()).chain(["end"]).collect();
                 let mend = did_you_mean(to, &known).unwrap_or_else(|| "give a row `from` this state, or write \"end\"".to_owned());
                 self.problem(&row.to, "rows.to", format!("no row begins in the state `{to}`"), mend);
             }
             for from in row.from.iter().filter(|from| *from != "start") {
-                if !spec.rows.iter().any(|row| row.to.get_ref() == from) {
-                    let known: Vec<&str> = spec.rows.iter().map(|row| row.to.get_ref().as_str()).collect();
+                if !spec.rows.iter().any(|row| row.to.get() == from) {
+                    let known: Vec<&str> = spec.rows.iter().map(|row| row.to.get()).collect();
                     let mend = did_you_mean(from, &known).unwrap_or_else(|| "let a row lead `to` it".to_owned());
                     self.problem(&row.regex, "rows.from", format!("no row leads to the state `{from}`, so this one is never tried"), mend);
                 }
@@ -321,7 +329,7 @@ impl Reader<'_> {
         self.check_keys(&spec, kind.table(), keys);
         let above = self.optional(&spec, "above", spec.above.as_ref());
         Entry {
-            id: spec.id.get_ref().clone(),
+            id: spec.id.get().to_owned(),
             family: 0,
             labels: Labels::default(),
             kind,
@@ -332,28 +340,28 @@ impl Reader<'_> {
             whole: false,
             above,
             gate: Gate {
-                literals: spec.literals.into_iter().map(Spanned::into_inner).collect(),
-                at_end: spec.at_end.into_iter().map(Spanned::into_inner).collect(),
+                literals: spec.literals.into_iter().map(Located::into_text).collect(),
+                at_end: spec.at_end.into_iter().map(Located::into_text).collect(),
                 ignore_case: spec.ignore_case,
                 after: spec.after,
                 not_after: spec.not_after,
                 not_before: spec.not_before,
                 not_behind: spec.not_behind,
             },
-            region: spec.region.map(Spanned::into_inner),
+            region: spec.region.map(Located::into_text),
             claimed_by: spec.claimed_by,
             examples: spec.examples,
         }
     }
 
     fn check_entry(&mut self, spec: &EntrySpec, kind: &Kind) {
-        let id = spec.id.get_ref();
+        let id = spec.id.get();
         if !id.strip_prefix(self.family.as_str()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('.')) {
             let mend = format!("call it `{}.…`", self.family);
             self.problem(&spec.id, "id", format!("`{id}` does not begin with the name of its family"), mend);
         }
         for literal in spec.literals.iter().chain(&spec.at_end) {
-            if literal.get_ref().len() < MIN_LITERAL_BYTES {
+            if literal.get().len() < MIN_LITERAL_BYTES {
                 self.problem(literal, "literals", format!("a literal has at least {MIN_LITERAL_BYTES} bytes"), "write more of the text that stands there");
             }
         }
@@ -366,8 +374,8 @@ impl Reader<'_> {
     /// Every entry of a literal is asked about each line that holds it.
     fn count_uses(&mut self, spec: &EntrySpec) {
         for literal in spec.literals.iter().chain(&spec.at_end).filter(|_| self.check) {
-            let text = literal.get_ref();
-            let uses = self.uses.entry(text.clone()).or_insert_with(|| (self.known)(text));
+            let text = literal.get();
+            let uses = self.uses.entry(text.to_owned()).or_insert_with(|| (self.known)(text));
             *uses += 1;
             if *uses == MAX_ENTRIES_PER_LITERAL + 1 {
                 let problem =

@@ -1,25 +1,28 @@
 //! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that
 //! the core walks. `spec` is the shape of a file, `load` reads and checks it into `entry`'s types,
 //! `prove` shows that the prefilter cannot miss a rule, `literal` prepares its part, `set` puts the
-//! files together, `skim` leaves out what a log needs not; `pattern` runs their regexes; `matcher` makes rules of problem matchers. Nothing here looks at a log.
+//! files together; `builtin` has those that are compiled in; `pattern` runs their regexes; `matcher` makes rules of problem
+//! matchers. Nothing here looks at a log.
 
 mod builtin;
 mod entry;
+mod files;
 mod keys;
 mod library;
 mod literal;
 mod load;
+mod located;
 pub mod matcher;
 mod parsed;
 mod pattern;
 mod program;
 mod prove;
 mod set;
-mod skim;
 pub mod spec;
 
-pub use builtin::{Examples, FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE, builtin_files, builtin_share};
+pub use builtin::{Examples, builtin_files};
 pub use entry::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Machine, Note, Region, Row, Verdicts};
+pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;
 pub use literal::{LiteralForm, MIN_LITERAL_BYTES};
 pub use load::{Problem, RulesFile, parse, parse_beside};

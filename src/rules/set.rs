@@ -113,11 +113,14 @@ impl RuleSet {
             }
             forms.extend(literal::forms(&entry.gate, matches!(entry.kind, Kind::Fact(_))).into_iter().map(|form| (form, index as u16)));
         }
-        forms.sort_unstable();
-        forms.dedup();
+        // Their numbers are sorted: the forms are large.
+        let mut order: Vec<usize> = (0..forms.len()).collect();
+        order.sort_unstable_by(|a, b| forms[*a].cmp(&forms[*b]));
         (self.literals, self.targets) = (Vec::new(), Vec::new());
-        for (form, entry) in forms {
+        for at in order {
+            let (form, entry) = std::mem::take(&mut forms[at]);
             match self.targets.last_mut().filter(|_| self.literals.last() == Some(&form)) {
+                Some(targets) if targets.last() == Some(&entry) => {}
                 Some(targets) => targets.push(entry),
                 None => {
                     self.literals.push(form);

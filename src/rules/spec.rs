@@ -2,13 +2,13 @@
 //! Serde fills them; `load` checks what types cannot. The README's chapter on rules and the comments
 //! in `config/rules/` describe the same keys for people.
 
-use serde::Deserialize;
-use toml::Spanned;
+use serde::{Deserialize, Deserializer, Serialize};
 
+use super::located::Located;
 use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 
 /// One rules file.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileSpec {
     /// What the rules of this file have in common.
@@ -40,11 +40,11 @@ pub struct FileSpec {
 }
 
 /// `[family]`
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FamilySpec {
     /// First part of every id in the file.
-    pub id: Spanned<String>,
+    pub id: Located,
     /// What people call it.
     pub title: String,
     /// `full`: machine, location and fixtures of real output; `head`: the confirmed line only.
@@ -64,17 +64,17 @@ pub struct FamilySpec {
 
 /// An entry of any table. Which keys a table takes is checked by `load`, so that a key in the wrong
 /// table is named as such.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntrySpec {
     /// `family.slug`
-    pub id: Spanned<String>,
+    pub id: Located,
     /// Every match contains one of these. In a fact's, `‹0-9›` stands for each of its characters.
     #[serde(default)]
-    pub literals: Vec<Spanned<String>>,
+    pub literals: Vec<Located>,
     /// Literals that count only at the end of the line: a word that is rare there and common elsewhere.
     #[serde(default)]
-    pub at_end: Vec<Spanned<String>>,
+    pub at_end: Vec<Located>,
     /// lower, Capitalised and UPPER forms count too, in literals and regexes.
     #[serde(default)]
     pub ignore_case: bool,
@@ -92,10 +92,10 @@ pub struct EntrySpec {
     #[serde(default)]
     pub not_behind: String,
     /// Confirms the line, prefix removed. Named groups: `type message name key file line column`.
-    pub regex: Option<Spanned<String>>,
+    pub regex: Option<Located>,
     /// A line above that names the file (group `file`) in which the line of the error counts: the nearest that matches, with no
     /// empty line between. It is no part of the error.
-    pub above: Option<Spanned<String>>,
+    pub above: Option<Located>,
     /// A word that prose uses too: cancelled by a level tag of info or warn.
     #[serde(default)]
     pub generic: bool,
@@ -130,9 +130,9 @@ pub struct EntrySpec {
     #[serde(default)]
     pub before: Vec<BeforeSpec>,
     /// A line that ends the trace and does not belong to it.
-    pub stop: Option<Spanned<String>>,
+    pub stop: Option<Located>,
     /// Weak: only tried inside this region.
-    pub region: Option<Spanned<String>>,
+    pub region: Option<Located>,
     /// No event until a row with `take = "frame"` was seen.
     #[serde(default)]
     pub needs_frame: bool,
@@ -143,18 +143,18 @@ pub struct EntrySpec {
     #[serde(default)]
     pub once: bool,
     /// Opens a region.
-    pub open: Option<Spanned<String>>,
+    pub open: Option<Located>,
     /// Ends a region; the line itself is no part of it.
-    pub close: Option<Spanned<String>>,
+    pub close: Option<Located>,
     /// A region ends after so many lines; what ended so many lines before a note does not claim it.
     pub max_lines: Option<u32>,
     /// The region owns everything in it: only its own weak traces are tried.
     #[serde(default)]
     pub absorb: bool,
     /// The verdict of what runs in a region: what it printed is no error.
-    pub pass: Option<Spanned<String>>,
+    pub pass: Option<Located>,
     /// The verdict that what it printed may be one.
-    pub fail: Option<Spanned<String>>,
+    pub fail: Option<Located>,
     /// Families whose events claim a note; its own by default; `*` is all.
     #[serde(default)]
     pub claimed_by: Vec<String>,
@@ -170,7 +170,7 @@ pub struct EntrySpec {
 }
 
 /// `examples = { match = […], no_match = […] }`
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExampleSpec {
     /// Texts of one or more lines in which the entry makes exactly one event, over all lines.
@@ -190,7 +190,7 @@ impl ExampleSpec {
 }
 
 /// What decoding says of a line, or a transcript of a step.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKind {
     /// A level tag or field of error or above.
@@ -220,25 +220,25 @@ impl FactKind {
 }
 
 /// Further lines of a noise block.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlockSpec {
     /// Each further line matches.
-    pub regex: Spanned<String>,
+    pub regex: Located,
     /// At most so many.
     pub max_lines: u32,
 }
 
 /// A row of a trace.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowSpec {
     /// States in which it is tried; `start` opens the trace.
     pub from: OneOrMany,
     /// The line, prefix removed.
-    pub regex: Spanned<String>,
+    pub regex: Located,
     /// The state after it.
-    pub to: Spanned<String>,
+    pub to: Located,
     /// What to read from the line.
     #[serde(default)]
     pub take: Take,
@@ -261,11 +261,11 @@ pub struct RowSpec {
 }
 
 /// A look-back line.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct BeforeSpec {
     /// The line.
-    pub regex: Spanned<String>,
+    pub regex: Located,
     /// May be missing.
     #[serde(default)]
     pub optional: bool,
@@ -278,7 +278,7 @@ pub struct BeforeSpec {
 }
 
 /// What a row reads from its line.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Take {
     /// Nothing.
@@ -297,7 +297,7 @@ pub enum Take {
 }
 
 /// Shapes of frames that are read by bytes.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
     /// `File "app.py", line 3, in main`
@@ -309,24 +309,32 @@ pub enum Shape {
 }
 
 /// `"a"` or `["a", "b"]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub enum OneOrMany {
-    /// One.
-    One(String),
-    /// Several.
-    Many(Vec<String>),
-}
+#[derive(Clone, Debug, Serialize)]
+pub struct OneOrMany(Vec<String>);
 
 impl OneOrMany {
     /// The words.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        match self {
-            Self::One(one) => std::slice::from_ref(one),
-            Self::Many(many) => many,
+        self.0.iter().map(String::as_str)
+    }
+}
+
+impl<'de> Deserialize<'de> for OneOrMany {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            One(String),
+            Many(Vec<String>),
         }
-        .iter()
-        .map(String::as_str)
+        // Only a form for people leaves the brackets out.
+        if !deserializer.is_human_readable() {
+            return Ok(Self(Vec::deserialize(deserializer)?));
+        }
+        Ok(Self(match Written::deserialize(deserializer)? {
+            Written::One(one) => vec![one],
+            Written::Many(many) => many,
+        }))
     }
 }
 

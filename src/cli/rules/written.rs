@@ -29,7 +29,7 @@ fn start(text: &str, id: usize) -> usize {
 pub fn find(name: &str, text: &str, id: &str) -> String {
     let sections = sections(text);
     let ends = sections.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
-    let wanted = |entry: &EntrySpec| entry.id.get_ref() == id || entry.id.get_ref().split('.').next() == Some(id);
+    let wanted = |entry: &EntrySpec| entry.id.get() == id || entry.id.get().split('.').next() == Some(id);
     let pieces = sections.iter().zip(ends).filter(|((_, entry), _)| wanted(entry));
     let found: String = pieces.map(|((start, _), end)| format!("{}\n\n", text[*start..end].trim_end())).collect();
     if found.is_empty() { found } else { format!("# {name}\n\n{found}") }
@@ -38,7 +38,7 @@ pub fn find(name: &str, text: &str, id: &str) -> String {
 /// Two entries of a file have one id.
 pub fn repeated(name: &str, text: &str, id: &str) -> Diagnostic {
     let source = Source::new(name, text);
-    let second = sections(&source.text).into_iter().filter(|(_, entry)| entry.id.get_ref() == id).nth(1);
+    let second = sections(&source.text).into_iter().filter(|(_, entry)| entry.id.get() == id).nth(1);
     let span = second.map_or(0..0, |(_, entry)| entry.id.span());
     source.error(span, format!("`{id}` is there twice in this file")).with_mend("give it another id")
 }

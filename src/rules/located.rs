@@ -1,0 +1,50 @@
+//! A string of a rules file that knows where it stands. Rules that are compiled in are known to be right: they leave
+//! their places behind.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Spanned;
+
+/// A string, and where it stands in its file, in bytes; 0..0 in what is compiled in.
+#[derive(Clone, Debug)]
+pub struct Located {
+    text: String,
+    span: Range<usize>,
+}
+
+impl Located {
+    /// The string.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        &self.text
+    }
+
+    /// The string alone.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+}
+
+impl<'de> Deserialize<'de> for Located {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Ok(Self { text: String::deserialize(deserializer)?, span: 0..0 });
+        }
+        let spanned = Spanned::<String>::deserialize(deserializer)?;
+        Ok(Self { span: spanned.span(), text: spanned.into_inner() })
+    }
+}
+
+impl Serialize for Located {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
