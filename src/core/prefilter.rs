@@ -2,9 +2,9 @@
 //!
 //! A *window hash*: every literal is represented by two 4-byte windows, one for each parity of its
 //! position, so that looking at every second byte finds it. A table of 256 KiB, indexed by a
-//! multiplicative hash of the window, answers "maybe" for eight windows at once; where it does, each of
-//! them is asked by itself, what remains is compared with the bytes that all literals of the window share,
-//! without a branch, and then with the whole literals, so a hit is exact. The cost per byte does not depend on the number of rules.
+//! multiplicative hash of the window, answers "maybe" for eight windows at a time; what remains is
+//! compared with the bytes that all literals of the window share, without a branch, and then with the
+//! whole literals, so a hit is exact. The cost per byte does not depend on the number of rules.
 //!
 //! It never decides what an error is, and it never misses a literal: the property test compares it
 //! with a plain search.
@@ -34,10 +34,6 @@ const AROUND: usize = STEP + 2 * WORD;
 /// Bits of a hash, and the highest of them, which name a slot.
 const HASH_BITS: u32 = 18;
 const SLOT_BITS: u32 = 16;
-/// What a window is multiplied with. A multiple of 8: of the last byte the low five bits count, so that a window whose
-/// last byte may be any has 32 places in the table instead of 256. As small as that, it keeps windows that differ in their
-/// first byte beside each other in the table. Of such it was the one with the fewest false steps in logs and sources.
-const MULTIPLIER: u32 = 13_528;
 
 /// One occurrence of a literal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +47,7 @@ pub struct Hit {
 /// Work space of a scan, kept between calls so that a scan allocates nothing.
 #[derive(Default)]
 pub struct Scratch {
-    /// Where a step begins, and below it, once they are asked, the bits of its places.
+    /// Where a step begins, and below it the bits of its places.
     steps: Vec<u64>,
     places: Vec<u32>,
 }
@@ -103,9 +99,11 @@ fn window(hay: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
+/// The multiplier is a multiple of 8: of the last byte the low five bits count, so that a window whose
+/// last byte may be any has 32 places in the table instead of 256.
 #[inline(always)]
 fn hash(window: u32) -> usize {
-    (window.wrapping_mul(MULTIPLIER) >> (u32::BITS - HASH_BITS)) as usize
+    (window.wrapping_mul(0xF1BB_CD88) >> (32 - HASH_BITS)) as usize
 }
 
 /// The slot of a hash.
@@ -140,9 +138,7 @@ impl Prefilter {
     pub fn scan(&self, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         let before = hits.len();
         let (from, to, marked) = self.mark_steps(hay, &mut scratch.steps);
-        let steps = &mut scratch.steps[..marked];
-        self.mark_lanes(hay, steps);
-        let kept = self.mark_places(hay, steps, &mut scratch.places);
+        let kept = self.mark_places(hay, &scratch.steps[..marked], &mut scratch.places);
         for &place in &scratch.places[..kept] {
             self.compare(hay, place as usize, window(hay, place as usize), hits);
         }
@@ -157,7 +153,7 @@ impl Prefilter {
         }
     }
 
-    /// The hot loop: which steps may hold a window. Returns from where and to where it looked, and in
+    /// The hot loop: which places may hold a window. Returns from where and to where it looked, and in
     /// how many steps it found any.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u64>) -> (usize, usize, usize) {
@@ -169,51 +165,35 @@ impl Prefilter {
         let mut at = MAX_BACK;
         let mut kept = 0;
         while let Some(bytes) = hay.get(at..at + AROUND - MAX_BACK) {
-            let known = |lane: usize| table[hash(window(bytes, lane * STRIDE))];
-            let any = (known(0) | known(1)) | (known(2) | known(3)) | (known(4) | known(5)) | (known(6) | known(7));
-            steps[kept] = (at as u64) << LANES;
-            kept += usize::from(any);
+            let known = |lane: usize| u64::from(table[hash(window(bytes, lane * STRIDE))]);
+            let low = known(0) + 2 * known(1) + 4 * (known(2) + 2 * known(3));
+            let high = known(4) + 2 * known(5) + 4 * (known(6) + 2 * known(7));
+            let lanes = low + 16 * high;
+            steps[kept] = (at as u64) << LANES | lanes;
+            kept += usize::from(lanes != 0);
             at += STEP;
         }
         (MAX_BACK, at, kept)
     }
 
-    /// At which places of these steps a window may stand.
+    /// Which of these places have what all literals of their window share.
     #[inline(never)]
-    fn mark_lanes(&self, hay: &[u8], steps: &mut [u64]) {
-        for step in steps {
-            let at = (*step >> LANES) as usize;
-            let Some(bytes) = hay.get(at..at + AROUND - MAX_BACK) else { break };
-            let known = |lane: usize| u64::from(self.table[hash(window(bytes, lane * STRIDE))]);
-            let low = known(0) + 2 * known(1) + 4 * (known(2) + 2 * known(3));
-            let high = known(4) + 2 * known(5) + 4 * (known(6) + 2 * known(7));
-            *step |= low + 16 * high;
-        }
-    }
-
-    /// Which of these places have what all literals of their window share; in no order. Round after round the first place
-    /// of each step is asked, so that nothing branches on how many it has.
-    #[inline(never)]
-    fn mark_places(&self, hay: &[u8], steps: &mut [u64], places: &mut Vec<u32>) -> usize {
+    fn mark_places(&self, hay: &[u8], steps: &[u64], places: &mut Vec<u32>) -> usize {
         if places.len() < steps.len() * LANES {
             places.resize(steps.len() * LANES, 0);
         }
         let mut kept = 0;
-        let mut left = steps.len();
-        while left > 0 {
-            let round = std::mem::take(&mut left);
-            for next in 0..round {
-                let step = steps[next];
-                let at = (step >> LANES) as usize;
-                let Some(around) = hay.get(at - MAX_BACK..).and_then(<[u8]>::first_chunk::<AROUND>) else { break };
+        for step in steps {
+            let at = (step >> LANES) as usize;
+            let Some(around) = hay.get(at - MAX_BACK..).and_then(<[u8]>::first_chunk::<AROUND>) else { break };
+            let mut lanes = step & ((1 << LANES) - 1);
+            while lanes != 0 {
                 // The masks change nothing; they let the compiler see that the indexes are in bounds.
-                let offset = (step.trailing_zeros() as usize & (LANES - 1)) * STRIDE;
+                let offset = (lanes.trailing_zeros() as usize & (LANES - 1)) * STRIDE;
                 let shared = &self.shared[usize::from(self.slots[slot(hash(window(around, MAX_BACK + offset)))])];
                 places[kept] = (at + offset) as u32;
                 kept += usize::from(shared.fits(word(around, offset + (shared.from as usize & (WORD - 1)))));
-                let others = step & (step - 1);
-                steps[left] = others;
-                left += usize::from(others & ((1 << LANES) - 1) != 0);
+                lanes &= lanes - 1;
             }
         }
         kept
