@@ -35,6 +35,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("busted.toml", include_str!("../../config/rules/busted.toml")),
     ("eunit.toml", include_str!("../../config/rules/eunit.toml")),
     ("cucumber.toml", include_str!("../../config/rules/cucumber.toml")),
+    ("robot.toml", include_str!("../../config/rules/robot.toml")),
     ("gotest.toml", include_str!("../../config/rules/gotest.toml")),
     ("cargotest.toml", include_str!("../../config/rules/cargotest.toml")),
     ("testthat.toml", include_str!("../../config/rules/testthat.toml")),
