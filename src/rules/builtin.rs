@@ -52,6 +52,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("documented.toml", include_str!("../../config/rules/documented.toml")),
     ("npm.toml", include_str!("../../config/rules/npm.toml")),
     ("webtools.toml", include_str!("../../config/rules/webtools.toml")),
+    ("pytools.toml", include_str!("../../config/rules/pytools.toml")),
     ("findings.toml", include_str!("../../config/rules/findings.toml")),
     ("packages.toml", include_str!("../../config/rules/packages.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
