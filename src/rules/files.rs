@@ -40,6 +40,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("rspec.toml", include_str!("../../config/rules/rspec.toml")),
     ("minitest.toml", include_str!("../../config/rules/minitest.toml")),
     ("gtest.toml", include_str!("../../config/rules/gtest.toml")),
+    ("automake.toml", include_str!("../../config/rules/automake.toml")),
     ("make.toml", include_str!("../../config/rules/make.toml")),
     ("gcc.toml", include_str!("../../config/rules/gcc.toml")),
     ("native.toml", include_str!("../../config/rules/native.toml")),
