@@ -1,7 +1,9 @@
 //! The compiled-in rules: each file loads with every check on, and every example comes out.
 #![allow(clippy::unwrap_used)]
 
-use siftd::rules::{BUILTIN_FILES, LiteralForm, MAX_ENTRIES_PER_LITERAL, RuleSet, WARNING_FILE, parse};
+use std::collections::HashSet;
+
+use siftd::rules::{BUILTIN_FILES, Examples, LiteralForm, MAX_ENTRIES_PER_LITERAL, RuleSet, WARNING_FILE, builtin_files, parse};
 
 #[test]
 fn every_rules_file_passes_every_check() {
@@ -29,6 +31,18 @@ fn warnings_are_events_where_they_are_wanted() {
     let (_, failures) = siftd::examples::run(RuleSet::with_files(files.map(|(name, text)| parse(name, text, true).unwrap()).collect()));
     let of_warnings: Vec<_> = failures.iter().filter(|failure| failure.rule.starts_with("generic.warning")).collect();
     assert!(of_warnings.is_empty(), "{of_warnings:#?}");
+}
+
+/// The later of two entries with one id would replace the other without a word.
+#[test]
+fn every_built_in_id_is_there_once() {
+    let mut seen = HashSet::new();
+    let ids = builtin_files(Examples::Skipped).into_iter().flat_map(|file| {
+        let entries = file.entries.into_iter().map(|entry| entry.id);
+        entries.chain(file.cancels.into_iter().map(|cancel| cancel.id)).collect::<Vec<_>>()
+    });
+    let twice: Vec<String> = ids.filter(|id| !seen.insert(id.clone())).collect();
+    assert!(twice.is_empty(), "{twice:?}");
 }
 
 /// A short literal stands on many lines that are no errors, and each of them costs time.
