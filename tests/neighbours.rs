@@ -65,6 +65,10 @@ const ONE: &[(&str, &str)] = &[
     ("make.maven", "junit.surefire"),
     ("make.maven", "level.tag"),
     ("make.maven", "tools.ansible-task"),
+    // `file:line: what` is how Ruby goes on, too.
+    ("ruby.syntax", "pytool.vulture"),
+    // A message that begins with a number stands where numbered source code does.
+    ("webtool.less", "perl.die-lines"),
     ("rspec.load", "tap.diag"),
     ("tap.spec", "npm.pnpm"),
     ("testthat.test", "logger.marked"),
