@@ -30,8 +30,7 @@ fn main() {
 
 fn read(name: &str, text: &str) -> FileSpec {
     let mut spec: FileSpec = toml::from_str(text).unwrap_or_else(|error| give_up(&format!("config/rules/{name}: {error}")));
-    let tables =
-        [&mut spec.rule, &mut spec.fact, &mut spec.cancel, &mut spec.noise, &mut spec.trace, &mut spec.region, &mut spec.note, &mut spec.border];
+    let tables = [&mut spec.rule, &mut spec.fact, &mut spec.cancel, &mut spec.noise, &mut spec.trace, &mut spec.region, &mut spec.note, &mut spec.border];
     tables.into_iter().flatten().for_each(|entry| entry.examples = Default::default());
     spec
 }
