@@ -55,10 +55,21 @@ fn bin() -> PathBuf {
     std::env::var_os("SIFTD_BIN").map_or_else(|| env!("CARGO_BIN_EXE_siftd").into(), PathBuf::from)
 }
 
+/// A process that is not left behind, however the bench ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // One that has ended can't be killed: that is as well.
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
 /// A daemon in a folder of its own.
 struct Daemon {
+    child: Running,
     folder: tempfile::TempDir,
-    child: Child,
 }
 
 impl Daemon {
@@ -69,8 +80,10 @@ impl Daemon {
              [[sink]]\nname = \"events\"\ntype = \"file\"\npath = \"{at}/out.ndjson\"\n"
         );
         fs::write(folder.path().join("siftd.toml"), text)?;
-        let child = Command::new(bin()).arg("run").arg("--config").arg(folder.path().join("siftd.toml")).stdin(Stdio::null()).spawn()?;
-        Ok(Self { folder, child })
+        // As the units of `systemd/` start it.
+        let child =
+            Command::new(bin()).env("MALLOC_ARENA_MAX", "2").arg("run").arg("--config").arg(folder.path().join("siftd.toml")).stdin(Stdio::null()).spawn()?;
+        Ok(Self { child: Running(child), folder })
     }
 
     fn out(&self) -> PathBuf {
@@ -79,7 +92,7 @@ impl Daemon {
 
     /// User and system time so far.
     fn cpu(&self) -> anyhow::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.0.id()))?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
         // Linux counts in hundredths here, whatever its own clock.
@@ -87,14 +100,14 @@ impl Daemon {
     }
 
     fn memory_kib(&self, name: &str) -> anyhow::Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.0.id()))?;
         let line = status.lines().find(|line| line.starts_with(name)).context("no memory in /proc")?;
         Ok(line.split_whitespace().nth(1).context("no number")?.parse()?)
     }
 
     fn stop(mut self) -> anyhow::Result<tempfile::TempDir> {
-        ensure!(Command::new("kill").arg(self.child.id().to_string()).status()?.success());
-        ensure!(self.child.wait()?.success(), "it did not end well");
+        ensure!(Command::new("kill").arg(self.child.0.id().to_string()).status()?.success());
+        ensure!(self.child.0.wait()?.success(), "it did not end well");
         Ok(self.folder)
     }
 }
