@@ -1,7 +1,8 @@
 //! The build's own step: reads `config/rules/`, leaves the examples out, and writes the rest as `rules.bin`, which
 //! `rules::builtin` reads at each start. A file that is no TOML, or has a key that is none, ends the build.
 
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::Path;
 use std::{env, fs, process};
 
 use rules::files::FILES;
@@ -17,15 +18,16 @@ mod rules {
 mod words;
 
 fn main() {
+    // The rules files are part of this program: Cargo builds and runs it again when one of them has changed.
     println!("cargo::rerun-if-changed=src/build.rs");
-    let specs: Vec<FileSpec> = FILES.iter().map(|(name, text)| read(name, text)).collect();
-    let written = env::var_os("OUT_DIR")
-        .ok_or_else(|| "cargo names no OUT_DIR".to_owned())
-        .and_then(|folder| Ok((folder, postcard::to_allocvec(&specs).map_err(|error| error.to_string())?)))
-        .and_then(|(folder, bytes)| fs::write(PathBuf::from(folder).join("rules.bin"), bytes).map_err(|error| error.to_string()));
-    if let Err(error) = written {
+    if let Err(error) = write() {
         give_up(&format!("rules.bin cannot be written: {error}"));
     }
+}
+
+fn write() -> Result<(), Box<dyn Error>> {
+    let specs: Vec<FileSpec> = FILES.iter().map(|(name, text)| read(name, text)).collect();
+    Ok(fs::write(Path::new(&env::var("OUT_DIR")?).join("rules.bin"), postcard::to_allocvec(&specs)?)?)
 }
 
 fn read(name: &str, text: &str) -> FileSpec {

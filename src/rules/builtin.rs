@@ -1,5 +1,5 @@
 //! The rules that are compiled in. The build has read them already, without their examples, and left them in a form that
-//! costs little to read: a scan begins sooner by a third.
+//! costs little to read: a scan's first event waits for it.
 
 use super::files::FILES;
 use super::load::{RulesFile, parse, read};

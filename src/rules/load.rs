@@ -3,7 +3,6 @@
 //! costly checks for them.
 
 use std::collections::HashMap;
-use std::ops::Range;
 
 use regex_syntax::ParserBuilder;
 
@@ -12,26 +11,13 @@ use crate::words::did_you_mean;
 use super::keys;
 use super::literal::MIN_LITERAL_BYTES;
 use super::located::Located;
-use super::parsed::{syntax_message, toml_problem};
+use super::parsed::{Problem, syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec};
 use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
-
-/// A mistake in a rules file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where in the text, in bytes.
-    pub span: Range<usize>,
-    /// The key it is about.
-    pub key: String,
-    /// What is wrong.
-    pub problem: String,
-    /// What to do.
-    pub mend: String,
-}
 
 /// A parsed file.
 #[derive(Debug)]

@@ -25,7 +25,8 @@ pub use entry::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Machin
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;
 pub use literal::{LiteralForm, MIN_LITERAL_BYTES};
-pub use load::{Problem, RulesFile, parse, parse_beside};
+pub use load::{RulesFile, parse, parse_beside};
+pub use parsed::Problem;
 pub use pattern::{Groups, Pattern, first_visible};
 pub use prove::longest_required_literal;
 pub use set::RuleSet;

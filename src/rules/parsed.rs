@@ -1,12 +1,26 @@
-//! What the parsers of TOML and of regexes say of a mistake, in words for whoever wrote the rules file.
+//! A mistake in a rules file, and what the parsers of TOML and of regexes say of one, in words for whoever wrote it.
+
+use std::ops::Range;
 
 use regex_syntax::Error as SyntaxError;
 
-use super::load::Problem;
 use crate::words::did_you_mean;
 
 /// Where the format is told.
 const CHAPTER: &str = "the chapter \"Your own rules\" of the README has all keys and their types";
+
+/// A mistake in a rules file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where in the text, in bytes.
+    pub span: Range<usize>,
+    /// The key it is about.
+    pub key: String,
+    /// What is wrong.
+    pub problem: String,
+    /// What to do.
+    pub mend: String,
+}
 
 /// A mistake of form, or a key that is none.
 pub fn toml_problem(error: &toml::de::Error) -> Problem {
