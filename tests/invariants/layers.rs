@@ -24,7 +24,7 @@ fn collect(path: &Path, files: &mut Vec<PathBuf>) {
 
 fn is_test(path: &Path) -> bool {
     let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
-    name == "tests" || name.ends_with("_tests")
+    name.ends_with("_tests") || path.iter().any(|part| part == "tests" || part == "tests.rs")
 }
 
 fn stripped(text: &str) -> String {
