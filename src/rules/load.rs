@@ -52,6 +52,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
 /// # Errors
 /// All mistakes found, in file order.
 pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
+    let count = spec.tables().iter().map(|table| table.len()).sum();
     let family = Family {
         id: spec.family.id.into_text(),
         title: spec.family.title,
@@ -63,8 +64,8 @@ pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str)
         file: name.to_owned(),
     };
     let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new(), uses: HashMap::new(), known };
-    let mut entries = Vec::new();
-    let mut cancels = Vec::new();
+    let mut entries = Vec::with_capacity(count);
+    let mut cancels = Vec::with_capacity(spec.cancel.len());
     for spec in spec.border {
         let regex = reader.required(&spec, "regex", spec.regex.as_ref());
         entries.push(reader.entry(spec, Kind::Border(regex), &[]));
