@@ -62,7 +62,7 @@ fn no_literal_is_cheap_to_write_and_dear_to_search() {
                 5
             }
     };
-    let short: Vec<String> = rules.literals.iter().filter(is_short).map(|form| String::from_utf8_lossy(&form.bytes).into_owned()).collect();
+    let short: Vec<String> = rules.literals().forms.iter().filter(is_short).map(|form| String::from_utf8_lossy(&form.bytes).into_owned()).collect();
     assert!(short.is_empty(), "write more of the text that stands there, or the bytes that may follow: {short:?}");
 }
 
@@ -77,6 +77,6 @@ fn a_literal_leads_to_few_entries() {
     let [problem] = &problems[..] else { panic!("{problems:?}") };
     assert_eq!((problem.key.as_str(), &text(9)[problem.span.clone()]), ("literals", "\"core breach\""));
     assert_eq!(text(9)[..problem.span.start].lines().count(), 4 + 8 * 4 + 3);
-    let crowded: Vec<_> = RuleSet::builtin().targets.into_iter().map(|entries| entries.len()).filter(|count| *count > MAX_ENTRIES_PER_LITERAL).collect();
+    let crowded: Vec<_> = RuleSet::builtin().literals().targets.iter().map(Vec::len).filter(|count| *count > MAX_ENTRIES_PER_LITERAL).collect();
     assert!(crowded.is_empty(), "{crowded:?}");
 }

@@ -49,7 +49,11 @@ impl Folder {
 
     /// siftd in this folder, without what the machine's user has set.
     pub fn command<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
-        let mut command = Command::new(siftd());
+        self.run(siftd(), args)
+    }
+
+    pub fn run<I: AsRef<OsStr>>(&self, program: impl AsRef<OsStr>, args: impl IntoIterator<Item = I>) -> Command {
+        let mut command = Command::new(program);
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").env_remove("SIFTD_LOG");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
