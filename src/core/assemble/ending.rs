@@ -24,6 +24,11 @@ pub(super) enum Ending {
 /// What `line` is to the message of `trace`; `candidates` are the line's, where they are known.
 pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Ending {
     let prefix = line.prefix();
+    let belongs_to_a_record = trace.shaped || trace.adopted.is_some();
+    // Whatever stands in it, it would be no more than something else that begins.
+    if !belongs_to_a_record && is_object(line.text) {
+        return Ending::Begun;
+    }
     let is_record = record::is_one(line) || if trace.shaped { prefix.level.is_some() && !trace.leveled } else { line.is_stamped() };
     let part = trace.own_part(View::Body.of(line)).unwrap_or(line.body());
     if is_prompt(part) || is_ruler(part) {
@@ -31,7 +36,7 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
     }
     if is_record || is_numbered(part) {
         // Between two records all lines are the first one's; a bare error may stand among another program's lines.
-        return if trace.shaped || trace.adopted.is_some() { Ending::Over } else { Ending::Begun };
+        return if belongs_to_a_record { Ending::Over } else { Ending::Begun };
     }
     if is_object(part) {
         return Ending::Begun;

@@ -88,7 +88,9 @@ fn is_path(text: &[u8]) -> bool {
 /// `libc::EPIPE => EPIPE,`, `ENOENT => "No such file",`, `EROFS = libc::EROFS,`, `Errno::ENOENT`: an arm of a match, a
 /// member of an enum.
 pub fn is_arm(text: &[u8]) -> bool {
-    if memchr::memmem::rfind(text, b"::E").is_some_and(|at| is_path(text) && text[at + 2..].iter().all(u8::is_ascii_uppercase)) {
+    if text.last().is_some_and(u8::is_ascii_uppercase)
+        && memchr::memmem::rfind(text, b"::E").is_some_and(|at| is_path(text) && text[at + 2..].iter().all(u8::is_ascii_uppercase))
+    {
         return true;
     }
     let Some(text) = text.strip_suffix(b",") else { return false };
