@@ -3,6 +3,7 @@
 //! traces; `assemble` decides which lines are offered to it.
 
 use super::block::Block;
+use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, View};
@@ -39,6 +40,8 @@ pub struct OpenTrace {
     pub stamped: bool,
     /// The head line had a level.
     pub leveled: bool,
+    /// How many times and levels the head line had.
+    stamps: (u8, u8),
     /// The one-line error that it took over: its first lines.
     pub adopted: Option<Box<OpenTrace>>,
     /// The time that the head line states.
@@ -94,6 +97,7 @@ impl OpenTrace {
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
             leveled: line.prefix().level.is_some(),
+            stamps: (line.prefix().times, line.prefix().levels),
             adopted: None,
             time: line.place.time.or(line.prefix().time),
             depth: 0,
@@ -135,6 +139,21 @@ impl OpenTrace {
         trace
     }
 
+    /// Whether `line` is no record of its own beside the head: it has neither time nor level, or fewer of them than the
+    /// head, since a collector (`docker logs -t`, the journal, a CI runner) put its own before every line.
+    #[must_use]
+    pub fn outranks(&self, line: &Line) -> bool {
+        let Prefix { times, levels, .. } = line.prefix();
+        let is_less = times <= self.stamps.0 && levels <= self.stamps.1 && (times, levels) != self.stamps;
+        !line.is_stamped() || (is_less && (levels == 0 || levels < self.stamps.1))
+    }
+
+    /// Whether `line` is the next one of its writer: nothing else that the writer has printed stands between.
+    #[must_use]
+    pub fn is_followed_by(&self, line: &Line) -> bool {
+        line.place.num == self.last_num + 1 || (self.key.is_some() && self.key.as_deref() == line.key())
+    }
+
     /// Takes a further line of a one-line error; `accept`: it belongs to it for sure.
     pub fn extend_single(&mut self, line: &Line, accept: bool, max_lines: usize, max_bytes: usize) {
         for rival in &mut self.rivals {
@@ -143,7 +162,7 @@ impl OpenTrace {
                 rival.accept(line.place.num);
             }
         }
-        self.push(line, line.text, max_lines, max_bytes);
+        self.push(line, line.body(), max_lines, max_bytes);
     }
 
     /// Whether its last line may still be given back.
@@ -155,7 +174,7 @@ impl OpenTrace {
     /// Whether its last line may be given back, and says something.
     #[must_use]
     pub fn is_on_trial_beyond_blanks(&self) -> bool {
-        self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.text.is_empty())
+        self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.part.is_empty())
     }
 
     /// Whether its last line that says something ends with a colon.

@@ -52,12 +52,12 @@ impl Assembler {
         let trace = &self.open[at];
         let same_writer = || line.key() == trace.key.as_deref() || is_bare(line);
         trace.stamped
-            && line.place.num == trace.last_num + 1
+            && trace.is_followed_by(line)
             && trace.is_single()
             && !trace.is_on_trial_beyond_blanks()
             && line.tried == Tried::No
             && line.place.io == trace.lines.get(0).place.io
-            && !line.is_stamped()
+            && trace.outranks(line)
             && same_writer()
     }
 
@@ -156,7 +156,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
 /// A one-line error with a time stamp owns the indented lines without one that follow it.
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let limits = &cx.engine.limits;
-    let adjacent = line.place.num == trace.last_num + 1;
+    let adjacent = trace.is_followed_by(line);
     let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
@@ -164,13 +164,13 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     if adjacent && indented && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
         return Offer::Ended;
     }
-    if adjacent && indented && !line.is_stamped() && trace.stamped && trace.taken() < MAX_SEEN_LINES {
+    if adjacent && indented && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     // Its causes may stand behind a blank line, in a trace that adopts it.
-    if adjacent && line.text.is_empty() && trace.stamped && !trace.is_on_trial() {
+    if adjacent && line.body().is_empty() && trace.outranks(line) && trace.stamped && !trace.is_on_trial() {
         trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }

@@ -37,6 +37,10 @@ pub struct Prefix {
     pub message: usize,
     /// A time, a key or a level was recognised.
     pub shaped: bool,
+    /// How many times, a clock's without a date too.
+    pub times: u8,
+    /// How many levels.
+    pub levels: u8,
 }
 
 /// Reads the prefix of a line (without its line end). `now` gives the year where a stamp has none.
@@ -101,6 +105,16 @@ impl<'a> Scan<'a> {
         }
     }
 
+    fn time(&mut self, time: Timestamp) {
+        self.out.time = Some(time);
+        self.out.times += 1;
+    }
+
+    fn level(&mut self, level: Level) {
+        self.out.level = Some(level);
+        self.out.levels += 1;
+    }
+
     /// Takes one time or writer at the current place.
     fn head(&mut self) -> bool {
         match byte(self.line, self.at) {
@@ -125,7 +139,7 @@ impl<'a> Scan<'a> {
 
     /// Sets the time, goes on to what follows it at `end`, and takes what only stands behind a time.
     fn take_time(&mut self, moment: Moment, end: usize) {
-        self.out.time = Some(moment.time);
+        self.time(moment.time);
         self.ground = if moment.style == Style::Transport { Ground::Bare } else { Ground::Logger };
         self.step_over(end);
         let hosted = self.header == Header::Rfc3164 || moment.style == Style::Syslog;
@@ -151,7 +165,9 @@ impl<'a> Scan<'a> {
         };
         self.out.key = Some(writer.key);
         self.out.io = writer.io.or(self.out.io);
-        self.out.level = writer.level.or(self.out.level);
+        if let Some(level) = writer.level {
+            self.level(level);
+        }
         self.at = writer.end;
         self.ground = Ground::Bare;
         true
@@ -184,6 +200,7 @@ impl<'a> Scan<'a> {
             return false;
         }
         self.ground = Ground::Logger;
+        self.out.times += 1;
         self.step_over(end);
         true
     }
@@ -193,7 +210,8 @@ impl<'a> Scan<'a> {
         let Some((level, end)) = writer::priority(self.line, self.at) else {
             return false;
         };
-        let stamped = |at: usize| moment(self.line, at, self.now).is_some();
+        let (line, now) = (self.line, self.now);
+        let stamped = |at: usize| moment(line, at, now).is_some();
         let version = rest(self.line, end).starts_with(b"1 ") && (stamped(end + 2) || rest(self.line, end).starts_with(b"1 - "));
         let spaced = byte(self.line, end) == b' ' && stamped(end + 1);
         let text = byte(self.line, end);
@@ -201,7 +219,7 @@ impl<'a> Scan<'a> {
         if !known && !(self.at == 0 && (text.is_ascii_alphanumeric() || matches!(text, b'/' | b'['))) {
             return false;
         }
-        self.out.level = Some(level);
+        self.level(level);
         self.header = if version { Header::Rfc5424 } else { Header::Rfc3164 };
         self.at = end + if version { 2 } else { usize::from(spaced) };
         if version && !stamped(self.at) {
@@ -237,7 +255,7 @@ impl<'a> Scan<'a> {
     }
 
     fn take_letter(&mut self, level: Level, key: (usize, usize), end: usize) {
-        self.out.level = Some(level);
+        self.level(level);
         self.out.key = Some(key);
         self.tagged = true;
         self.ground = Ground::Bare;
@@ -261,8 +279,10 @@ impl<'a> Scan<'a> {
     /// Takes a level that is the whole tag.
     fn marked(&mut self, found: Option<Marked>) -> bool {
         let Some(marked) = found else { return false };
-        self.out.time = marked.moment.map(|moment| moment.time).or(self.out.time);
-        self.out.level = Some(marked.level);
+        if let Some(moment) = marked.moment {
+            self.time(moment.time);
+        }
+        self.level(marked.level);
         self.tagged = true;
         self.at = past_blank(self.line, marked.end);
         true
@@ -274,7 +294,7 @@ impl<'a> Scan<'a> {
         if let Some(moment) = marked.moment {
             self.take_time(moment, marked.end);
         }
-        self.out.level = Some(marked.level);
+        self.level(marked.level);
         true
     }
 
@@ -283,7 +303,7 @@ impl<'a> Scan<'a> {
         let level = letter::alone(byte(self.line, self.at)).filter(|_| digits(self.line, date) == date + 4);
         let (Some(level), Some(moment)) = (level, moment(self.line, date, self.now)) else { return false };
         self.take_time(moment, moment.end);
-        self.out.level = Some(level);
+        self.level(level);
         true
     }
 
@@ -299,7 +319,7 @@ impl<'a> Scan<'a> {
         let Some(tag) = tag::find(self.line, self.at, ground) else {
             return false;
         };
-        self.out.level = Some(tag.level);
+        self.level(tag.level);
         self.out.shaped = true;
         self.out.body = tag.start;
         self.out.message = message(self.line, tag.end, ground);

@@ -43,7 +43,8 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
         said.frames.reverse();
     }
     let head = rows.iter().position(|row| usize::from(*row) < machine.rows.len()).unwrap_or(0);
-    let named = named.unwrap_or(head).min(outcome.lines.min(trace.lines.len()) - 1);
+    // A trace that names nothing is what the record above it says.
+    let named = named.unwrap_or(if trace.adopted.is_some() { 0 } else { head }).min(outcome.lines.min(trace.lines.len()) - 1);
     let text = printable(trace.lines.get(named).part);
     // An exception group stands behind bars.
     said.text = if machine.crash_last { text.trim_start_matches([' ', '|']).trim() } else { text.trim() }.to_owned();

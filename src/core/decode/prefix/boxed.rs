@@ -38,7 +38,7 @@ impl Scan<'_> {
         if let Some(stamp) = stamp.filter(|_| byte(self.line, open) == b'[')
             && self.android(android::long(self.line, end))
         {
-            self.out.time = Some(stamp.time);
+            self.time(stamp.time);
             return true;
         }
         let quote = byte(self.line, open);
@@ -52,18 +52,19 @@ impl Scan<'_> {
                 if close > end {
                     return false;
                 }
-                self.out.time = Some(moment.time);
+                self.time(moment.time);
                 self.at = past_blank(self.line, close + 1);
             }
             Some(moment) => self.take_time(moment, close + 1),
             None if tag.is_some() || close == end => {
                 self.ground = Ground::Logger;
+                self.out.times += 1;
                 self.step_over(close + 1);
             }
             None => return false,
         }
         if let Some(tag) = tag {
-            self.out.level = Some(tag.level);
+            self.level(tag.level);
             self.tagged = true;
         }
         true
@@ -142,7 +143,7 @@ impl Scan<'_> {
             let mut fields = self.line[self.at + 1..close].rsplit(|b| *b == b':');
             let place = fields.next().unwrap_or_default();
             if let Some(level) = fields.next().and_then(level_word).filter(|_| place.ends_with(b")")) {
-                self.out.level = Some(level);
+                self.level(level);
                 self.tagged = true;
                 self.at = past_blank(self.line, close + 1);
                 return true;
