@@ -135,16 +135,18 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
         Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
     })?;
     let source = Source::new(&name, &text);
-    parse_beside(&name, &source.text, true, &builtin_uses()).map_err(|problems| {
+    parse_beside(&name, &source.text, true, &uses_beside(&source.text)).map_err(|problems| {
         let shown = problems.into_iter().map(|p| source.error(p.span, p.problem).with_key(p.key).with_mend(p.mend));
         Diagnostics(shown.collect())
     })
 }
 
-/// How many built-in entries have a literal.
-fn builtin_uses() -> impl Fn(&str) -> usize {
+/// How many built-in entries have a literal, without those that the file `text` replaces.
+fn uses_beside(text: &str) -> impl Fn(&str) -> usize {
+    let own = parse("", text, false).map(|file| file.entries).unwrap_or_default();
     let mut uses: HashMap<String, usize> = HashMap::new();
-    for entry in builtin_files(Examples::Skipped).into_iter().flat_map(|file| file.entries) {
+    let kept = builtin_files(Examples::Skipped).into_iter().flat_map(|file| file.entries).filter(|entry| !own.iter().any(|own| own.id == entry.id));
+    for entry in kept {
         entry.gate.literals.into_iter().chain(entry.gate.at_end).for_each(|literal| *uses.entry(literal).or_default() += 1);
     }
     move |literal| uses.get(literal).copied().unwrap_or_default()

@@ -83,24 +83,38 @@ impl RuleSet {
         self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
+    /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place.
     fn add(&mut self, file: RulesFile) {
-        // A replaced entry keeps no place among the others: the later file's is the last of its kind.
-        self.entries.retain(|known| !file.entries.iter().any(|entry| entry.id == known.id));
-        self.cancels.retain(|known| !file.cancels.iter().any(|cancel| cancel.id == known.id));
-        self.append(file);
+        let family = self.family(file.family);
+        for mut entry in file.entries {
+            entry.family = family;
+            match self.entries.iter_mut().find(|known| known.id == entry.id) {
+                Some(known) => *known = entry,
+                None => self.entries.push(entry),
+            }
+        }
+        for cancel in file.cancels {
+            match self.cancels.iter_mut().find(|known| known.id == cancel.id) {
+                Some(known) => *known = cancel,
+                None => self.cancels.push(cancel),
+            }
+        }
     }
 
+    /// Joins a file all of whose ids are new.
     fn append(&mut self, mut file: RulesFile) {
-        let family = match self.families.iter().position(|f| f.id == file.family.id) {
-            Some(known) => known,
-            None => {
-                self.families.push(file.family);
-                self.families.len() - 1
-            }
-        } as u16;
+        let family = self.family(file.family);
         file.entries.iter_mut().for_each(|entry| entry.family = family);
         self.entries.append(&mut file.entries);
         self.cancels.append(&mut file.cancels);
+    }
+
+    fn family(&mut self, family: Family) -> u16 {
+        let known = self.families.iter().position(|f| f.id == family.id).unwrap_or_else(|| {
+            self.families.push(family);
+            self.families.len() - 1
+        });
+        known as u16
     }
 
     /// Removes entries and cancels by id, or whole families by theirs.

@@ -1,5 +1,7 @@
 //! All commands but `scan` and `run`.
 
+use std::path::Path;
+
 use super::{Folder, error};
 
 const RULES: &str = r#"[family]
@@ -151,6 +153,19 @@ fn rules_are_listed_shown_and_tested() {
     assert_ne!(count(&["rules", "test"]), tested.out());
     folder.write("mine.toml", RULES.replace("core breach in sector", "all quiet in sector"));
     assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(2).err().contains("mine.breach: an example does not hold"));
+}
+
+/// Whoever wants to change a built-in rule begins with a copy of its file.
+#[test]
+fn a_copy_of_a_built_in_file_takes_its_place() {
+    let folder = Folder::new();
+    for name in ["generic.toml", "python.toml", "levels.toml"] {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rules").join(name);
+        folder.write(name, std::fs::read_to_string(source).unwrap());
+        assert!(folder.siftd(["rules", "check", name]).ended(0).out().contains(&format!("{name}: ok")), "{name}");
+        let order = |args: &[&str]| folder.siftd([&["rules", "list"], args].concat()).ended(0).out();
+        assert_eq!(order(&["--rules", name]), order(&[]), "{name}");
+    }
 }
 
 #[test]
