@@ -35,7 +35,7 @@ impl LeadIn {
     /// Whether `text` may begin with one.
     pub fn may_begin(text: &[u8]) -> bool {
         let is_mark = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t');
-        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark)
+        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some()
     }
 
     /// What stands before the part of `line` that `view` shows, when that is a writer's name in brackets.
