@@ -57,11 +57,11 @@ impl RuleSet {
         } as u16;
         for mut entry in file.entries {
             entry.family = family;
-            // It keeps no place among the others: the later file's is the last of its kind.
-            if let Some(known) = self.entries.iter().position(|known| known.id == entry.id) {
-                self.entries.remove(known);
+            // It keeps its place among the others: of machines that take as many lines the first wins.
+            match self.entries.iter().position(|known| known.id == entry.id) {
+                Some(known) => self.entries[known] = entry,
+                None => self.entries.push(entry),
             }
-            self.entries.push(entry);
         }
         for cancel in file.cancels {
             self.cancels.retain(|known| known.id != cancel.id);
