@@ -83,7 +83,8 @@ impl RuleSet {
         self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
-    /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place.
+    /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place, since of
+    /// machines that take as many lines the first wins.
     fn add(&mut self, file: RulesFile) {
         let family = self.family(file.family);
         for mut entry in file.entries {

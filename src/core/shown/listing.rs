@@ -39,7 +39,11 @@ pub fn stands_alone(line: &[u8]) -> bool {
             let digits = digits(text);
             digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
         }
-        b'A'..=b'Z' => CARGO_STEPS.iter().any(|step| text.starts_with(step)),
+        // Cargo's words end in the twelfth column; deeper, somebody quotes them.
+        b'A'..=b'Z' => {
+            let word = memchr::memchr(b' ', text).unwrap_or(text.len());
+            line.len() - text.len() + word <= 12 && CARGO_STEPS.iter().any(|step| text.starts_with(step))
+        }
         _ => text.starts_with("\u{2713} ".as_bytes()) || text.starts_with("\u{2714} ".as_bytes()),
     }
 }
@@ -157,7 +161,7 @@ mod tests {
         for line in ["   785\tconst total = 1;", "   Compiling serde v1.0.2 (/srv/app)", "    Finished `release` profile in 2s", "  \u{2713} should retry"] {
             assert!(stands_alone(line.as_bytes()), "{line}");
         }
-        for line in ["Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
+        for line in ["      Compiling a.pyx because it changed.", "Compiling the rules failed", "    at f (/a.js:1:1)", "   12 | code", "  code: 'E1',", ""] {
             assert!(!stands_alone(line.as_bytes()), "{line}");
         }
     }
