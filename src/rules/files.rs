@@ -3,7 +3,9 @@
 /// Name and text of each file of `config/rules/`.
 pub const FILES: &[(&str, &str)] = &[
     ("python.toml", include_str!("../../config/rules/python.toml")),
+    ("sbt.toml", include_str!("../../config/rules/sbt.toml")),
     ("java.toml", include_str!("../../config/rules/java.toml")),
+    ("dotnettests.toml", include_str!("../../config/rules/dotnettests.toml")),
     ("csharp.toml", include_str!("../../config/rules/csharp.toml")),
     ("bundlers.toml", include_str!("../../config/rules/bundlers.toml")),
     ("javascript.toml", include_str!("../../config/rules/javascript.toml")),
@@ -42,6 +44,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("gtest.toml", include_str!("../../config/rules/gtest.toml")),
     ("automake.toml", include_str!("../../config/rules/automake.toml")),
     ("make.toml", include_str!("../../config/rules/make.toml")),
+    ("apple.toml", include_str!("../../config/rules/apple.toml")),
     ("gcc.toml", include_str!("../../config/rules/gcc.toml")),
     ("native.toml", include_str!("../../config/rules/native.toml")),
     ("crash.toml", include_str!("../../config/rules/crash.toml")),
