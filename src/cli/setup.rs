@@ -83,7 +83,7 @@ fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
 /// What there is without any file.
 pub fn builtin_setup() -> Setup {
     let config = Config::default();
-    let engine = Arc::new(Engine::new(RuleSet::with_files(builtin_files(Examples::Skipped)), limits(&config)));
+    let engine = Arc::new(Engine::new(RuleSet::compiled(), limits(&config)));
     Setup { config, engine, print: [0; 16] }
 }
 
@@ -97,7 +97,20 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     if !config.error_detection.enabled {
         return Ok(RuleSet::default());
     }
-    let mut files = builtin_files(examples);
+    let more = files_beside(config, more)?;
+    let mut set = match examples {
+        Examples::Skipped if more.is_empty() => RuleSet::compiled(),
+        _ => RuleSet::with_files(builtin_files(examples).into_iter().chain(more).collect()),
+    };
+    if !config.rules.disable.is_empty() {
+        set.disable(&config.rules.disable);
+    }
+    Ok(set)
+}
+
+/// The rules that join the built-in ones, in the order in which a later one overrides.
+fn files_beside(config: &Config, more: &[PathBuf]) -> Result<Vec<RulesFile>, Diagnostics> {
+    let mut files = Vec::new();
     if config.error_detection.warnings {
         let (name, text) = WARNING_FILE;
         files.extend(parse(name, text, false));
@@ -105,12 +118,8 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     for path in rule_paths(config, more) {
         files.push(read_rules(&path)?);
     }
-    files.push(custom::rules(&config.error_detection));
-    let mut set = RuleSet::with_files(files);
-    if !config.rules.disable.is_empty() {
-        set.disable(&config.rules.disable);
-    }
-    Ok(set)
+    files.extend(custom::rules(&config.error_detection));
+    Ok(files)
 }
 
 /// The ids of all entries and cancels.

@@ -228,7 +228,7 @@ impl<'a> Confirm<'a> {
     fn cancelled(&self) -> &[(usize, usize)] {
         self.cancelled.get_or_init(|| {
             let base = self.line.text.len() - self.line.body().len();
-            self.engine.cancels.regex().find_iter(self.line.body()).map(|m| (m.start() + base, m.end() + base)).collect()
+            self.engine.cancels().regex().find_iter(self.line.body()).map(|m| (m.start() + base, m.end() + base)).collect()
         })
     }
 }

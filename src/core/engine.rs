@@ -6,12 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::keywords::Keywords;
 use super::line::Line;
 use super::noise_gate::NoiseGate;
-use super::prefilter::{Hit, Prefilter, Scratch};
+use super::prefilter::{Hit, Plan, Prefilter, Scratch};
 use super::redact::Redactor;
 use super::table::Table;
 use super::transcript::Mode;
-use crate::rules::{Kind, Pattern, RuleSet};
+use crate::rules::{Kind, Pattern, RuleSet, compiled_cancels, compiled_literals};
 use crate::words::{Category, Severity};
+
+/// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
+const PLAN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plan.bin"));
 
 /// Bounds and switches of the core; `config` fills them.
 #[derive(Clone, Debug)]
@@ -87,8 +90,8 @@ pub struct Engine {
     pub rules: RuleSet,
     /// Bounds and switches.
     pub limits: Limits,
-    /// All cancels in one regex.
-    pub cancels: Pattern,
+    /// All cancels as one pattern, where they are not the built-in ones.
+    cancels: OnceLock<Pattern>,
     prefilter: OnceLock<Prefilter>,
     noise_gate: OnceLock<NoiseGate>,
     /// How many lines each noise rule has silenced; it decides nothing.
@@ -101,28 +104,36 @@ impl Engine {
     /// Takes rules; what is made of them is made at its first use.
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
-        let cancels = any_of(rules.cancels.iter().map(|cancel| &cancel.regex));
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
-        let (prefilter, noise_gate) = Default::default();
+        let (cancels, prefilter, noise_gate) = Default::default();
         Self { rules, limits, cancels, prefilter, noise_gate, silenced, redactor: Redactor::builtin() }
     }
 
-    /// Makes the tables that every engine shares, which the first event needs. Optional: whoever has a thread to spare
-    /// calls it while the rules are read.
+    /// Makes what the first event needs and the built-in rules suffice for. Optional: whoever has a thread to spare calls
+    /// it while the rules are read.
     pub fn prepare_tables() {
-        let _ = (Redactor::builtin(), Keywords::builtin(), Table::builtin());
+        let _ = (compiled_prefilter(), compiled_cancels().regex(), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
     /// Makes what the first candidate line needs. Optional: whoever has a thread to spare calls it while the first block
     /// is searched.
     pub fn prepare(&self) {
         self.noise_gate();
-        self.cancels.regex();
+        self.cancels().regex();
+    }
+
+    /// All cancels as one pattern.
+    pub fn cancels(&self) -> &Pattern {
+        if self.rules.is_compiled() {
+            compiled_cancels()
+        } else {
+            self.cancels.get_or_init(|| Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex)))
+        }
     }
 
     /// The literals of all rules.
     pub fn prefilter(&self) -> &Prefilter {
-        self.prefilter.get_or_init(|| Prefilter::new(&self.rules.literals))
+        if self.rules.is_compiled() { compiled_prefilter() } else { self.prefilter.get_or_init(|| Prefilter::new(&self.rules.literals().forms)) }
     }
 
     fn noise_gate(&self) -> &NoiseGate {
@@ -161,19 +172,32 @@ impl Engine {
     /// The entries behind `hits`, whose positions count from `base`.
     pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
         out.clear();
+        let literals = self.rules.literals();
         for hit in hits {
             let literal = usize::from(hit.literal);
-            let len = self.rules.literals[literal].bytes.len() as u16;
-            out.extend(self.rules.targets[literal].iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
+            let len = literals.forms[literal].bytes.len() as u16;
+            out.extend(literals.targets[literal].iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
         }
         out.sort_unstable();
     }
 }
 
-fn any_of<'a>(patterns: impl Iterator<Item = &'a Pattern>) -> Pattern {
-    let sources: Vec<String> = patterns.map(Pattern::inline).collect();
-    if sources.is_empty() {
-        return Pattern::new(r"[^\s\S]", false);
+/// That of the built-in rules, made at the first call.
+fn compiled_prefilter() -> &'static Prefilter {
+    static PREFILTER: OnceLock<Prefilter> = OnceLock::new();
+    PREFILTER.get_or_init(|| Prefilter::with_plan(&compiled_literals().forms, compiled_plan()))
+}
+
+fn compiled_plan() -> Plan {
+    postcard::from_bytes(PLAN).expect("the build wrote it with the same types")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_build_planned_for_the_literals_of_the_files() {
+        assert!(compiled_plan() == Plan::new(&RuleSet::builtin().literals().forms));
     }
-    Pattern::new(sources.join("|"), false)
 }

@@ -9,6 +9,7 @@
 //! A bit a hash: tables of a byte would push each other out of the nearest cache.
 
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use super::prefilter::SAMPLE;
 
@@ -77,7 +78,7 @@ impl Gate {
         let familiar = familiar();
         let enter = |(id, (text, exact)): (usize, (&str, bool))| {
             let word = Word::new(text, exact);
-            enter(bare(text), u32::try_from(id).unwrap_or(u32::MAX), &familiar, &mut entries);
+            enter(bare(text), u32::try_from(id).unwrap_or(u32::MAX), familiar, &mut entries);
             word
         };
         let words = words.into_iter().enumerate().map(enter).collect();
@@ -254,8 +255,13 @@ const FAMILIAR: &str = "traceback (most recent call last): file \"/usr/lib/pytho
     /home/app/dist/main.go goroutine running runtime. panic core::ops std:: server client request response http://localhost https:// connection network worker package test assert validation load import \
     failed to info warn error: message: status code: data/user/name/type string null undefined expected found handler service context config create require include module process thread the for with not and ";
 
-/// How often the sample and error texts show each window.
-fn familiar() -> Vec<u16> {
+/// How often the sample and error texts show each window, counted at the first call.
+fn familiar() -> &'static [u16] {
+    static COUNTS: LazyLock<Vec<u16>> = LazyLock::new(count_familiar);
+    &COUNTS
+}
+
+fn count_familiar() -> Vec<u16> {
     let mut counts = vec![0_u16; 1 << HASH_BITS];
     for (text, weight) in [(FAMILIAR, 50), (SAMPLE, 1)] {
         for window in text.as_bytes().windows(WINDOW) {

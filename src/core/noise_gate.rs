@@ -3,7 +3,7 @@
 //! the regex to decide.
 
 use super::gate::Gate;
-use crate::rules::{Kind, RuleSet};
+use crate::rules::RuleSet;
 
 /// Entries that have a bit of their own; the others share the last one, which is always set.
 const MAX_OWN: usize = 63;
@@ -34,9 +34,8 @@ impl NoiseGate {
     #[must_use]
     pub fn new(rules: &RuleSet) -> Self {
         let (mut words, mut bits, mut always) = (Vec::new(), Vec::new(), 1 << MAX_OWN);
-        for (at, &entry) in rules.noise.iter().enumerate().take(MAX_OWN) {
-            let Kind::Noise { regex, .. } = &rules.entries[usize::from(entry)].kind else { continue };
-            match regex.required_words() {
+        for (at, required) in rules.noise_words().into_iter().enumerate().take(MAX_OWN) {
+            match required {
                 Some(required) => {
                     bits.resize(bits.len() + required.len(), 1 << at);
                     words.extend(required.into_iter().map(|word| format!("*{word}*")));
@@ -62,6 +61,7 @@ impl NoiseGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::Kind;
 
     #[test]
     fn noise_is_never_missed() {

@@ -10,10 +10,12 @@
 //! with a plain search.
 
 mod guarded;
+mod plan;
 mod windows;
 
 use crate::rules::LiteralForm;
 use guarded::Guarded;
+pub use plan::Plan;
 use windows::KNOWN;
 pub(super) use windows::SAMPLE;
 
@@ -58,31 +60,8 @@ pub struct Prefilter {
     table: Box<[u8; 1 << HASH_BITS]>,
     /// By the highest bits of a hash, the slot of its windows; what no window has says nothing.
     slots: Box<[u16; 1 << SLOT_BITS]>,
-    /// What is known of the windows of a slot; behind them one that ends the entries of the last.
-    shared: Vec<Shared>,
-    entries: Vec<Entry>,
+    plan: Plan,
     literals: Vec<Guarded>,
-}
-
-/// What all literals of a slot have in common around their windows.
-#[derive(Clone, Copy)]
-struct Shared {
-    value: u64,
-    /// The bits of `value` that all of them have.
-    mask: u64,
-    /// Where the word begins, behind the earliest place for it.
-    from: u32,
-    /// The first entry; they end where the next slot's begin.
-    first: u32,
-}
-
-/// A literal that windows of one hash stand for.
-#[derive(Clone, Copy)]
-struct Entry {
-    hash: u32,
-    literal: u16,
-    /// Distance from the start of the literal to its window; -1 when the window begins before it.
-    at: i8,
 }
 
 #[inline(always)]
@@ -116,21 +95,19 @@ impl Prefilter {
     /// Builds the tables for `literals`.
     #[must_use]
     pub fn new(literals: &[LiteralForm]) -> Self {
-        let literals: Vec<Guarded> = literals.iter().map(Guarded::new).collect();
-        let entries = by_slot(&windows::entries(&literals));
+        Self::with_plan(literals, Plan::new(literals))
+    }
+
+    /// [`new`](Self::new) with a plan that was made of `literals` before.
+    #[must_use]
+    pub fn with_plan(literals: &[LiteralForm], plan: Plan) -> Self {
         let mut table = Box::new([0; 1 << HASH_BITS]);
         let mut slots = Box::new([0; 1 << SLOT_BITS]);
-        let mut shared = Vec::new();
-        let mut first = 0;
-        let mut around = Around::new(&literals);
-        for of_slot in entries.chunk_by(|a, b| a.slot() == b.slot()) {
-            slots[of_slot[0].slot()] = shared.len() as u16;
-            of_slot.iter().for_each(|entry| table[entry.hash as usize] = 1);
-            shared.push(Shared::new(of_slot.iter().map(|entry| around.of(entry)), first));
-            first += of_slot.len() as u32;
+        for (number, entries) in (0..).zip(plan.slots()) {
+            slots[entries[0].slot()] = number;
+            entries.iter().for_each(|entry| table[entry.hash as usize] = 1);
         }
-        shared.push(Shared::new(std::iter::empty(), first));
-        Self { table, slots, shared, entries, literals }
+        Self { table, slots, plan, literals: literals.iter().map(Guarded::new).collect() }
     }
 
     /// Appends every guarded occurrence of every literal in `hay` to `hits`, in order of position.
@@ -190,7 +167,7 @@ impl Prefilter {
             while lanes != 0 {
                 // The masks change nothing; they let the compiler see that the indexes are in bounds.
                 let offset = (lanes.trailing_zeros() as usize & (LANES - 1)) * STRIDE;
-                let shared = &self.shared[usize::from(self.slots[slot(hash(window(around, MAX_BACK + offset)))])];
+                let shared = &self.plan.shared[usize::from(self.slots[slot(hash(window(around, MAX_BACK + offset)))])];
                 places[kept] = (at + offset) as u32;
                 kept += usize::from(shared.fits(word(around, offset + (shared.from as usize & (WORD - 1)))));
                 lanes &= lanes - 1;
@@ -205,9 +182,7 @@ impl Prefilter {
         if self.table[hash] == 0 {
             return;
         }
-        let slot = usize::from(self.slots[slot(hash)]);
-        let entries = &self.entries[self.shared[slot].first as usize..self.shared[slot + 1].first as usize];
-        for entry in entries {
+        for entry in self.plan.entries_of(usize::from(self.slots[slot(hash)])) {
             let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { continue };
             if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
                 hits.push(Hit { pos: start as u32, literal: entry.literal });
@@ -223,65 +198,6 @@ impl Prefilter {
             self.compare(hay, hay.len() - KNOWN, window, hits);
         }
     }
-}
-
-impl Shared {
-    /// What the entries of a slot have in common, in the word where it shows most.
-    fn new(around: impl Iterator<Item = (u128, u128)>, first: u32) -> Self {
-        let (value, mask) = around.reduce(|(value, mask), (other, known)| (value, mask & known & !(value ^ other))).unwrap_or_default();
-        let known = |from: &usize| ((mask >> (8 * from)) as u64).count_ones();
-        let from = (0..=MAX_BACK).max_by_key(known).unwrap_or_default();
-        Self { value: (value >> (8 * from)) as u64, mask: (mask >> (8 * from)) as u64, from: from as u32, first }
-    }
-
-    /// Whether a word has what all of them have.
-    #[inline(always)]
-    fn fits(&self, word: u64) -> bool {
-        (word ^ self.value) & self.mask == 0
-    }
-}
-
-impl Entry {
-    fn slot(&self) -> usize {
-        slot(self.hash as usize)
-    }
-}
-
-/// What stands from [`MAX_BACK`] bytes before a window to as many behind it, and which bits of it are known: the same for
-/// all windows of a literal at one place, so it is found out once.
-struct Around<'a> {
-    literals: &'a [Guarded],
-    known: Vec<Option<(u128, u128)>>,
-}
-
-impl<'a> Around<'a> {
-    fn new(literals: &'a [Guarded]) -> Self {
-        Self { literals, known: vec![None; literals.len() * STRIDE] }
-    }
-
-    fn of(&mut self, entry: &Entry) -> (u128, u128) {
-        let literal = usize::from(entry.literal);
-        let parity = usize::from(entry.at.rem_euclid(STRIDE as i8) as u8);
-        *self.known[literal * STRIDE + parity].get_or_insert_with(|| around(&self.literals[literal], entry.at))
-    }
-}
-
-fn around(literal: &Guarded, at: i8) -> (u128, u128) {
-    let (mut value, mut mask) = (0, 0);
-    for place in 0..MAX_BACK + WORD {
-        let (common, known) = literal.byte(isize::from(at) + place as isize - MAX_BACK as isize).common();
-        value |= u128::from(common) << (8 * place);
-        mask |= u128::from(known) << (8 * place);
-    }
-    (value, mask)
-}
-
-/// The entries in the order of their slots.
-fn by_slot(entries: &[Entry]) -> Vec<Entry> {
-    let place = |(at, entry): (usize, &Entry)| (entry.slot() as u64) << 32 | at as u64;
-    let mut order: Vec<u64> = entries.iter().enumerate().map(place).collect();
-    order.sort_unstable();
-    order.into_iter().map(|place| entries[place as u32 as usize]).collect()
 }
 
 fn dedup_from(hits: &mut Vec<Hit>, from: usize) {

@@ -27,10 +27,22 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub fn next(&self, is_active: bool) -> Duration {
-        let quick = if is_active { self.sweep.left(SWEEP) } else { LOOK };
-        quick.min(self.look.left(LOOK)).max(Duration::from_millis(5))
+    /// How long nothing is due that looks at files: of `files`, `active` were written to lately.
+    pub fn next(&self, files: usize, active: usize) -> Duration {
+        let sweep = (active > 0).then(|| self.sweep.left(sweep(active)));
+        let next = [self.look.left(look(files)), self.full.left(FULL_SWEEP)].into_iter().chain(sweep).min();
+        next.unwrap_or(LOOK).max(Duration::from_millis(5))
     }
+}
+
+/// The pause between two looks: what takes longer is done less often.
+pub(super) fn look(files: usize) -> Duration {
+    LOOK.mul_f64(1.0 + files as f64 / 2000.0)
+}
+
+/// The pause between two sweeps.
+pub(super) fn sweep(active: usize) -> Duration {
+    SWEEP.mul_f64(1.0 + active as f64 / 1000.0)
 }
 
 /// Something that is done from time to time.
@@ -48,5 +60,21 @@ impl Every {
 
     fn left(&self, pause: Duration) -> Duration {
         self.0.map_or(Duration::ZERO, |last| pause.saturating_sub(last.elapsed()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_waits_sleeps_until_something_is_due() {
+        // No time has passed since a moment that is yet to come.
+        let begun = || Every(Some(Instant::now() + Duration::from_secs(3600)));
+        let clock = Clock { look: begun(), sweep: begun(), full: begun(), ..Clock::default() };
+        assert_eq!(clock.next(0, 0), LOOK);
+        assert_eq!(clock.next(10_000, 0), look(10_000));
+        assert_eq!(clock.next(10_000, 1000), SWEEP * 2);
+        assert_eq!(clock.next(100_000, 0), FULL_SWEEP);
     }
 }

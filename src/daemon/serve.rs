@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::answers::Answers;
-use super::clock::{Clock, FULL_SWEEP, LOOK, LOOK_AGAIN, PRUNE, SWEEP, TELL};
+use super::clock::{self, Clock, FULL_SWEEP, LOOK_AGAIN, PRUNE, TELL};
 use super::commit::{self, Room};
 use super::plan::Ended;
 use super::pulse::Pulse;
@@ -182,7 +182,7 @@ impl Daemon {
             self.look_soon = Some(Instant::now() + LOOK_AGAIN);
         }
         let is_soon = self.look_soon.take_if(|soon| *soon <= Instant::now()).is_some();
-        if clock.look.is_due(LOOK.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
+        if clock.look.is_due(clock::look(self.follower.len())) {
             let is_new = self.watch_folders();
             let is_blind =
                 self.watch.is_partial() || self.follower.specs().iter().flat_map(Spec::folders).any(|(folder, _)| !self.watch.sees(&folder.join("x")));
@@ -191,7 +191,7 @@ impl Daemon {
             }
             let unwatched = |path: &Path| !self.watch.sees(path);
             self.follower.sweep(is_blind.then_some(&unwatched as &dyn Fn(&_) -> bool), at);
-        } else if clock.sweep.is_due(SWEEP.mul_f64(1.0 + self.follower.active() as f64 / 1000.0)) {
+        } else if clock.sweep.is_due(clock::sweep(self.follower.active())) {
             self.follower.sweep(None, at);
         }
         if clock.full.is_due(FULL_SWEEP) || changes.lost {
@@ -225,7 +225,7 @@ impl Daemon {
     fn sleep(&self, follows: bool, clock: &Clock) -> Duration {
         let deadline = self.follower.deadline().into_iter().chain(self.streams.deadline()).min();
         // Where nothing happened for a while, nobody needs to look four times a second.
-        let longest = if follows { clock.next(self.follower.active() > 0) } else { FULL_SWEEP };
+        let longest = if follows { clock.next(self.follower.len(), self.follower.active()) } else { FULL_SWEEP };
         let deadline = deadline.into_iter().chain(self.silence.deadline()).min();
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
     }
@@ -245,7 +245,7 @@ impl Daemon {
         if self.silence.is_idle() {
             return;
         }
-        if clock.silence.is_due(LOOK) {
+        if clock.silence.is_due(clock::LOOK) {
             let present: HashSet<Uid> = self.follower.present().into_iter().collect();
             let said = self.silence.keep(|uid| present.contains(uid), at);
             self.say(said);

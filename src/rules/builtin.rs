@@ -1,12 +1,24 @@
-//! The rules that are compiled in. The build has read them already, without their examples, and left them in a form that
-//! costs little to read: a scan's first event waits for it.
+//! The rules that are compiled in. The build (`src/build.rs`) has read them already and found what the start would wait
+//! for, and left it in forms that cost little to read.
+
+use std::sync::OnceLock;
+
+use serde::de::DeserializeOwned;
 
 use super::files::FILES;
+use super::literal::Literals;
 use super::load::{RulesFile, parse, read};
+use super::pattern::Pattern;
 use super::spec::FileSpec;
 
-/// What the files of `config/rules/` say, in their order: `postcard` of [`FileSpec`]s, written by `src/build.rs`.
+/// What the files of `config/rules/` say without their examples, in their order: [`FileSpec`]s.
 const COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.bin"));
+/// Their [`Literals`].
+const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
+/// Of each noise entry the words without which it cannot match.
+const NOISE_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/noise.bin"));
+/// All cancels as one regex.
+const CANCELS: &str = include_str!(concat!(env!("OUT_DIR"), "/cancels.txt"));
 
 /// Whether texts to try are read with the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +40,46 @@ pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
     files.into_iter().flatten().collect()
 }
 
+/// What the build wrote with the same types.
+fn left<T: DeserializeOwned>(bytes: &'static [u8]) -> T {
+    postcard::from_bytes(bytes).expect("the build wrote it with the same types")
+}
+
 fn compiled() -> Vec<FileSpec> {
-    postcard::from_bytes(COMPILED).expect("the build wrote it with the same types")
+    left(COMPILED)
+}
+
+/// The literals of the built-in rules, read at the first call.
+pub fn literals() -> &'static Literals {
+    static READ: OnceLock<Literals> = OnceLock::new();
+    READ.get_or_init(|| left(LITERALS))
+}
+
+/// The cancels of the built-in rules as one pattern.
+pub fn cancels() -> &'static Pattern {
+    static PATTERN: OnceLock<Pattern> = OnceLock::new();
+    PATTERN.get_or_init(|| Pattern::new(CANCELS, false))
+}
+
+pub(super) fn noise_words() -> Vec<Option<Vec<String>>> {
+    left(NOISE_WORDS)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::RuleSet;
+
+    #[test]
+    fn the_build_found_what_the_files_hold() {
+        let (whole, compiled) = (RuleSet::builtin(), RuleSet::compiled());
+        assert!(compiled.is_compiled() && !whole.is_compiled());
+        let ids = |set: &RuleSet| set.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
+        assert_eq!((ids(&whole), &whole.noise), (ids(&compiled), &compiled.noise));
+        assert!(whole.literals() == compiled.literals());
+        assert_eq!(whole.noise_words(), compiled.noise_words());
+        assert_eq!(Pattern::any_of(whole.cancels.iter().map(|cancel| &cancel.regex)).source(), CANCELS);
+    }
 
     #[test]
     fn what_the_build_read_is_what_the_files_say() {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::spec::Shape;
-use super::{ExampleSpec, FactKind, Library, Pattern, Take};
+use super::{ExampleSpec, FactKind, Gate, Library, Pattern, Take};
 use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 
 /// What the rules of one file have in common.
@@ -59,25 +59,6 @@ pub struct Entry {
     pub claimed_by: Vec<String>,
     /// Texts to try.
     pub examples: ExampleSpec,
-}
-
-/// The literals of an entry, as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gate {
-    /// Every match contains one of these.
-    pub literals: Vec<String>,
-    /// Literals that count only at the end of the line.
-    pub at_end: Vec<String>,
-    /// Their other cases count too.
-    pub ignore_case: bool,
-    /// Bytes that may follow; empty: all.
-    pub after: String,
-    /// Bytes that may not follow.
-    pub not_after: String,
-    /// Bytes that may not precede.
-    pub not_before: String,
-    /// Text that may not precede.
-    pub not_behind: String,
 }
 
 /// The names that every event of an entry carries.

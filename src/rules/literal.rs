@@ -2,7 +2,9 @@
 //! A log may hold the text of a line raw or inside a JSON string, so a literal that has bytes which
 //! JSON escapes is reduced to its longest run of stable bytes, or written out in both forms.
 
-use super::Gate;
+use std::borrow::Borrow;
+
+use serde::{Deserialize, Serialize};
 
 /// Shortest literal that the prefilter can find.
 pub const MIN_LITERAL_BYTES: usize = 3;
@@ -15,8 +17,27 @@ const MAX_MEANT: usize = 2000;
 /// Longest part of a literal that is compared.
 const MAX_BYTES: usize = 64;
 
+/// The literals of an entry, as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gate {
+    /// Every match contains one of these.
+    pub literals: Vec<String>,
+    /// Literals that count only at the end of the line.
+    pub at_end: Vec<String>,
+    /// Their other cases count too.
+    pub ignore_case: bool,
+    /// Bytes that may follow; empty: all.
+    pub after: String,
+    /// Bytes that may not follow.
+    pub not_after: String,
+    /// Bytes that may not precede.
+    pub not_before: String,
+    /// Text that may not precede.
+    pub not_behind: String,
+}
+
 /// A literal as the prefilter takes it: exact bytes and the neighbours that it may not have.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct LiteralForm {
     /// The bytes to find.
     pub bytes: Vec<u8>,
@@ -41,9 +62,41 @@ impl LiteralForm {
     }
 }
 
+/// The literals of a rule set.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Literals {
+    /// What the prefilter looks for, sorted.
+    pub forms: Vec<LiteralForm>,
+    /// For each of them, the entries it leads to.
+    pub targets: Vec<Vec<u16>>,
+}
+
+impl Literals {
+    /// Those of entries in the order in which a line is offered to them, each with whether it is a fact.
+    pub fn of(entries: impl Iterator<Item = (impl Borrow<Gate>, bool)>) -> Self {
+        let mut all: Vec<(LiteralForm, u16)> = Vec::new();
+        for (index, (gate, fact)) in (0..).zip(entries) {
+            all.extend(forms(gate.borrow(), fact).into_iter().map(|form| (form, index)));
+        }
+        all.sort_unstable();
+        let mut literals = Self::default();
+        for (form, entry) in all {
+            match literals.targets.last_mut().filter(|_| literals.forms.last() == Some(&form)) {
+                Some(known) if known.last() == Some(&entry) => {}
+                Some(known) => known.push(entry),
+                None => {
+                    literals.forms.push(form);
+                    literals.targets.push(vec![entry]);
+                }
+            }
+        }
+        literals
+    }
+}
+
 /// The exact forms of all literals of an entry; some may come twice. A fact's literals are the raw bytes of a record:
 /// they stay whole.
-pub fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
+fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let anywhere = gate.literals.iter().map(|literal| (literal, gate.after.as_str()));
     let at_end = gate.at_end.iter().map(|literal| (literal, LINE_END));
     let mut forms = Vec::new();

@@ -14,7 +14,7 @@ use super::located::Located;
 use super::parsed::{Problem, syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
+use super::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -52,6 +52,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
 /// # Errors
 /// All mistakes found, in file order.
 pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
+    let count = spec.tables().iter().map(|table| table.len()).sum();
     let family = Family {
         id: spec.family.id.into_text(),
         title: spec.family.title,
@@ -63,8 +64,8 @@ pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str)
         file: name.to_owned(),
     };
     let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new(), uses: HashMap::new(), known };
-    let mut entries = Vec::new();
-    let mut cancels = Vec::new();
+    let mut entries = Vec::with_capacity(count);
+    let mut cancels = Vec::with_capacity(spec.cancel.len());
     for spec in spec.border {
         let regex = reader.required(&spec, "regex", spec.regex.as_ref());
         entries.push(reader.entry(spec, Kind::Border(regex), &[]));
@@ -314,6 +315,7 @@ impl Reader<'_> {
         self.check_entry(&spec, &kind);
         self.check_keys(&spec, kind.table(), keys);
         let above = self.optional(&spec, "above", spec.above.as_ref());
+        let gate = spec.gate();
         Entry {
             id: spec.id.get().to_owned(),
             family: 0,
@@ -325,15 +327,7 @@ impl Reader<'_> {
             code: spec.code,
             whole: false,
             above,
-            gate: Gate {
-                literals: spec.literals.into_iter().map(Located::into_text).collect(),
-                at_end: spec.at_end.into_iter().map(Located::into_text).collect(),
-                ignore_case: spec.ignore_case,
-                after: spec.after,
-                not_after: spec.not_after,
-                not_before: spec.not_before,
-                not_behind: spec.not_behind,
-            },
+            gate,
             region: spec.region.map(Located::into_text),
             claimed_by: spec.claimed_by,
             examples: spec.examples,

@@ -20,11 +20,11 @@ mod prove;
 mod set;
 pub mod spec;
 
-pub use builtin::{Examples, builtin_files};
-pub use entry::{Before, Cancel, Entry, Family, Fault, Gate, Kind, Labels, Machine, Note, Region, Row, Verdicts};
+pub use builtin::{Examples, builtin_files, cancels as compiled_cancels, literals as compiled_literals};
+pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;
-pub use literal::{LiteralForm, MIN_LITERAL_BYTES};
+pub use literal::{Gate, LiteralForm, Literals, MIN_LITERAL_BYTES};
 pub use load::{RulesFile, parse, parse_beside};
 pub use parsed::Problem;
 pub use pattern::{Groups, Pattern, first_visible};

@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
-use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::program::{MAX_NAMED, Program, Slots, UNSET, Wanted};
-use super::prove::required_words;
+use super::prove::{inline, parsed, required_words};
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
@@ -27,6 +26,9 @@ const MAX_SHARP: usize = 100;
 /// Most literals of which every match contains one, and the least of their bytes.
 const MAX_NEEDED: usize = 2;
 const MIN_NEEDED_BYTES: usize = 3;
+
+/// Matches no text.
+const NOTHING: &str = r"[^\s\S]";
 
 /// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
@@ -122,12 +124,11 @@ impl Pattern {
         &self.source
     }
 
-    /// As a group that keeps its flags inside a larger pattern.
+    /// A pattern that matches what any of `patterns` does.
     #[must_use]
-    pub fn inline(&self) -> String {
-        let unicode = if self.source.is_ascii() { "-u" } else { "" };
-        let case = if self.ignore_case { "i" } else { "" };
-        format!("(?{case}{unicode}:{})", self.source)
+    pub fn any_of<'a>(patterns: impl Iterator<Item = &'a Self>) -> Self {
+        let sources: Vec<String> = patterns.map(|pattern| inline(&pattern.source, pattern.ignore_case)).collect();
+        Self::new(if sources.is_empty() { NOTHING.to_owned() } else { sources.join("|") }, false)
     }
 
     /// Compiles now.
@@ -160,13 +161,13 @@ impl Pattern {
     }
 
     fn hir(&self) -> Option<Hir> {
-        ParserBuilder::new().utf8(false).unicode(!self.source.is_ascii()).case_insensitive(self.ignore_case).build().parse(&self.source).ok()
+        parsed(&self.source, self.ignore_case)
     }
 
     /// Words of which a text holds one, in any case, if this matches anywhere in it; `None`: it may hold none.
     #[must_use]
     pub fn required_words(&self) -> Option<Vec<String>> {
-        required_words(&self.hir()?)?.into_iter().map(String::from_utf8).collect::<Result<_, _>>().ok()
+        required_words(&self.hir()?)
     }
 
     fn program(&self, hir: &Hir, wanted: Wanted) -> Option<Program> {
@@ -321,7 +322,7 @@ fn needed(hir: &Hir) -> Option<Vec<&[u8]>> {
 }
 
 fn nothing() -> Regex {
-    Regex::new(r"[^\s\S]").expect("an empty class is a valid regex")
+    Regex::new(NOTHING).expect("an empty class is a valid regex")
 }
 
 /// The first byte of a text that is no blank.

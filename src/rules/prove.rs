@@ -64,16 +64,34 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
+/// A pattern, parsed as it will run: over bytes, and with Unicode tables only where it is not ASCII itself.
+#[must_use]
+pub fn parsed(source: &str, ignore_case: bool) -> Option<Hir> {
+    ParserBuilder::new().utf8(false).unicode(!source.is_ascii()).case_insensitive(ignore_case).build().parse(source).ok()
+}
+
+/// A pattern as a group that keeps its flags inside a larger one.
+#[must_use]
+pub fn inline(source: &str, ignore_case: bool) -> String {
+    let unicode = if source.is_ascii() { "-u" } else { "" };
+    let case = if ignore_case { "i" } else { "" };
+    format!("(?{case}{unicode}:{source})")
+}
+
 /// Strings in lower case of which every match of `hir` contains one, in any case; of those that are known
 /// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
 #[must_use]
-pub fn required_words(hir: &Hir) -> Option<Vec<Vec<u8>>> {
+pub fn required_words(hir: &Hir) -> Option<Vec<String>> {
+    required(hir)?.into_iter().map(String::from_utf8).collect::<Result<_, _>>().ok()
+}
+
+fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     let least = |words: &Vec<Vec<u8>>| words.iter().map(Vec::len).min().unwrap_or(0);
     let inside = match hir.kind() {
-        HirKind::Capture(group) => required_words(&group.sub),
-        HirKind::Repetition(repeat) if repeat.min > 0 => required_words(&repeat.sub),
-        HirKind::Concat(parts) => parts.iter().filter_map(required_words).max_by_key(least),
-        HirKind::Alternation(branches) => branches.iter().map(required_words).collect::<Option<Vec<_>>>().map(|words| words.concat()),
+        HirKind::Capture(group) => required(&group.sub),
+        HirKind::Repetition(repeat) if repeat.min > 0 => required(&repeat.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(required).max_by_key(least),
+        HirKind::Alternation(branches) => branches.iter().map(required).collect::<Option<Vec<_>>>().map(|words| words.concat()),
         _ => None,
     };
     let all = runs(hir).into_iter().chain(inside).map(|run| distinct(&run));
@@ -255,7 +273,7 @@ mod tests {
         for (regex, wanted) in cases {
             let hir = ParserBuilder::new().utf8(false).build().parse(regex).expect("parses");
             let words = required_words(&hir).unwrap_or_default();
-            assert_eq!(words.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>(), *wanted, "{regex}");
+            assert_eq!(words, *wanted, "{regex}");
         }
     }
 

@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::literal::{self, LiteralForm};
-use super::{Cancel, Entry, Examples, Family, Kind, Labels, Pattern, RulesFile, builtin_files};
+use super::literal::Literals;
+use super::{Cancel, Entry, Examples, Family, Kind, Labels, Pattern, RulesFile, builtin, builtin_files};
 
 /// Everything that the core needs to know about errors.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct RuleSet {
     /// Families, in order of loading.
     pub families: Vec<Family>,
@@ -16,12 +16,17 @@ pub struct RuleSet {
     pub entries: Vec<Entry>,
     /// Cancels, in order of loading.
     pub cancels: Vec<Cancel>,
-    /// The prefilter's literals.
-    pub literals: Vec<LiteralForm>,
-    /// For each literal, the entries it leads to.
-    pub targets: Vec<Vec<u16>>,
     /// Noise patterns that need no literal, because they are asked only of a line with a hit.
     pub noise: Vec<u16>,
+    /// `None`: these are the built-in rules, no more and no less, whose literals the build has found.
+    own: Option<Literals>,
+}
+
+impl Default for RuleSet {
+    /// No rules.
+    fn default() -> Self {
+        Self { families: Vec::new(), entries: Vec::new(), cancels: Vec::new(), noise: Vec::new(), own: Some(Literals::default()) }
+    }
 }
 
 impl RuleSet {
@@ -29,6 +34,37 @@ impl RuleSet {
     #[must_use]
     pub fn builtin() -> Self {
         Self::with_files(builtin_files(Examples::Read))
+    }
+
+    /// The same without their examples, for reading logs: the quickest start, since the build has found their literals.
+    #[must_use]
+    pub fn compiled() -> Self {
+        let mut set = Self { own: None, ..Self::default() };
+        builtin_files(Examples::Skipped).into_iter().for_each(|file| set.append(file));
+        set.link();
+        set
+    }
+
+    /// Whether these are the built-in rules, no more and no less, so that what the build has made of them holds.
+    #[must_use]
+    pub fn is_compiled(&self) -> bool {
+        self.own.is_none()
+    }
+
+    /// What the prefilter looks for, and the entries behind it.
+    #[must_use]
+    pub fn literals(&self) -> &Literals {
+        self.own.as_ref().unwrap_or_else(|| builtin::literals())
+    }
+
+    /// For each noise entry, words of which a line holds one, in any case, if it matches; `None`: it may hold none.
+    #[must_use]
+    pub fn noise_words(&self) -> Vec<Option<Vec<String>>> {
+        if self.is_compiled() {
+            return builtin::noise_words();
+        }
+        let entries = self.noise.iter().map(|&entry| &self.entries[usize::from(entry)].kind);
+        entries.map(|kind| if let Kind::Noise { regex, .. } = kind { regex.required_words() } else { None }).collect()
     }
 
     /// Joins files into one set. Later files add; an entry with a known id replaces the earlier one.
@@ -48,6 +84,13 @@ impl RuleSet {
     }
 
     fn add(&mut self, file: RulesFile) {
+        // A replaced entry keeps no place among the others: the later file's is the last of its kind.
+        self.entries.retain(|known| !file.entries.iter().any(|entry| entry.id == known.id));
+        self.cancels.retain(|known| !file.cancels.iter().any(|cancel| cancel.id == known.id));
+        self.append(file);
+    }
+
+    fn append(&mut self, mut file: RulesFile) {
         let family = match self.families.iter().position(|f| f.id == file.family.id) {
             Some(known) => known,
             None => {
@@ -55,18 +98,9 @@ impl RuleSet {
                 self.families.len() - 1
             }
         } as u16;
-        for mut entry in file.entries {
-            entry.family = family;
-            // It keeps no place among the others: the later file's is the last of its kind.
-            if let Some(known) = self.entries.iter().position(|known| known.id == entry.id) {
-                self.entries.remove(known);
-            }
-            self.entries.push(entry);
-        }
-        for cancel in file.cancels {
-            self.cancels.retain(|known| known.id != cancel.id);
-            self.cancels.push(cancel);
-        }
+        file.entries.iter_mut().for_each(|entry| entry.family = family);
+        self.entries.append(&mut file.entries);
+        self.cancels.append(&mut file.cancels);
     }
 
     /// Removes entries and cancels by id, or whole families by theirs.
@@ -78,9 +112,14 @@ impl RuleSet {
     }
 
     fn finish(&mut self) {
+        self.link();
+        self.own = Some(Literals::of(self.entries.iter().map(|entry| (&entry.gate, matches!(entry.kind, Kind::Fact(_))))));
+    }
+
+    fn link(&mut self) {
         self.entries.sort_by_key(|entry| (entry.kind.order(), entry.generic));
+        self.noise = (0..).zip(&self.entries).filter(|(_, entry)| matches!(entry.kind, Kind::Noise { .. })).map(|(index, _)| index).collect();
         self.link_names();
-        self.collect_literals();
     }
 
     /// Regions and notes name regions and families by id; the core wants indexes.
@@ -100,32 +139,6 @@ impl RuleSet {
                 Kind::Note(note) if entry.claimed_by.is_empty() => note.claimed_by = vec![entry.family],
                 Kind::Note(note) => note.claimed_by = entry.claimed_by.iter().filter_map(family).collect(),
                 _ => {}
-            }
-        }
-    }
-
-    fn collect_literals(&mut self) {
-        let mut forms: Vec<(LiteralForm, u16)> = Vec::new();
-        self.noise.clear();
-        for (index, entry) in self.entries.iter().enumerate() {
-            if let Kind::Noise { .. } = entry.kind {
-                self.noise.push(index as u16);
-            }
-            forms.extend(literal::forms(&entry.gate, matches!(entry.kind, Kind::Fact(_))).into_iter().map(|form| (form, index as u16)));
-        }
-        // Their numbers are sorted: the forms are large.
-        let mut order: Vec<usize> = (0..forms.len()).collect();
-        order.sort_unstable_by(|a, b| forms[*a].cmp(&forms[*b]));
-        (self.literals, self.targets) = (Vec::new(), Vec::new());
-        for at in order {
-            let (form, entry) = std::mem::take(&mut forms[at]);
-            match self.targets.last_mut().filter(|_| self.literals.last() == Some(&form)) {
-                Some(targets) if targets.last() == Some(&entry) => {}
-                Some(targets) => targets.push(entry),
-                None => {
-                    self.literals.push(form);
-                    self.targets.push(vec![entry]);
-                }
             }
         }
     }

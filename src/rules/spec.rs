@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::literal::Gate;
 use super::located::Located;
 use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 
@@ -38,6 +39,17 @@ pub struct FileSpec {
     #[serde(default)]
     pub border: Vec<EntrySpec>,
 }
+
+impl FileSpec {
+    /// Its tables of entries, in the order in which a line is offered to them; [`FACTS`] is the number of the facts'.
+    #[must_use]
+    pub fn tables(&self) -> [&Vec<EntrySpec>; FACTS + 1] {
+        [&self.border, &self.noise, &self.region, &self.trace, &self.note, &self.rule, &self.fact]
+    }
+}
+
+/// The last of [`FileSpec::tables`].
+pub const FACTS: usize = 6;
 
 /// `[family]`
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -167,6 +179,23 @@ pub struct EntrySpec {
     /// Texts to try.
     #[serde(default)]
     pub examples: ExampleSpec,
+}
+
+impl EntrySpec {
+    /// Its literals and what may stand beside them.
+    #[must_use]
+    pub fn gate(&self) -> Gate {
+        let texts = |all: &[Located]| all.iter().map(|one| one.get().to_owned()).collect();
+        Gate {
+            literals: texts(&self.literals),
+            at_end: texts(&self.at_end),
+            ignore_case: self.ignore_case,
+            after: self.after.clone(),
+            not_after: self.not_after.clone(),
+            not_before: self.not_before.clone(),
+            not_behind: self.not_behind.clone(),
+        }
+    }
 }
 
 /// `examples = { match = […], no_match = […] }`

@@ -24,16 +24,14 @@ pub fn check_literals(regex: &str) -> Result<(), String> {
     }
 }
 
-/// The patterns of `[error_detection]` as one file of rules.
-pub fn rules(detection: &ErrorDetection) -> RulesFile {
+/// The patterns of `[error_detection]` as one file of rules; `None` when there are none.
+pub fn rules(detection: &ErrorDetection) -> Option<RulesFile> {
     let (errors, noise, cancels) = (&detection.custom_patterns, &detection.noise_patterns, &detection.custom_false_positives);
     let rules = errors.iter().enumerate().map(|(index, custom)| rule(index, custom));
     let noise = noise.iter().enumerate().map(|(index, custom)| noise_entry(index, custom));
-    RulesFile {
-        family: family(),
-        entries: rules.chain(noise).collect(),
-        cancels: cancels.iter().enumerate().map(|(index, custom)| cancel(index, custom)).collect(),
-    }
+    let entries: Vec<Entry> = rules.chain(noise).collect();
+    let cancels: Vec<Cancel> = cancels.iter().enumerate().map(|(index, custom)| cancel(index, custom)).collect();
+    (!entries.is_empty() || !cancels.is_empty()).then(|| RulesFile { family: family(), entries, cancels })
 }
 
 fn family() -> Family {

@@ -2,7 +2,8 @@
 //! logs show least. `config/prefilter.txt` is the sample that is counted.
 
 use super::guarded::{Byte, Guarded};
-use super::{Entry, HASH_BITS, STRIDE, WINDOW, hash, window};
+use super::plan::Entry;
+use super::{HASH_BITS, STRIDE, WINDOW, hash, window};
 use crate::rules::MIN_LITERAL_BYTES;
 
 /// Bytes of a window that must belong to its literal; the other one is written out in all values.

@@ -1,0 +1,99 @@
+//! Where literals are looked for: their windows by slot, and what is known around them. It costs more to make than all
+//! the rest of a prefilter, so the build makes that of the built-in rules.
+
+use serde::{Deserialize, Serialize};
+
+use super::guarded::Guarded;
+use super::{MAX_BACK, WORD, slot, windows};
+use crate::rules::LiteralForm;
+
+/// The windows of all literals, in the order of their slots.
+#[derive(Debug, PartialEq, Deserialize, Serialize)]
+pub struct Plan {
+    /// What is known of the windows of a slot; behind them one that ends the entries of the last.
+    pub(super) shared: Vec<Shared>,
+    entries: Vec<Entry>,
+}
+
+/// What all literals of a slot have in common around their windows.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub(super) struct Shared {
+    value: u64,
+    /// The bits of `value` that all of them have.
+    mask: u64,
+    /// Where the word begins, behind the earliest place for it.
+    pub(super) from: u32,
+    /// The first entry; they end where the next slot's begin.
+    first: u32,
+}
+
+/// A literal that windows of one hash stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+pub(super) struct Entry {
+    pub(super) hash: u32,
+    pub(super) literal: u16,
+    /// Distance from the start of the literal to its window; -1 when the window begins before it.
+    pub(super) at: i8,
+}
+
+impl Plan {
+    /// That of `literals`.
+    #[must_use]
+    pub fn new(literals: &[LiteralForm]) -> Self {
+        let literals: Vec<Guarded> = literals.iter().map(Guarded::new).collect();
+        let mut entries = windows::entries(&literals);
+        entries.sort_by_key(Entry::slot);
+        let mut shared = Vec::new();
+        let mut first = 0;
+        for of_slot in entries.chunk_by(|a, b| a.slot() == b.slot()) {
+            shared.push(Shared::new(of_slot.iter().map(|entry| around(&literals[usize::from(entry.literal)], entry.at)), first));
+            first += of_slot.len() as u32;
+        }
+        shared.push(Shared::new(std::iter::empty(), first));
+        Self { shared, entries }
+    }
+
+    /// The entries of each slot that has any.
+    pub(super) fn slots(&self) -> impl Iterator<Item = &[Entry]> {
+        (0..self.shared.len() - 1).map(|slot| self.entries_of(slot))
+    }
+
+    /// The entries of a slot, by its number among those that have any.
+    #[inline]
+    pub(super) fn entries_of(&self, slot: usize) -> &[Entry] {
+        &self.entries[self.shared[slot].first as usize..self.shared[slot + 1].first as usize]
+    }
+}
+
+impl Shared {
+    /// What the entries of a slot have in common, in the word where it shows most.
+    fn new(around: impl Iterator<Item = (u128, u128)>, first: u32) -> Self {
+        let (value, mask) = around.reduce(|(value, mask), (other, known)| (value, mask & known & !(value ^ other))).unwrap_or_default();
+        let known = |from: &usize| ((mask >> (8 * from)) as u64).count_ones();
+        let from = (0..=MAX_BACK).max_by_key(known).unwrap_or_default();
+        Self { value: (value >> (8 * from)) as u64, mask: (mask >> (8 * from)) as u64, from: from as u32, first }
+    }
+
+    /// Whether a word has what all of them have.
+    #[inline(always)]
+    pub(super) fn fits(&self, word: u64) -> bool {
+        (word ^ self.value) & self.mask == 0
+    }
+}
+
+impl Entry {
+    pub(super) fn slot(&self) -> usize {
+        slot(self.hash as usize)
+    }
+}
+
+/// What stands from [`MAX_BACK`] bytes before a window to as many behind it, and which bits of it are known.
+fn around(literal: &Guarded, at: i8) -> (u128, u128) {
+    let (mut value, mut mask) = (0, 0);
+    for place in 0..MAX_BACK + WORD {
+        let (common, known) = literal.byte(isize::from(at) + place as isize - MAX_BACK as isize).common();
+        value |= u128::from(common) << (8 * place);
+        mask |= u128::from(known) << (8 * place);
+    }
+    (value, mask)
+}
