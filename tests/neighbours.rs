@@ -50,6 +50,14 @@ const ONE: &[(&str, &str)] = &[
     ("rust.summary", "javascript.bun"),
     // The first one says how the second one came about, or is said again by it.
     ("gotest.fail", "go.panic"),
+    // Hive's words are a head like any other's; a report behind `#` and TAP's comments look alike.
+    ("tools.hive", "javascript.bun"),
+    ("tools.hive", "lang.groovy-assert"),
+    ("crash.jvm", "tap.diag"),
+    ("junit.ant", "python.torchrun"),
+    ("generic.exception-word", "csharp.logger"),
+    ("lang.pascal", "java.throwable"),
+    ("finding.rustfmt", "lang.racket"),
     // What a test of Go printed stands before its verdict.
     ("java.diagnostic", "gotest.fail"),
     ("java.launcher", "gotest.fail"),
