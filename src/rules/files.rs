@@ -58,6 +58,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("packages.toml", include_str!("../../config/rules/packages.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
+    ("checkers.toml", include_str!("../../config/rules/checkers.toml")),
     ("linters.toml", include_str!("../../config/rules/linters.toml")),
     ("agents.toml", include_str!("../../config/rules/agents.toml")),
     ("levels.toml", include_str!("../../config/rules/levels.toml")),
