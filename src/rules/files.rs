@@ -4,9 +4,9 @@
 pub const FILES: &[(&str, &str)] = &[
     ("python.toml", include_str!("../../config/rules/python.toml")),
     ("sbt.toml", include_str!("../../config/rules/sbt.toml")),
+    ("csharp.toml", include_str!("../../config/rules/csharp.toml")),
     ("java.toml", include_str!("../../config/rules/java.toml")),
     ("dotnettests.toml", include_str!("../../config/rules/dotnettests.toml")),
-    ("csharp.toml", include_str!("../../config/rules/csharp.toml")),
     ("bundlers.toml", include_str!("../../config/rules/bundlers.toml")),
     ("javascript.toml", include_str!("../../config/rules/javascript.toml")),
     ("go.toml", include_str!("../../config/rules/go.toml")),
