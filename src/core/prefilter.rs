@@ -64,18 +64,20 @@ pub struct Prefilter {
     literals: Vec<Guarded>,
 }
 
+/// The bytes at `at`, which must be there. (A copy of a slice may become a call; this becomes one load.)
+#[inline(always)]
+fn bytes<const N: usize>(hay: &[u8], at: usize) -> [u8; N] {
+    hay[at..at + N].first_chunk().copied().unwrap_or([0; N])
+}
+
 #[inline(always)]
 fn word(hay: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; WORD];
-    bytes.copy_from_slice(&hay[at..at + WORD]);
-    u64::from_le_bytes(bytes)
+    u64::from_le_bytes(bytes(hay, at))
 }
 
 #[inline(always)]
 fn window(hay: &[u8], at: usize) -> u32 {
-    let mut bytes = [0; WINDOW];
-    bytes.copy_from_slice(&hay[at..at + WINDOW]);
-    u32::from_le_bytes(bytes)
+    u32::from_le_bytes(bytes(hay, at))
 }
 
 /// The multiplier is a multiple of 8: of the last byte the low five bits count, so that a window whose
