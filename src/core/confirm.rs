@@ -13,7 +13,7 @@ use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
 
 /// Most entries that are asked about one line.
-const MAX_ASKED: usize = 16;
+const MAX_ASKED: usize = 64;
 
 /// An entry that a line confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
