@@ -61,13 +61,13 @@ impl<'a> LookBack<'a> {
     }
 
     /// Lines before `line`, nearest first, as whoever reads it sees them: out of its envelope, where it came in one, and
-    /// without those of another output or test.
+    /// without those of another output or test, or that came in none.
     fn shown_to(self, line: &Line) -> impl Iterator<Item = (u64, u64, Cow<'a, [u8]>)> {
         let is_wrapped = line.place.io.is_some() || line.place.key.is_some();
         self.lines(line.place.num).filter_map(move |(num, offset, raw)| {
             let mut place = Place::default();
-            match is_wrapped.then(|| unwrap(raw, line.now(), &mut place)).flatten() {
-                Some((text, _)) if place.io == line.place.io && place.key == line.place.key => {
+            match is_wrapped.then(|| unwrap(raw, line.now(), &mut place)) {
+                Some(Some((text, _))) if place.io == line.place.io && place.key == line.place.key => {
                     Some((num, offset, Cow::Owned(visible(&text, None).into_owned())))
                 }
                 Some(_) => None,
