@@ -30,33 +30,23 @@ const PIECE: usize = 256;
 /// Most bytes that stand for one byte.
 const LONGEST: usize = 6;
 
-/// Whether none of the bytes needs an escape: one loop for each question, which become a few instructions on vectors.
-#[inline(always)]
-fn is_plain(chunk: &[u8; CHUNK]) -> bool {
-    let any = |odd: fn(u8) -> bool| chunk.iter().fold(false, |any, &b| any | odd(b));
-    !(any(|b| b < 0x20) | any(|b| b == b'"') | any(|b| b == b'\\') | any(|b| b == 0x7f))
-}
-
-/// The highest bit of each of eight bytes that needs an escape. (Per byte: is it below 0x20, or equal to one of three?
-/// No sum carries into the next byte, so the answer is exact.)
+/// The highest bit of the first of eight bytes that needs an escape, and perhaps of others behind it. (Per byte: is it
+/// below 0x20, or equal to one of three? Only an odd byte borrows from the next one.)
 #[inline(always)]
 fn odd_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
-    const LOW: u64 = ONES * 0x7f;
-    let is_some = |x: u64| ((x & LOW) + LOW) | x;
-    let beyond_control = ((word & LOW) + ONES * 0x60) | word;
-    !(beyond_control & is_some(word ^ (ONES * 0x22)) & is_some(word ^ (ONES * 0x5c)) & is_some(word ^ (ONES * 0x7f))) & !LOW
+    let is = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
+    (word.wrapping_sub(ONES * 0x20) | is(b'"') | is(b'\\') | is(0x7f)) & !word & (ONES * 0x80)
 }
 
 /// How many bytes of the chunk stand before the first that needs an escape.
 #[inline(always)]
 fn plain_bytes(chunk: &[u8; CHUNK]) -> usize {
-    if is_plain(chunk) {
-        return CHUNK;
-    }
     let chunk = u128::from_le_bytes(*chunk);
-    let odd = u128::from(odd_bytes(chunk as u64)) | u128::from(odd_bytes((chunk >> (8 * HALF)) as u64)) << (8 * HALF);
-    odd.trailing_zeros() as usize / 8
+    match odd_bytes(chunk as u64) {
+        0 => HALF + odd_bytes((chunk >> (8 * HALF)) as u64).trailing_zeros() as usize / 8,
+        odd => odd.trailing_zeros() as usize / 8,
+    }
 }
 
 /// Appends JSON members to a buffer. A member is given with its name and all that stands before its
@@ -131,53 +121,57 @@ impl Writer<'_> {
     fn text(&mut self, bytes: &[u8], newline: &[u8]) {
         let (mut piece, mut end) = ([0; PIECE], 0);
         let mut rest = bytes;
-        loop {
+        while !rest.is_empty() {
             if end > PIECE - CHUNK - LONGEST {
                 self.raw(&piece[..end]);
                 end = 0;
             }
+            let chunk = chunk_of(rest);
+            let plain = plain_bytes(&chunk).min(rest.len());
             // The chunk is written as a whole; what of it does not count is written over.
-            let plain = match rest.first_chunk::<CHUNK>() {
-                Some(chunk) => {
-                    piece[end..end + CHUNK].copy_from_slice(chunk);
-                    plain_bytes(chunk)
-                }
-                None => {
-                    let plain = rest.iter().take_while(|byte| ESCAPES[usize::from(**byte)] == 0).count();
-                    piece[end..end + plain].copy_from_slice(&rest[..plain]);
-                    plain
-                }
-            };
+            if let Some(place) = piece[end..].first_chunk_mut() {
+                *place = chunk;
+            }
             (end, rest) = (end + plain, &rest[plain..]);
-            match rest.first() {
-                None => break,
-                Some(_) if plain == CHUNK => {}
-                Some(&byte) => {
-                    end += escape(byte, newline, &mut piece[end..]);
-                    rest = &rest[1..];
-                }
+            if plain < CHUNK
+                && let Some((&byte, behind)) = rest.split_first()
+            {
+                end += escape(byte, newline, &mut piece[end..]);
+                rest = behind;
             }
         }
         self.raw(&piece[..end]);
     }
 }
 
+/// The bytes that `rest` begins with; behind its end there are zeros.
+#[inline(always)]
+fn chunk_of(rest: &[u8]) -> [u8; CHUNK] {
+    rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut chunk = [0; CHUNK];
+        chunk[..rest.len()].copy_from_slice(rest);
+        chunk
+    })
+}
+
 /// Writes what stands for `byte`; returns how many bytes that is.
 #[inline]
 fn escape(byte: u8, newline: &[u8], out: &mut [u8]) -> usize {
-    let written: &[u8] = match ESCAPES[usize::from(byte)] {
-        b'n' => newline,
+    match ESCAPES[usize::from(byte)] {
+        b'n' => {
+            out[..newline.len()].copy_from_slice(newline);
+            newline.len()
+        }
         b'u' => {
             let hex = b"0123456789abcdef";
-            &[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]
+            out[..LONGEST].copy_from_slice(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
+            LONGEST
         }
         letter => {
             out[..2].copy_from_slice(&[b'\\', letter]);
-            return 2;
+            2
         }
-    };
-    out[..written.len()].copy_from_slice(written);
-    written.len()
+    }
 }
 
 #[cfg(test)]
