@@ -18,8 +18,12 @@ use crate::sources::clock::now;
 use crate::sources::expand::{Input, Trouble};
 use crate::sources::input::{self, Identity, Opened, Watched};
 
-/// Bytes of the first read: what stands in them shall not wait for a whole block's errors.
+/// Bytes of the first read; each that follows may take twice as much. What stands in them shall not wait for a whole
+/// block's errors.
 const FIRST_BYTES: usize = 16 << 10;
+/// They are looked at in pieces that double, too, this one first: an error that is the first of its kind compiles the
+/// patterns that it needs.
+const FIRST_PIECE: usize = 1 << 10;
 /// Output that is gathered before it is written.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Output waits no longer than this.
@@ -94,8 +98,10 @@ struct Reading<'a> {
     stream: Stream,
     events: Vec<Event>,
     out: Vec<u8>,
-    /// Its first block is not judged yet.
+    /// Its first block is still to come.
     is_unseen: bool,
+    /// That block tells whether it is a log at all.
+    is_judged: bool,
     /// It was named, and not found in a folder.
     is_named: bool,
     /// When something was written last; the first is never kept waiting.
@@ -110,9 +116,9 @@ impl<'a> Reading<'a> {
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
-        let is_unseen = envelope.path.is_some() && !opened.live;
+        let is_judged = envelope.path.is_some() && !opened.live;
         let is_named = matches!(input, Input::Named(_));
-        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen, is_named, flushed: None }
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, is_judged, is_named, flushed: None }
     }
 
     /// Reads all; returns output that is not written yet.
@@ -123,19 +129,22 @@ impl<'a> Reading<'a> {
                 break;
             }
             let space = self.stream.space();
-            let room = space.len().min(std::mem::replace(&mut wanted, usize::MAX));
+            let room = space.len().min(wanted);
+            wanted = wanted.saturating_mul(2);
             let space = &mut space[..room];
             let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {
                 Ok(0) => break,
-                Ok(count) => {
-                    let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&space[..count]) } else { None };
+                Ok(count) if std::mem::take(&mut self.is_unseen) => {
+                    let block = space[..count].to_vec();
+                    let foreign = if self.is_judged { foreign::judge(&block) } else { None };
                     if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
                         self.leave_out(foreign);
                         return Ok(Vec::new());
                     }
-                    self.stream.advance(count, now(), &mut self.events);
+                    self.begin(&block, totals)?;
                 }
+                Ok(count) => self.stream.advance(count, now(), &mut self.events),
                 Err(error) => {
                     let name = self.envelope.path.as_deref().unwrap_or("stdin");
                     self.job.trouble(&Trouble::new(Path::new(name), format!("reading ended early: {error}")));
@@ -156,6 +165,19 @@ impl<'a> Reading<'a> {
         self.print(totals);
         totals.lines += self.stream.counts().lines;
         Ok(self.out)
+    }
+
+    /// Takes the first block.
+    fn begin(&mut self, block: &[u8], totals: &mut Totals) -> io::Result<()> {
+        let (mut rest, mut length) = (block, FIRST_PIECE);
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(length.min(rest.len()));
+            self.stream.push(piece, now(), &mut self.events);
+            self.print(totals);
+            self.flush()?;
+            (rest, length) = (behind, 2 * length);
+        }
+        Ok(())
     }
 
     /// What a folder holds besides logs is no fault; what was named and not read is one.
