@@ -36,7 +36,6 @@ pub mod core {
     pub mod line;
     pub mod lookback;
     pub mod noise;
-    mod noise_gate;
     pub mod notes;
     pub mod pipeline;
     pub mod prefilter;
@@ -51,6 +50,7 @@ pub mod core {
     pub mod trace;
     pub mod transcript;
     pub mod visible;
+    mod word_gate;
 }
 pub mod cli;
 pub mod daemon;

@@ -44,8 +44,10 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
     for (name, text) in BUILTIN_FILES {
         found.push_str(&written::find(&format!("config/rules/{name}"), text, id));
     }
-    for path in setup::rule_paths(&config, &args.rules) {
-        setup::read_rules(&path)?;
+    let own = setup::rule_paths(&config, &args.rules);
+    let builtin = if own.is_empty() { Vec::new() } else { builtin_files(Examples::Skipped) };
+    for path in own {
+        setup::read_rules(&path, &builtin)?;
         found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
     }
     if found.is_empty() {
@@ -59,11 +61,11 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
 
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
-    let mut all = builtin_files(Examples::Read);
+    let (builtin, mut own) = (builtin_files(Examples::Read), Vec::new());
     for file in setup::rule_paths(&config, &args.rules).iter().chain(files) {
-        all.push(setup::read_rules(file)?);
+        own.push(setup::read_rules(file, &builtin)?);
     }
-    let (count, failures) = examples::run(RuleSet::with_files(all));
+    let (count, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(own).collect()));
     report(count, &failures.iter().collect::<Vec<_>>())
 }
 
@@ -76,14 +78,14 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     if checked.is_empty() {
         return Err(Failure::new("rules check: which file? name it: siftd rules check FILE"));
     }
-    let (mut all, mut own) = (builtin_files(Examples::Read), Vec::new());
+    let (builtin, mut own, mut read) = (builtin_files(Examples::Read), Vec::new(), Vec::new());
     for path in configured.iter().chain(&named) {
-        let file = setup::read_rules(path)?;
+        let file = setup::read_rules(path, &builtin)?;
         repeated(path, &file)?;
         own.push(Checked::new(path, &file));
-        all.push(file);
+        read.push(file);
     }
-    let (_, failures) = examples::run(RuleSet::with_files(all));
+    let (_, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(read).collect()));
     own[own.len() - checked.len()..].iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
 }
 

@@ -4,11 +4,13 @@
 //! literals stands in the text uncancelled.
 
 use std::cell::OnceCell;
+use std::ops::Range;
 
 use super::engine::{Candidate, Engine};
 use super::line::{Line, View};
 use super::shown;
 use super::trace::starts;
+use super::word_gate::Maybe;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
 
@@ -55,16 +57,17 @@ pub struct Confirm<'a> {
     candidates: &'a [Candidate],
     asked: usize,
     is_code: OnceCell<bool>,
+    maybe: OnceCell<Maybe>,
     is_noise: OnceCell<bool>,
-    cancelled: OnceCell<Vec<(usize, usize)>>,
+    cancelled: OnceCell<Vec<Range<usize>>>,
 }
 
 impl<'a> Confirm<'a> {
     /// Prepares; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        let (is_code, is_noise, cancelled) = Default::default();
-        Self { engine, line, candidates, asked: 0, is_code, is_noise, cancelled }
+        let (is_code, maybe, is_noise, cancelled) = Default::default();
+        Self { engine, line, candidates, asked: 0, is_code, maybe, is_noise, cancelled }
     }
 
     /// The line is a border.
@@ -189,7 +192,11 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_noise(&self) -> bool {
-        *self.is_noise.get_or_init(|| self.engine.is_noise(self.line))
+        *self.is_noise.get_or_init(|| self.engine.is_noise(self.line, self.maybe()))
+    }
+
+    fn maybe(&self) -> Maybe {
+        *self.maybe.get_or_init(|| self.engine.maybe(self.line))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
@@ -219,17 +226,15 @@ impl<'a> Confirm<'a> {
     /// Whether one of the entry's literals stands in the part of the line that begins at `from`, and
     /// no cancel covers it.
     fn has_open_hit(&self, index: u16, from: usize) -> bool {
+        let body = self.line.text.len() - self.line.body().len();
         self.candidates.iter().filter(|c| c.entry == index && c.at as usize + usize::from(c.len) > from).any(|c| {
             let (at, end) = (c.at as usize, c.at as usize + usize::from(c.len));
-            !self.cancelled().iter().any(|&(first, last)| first <= at && end <= last)
+            !self.cancelled().iter().any(|cancelled| body + cancelled.start <= at && end <= body + cancelled.end)
         })
     }
 
-    fn cancelled(&self) -> &[(usize, usize)] {
-        self.cancelled.get_or_init(|| {
-            let base = self.line.text.len() - self.line.body().len();
-            self.engine.cancels().regex().find_iter(self.line.body()).map(|m| (m.start() + base, m.end() + base)).collect()
-        })
+    fn cancelled(&self) -> &[Range<usize>] {
+        self.cancelled.get_or_init(|| self.engine.cancelled(self.line, self.maybe()))
     }
 }
 

@@ -1,16 +1,17 @@
 //! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::keywords::Keywords;
 use super::line::Line;
-use super::noise_gate::NoiseGate;
 use super::prefilter::{Hit, Plan, Prefilter, Scratch};
 use super::redact::Redactor;
 use super::table::Table;
 use super::transcript::Mode;
-use crate::rules::{Kind, Pattern, RuleSet, compiled_cancels, compiled_literals};
+use super::word_gate::{Maybe, WordGate};
+use crate::rules::{Kind, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
@@ -90,10 +91,8 @@ pub struct Engine {
     pub rules: RuleSet,
     /// Bounds and switches.
     pub limits: Limits,
-    /// All cancels as one pattern, where they are not the built-in ones.
-    cancels: OnceLock<Pattern>,
     prefilter: OnceLock<Prefilter>,
-    noise_gate: OnceLock<NoiseGate>,
+    word_gate: OnceLock<WordGate>,
     /// How many lines each noise rule has silenced; it decides nothing.
     silenced: Box<[AtomicU64]>,
     /// Secrets.
@@ -105,30 +104,20 @@ impl Engine {
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
-        let (cancels, prefilter, noise_gate) = Default::default();
-        Self { rules, limits, cancels, prefilter, noise_gate, silenced, redactor: Redactor::builtin() }
+        let (prefilter, word_gate) = Default::default();
+        Self { rules, limits, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
     }
 
     /// Makes what the first event needs and the built-in rules suffice for. Optional: whoever has a thread to spare calls
     /// it while the rules are read.
     pub fn prepare_tables() {
-        let _ = (compiled_prefilter(), compiled_cancels().regex(), Redactor::builtin(), Keywords::builtin(), Table::builtin());
+        let _ = (compiled_prefilter(), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
     /// Makes what the first candidate line needs. Optional: whoever has a thread to spare calls it while the first block
     /// is searched.
     pub fn prepare(&self) {
-        self.noise_gate();
-        self.cancels().regex();
-    }
-
-    /// All cancels as one pattern.
-    pub fn cancels(&self) -> &Pattern {
-        if self.rules.is_compiled() {
-            compiled_cancels()
-        } else {
-            self.cancels.get_or_init(|| Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex)))
-        }
+        self.word_gate();
     }
 
     /// The literals of all rules.
@@ -136,15 +125,20 @@ impl Engine {
         if self.rules.is_compiled() { compiled_prefilter() } else { self.prefilter.get_or_init(|| Prefilter::new(&self.rules.literals().forms)) }
     }
 
-    fn noise_gate(&self) -> &NoiseGate {
-        self.noise_gate.get_or_init(|| NoiseGate::new(&self.rules))
+    fn word_gate(&self) -> &WordGate {
+        self.word_gate.get_or_init(|| WordGate::new(&self.rules))
+    }
+
+    /// Which noise the line may be, and which cancels may match in it.
+    #[must_use]
+    pub fn maybe(&self, line: &Line) -> Maybe {
+        self.word_gate().of(line.text)
     }
 
     /// Whether the line is noise.
     #[must_use]
-    pub fn is_noise(&self, line: &Line) -> bool {
-        let maybe = self.noise_gate().of(line.text);
-        let silencing = self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.has(*at)).find(|&(_, &entry)| {
+    pub fn is_noise(&self, line: &Line, maybe: Maybe) -> bool {
+        let silencing = self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.noise(*at)).find(|&(_, &entry)| {
             let entry = &self.rules.entries[usize::from(entry)];
             let Kind::Noise { regex, .. } = &entry.kind else { return false };
             regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text))
@@ -153,6 +147,13 @@ impl Engine {
             self.silenced[at].fetch_add(1, Ordering::Relaxed);
         }
         silencing.is_some()
+    }
+
+    /// Which parts of the line's body cancels cover.
+    #[must_use]
+    pub fn cancelled(&self, line: &Line, maybe: Maybe) -> Vec<Range<usize>> {
+        let cancels = self.rules.cancels.iter().enumerate().filter(|(at, cancel)| maybe.cancel(*at) && cancel.regex.is_match(line.body()));
+        cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| found.range()).collect()
     }
 
     /// The noise rules that have silenced lines, by id, and how many.

@@ -39,7 +39,7 @@ impl<'a> Noise<'a> {
             return true;
         }
         let line = Line::new(Place::default(), &text, now);
-        if !self.engine.is_noise(&line) {
+        if !self.engine.is_noise(&line, self.engine.maybe(&line)) {
             return false;
         }
         self.engine.candidates(&text, &mut self.scratch, &mut self.hits, &mut self.candidates);

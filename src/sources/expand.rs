@@ -95,6 +95,9 @@ pub fn depth(glob: &Path) -> Option<usize> {
 }
 
 fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
+    if !base(glob).exists() {
+        return found.1.push(Trouble::new(glob, "no file matches"));
+    }
     let matcher = match matcher(glob) {
         Ok(matcher) => matcher,
         Err(why) => return found.1.push(Trouble::new(glob, why)),
