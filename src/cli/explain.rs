@@ -267,7 +267,7 @@ fn hits(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
             (_, Err(Rejected::Noise)) => noise_of(engine, line),
             (_, Err(rejected)) => why_not(rejected).to_owned(),
         };
-        field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table(), at.start + 1));
+        field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table().as_str(), at.start + 1));
     }
 }
 

@@ -64,20 +64,6 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
-/// A pattern, parsed as it will run: over bytes, and with Unicode tables only where it is not ASCII itself.
-#[must_use]
-pub fn parsed(source: &str, ignore_case: bool) -> Option<Hir> {
-    ParserBuilder::new().utf8(false).unicode(!source.is_ascii()).case_insensitive(ignore_case).build().parse(source).ok()
-}
-
-/// A pattern as a group that keeps its flags inside a larger one.
-#[must_use]
-pub fn inline(source: &str, ignore_case: bool) -> String {
-    let unicode = if source.is_ascii() { "-u" } else { "" };
-    let case = if ignore_case { "i" } else { "" };
-    format!("(?{case}{unicode}:{source})")
-}
-
 /// Strings in lower case of which every match of `hir` contains one, in any case; of those that are known
 /// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
 #[must_use]

@@ -132,7 +132,7 @@ impl RuleSet {
     }
 
     fn link(&mut self) {
-        self.entries.sort_by_key(|entry| (entry.kind.order(), entry.generic));
+        self.entries.sort_by_key(|entry| (entry.kind.table(), entry.generic));
         self.noise = (0..).zip(&self.entries).filter(|(_, entry)| matches!(entry.kind, Kind::Noise { .. })).map(|(index, _)| index).collect();
         self.link_names();
     }
