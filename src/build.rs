@@ -1,8 +1,7 @@
 //! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
 //! cost little to read: the files without their examples (`rules.bin`), the literals of their entries (`literals.bin`),
-//! where the prefilter looks for them (`plan.bin`), the words of the noise (`noise.bin`) and all
-//! cancels as one pattern (`cancels.txt`). A file that is no TOML, or has
-//! a key that is none, ends the build.
+//! where the prefilter looks for them (`plan.bin`), the words of the noise and of the cancels (`quiet.bin`). A file that is no
+//! TOML, or has a key that is none, ends the build.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -11,8 +10,9 @@ use std::{env, fs, process};
 use core::prefilter::Plan;
 use rules::files::FILES;
 use rules::literal::Literals;
-use rules::prove::{inline, parsed, required_words};
-use rules::spec::{EntrySpec, FACTS, FileSpec};
+use rules::prove::{QuietWords, required_words};
+use rules::source::parsed;
+use rules::spec::{EntrySpec, FileSpec, Table};
 use serde::Serialize;
 
 #[allow(dead_code, missing_docs)]
@@ -21,6 +21,7 @@ mod rules {
     pub mod literal;
     pub mod located;
     pub mod prove;
+    pub mod source;
     pub mod spec;
 
     pub use literal::{LiteralForm, MIN_LITERAL_BYTES};
@@ -41,34 +42,35 @@ fn main() {
 }
 
 fn write() -> Result<(), Box<dyn Error>> {
-    let specs: Vec<FileSpec> = FILES.iter().map(|(name, text)| read(name, text)).collect();
-    let literals = Literals::of(entries(&specs).map(|(entry, fact)| (entry.gate(), fact)));
+    let mut specs: Vec<FileSpec> = FILES.iter().map(|(name, text)| read(name, text)).collect();
+    let literals = literals(&mut specs);
     leave("rules.bin", &specs)?;
     leave("literals.bin", &literals)?;
     leave("plan.bin", &Plan::new(&literals.forms))?;
-    leave("noise.bin", &specs.iter().flat_map(|spec| &spec.noise).map(words).collect::<Vec<_>>())?;
-    let cancels = specs.iter().flat_map(|spec| &spec.cancel).filter_map(|cancel| Some(inline(cancel.regex.as_ref()?.get(), cancel.ignore_case)));
-    Ok(fs::write(out("cancels.txt")?, cancels.collect::<Vec<_>>().join("|"))?)
+    let noise = specs.iter().flat_map(|spec| &spec.noise).map(words).collect();
+    let cancels = specs.iter().flat_map(|spec| &spec.cancel).map(words).collect();
+    leave("quiet.bin", &QuietWords { noise, cancels })
 }
 
 fn read(name: &str, text: &str) -> FileSpec {
     let mut spec: FileSpec = toml::from_str(text).unwrap_or_else(|error| give_up(&format!("config/rules/{name}: {error}")));
-    let tables = [&mut spec.rule, &mut spec.fact, &mut spec.cancel, &mut spec.noise, &mut spec.trace, &mut spec.region, &mut spec.note, &mut spec.border];
-    tables.into_iter().flatten().for_each(|entry| entry.examples = Default::default());
+    spec.all().for_each(|entry| entry.examples = Default::default());
     spec
 }
 
-/// All entries in the order in which a line is offered to them, each with whether it is a fact.
-fn entries(specs: &[FileSpec]) -> impl Iterator<Item = (&EntrySpec, bool)> {
-    let table = |number: usize| specs.iter().flat_map(move |spec| spec.tables()[number]);
-    (0..=FACTS).flat_map(move |number| {
-        let specific = table(number).filter(|entry| !entry.generic);
-        specific.chain(table(number).filter(|entry| entry.generic)).map(move |entry| (entry, number == FACTS))
-    })
+/// Those of all entries, in the order that `RuleSet` gives these.
+fn literals(specs: &mut [FileSpec]) -> Literals {
+    let mut all = Vec::new();
+    for &table in Table::ALL {
+        let entries = specs.iter_mut().flat_map(|spec| spec.table(table));
+        all.extend(entries.map(|entry| ((table, entry.generic), entry.gate())));
+    }
+    all.sort_by_key(|(order, _)| *order);
+    Literals::of(all.into_iter().map(|((table, _), gate)| (gate, table == Table::Fact)))
 }
 
-fn words(noise: &EntrySpec) -> Option<Vec<String>> {
-    required_words(&parsed(noise.regex.as_ref()?.get(), noise.ignore_case)?)
+fn words(entry: &EntrySpec) -> Option<Vec<String>> {
+    required_words(&parsed(entry.regex.as_ref()?.get(), entry.ignore_case)?)
 }
 
 fn leave(name: &str, what: &impl Serialize) -> Result<(), Box<dyn Error>> {

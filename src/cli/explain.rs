@@ -11,7 +11,7 @@ use super::args::ExplainArgs;
 use super::{Exit, Failure, out, setup};
 use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
-use crate::core::engine::Engine;
+use crate::core::engine::{Candidate, Engine};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::line::{Line, Place};
@@ -252,19 +252,30 @@ fn hits(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
         field(page, "hits", "none: no literal of any rule stands in the line");
     }
     let confirm = Confirm::new(engine, line, &candidates);
+    let unasked = unasked(engine, line, &candidates).filter(|_| found.covering().next().is_none());
     for index in confirm.entries() {
         let entry = &engine.rules.entries[usize::from(index)];
         let at = candidates.iter().find(|candidate| candidate.entry == index).map_or(0..0, |c| c.at as usize..c.at as usize + usize::from(c.len));
         let literal = String::from_utf8_lossy(line.text.get(at.clone()).unwrap_or_default()).into_owned();
         let verdict = match (&entry.kind, confirm.verdict(index)) {
+            (_, Ok(_)) if unasked.is_some_and(|first| index >= first) => {
+                "would hold, but was not asked: the line leads to more rules than are asked of one line".to_owned()
+            }
             (kind, Ok(_)) => holds(&entry.id, kind, found),
             (Kind::Fact(_), Err(Rejected::Regex)) => "no level tag; what a record says is decided with its fields".to_owned(),
             (_, Err(Rejected::Cancelled)) => covering_cancel(engine, line, &at),
             (_, Err(Rejected::Noise)) => noise_of(engine, line),
             (_, Err(rejected)) => why_not(rejected).to_owned(),
         };
-        field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table(), at.start + 1));
+        field(page, "hit", &format!("{} ({}) by {literal:?} at byte {}: {verdict}", entry.id, entry.kind.table().as_str(), at.start + 1));
     }
+}
+
+/// The first entry for which the line has no question left.
+fn unasked(engine: &Engine, line: &Line, candidates: &[Candidate]) -> Option<u16> {
+    let mut confirm = Confirm::new(engine, line, candidates);
+    let _ = (confirm.border(), confirm.noise_block(), confirm.region(), confirm.starts(), confirm.note(), confirm.rule());
+    confirm.unasked()
 }
 
 /// What became of an entry that the line confirms.

@@ -46,6 +46,7 @@ pub struct Assembler {
     /// Lines that a trace gave back.
     again: VecDeque<(Place, Vec<u8>, Tried)>,
     reread: u64,
+    unasked: u64,
     /// Lines of what is open that a pause has published by themselves: offset and inner line. A trace that takes such
     /// a line in vain does not know it.
     told: Vec<(u64, u32)>,
@@ -183,6 +184,8 @@ impl Assembler {
             self.note(cx, line, found, out);
         } else if let Some(found) = confirm.rule() {
             self.single(cx, line, found, out);
+        } else {
+            self.unasked += u64::from(confirm.unasked().is_some());
         }
     }
 
@@ -321,6 +324,12 @@ impl Assembler {
     #[must_use]
     pub fn reread(&self) -> u64 {
         self.reread
+    }
+
+    /// Lines that no entry confirmed, of which not every one was asked.
+    #[must_use]
+    pub fn unasked(&self) -> u64 {
+        self.unasked
     }
 
     /// Buffers for scans of single lines.

@@ -14,8 +14,11 @@ use super::word_gate::Maybe;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
 
-/// Most entries that are asked about one line.
-const MAX_ASKED: usize = 64;
+/// Entries that are asked of any line.
+const MIN_ASKED: usize = 64;
+/// Bytes that the entries of one line read together; beyond [`MIN_ASKED`] of them no more are asked. Lines of 64 KiB have
+/// room for all built-in ones.
+const MAX_ASKED_BYTES: usize = 64 << 20;
 
 /// An entry that a line confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +59,7 @@ pub struct Confirm<'a> {
     line: &'a Line<'a>,
     candidates: &'a [Candidate],
     asked: usize,
+    unasked: Option<u16>,
     is_code: OnceCell<bool>,
     maybe: OnceCell<Maybe>,
     is_noise: OnceCell<bool>,
@@ -66,8 +70,8 @@ impl<'a> Confirm<'a> {
     /// Prepares; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        let (is_code, maybe, is_noise, cancelled) = Default::default();
-        Self { engine, line, candidates, asked: 0, is_code, maybe, is_noise, cancelled }
+        let (asked, unasked, is_code, maybe, is_noise, cancelled) = Default::default();
+        Self { engine, line, candidates, asked, unasked, is_code, maybe, is_noise, cancelled }
     }
 
     /// The line is a border.
@@ -116,6 +120,13 @@ impl<'a> Confirm<'a> {
         self.first(|kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level | FactKind::Warning)))
     }
 
+    /// The first entry that was to be asked when the line had used up its questions: what it and those behind it would
+    /// have said is not known.
+    #[must_use]
+    pub fn unasked(&self) -> Option<u16> {
+        self.unasked
+    }
+
     /// Every entry that the literals lead to, once, in the order in which they are asked.
     pub fn entries(&self) -> impl Iterator<Item = u16> + use<'a> {
         let candidates = self.candidates;
@@ -135,10 +146,11 @@ impl<'a> Confirm<'a> {
             if !wanted(&self.entry(entry).kind) {
                 continue;
             }
-            self.asked += 1;
-            if self.asked > MAX_ASKED {
+            if self.asked >= MIN_ASKED && self.asked * self.line.text.len() >= MAX_ASKED_BYTES {
+                self.unasked.get_or_insert(entry);
                 return None;
             }
+            self.asked += 1;
             if let Ok(view) = self.verdict(entry) {
                 return Some(Found { entry, view });
             }

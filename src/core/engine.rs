@@ -11,7 +11,7 @@ use super::redact::Redactor;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
-use crate::rules::{Kind, RuleSet, compiled_literals};
+use crate::rules::{Kind, Pattern, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
@@ -91,6 +91,8 @@ pub struct Engine {
     pub rules: RuleSet,
     /// Bounds and switches.
     pub limits: Limits,
+    /// All cancels as one pattern: once it is there, most lines are asked that alone.
+    any_cancel: OnceLock<Pattern>,
     prefilter: OnceLock<Prefilter>,
     word_gate: OnceLock<WordGate>,
     /// How many lines each noise rule has silenced; it decides nothing.
@@ -104,8 +106,8 @@ impl Engine {
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
-        let (prefilter, word_gate) = Default::default();
-        Self { rules, limits, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
+        let (any_cancel, prefilter, word_gate) = Default::default();
+        Self { rules, limits, any_cancel, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
     }
 
     /// Makes what the first event needs and the built-in rules suffice for. Optional: whoever has a thread to spare calls
@@ -114,10 +116,13 @@ impl Engine {
         let _ = (compiled_prefilter(), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
-    /// Makes what the first candidate line needs. Optional: whoever has a thread to spare calls it while the first block
-    /// is searched.
+    /// Makes what the first candidate line needs, and then what is dear to make and saves work for all that follow.
+    /// Optional: whoever has a thread to spare calls it while the first block is searched.
     pub fn prepare(&self) {
         self.word_gate();
+        let any = Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex));
+        any.regex();
+        let _ = self.any_cancel.set(any);
     }
 
     /// The literals of all rules.
@@ -152,6 +157,9 @@ impl Engine {
     /// Which parts of the line's body cancels cover.
     #[must_use]
     pub fn cancelled(&self, line: &Line, maybe: Maybe) -> Vec<Range<usize>> {
+        if self.any_cancel.get().is_some_and(|any| !any.regex().is_match(line.body())) {
+            return Vec::new();
+        }
         let cancels = self.rules.cancels.iter().enumerate().filter(|(at, cancel)| maybe.cancel(*at) && cancel.regex.is_match(line.body()));
         cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| found.range()).collect()
     }

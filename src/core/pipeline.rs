@@ -46,6 +46,8 @@ pub struct Counts {
     pub truncated: u64,
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
+    /// Lines without an event that led to more rules than are asked of one line.
+    pub unasked: u64,
 }
 
 /// One stream of bytes, read from its beginning or from a known place.
@@ -88,6 +90,7 @@ impl std::ops::AddAssign for Counts {
         self.events += more.events;
         self.truncated += more.truncated;
         self.reread += more.reread;
+        self.unasked += more.unasked;
     }
 }
 
@@ -178,7 +181,7 @@ impl Stream {
     /// What was seen so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        Counts { reread: self.assembler.reread(), ..self.counts }
+        Counts { reread: self.assembler.reread(), unasked: self.assembler.unasked(), ..self.counts }
     }
 
     /// What was seen since it was last asked.
@@ -192,6 +195,7 @@ impl Stream {
             events: now.events - old.events,
             truncated: now.truncated - old.truncated,
             reread: now.reread - old.reread,
+            unasked: now.unasked - old.unasked,
         }
     }
 

@@ -2,7 +2,7 @@
 //! It walks the rows of its machines and knows no language. It never looks at time, keys or other
 //! traces; `assemble` decides which lines are offered to it.
 
-use super::block::Block;
+use super::block::{Block, Taken};
 use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
@@ -140,9 +140,13 @@ impl OpenTrace {
     }
 
     /// Whether `line` is no record of its own beside the head: it has neither time nor level, or fewer of them than the
-    /// head, since a collector (`docker logs -t`, the journal, a CI runner) put its own before every line.
+    /// head, since a collector (`docker logs -t`, the journal, a CI runner) put its own before every line. One whose
+    /// envelope states another level than the head's is a record.
     #[must_use]
     pub fn outranks(&self, line: &Line) -> bool {
+        if line.place.level.is_some_and(|level| self.head().place.level != Some(level)) {
+            return false;
+        }
         let Prefix { times, levels, .. } = line.prefix();
         let is_less = times <= self.stamps.0 && levels <= self.stamps.1 && (times, levels) != self.stamps;
         !line.is_stamped() || (is_less && (levels == 0 || levels < self.stamps.1))
@@ -313,8 +317,13 @@ impl OpenTrace {
     pub fn anchor(&self) -> u64 {
         match &self.adopted {
             Some(single) => single.anchor(),
-            None => self.lines.get(self.lead.min(self.lines.len() - 1)).place.offset,
+            None => self.head().place.offset,
         }
+    }
+
+    /// The first line that it took itself.
+    fn head(&self) -> Taken<'_> {
+        self.lines.get(self.lead.min(self.lines.len() - 1))
     }
 
     /// Lines taken, kept or not.

@@ -93,7 +93,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let noise: Vec<&Pattern> = rules.noise.iter().map(noise).collect();
-        let texts = |examples: &'_ ExampleSpec| examples.matching.iter().chain(&examples.no_match).flat_map(|text| text.lines()).map(str::to_owned).collect::<Vec<_>>();
+        let texts =
+            |examples: &'_ ExampleSpec| examples.matching.iter().chain(&examples.no_match).flat_map(|text| text.lines()).map(str::to_owned).collect::<Vec<_>>();
         let of_noise = rules.noise.iter().flat_map(|entry| texts(&rules.entries[usize::from(*entry)].examples));
         let mut matched = 0;
         for text in of_noise.chain(rules.cancels.iter().flat_map(|cancel| texts(&cancel.examples))) {

@@ -157,6 +157,7 @@ pub(super) fn counted(label: &Label, turn: &Turn) {
     source.lines.add(turn.counts.lines);
     source.candidates.add(turn.counts.candidates);
     source.truncated.add(turn.counts.truncated);
+    source.unasked.add(turn.counts.unasked);
 }
 
 /// Makes batches of turns.

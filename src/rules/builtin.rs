@@ -8,17 +8,15 @@ use serde::de::DeserializeOwned;
 use super::files::FILES;
 use super::literal::Literals;
 use super::load::{RulesFile, parse, read};
-use super::pattern::Pattern;
+use super::prove::QuietWords;
 use super::spec::FileSpec;
 
 /// What the files of `config/rules/` say without their examples, in their order: [`FileSpec`]s.
 const COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.bin"));
 /// Their [`Literals`].
 const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
-/// Of each noise entry the words without which it cannot match.
-const NOISE_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/noise.bin"));
-/// All cancels as one regex.
-const CANCELS: &str = include_str!(concat!(env!("OUT_DIR"), "/cancels.txt"));
+/// Their [`QuietWords`].
+const QUIET_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/quiet.bin"));
 
 /// Whether texts to try are read with the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +53,9 @@ pub fn literals() -> &'static Literals {
     READ.get_or_init(|| left(LITERALS))
 }
 
-/// The cancels of the built-in rules as one pattern.
-pub fn cancels() -> &'static Pattern {
-    static PATTERN: OnceLock<Pattern> = OnceLock::new();
-    PATTERN.get_or_init(|| Pattern::new(CANCELS, false))
-}
-
-pub(super) fn noise_words() -> Vec<Option<Vec<String>>> {
-    left(NOISE_WORDS)
+/// Those of the built-in rules.
+pub(super) fn quiet_words() -> QuietWords {
+    left(QUIET_WORDS)
 }
 
 #[cfg(test)]
@@ -77,8 +70,7 @@ mod tests {
         let ids = |set: &RuleSet| set.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
         assert_eq!((ids(&whole), &whole.noise), (ids(&compiled), &compiled.noise));
         assert!(whole.literals() == compiled.literals());
-        assert_eq!(whole.noise_words(), compiled.noise_words());
-        assert_eq!(Pattern::any_of(whole.cancels.iter().map(|cancel| &cancel.regex)).source(), CANCELS);
+        assert_eq!(whole.quiet_words(), compiled.quiet_words());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::spec::Shape;
+use super::spec::{Shape, Table};
 use super::{ExampleSpec, FactKind, Gate, Library, Pattern, Take};
 use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 
@@ -97,7 +97,7 @@ impl Entry {
     }
 }
 
-/// What an entry does with a line, in the order in which a line is offered.
+/// What an entry does with a line.
 #[derive(Debug)]
 pub enum Kind {
     /// Ends steps and sessions.
@@ -124,17 +124,17 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Name of the TOML table.
+    /// The table that it stands in.
     #[must_use]
-    pub fn table(&self) -> &'static str {
+    pub fn table(&self) -> Table {
         match self {
-            Self::Border(_) => "border",
-            Self::Noise { .. } => "noise",
-            Self::Region(_) => "region",
-            Self::Trace(_) => "trace",
-            Self::Note(_) => "note",
-            Self::Rule(_) => "rule",
-            Self::Fact(_) => "fact",
+            Self::Border(_) => Table::Border,
+            Self::Noise { .. } => Table::Noise,
+            Self::Region(_) => Table::Region,
+            Self::Trace(_) => Table::Trace,
+            Self::Note(_) => Table::Note,
+            Self::Rule(_) => Table::Rule,
+            Self::Fact(_) => Table::Fact,
         }
     }
 
@@ -152,18 +152,6 @@ impl Kind {
                 rows.chain(machine.before.iter().map(|before| &before.regex)).chain(&machine.stop).collect()
             }
             Self::Fact(_) => Vec::new(),
-        }
-    }
-
-    pub(super) fn order(&self) -> u8 {
-        match self {
-            Self::Border(_) => 0,
-            Self::Noise { .. } => 1,
-            Self::Region(_) => 2,
-            Self::Trace(_) => 3,
-            Self::Note(_) => 4,
-            Self::Rule(_) => 5,
-            Self::Fact(_) => 6,
         }
     }
 }

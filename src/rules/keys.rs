@@ -1,6 +1,19 @@
-//! Which keys an entry of a rules file gives, whatever its table takes. `load` says which of them are in the wrong place.
+//! Which keys an entry of a rules file gives, and which its table takes. `load` says which of them are in the wrong place.
 
-use super::spec::EntrySpec;
+use super::spec::{EntrySpec, Table};
+
+/// The keys that a table takes besides `id`, `regex` and those of the literals.
+pub(super) fn of(table: Table) -> &'static [&'static str] {
+    match table {
+        Table::Border => &[],
+        Table::Noise => &["reason", "block", "examples"],
+        Table::Region => &["open", "close", "max_lines", "absorb", "pass", "fail", "examples"],
+        Table::Trace => &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
+        Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "fault", "examples"],
+        Table::Rule => &["above", "generic", "leveled", "code", "fault", "examples"],
+        Table::Fact => &["fact", "fault", "examples"],
+    }
+}
 
 /// How many there are.
 const KEYS: usize = 25;

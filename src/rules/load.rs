@@ -13,8 +13,10 @@ use super::literal::MIN_LITERAL_BYTES;
 use super::located::Located;
 use super::parsed::{Problem, syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
-use super::spec::{BeforeSpec, EntrySpec, FileSpec};
-use super::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
+use super::spec::{BeforeSpec, EntrySpec, FileSpec, Table};
+use super::{
+    Before, Cancel, Entry, FactKind, Family, Fault, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts,
+};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -51,8 +53,8 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
 ///
 /// # Errors
 /// All mistakes found, in file order.
-pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
-    let count = spec.tables().iter().map(|table| table.len()).sum();
+pub(super) fn read(name: &str, mut spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
+    let tables: Vec<_> = Table::ALL.iter().map(|&table| (table, std::mem::take(spec.table(table)))).collect();
     let family = Family {
         id: spec.family.id.into_text(),
         title: spec.family.title,
@@ -64,46 +66,11 @@ pub(super) fn read(name: &str, spec: FileSpec, check: bool, known: &dyn Fn(&str)
         file: name.to_owned(),
     };
     let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new(), uses: HashMap::new(), known };
-    let mut entries = Vec::with_capacity(count);
-    let mut cancels = Vec::with_capacity(spec.cancel.len());
-    for spec in spec.border {
-        let regex = reader.required(&spec, "regex", spec.regex.as_ref());
-        entries.push(reader.entry(spec, Kind::Border(regex), &[]));
+    let mut entries = Vec::with_capacity(tables.iter().map(|(_, specs)| specs.len()).sum());
+    for (table, specs) in tables {
+        entries.extend(specs.into_iter().filter_map(|spec| reader.entry(table, spec)));
     }
-    for spec in spec.noise {
-        let kind = reader.noise(&spec);
-        entries.push(reader.entry(spec, kind, &["reason", "block", "examples"]));
-    }
-    for spec in spec.region {
-        let kind = reader.region(&spec);
-        entries.push(reader.entry(spec, kind, &["open", "close", "max_lines", "absorb", "pass", "fail", "examples"]));
-    }
-    for spec in spec.trace {
-        let kind = reader.trace(&spec);
-        entries.push(reader.entry(
-            spec,
-            kind,
-            &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
-        ));
-    }
-    for spec in spec.note {
-        let kind = reader.note(&spec);
-        entries.push(reader.entry(spec, kind, &["before", "claimed_by", "max_lines", "waits", "silent", "fault", "examples"]));
-    }
-    for spec in spec.rule {
-        let regex = reader.required(&spec, "regex", spec.regex.as_ref());
-        entries.push(reader.entry(spec, Kind::Rule(regex), &["above", "generic", "leveled", "code", "fault", "examples"]));
-    }
-    for spec in spec.fact {
-        let Some(fact) = spec.fact else {
-            reader.problem(&spec.id, "fact", "a [[fact]] names no fact", "add `fact = \"level\"` or `fact = \"flag\"`");
-            continue;
-        };
-        entries.push(reader.entry(spec, Kind::Fact(fact), &["fact", "fault", "examples"]));
-    }
-    for spec in spec.cancel {
-        cancels.push(reader.cancel(spec));
-    }
+    let cancels = spec.cancel.into_iter().map(|spec| reader.cancel(spec)).collect();
     if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels }) } else { Err(reader.problems) }
 }
 
@@ -311,9 +278,30 @@ impl Reader<'_> {
         (states.len() - 1) as u8
     }
 
-    fn entry(&mut self, spec: EntrySpec, kind: Kind, keys: &[&str]) -> Entry {
+    /// An entry of `table`; `None` for one that does not say what it is.
+    fn entry(&mut self, table: Table, spec: EntrySpec) -> Option<Entry> {
+        let kind = match table {
+            Table::Border => Kind::Border(self.required(&spec, "regex", spec.regex.as_ref())),
+            Table::Noise => self.noise(&spec),
+            Table::Region => self.region(&spec),
+            Table::Trace => self.trace(&spec),
+            Table::Note => self.note(&spec),
+            Table::Rule => Kind::Rule(self.required(&spec, "regex", spec.regex.as_ref())),
+            Table::Fact => Kind::Fact(self.fact(&spec)?),
+        };
+        Some(self.finish(spec, kind))
+    }
+
+    fn fact(&mut self, spec: &EntrySpec) -> Option<FactKind> {
+        if spec.fact.is_none() {
+            self.problem(&spec.id, "fact", "a [[fact]] names no fact", "add `fact = \"level\"` or `fact = \"flag\"`");
+        }
+        spec.fact
+    }
+
+    fn finish(&mut self, spec: EntrySpec, kind: Kind) -> Entry {
         self.check_entry(&spec, &kind);
-        self.check_keys(&spec, kind.table(), keys);
+        self.check_keys(&spec, kind.table().as_str(), keys::of(kind.table()));
         let above = self.optional(&spec, "above", spec.above.as_ref());
         let gate = spec.gate();
         Entry {

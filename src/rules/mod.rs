@@ -1,8 +1,8 @@
 //! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that
 //! the core walks. `spec` is the shape of a file, `load` reads and checks it into `entry`'s types,
 //! `prove` shows that the prefilter cannot miss a rule, `literal` prepares its part, `set` puts the
-//! files together; `builtin` has those that are compiled in; `pattern` runs their regexes; `matcher` makes rules of problem
-//! matchers. Nothing here looks at a log.
+//! files together; `builtin` has those that are compiled in; `source` joins their regexes, `pattern` runs them; `matcher`
+//! makes rules of problem matchers. Nothing here looks at a log.
 
 mod builtin;
 mod entry;
@@ -18,9 +18,10 @@ mod pattern;
 mod program;
 mod prove;
 mod set;
+mod source;
 pub mod spec;
 
-pub use builtin::{Examples, builtin_files, cancels as compiled_cancels, literals as compiled_literals};
+pub use builtin::{Examples, builtin_files, literals as compiled_literals};
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;
@@ -28,7 +29,7 @@ pub use literal::{Gate, LiteralForm, Literals, MIN_LITERAL_BYTES};
 pub use load::{RulesFile, parse, parse_beside};
 pub use parsed::Problem;
 pub use pattern::{Groups, Pattern, first_visible};
-pub use prove::longest_required_literal;
+pub use prove::{QuietWords, longest_required_literal};
 pub use set::RuleSet;
 pub use spec::{ExampleSpec, FactKind, Take};
 

@@ -10,7 +10,8 @@ use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::program::{MAX_NAMED, Program, Slots, UNSET, Wanted};
-use super::prove::{inline, parsed, required_words};
+use super::prove::required_words;
+use super::source::{self, NOTHING, parsed};
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
@@ -26,9 +27,6 @@ const MAX_SHARP: usize = 100;
 /// Most literals of which every match contains one, and the least of their bytes.
 const MAX_NEEDED: usize = 2;
 const MIN_NEEDED_BYTES: usize = 3;
-
-/// Matches no text.
-const NOTHING: &str = r"[^\s\S]";
 
 /// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
@@ -127,8 +125,7 @@ impl Pattern {
     /// A pattern that matches what any of `patterns` does.
     #[must_use]
     pub fn any_of<'a>(patterns: impl Iterator<Item = &'a Self>) -> Self {
-        let sources: Vec<String> = patterns.map(|pattern| inline(&pattern.source, pattern.ignore_case)).collect();
-        Self::new(if sources.is_empty() { NOTHING.to_owned() } else { sources.join("|") }, false)
+        Self::new(source::any_of(patterns.map(|pattern| (pattern.source.as_str(), pattern.ignore_case))), false)
     }
 
     /// Compiles now.

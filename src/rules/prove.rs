@@ -4,6 +4,7 @@
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
+use serde::{Deserialize, Serialize};
 
 /// Most strings that a part of a regex is written out into.
 const MAX_STRINGS: usize = 512;
@@ -64,18 +65,13 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
-/// A pattern, parsed as it will run: over bytes, and with Unicode tables only where it is not ASCII itself.
-#[must_use]
-pub fn parsed(source: &str, ignore_case: bool) -> Option<Hir> {
-    ParserBuilder::new().utf8(false).unicode(!source.is_ascii()).case_insensitive(ignore_case).build().parse(source).ok()
-}
-
-/// A pattern as a group that keeps its flags inside a larger one.
-#[must_use]
-pub fn inline(source: &str, ignore_case: bool) -> String {
-    let unicode = if source.is_ascii() { "-u" } else { "" };
-    let case = if ignore_case { "i" } else { "" };
-    format!("(?{case}{unicode}:{source})")
+/// For each noise entry and each cancel, [`required_words`]: a line without one of them is not asked.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct QuietWords {
+    /// Of the noise.
+    pub noise: Vec<Option<Vec<String>>>,
+    /// Of the cancels.
+    pub cancels: Vec<Option<Vec<String>>>,
 }
 
 /// Strings in lower case of which every match of `hir` contains one, in any case; of those that are known

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::literal::Literals;
+use super::prove::QuietWords;
 use super::{Cancel, Entry, Examples, Family, Kind, Labels, Pattern, RulesFile, builtin, builtin_files};
 
 /// Everything that the core needs to know about errors.
@@ -57,14 +58,17 @@ impl RuleSet {
         self.own.as_ref().unwrap_or_else(|| builtin::literals())
     }
 
-    /// For each noise entry, words of which a line holds one, in any case, if it matches; `None`: it may hold none.
+    /// Words of which a line holds one, in any case, if it is noise or a cancel matches in it.
     #[must_use]
-    pub fn noise_words(&self) -> Vec<Option<Vec<String>>> {
+    pub fn quiet_words(&self) -> QuietWords {
         if self.is_compiled() {
-            return builtin::noise_words();
+            return builtin::quiet_words();
         }
         let entries = self.noise.iter().map(|&entry| &self.entries[usize::from(entry)].kind);
-        entries.map(|kind| if let Kind::Noise { regex, .. } = kind { regex.required_words() } else { None }).collect()
+        QuietWords {
+            noise: entries.map(|kind| if let Kind::Noise { regex, .. } = kind { regex.required_words() } else { None }).collect(),
+            cancels: self.cancels.iter().map(|cancel| cancel.regex.required_words()).collect(),
+        }
     }
 
     /// Joins files into one set. Later files add; an entry with a known id replaces the earlier one.
@@ -132,7 +136,7 @@ impl RuleSet {
     }
 
     fn link(&mut self) {
-        self.entries.sort_by_key(|entry| (entry.kind.order(), entry.generic));
+        self.entries.sort_by_key(|entry| (entry.kind.table(), entry.generic));
         self.noise = (0..).zip(&self.entries).filter(|(_, entry)| matches!(entry.kind, Kind::Noise { .. })).map(|(index, _)| index).collect();
         self.link_names();
     }

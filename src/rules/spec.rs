@@ -6,7 +6,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::literal::Gate;
 use super::located::Located;
-use crate::words::{Category, Cause, Depth, RetryClass, Severity};
+use crate::words::{Category, Cause, Depth, RetryClass, Severity, word_set};
+
+word_set! {
+    /// The tables of entries, in the order in which a line is offered to them.
+    Table { Border = "border", Noise = "noise", Region = "region", Trace = "trace", Note = "note", Rule = "rule", Fact = "fact" }
+}
 
 /// One rules file.
 #[derive(Debug, Deserialize, Serialize)]
@@ -41,15 +46,25 @@ pub struct FileSpec {
 }
 
 impl FileSpec {
-    /// Its tables of entries, in the order in which a line is offered to them; [`FACTS`] is the number of the facts'.
-    #[must_use]
-    pub fn tables(&self) -> [&Vec<EntrySpec>; FACTS + 1] {
-        [&self.border, &self.noise, &self.region, &self.trace, &self.note, &self.rule, &self.fact]
+    /// The entries of a table.
+    pub fn table(&mut self, table: Table) -> &mut Vec<EntrySpec> {
+        match table {
+            Table::Border => &mut self.border,
+            Table::Noise => &mut self.noise,
+            Table::Region => &mut self.region,
+            Table::Trace => &mut self.trace,
+            Table::Note => &mut self.note,
+            Table::Rule => &mut self.rule,
+            Table::Fact => &mut self.fact,
+        }
+    }
+
+    /// All entries and cancels, in no order that means anything.
+    pub fn all(&mut self) -> impl Iterator<Item = &mut EntrySpec> {
+        let Self { family: _, rule, fact, cancel, noise, trace, region, note, border } = self;
+        [rule, fact, cancel, noise, trace, region, note, border].into_iter().flatten()
     }
 }
-
-/// The last of [`FileSpec::tables`].
-pub const FACTS: usize = 6;
 
 /// `[family]`
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -187,6 +187,8 @@ pub struct SourceMetrics {
     pub candidates: Counter,
     /// Lines that were cut.
     pub truncated: Counter,
+    /// Lines without an event of which not every rule was asked.
+    pub unasked: Counter,
     /// Events that were committed.
     pub events: Events,
     /// Bytes that are there and not read yet.

@@ -256,3 +256,23 @@ fn rules_and_configuration_come_from_files() {
     let wrong = folder.siftd(["scan", "--config", "gone.toml", "a.log"]).ended(2);
     assert!(wrong.err().starts_with("error: gone.toml"), "{}", wrong.err());
 }
+
+/// A line may lead to so many rules, and be so long, that not all of them are asked: that is said.
+#[test]
+fn a_line_that_asks_too_much_is_told_of() {
+    let folder = Folder::new();
+    let patterns: String = (0..65).map(|n| format!("{{ pattern = 'pump {n}: \\d', type = \"regex\" }},")).collect();
+    folder.write("siftd.toml", &format!("[error_detection]\ncustom_patterns = [{patterns}]\n"));
+    let pumps: String = (0..65).map(|n| format!("pump {n}: ")).collect();
+    folder.write("long.log", &format!("10:00:00 ERROR {pumps}{}\n", "x".repeat(2 << 20)));
+    folder.write("usual.log", &format!("10:00:00 ERROR {pumps}{}\n", "x".repeat(32 << 10)));
+
+    let long = folder.siftd(["scan", "--config", "siftd.toml", "long.log"]).ended(0);
+    assert!(long.records().is_empty());
+    assert!(long.err().contains("long.log: 1 line led to more rules than are asked of one line"), "{}", long.err());
+    let why = folder.siftd(["explain", "--config", "siftd.toml", "long.log:1"]).ended(0).out();
+    assert!(why.contains("would hold, but was not asked"), "{}", why.replace('x', ""));
+
+    let usual = folder.siftd(["scan", "--config", "siftd.toml", "usual.log"]).ended(0);
+    assert_eq!((usual.records().len(), usual.err().as_str()), (1, ""));
+}

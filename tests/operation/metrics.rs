@@ -109,11 +109,15 @@ fn answer(mut stream: BufReader<TcpStream>, status: &AtomicU16) {
     }
 }
 
+/// Patterns that a line of 1 MiB leads to: more than are asked of it.
+const PUMPS: usize = 65;
+
 /// Sources and sinks of every kind that counts something of its own.
 fn configuration(ports: [u16; 3], lines: SocketAddr, posts: SocketAddr) -> String {
     let [listen, tcp, udp] = ports;
+    let pumps: String = (0..PUMPS).map(|n| format!("{{ pattern = 'pump {n}: \\d', type = \"regex\" }},")).collect();
     format!(
-        "[telemetry]\nlisten = \"127.0.0.1:{listen}\"\n[limits]\nmax_line_bytes = \"4KiB\"\n[error_detection]\nnoise_patterns = [\"punycode\"]\n{ONE}\
+        "[telemetry]\nlisten = \"127.0.0.1:{listen}\"\n[limits]\nmax_line_bytes = \"1MiB\"\n[error_detection]\nnoise_patterns = [\"punycode\"]\ncustom_patterns = [{pumps}]\n{ONE}\
          [[source]]\nname = \"b\"\ntype = \"file\"\ninclude = [\"@/b.log\"]\nstart_at = \"beginning\"\n\
          [[source]]\nname = \"net\"\ntype = \"tcp\"\naddress = \"127.0.0.1:{tcp}\"\nmax_connections = 1\n\
          [[source]]\nname = \"dgrams\"\ntype = \"udp\"\naddress = \"127.0.0.1:{udp}\"\nmax_peer_bytes_per_second = \"1KiB\"\n\
@@ -157,12 +161,14 @@ fn every_metric_counts_what_it_speaks_of() {
 
 fn a_file_is_read(world: &World, page: &mut Page<'_>) {
     let text = [error("first"), "curl: (7) Failed to connect to db port 5432 after 3 ms: Connection refused\n".to_owned(), error("punycode is deprecated")];
-    let text = format!("{}{}\nall is well\n", text.concat(), "x".repeat(9000));
+    let pumps: String = (0..PUMPS).map(|n| format!("pump {n}: ")).collect();
+    let text = format!("{}{pumps}{}\nall is well\n", text.concat(), "x".repeat(2 << 20));
     world.append("a.log", &text);
     page.is("siftd_source_read_bytes_total{source=\"a\"}", text.len() as u64);
     page.is("siftd_source_lines_total{source=\"a\"}", 5);
     page.until("siftd_source_candidate_lines_total{source=\"a\"}", |is| (3.0..=5.0).contains(&is));
     page.is("siftd_source_truncated_lines_total{source=\"a\"}", 1);
+    page.is("siftd_source_unasked_lines_total{source=\"a\"}", 1);
     page.is("siftd_source_lag_bytes{source=\"a\"}", 0);
     page.is("siftd_source_files{source=\"a\"}", 1);
     page.is("siftd_source_up{source=\"a\"}", 1);

@@ -34,7 +34,7 @@ pub fn rows(set: &RuleSet) -> Vec<Row> {
             language: entry.fault.language.clone().or_else(|| family.language.clone()),
             category: entry.fault.category.map(|category| category.as_str()),
             severity: entry.fault.severity.map(|severity| severity.as_str()),
-            ..row(family, &entry.id, entry.kind.table())
+            ..row(family, &entry.id, entry.kind.table().as_str())
         }
     });
     let cancels = set.cancels.iter().filter_map(|cancel| {

@@ -5,9 +5,8 @@ use crate::rules::spec::{EntrySpec, FileSpec};
 
 /// Where each entry's table begins, and its id.
 fn sections(text: &str) -> Vec<(usize, EntrySpec)> {
-    let Ok(file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
-    let tables = [file.rule, file.fact, file.cancel, file.noise, file.trace, file.region, file.note, file.border];
-    let mut sections: Vec<(usize, EntrySpec)> = tables.into_iter().flatten().map(|entry| (start(text, entry.id.span().start), entry)).collect();
+    let Ok(mut file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
+    let mut sections: Vec<(usize, EntrySpec)> = file.all().map(|entry| (start(text, entry.id.span().start), entry.clone())).collect();
     sections.sort_by_key(|(start, _)| *start);
     sections
 }

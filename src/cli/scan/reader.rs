@@ -163,7 +163,13 @@ impl<'a> Reading<'a> {
         }
         self.stream.finish(now(), &mut self.events);
         self.print(totals);
-        totals.lines += self.stream.counts().lines;
+        let counts = self.stream.counts();
+        totals.lines += counts.lines;
+        if counts.unasked > 0 {
+            let lines = if counts.unasked == 1 { "line" } else { "lines" };
+            let why = format!("{} {lines} led to more rules than are asked of one line: an error there may be missing", counts.unasked);
+            self.job.tell(&Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), why));
+        }
         Ok(self.out)
     }
 

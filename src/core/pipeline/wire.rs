@@ -100,3 +100,35 @@ impl Stream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::core::engine::Limits;
+    use crate::core::event::Event;
+    use crate::core::extract::Origin;
+    use crate::rules::RuleSet;
+
+    /// The events of syslog messages of one program.
+    fn events(messages: &[(u8, &str)]) -> Vec<Event> {
+        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        let (mut stream, mut out) = (Stream::new(engine, Origin::default()).with_syslog(), Vec::new());
+        let bytes: String = messages.iter().map(|(priority, text)| format!("<{priority}>Nov 22 10:00:00 web01 shop[7]: {text}\n")).collect();
+        stream.push(bytes.as_bytes(), Timestamp(1_795_000_000_000_000), &mut out);
+        stream.finish(Timestamp(1_795_000_000_000_000), &mut out);
+        out
+    }
+
+    #[test]
+    fn an_indented_message_belongs_to_the_record_before_it_unless_its_severity_is_another() {
+        let record = "2026-11-22 10:00:00,000 ERROR the cart is gone";
+        for (severities, line_end) in [([11, 11], 2), ([11, 14], 1), ([14, 14], 1), ([13, 13], 2), ([13, 14], 1)] {
+            let found = events(&[(severities[0], record), (severities[1], "  it held 3 things")]);
+            let ends: Vec<u64> = found.iter().map(|event| event.line_end).collect();
+            let wanted = if severities[0] == 14 { vec![] } else { vec![line_end] };
+            assert_eq!(ends, wanted, "{severities:?}");
+        }
+    }
+}
