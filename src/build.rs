@@ -1,5 +1,5 @@
 //! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
-//! cost little to read: the files without their examples (`rules.bin`), the literals of their entries (`literals.bin`),
+//! cost little to read: the files without their examples (`index.bin`, `entries.bin`), the literals of their entries (`literals.bin`),
 //! where the prefilter looks for them (`plan.bin`), the words of the noise and of the cancels (`quiet.bin`). A file that is no
 //! TOML, or has a key that is none, ends the build.
 
@@ -9,6 +9,7 @@ use std::{env, fs, process};
 
 use core::prefilter::Plan;
 use rules::files::FILES;
+use rules::left::{Index, Left, Place};
 use rules::literal::Literals;
 use rules::prove::{QuietWords, required_words};
 use rules::source::parsed;
@@ -18,6 +19,7 @@ use serde::Serialize;
 #[allow(dead_code, missing_docs)]
 mod rules {
     pub mod files;
+    pub mod left;
     pub mod literal;
     pub mod located;
     pub mod prove;
@@ -43,13 +45,14 @@ fn main() {
 
 fn write() -> Result<(), Box<dyn Error>> {
     let mut specs: Vec<FileSpec> = FILES.iter().map(|(name, text)| read(name, text)).collect();
-    let literals = literals(&mut specs);
-    leave("rules.bin", &specs)?;
-    leave("literals.bin", &literals)?;
-    leave("plan.bin", &Plan::new(&literals.forms))?;
     let noise = specs.iter().flat_map(|spec| &spec.noise).map(words).collect();
     let cancels = specs.iter().flat_map(|spec| &spec.cancel).map(words).collect();
-    leave("quiet.bin", &QuietWords { noise, cancels })
+    leave("quiet.bin", &QuietWords { noise, cancels })?;
+    let entries = entries(&mut specs);
+    let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
+    leave("literals.bin", &literals)?;
+    leave("plan.bin", &Plan::new(&literals.forms))?;
+    write_entries(specs, &entries)
 }
 
 fn read(name: &str, text: &str) -> FileSpec {
@@ -58,15 +61,38 @@ fn read(name: &str, text: &str) -> FileSpec {
     spec
 }
 
-/// Those of all entries, in the order that `RuleSet` gives these.
-fn literals(specs: &mut [FileSpec]) -> Literals {
+/// An entry and what its file says of it.
+struct Read {
+    family: u16,
+    table: Table,
+    spec: EntrySpec,
+}
+
+/// All entries, in the order that `RuleSet` gives them.
+fn entries(specs: &mut [FileSpec]) -> Vec<Read> {
     let mut all = Vec::new();
     for &table in Table::ALL {
-        let entries = specs.iter_mut().flat_map(|spec| spec.table(table));
-        all.extend(entries.map(|entry| ((table, entry.generic), entry.gate())));
+        let entries = (0..).zip(specs.iter_mut()).flat_map(|(family, spec)| std::mem::take(spec.table(table)).into_iter().map(move |spec| (family, spec)));
+        all.extend(entries.map(|(family, spec)| Read { family, table, spec }));
     }
-    all.sort_by_key(|(order, _)| *order);
-    Literals::of(all.into_iter().map(|((table, _), gate)| (gate, table == Table::Fact)))
+    all.sort_by_key(|entry| (entry.table, entry.spec.generic));
+    all
+}
+
+/// The entries one behind the other, and where each stands.
+fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn Error>> {
+    let (mut bytes, mut places) = (Vec::new(), Vec::new());
+    for Read { family, table, spec } in entries {
+        places.push(Place { id: spec.id.get(), family: *family, table: *table as u8, at: u32::try_from(bytes.len())? });
+        let is_weak = |other: &Read| other.spec.region.as_ref().is_some_and(|region| region.get() == spec.id.get());
+        let weak = (0..).zip(entries).filter(|(_, other)| is_weak(other)).map(|(at, _)| at).collect();
+        bytes.extend(postcard::to_allocvec(&Left { spec: spec.clone(), weak })?);
+    }
+    let mut by_id: Vec<u16> = (0..).zip(&places).map(|(at, _)| at).collect();
+    by_id.sort_by_key(|&at| places[usize::from(at)].id);
+    let cancels = (0..).zip(&specs).flat_map(|(family, spec)| spec.cancel.iter().map(move |cancel| (family, cancel.clone()))).collect();
+    leave("index.bin", &Index { cancels, places, by_id, families: specs.iter().map(|spec| spec.family.clone()).collect() })?;
+    Ok(fs::write(out("entries.bin")?, bytes)?)
 }
 
 fn words(entry: &EntrySpec) -> Option<Vec<String>> {

@@ -11,7 +11,7 @@ use super::leadin::LeadIn;
 use super::line::{Line, Place, View};
 use super::text::printable;
 use super::visible::visible;
-use crate::rules::{Entry, Kind, Pattern};
+use crate::rules::{Entries, Kind, Pattern};
 
 /// How far it looks.
 pub const MAX_LINES: usize = 32;
@@ -127,7 +127,7 @@ impl<'a> LookBack<'a> {
     /// unless all that it requires stand there, and none of them belongs to an earlier event. Lines that one may skip end
     /// where those after them begin.
     #[must_use]
-    pub fn lead(self, entries: &[Entry], entry: u16, line: &Line, lead_in: &LeadIn, claimed_to: u64) -> Block {
+    pub fn lead(self, entries: &Entries, entry: u16, line: &Line, lead_in: &LeadIn, claimed_to: u64) -> Block {
         let wanted = match &entries[usize::from(entry)].kind {
             Kind::Trace(machine) => &machine.before,
             Kind::Note(note) => &note.before,

@@ -118,8 +118,7 @@ fn warned(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, can
 /// The entry of a fact: the one that a literal led to, or the first of its kind.
 fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
     let is = |entry: u16| matches!(&cx.engine.rules.entries[usize::from(entry)].kind, Kind::Fact(kind) if *kind == wanted);
-    let all = 0..cx.engine.rules.entries.len() as u16;
-    candidates.iter().map(|c| c.entry).find(|&entry| is(entry)).or_else(|| all.into_iter().find(|&entry| is(entry))).unwrap_or_default()
+    candidates.iter().map(|c| c.entry).find(|&entry| is(entry)).or_else(|| cx.engine.rules.fact(wanted)).unwrap_or_default()
 }
 
 /// A record that says itself that it is an error: one event, whose details come from its stack.
@@ -185,7 +184,8 @@ fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out:
             place.pointer = clean;
         }
     }
-    if let Some(entry) = cx.engine.rules.entries.iter().find(|entry| entry.id == *event.rule && entry.claims()) {
+    let entries = &cx.engine.rules.entries;
+    if let Some(entry) = entries.position(&event.rule).map(|entry| &entries[usize::from(entry)]).filter(|entry| entry.claims()) {
         outer.claim(entry.family, line.place.num);
     }
     out.push(event);

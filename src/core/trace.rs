@@ -7,7 +7,7 @@ use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, View};
-use crate::rules::{Entry, Kind, Machine, Take};
+use crate::rules::{Entries, Kind, Machine, Take};
 
 mod rival;
 pub use rival::{MAX_SEEN_LINES, lead_in, starts, starts_under_record};
@@ -86,7 +86,7 @@ impl OpenTrace {
     /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
     /// look-back lines `lead`; the head stands behind `lead_in`.
     #[must_use]
-    pub fn new(entries: &[Entry], rivals: &[u16], (lead, lead_in): (Block, LeadIn), line: &Line, view: View) -> Self {
+    pub fn new(entries: &Entries, rivals: &[u16], (lead, lead_in): (Block, LeadIn), line: &Line, view: View) -> Self {
         let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };
         let mut trace = Self {
             dropped: 0,
@@ -131,7 +131,7 @@ impl OpenTrace {
     /// The same behind the look-back lines `lead`, which belong to it.
     #[must_use]
     pub fn single_after(entry: u16, lead: Block, line: &Line, view: View) -> Self {
-        let mut trace = Self::new(&[], &[], (lead, LeadIn::behind_of(line, view)), line, view);
+        let mut trace = Self::new(&Entries::default(), &[], (lead, LeadIn::behind_of(line, view)), line, view);
         let mut rival = Rival::new(entry, trace.lead + 1);
         rival.alive = false;
         rival.accept(line.place.num);
@@ -196,7 +196,7 @@ impl OpenTrace {
 
     /// Whether some machine would take any line with which nothing begins.
     #[must_use]
-    pub fn may_be_loose(&self, entries: &[Entry]) -> bool {
+    pub fn may_be_loose(&self, entries: &Entries) -> bool {
         self.rivals.iter().any(|rival| rival.may_be_loose(entries))
     }
 
@@ -221,7 +221,7 @@ impl OpenTrace {
     /// Shows `text` to every machine that is still in; `false` when none goes on. `plain`: nothing begins with it.
     /// Once a machine has come to its end, those that have nothing to show by then are out: what they would
     /// take on trial stands behind an error that is over.
-    pub fn offer(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
+    pub fn offer(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
         let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
         let before = seen(&self.rivals);
         let (mut any, mut refused, mut is_over) = (false, 0_u8, false);
@@ -340,7 +340,7 @@ impl OpenTrace {
 
     /// The machine that took most lines, if any of them makes an event.
     #[must_use]
-    pub fn outcome(&self, entries: &[Entry]) -> Option<Outcome> {
+    pub fn outcome(&self, entries: &Entries) -> Option<Outcome> {
         let mut best: Option<&Rival> = None;
         for rival in &self.rivals {
             if !rival.makes_an_event(entries) {
@@ -361,14 +361,14 @@ impl OpenTrace {
 
     /// Whether a further line may still tell so.
     #[must_use]
-    pub fn may_turn_void(&self, entries: &[Entry]) -> bool {
+    pub fn may_turn_void(&self, entries: &Entries) -> bool {
         let has_void = |rival: &Rival| machine(entries, rival.entry).is_some_and(|machine| machine.rows.iter().any(|row| row.void));
         self.rivals.iter().any(|rival| rival.alive && has_void(rival))
     }
 
     /// Whether it began as one of a region's own.
     #[must_use]
-    pub fn is_weak(&self, entries: &[Entry]) -> bool {
+    pub fn is_weak(&self, entries: &Entries) -> bool {
         self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(|machine| machine.weak))
     }
 
@@ -385,7 +385,7 @@ impl OpenTrace {
 
     /// The machine of `entry`, when it has one.
     #[must_use]
-    pub fn machine<'e>(&self, entries: &'e [Entry], entry: u16) -> Option<&'e Machine> {
+    pub fn machine<'e>(&self, entries: &'e Entries, entry: u16) -> Option<&'e Machine> {
         machine(entries, entry)
     }
 }

@@ -3,16 +3,20 @@
 
 use std::sync::OnceLock;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
+use super::entry::{Cancel, Entry, Family};
 use super::files::FILES;
+use super::left::{Index, Left};
 use super::literal::Literals;
-use super::load::{RulesFile, parse, read};
+use super::load::{self, RulesFile, parse};
 use super::prove::QuietWords;
-use super::spec::FileSpec;
+use super::spec::Table;
 
-/// What the files of `config/rules/` say without their examples, in their order: [`FileSpec`]s.
-const COMPILED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/rules.bin"));
+/// The [`Index`] of what the files of `config/rules/` say without their examples.
+const INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/index.bin"));
+/// Their entries: [`Left`]s.
+const ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entries.bin"));
 /// Their [`Literals`].
 const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
 /// Their [`QuietWords`].
@@ -30,21 +34,70 @@ pub enum Examples {
 /// All of them. The tests check them in full; here they only become tables.
 #[must_use]
 pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
-    let files: Vec<_> = match examples {
-        Examples::Read => FILES.iter().map(|(name, text)| parse(name, text, false)).collect(),
-        Examples::Skipped => FILES.iter().zip(compiled()).map(|((name, _), spec)| read(name, spec, false, &|_| 0)).collect(),
-    };
+    if examples == Examples::Skipped {
+        return compiled_files();
+    }
+    let files: Vec<_> = FILES.iter().map(|(name, text)| parse(name, text, false)).collect();
     debug_assert!(files.iter().all(Result::is_ok), "{files:?}");
     files.into_iter().flatten().collect()
 }
 
+/// What the build has read of the files.
+fn compiled_files() -> Vec<RulesFile> {
+    let file = |family: &Family| RulesFile { family: family.clone(), entries: Vec::new(), cancels: Vec::new() };
+    let mut files: Vec<RulesFile> = families().iter().map(file).collect();
+    for (at, place) in index().places.iter().enumerate() {
+        files[usize::from(place.family)].entries.push(entry(at));
+    }
+    for ((family, _), cancel) in index().cancels.iter().zip(cancels()) {
+        files[usize::from(*family)].cancels.push(cancel);
+    }
+    files
+}
+
 /// What the build wrote with the same types.
-fn left<T: DeserializeOwned>(bytes: &'static [u8]) -> T {
+fn left<T: Deserialize<'static>>(bytes: &'static [u8]) -> T {
     postcard::from_bytes(bytes).expect("the build wrote it with the same types")
 }
 
-fn compiled() -> Vec<FileSpec> {
-    left(COMPILED)
+fn index() -> &'static Index<'static> {
+    static READ: OnceLock<Index> = OnceLock::new();
+    READ.get_or_init(|| left(INDEX))
+}
+
+/// The families of the built-in rules.
+pub(super) fn families() -> &'static [Family] {
+    static READ: OnceLock<Vec<Family>> = OnceLock::new();
+    READ.get_or_init(|| FILES.iter().zip(&index().families).map(|((name, _), spec)| Family::new(name, spec.clone())).collect())
+}
+
+/// Their cancels.
+pub(super) fn cancels() -> Vec<Cancel> {
+    index().cancels.iter().map(|(family, spec)| load::compiled_cancel(&families()[usize::from(*family)], spec.clone())).collect()
+}
+
+/// Their entries of a table, by number.
+pub(super) fn of_table(table: Table) -> Vec<u16> {
+    (0..).zip(&index().places).filter(|(_, place)| Table::ALL[usize::from(place.table)] == table).map(|(at, _)| at).collect()
+}
+
+/// The numbers of their entries in the order of their ids.
+pub(super) fn by_id() -> &'static [u16] {
+    &index().by_id
+}
+
+/// The id of an entry.
+pub(super) fn id(at: usize) -> &'static str {
+    index().places[at].id
+}
+
+/// An entry, read anew.
+pub(super) fn entry(at: usize) -> Entry {
+    let place = &index().places[at];
+    let Left { spec, weak } = left(&ENTRIES[place.at as usize..]);
+    let table = Table::ALL[usize::from(place.table)];
+    let entry = load::compiled_entry(&families()[usize::from(place.family)], table, spec).expect("the tests read every entry");
+    entry.linked(place.family, families(), weak)
 }
 
 /// The literals of the built-in rules, read at the first call.
@@ -75,12 +128,25 @@ mod tests {
 
     #[test]
     fn what_the_build_read_is_what_the_files_say() {
-        let (whole, compiled) = (builtin_files(Examples::Read), builtin_files(Examples::Skipped));
-        assert_eq!((whole.len(), compiled.len()), (FILES.len(), FILES.len()));
-        for (mut whole, compiled) in whole.into_iter().zip(compiled) {
-            whole.entries.iter_mut().for_each(|entry| entry.examples = Default::default());
-            whole.cancels.iter_mut().for_each(|cancel| cancel.examples = Default::default());
-            assert_eq!(format!("{whole:?}"), format!("{compiled:?}"), "{}", whole.family.file);
+        let without_examples = |mut set: RuleSet| {
+            let mut entries = std::mem::take(&mut set.entries).into_vec();
+            entries.iter_mut().for_each(|entry| entry.examples = Default::default());
+            set.cancels.iter_mut().for_each(|cancel| cancel.examples = Default::default());
+            (entries, set.cancels, set.families, set.noise, set.facts)
+        };
+        let (whole, compiled) = (without_examples(RuleSet::builtin()), without_examples(RuleSet::compiled()));
+        for (whole, compiled) in whole.0.iter().zip(&compiled.0) {
+            assert_eq!(format!("{whole:?}"), format!("{compiled:?}"));
         }
+        assert!(format!("{whole:?}") == format!("{compiled:?}"));
+    }
+
+    #[test]
+    fn an_entry_is_found_by_its_id_before_it_is_read() {
+        let (whole, compiled) = (RuleSet::builtin(), RuleSet::compiled());
+        for (at, entry) in (0..).zip(whole.entries.iter()) {
+            assert_eq!((whole.entries.position(&entry.id), compiled.entries.position(&entry.id)), (Some(at), Some(at)), "{}", entry.id);
+        }
+        assert_eq!(compiled.entries.position("no.such"), None);
     }
 }

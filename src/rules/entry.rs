@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::spec::{Shape, Table};
+use super::spec::{FamilySpec, Shape, Table};
 use super::{ExampleSpec, FactKind, Gate, Library, Pattern, Take};
 use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 
@@ -26,6 +26,22 @@ pub struct Family {
     pub covers: Vec<String>,
     /// File it came from.
     pub file: String,
+}
+
+impl Family {
+    /// What file `name` says of its family.
+    pub(super) fn new(name: &str, spec: FamilySpec) -> Self {
+        Self {
+            id: spec.id.into_text(),
+            title: spec.title,
+            depth: spec.depth,
+            language: spec.language,
+            test: spec.test,
+            library: Library::new(spec.library),
+            covers: spec.covers,
+            file: name.to_owned(),
+        }
+    }
 }
 
 /// One row of the catalogue.
@@ -90,6 +106,22 @@ pub struct Fault {
 }
 
 impl Entry {
+    /// Itself as a member of a rule set: regions and notes name entries and families by id, the core wants numbers.
+    pub(super) fn linked(mut self, family: u16, families: &[Family], weak: Vec<u16>) -> Self {
+        let language = self.fault.language.as_deref().or(families[usize::from(family)].language.as_deref());
+        let labels = Labels { rule: self.id.as_str().into(), language: language.map(Arc::from), hint: self.fault.hint.as_deref().map(Arc::from) };
+        match &mut self.kind {
+            Kind::Region(region) => region.weak = weak,
+            Kind::Note(note) if self.claimed_by.is_empty() => note.claimed_by = vec![family],
+            Kind::Note(note) => {
+                let number = |name: &String| families.iter().position(|family| family.id == *name).map(|at| at as u16);
+                note.claimed_by = self.claimed_by.iter().filter_map(number).collect();
+            }
+            _ => {}
+        }
+        Self { family, labels, ..self }
+    }
+
     /// Whether its events settle notes: what is hardly an error explains no failure.
     #[must_use]
     pub fn claims(&self) -> bool {

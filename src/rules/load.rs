@@ -14,9 +14,7 @@ use super::located::Located;
 use super::parsed::{Problem, syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec, Table};
-use super::{
-    Before, Cancel, Entry, FactKind, Family, Fault, Kind, Labels, Library, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts,
-};
+use super::{Before, Cancel, Entry, FactKind, Family, Fault, Kind, Labels, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -53,19 +51,10 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
 ///
 /// # Errors
 /// All mistakes found, in file order.
-pub(super) fn read(name: &str, mut spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
+fn read(name: &str, mut spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usize) -> Result<RulesFile, Vec<Problem>> {
     let tables: Vec<_> = Table::ALL.iter().map(|&table| (table, std::mem::take(spec.table(table)))).collect();
-    let family = Family {
-        id: spec.family.id.into_text(),
-        title: spec.family.title,
-        depth: spec.family.depth,
-        language: spec.family.language,
-        test: spec.family.test,
-        library: Library::new(spec.family.library),
-        covers: spec.family.covers,
-        file: name.to_owned(),
-    };
-    let mut reader = Reader { family: family.id.clone(), check, problems: Vec::new(), uses: HashMap::new(), known };
+    let family = Family::new(name, spec.family);
+    let mut reader = Reader::new(&family, check, known);
     let mut entries = Vec::with_capacity(tables.iter().map(|(_, specs)| specs.len()).sum());
     for (table, specs) in tables {
         entries.extend(specs.into_iter().filter_map(|spec| reader.entry(table, spec)));
@@ -74,8 +63,18 @@ pub(super) fn read(name: &str, mut spec: FileSpec, check: bool, known: &dyn Fn(&
     if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels }) } else { Err(reader.problems) }
 }
 
+/// An entry that the build has read; `None` for one that says too little, which the tests find.
+pub(super) fn compiled_entry(family: &Family, table: Table, spec: EntrySpec) -> Option<Entry> {
+    Reader::new(family, false, &|_| 0).entry(table, spec)
+}
+
+/// A cancel that the build has read.
+pub(super) fn compiled_cancel(family: &Family, spec: EntrySpec) -> Cancel {
+    Reader::new(family, false, &|_| 0).cancel(spec)
+}
+
 struct Reader<'k> {
-    family: String,
+    family: &'k str,
     check: bool,
     problems: Vec<Problem>,
     /// Entries of this file that have a literal.
@@ -83,7 +82,11 @@ struct Reader<'k> {
     known: &'k dyn Fn(&str) -> usize,
 }
 
-impl Reader<'_> {
+impl<'k> Reader<'k> {
+    fn new(family: &'k Family, check: bool, known: &'k dyn Fn(&str) -> usize) -> Self {
+        Self { family: &family.id, check, problems: Vec::new(), uses: HashMap::new(), known }
+    }
+
     fn problem(&mut self, at: &Located, key: &str, problem: impl Into<String>, mend: impl Into<String>) {
         self.problems.push(Problem { span: at.span(), key: key.to_owned(), problem: problem.into(), mend: mend.into() });
     }
@@ -324,7 +327,7 @@ impl Reader<'_> {
 
     fn check_entry(&mut self, spec: &EntrySpec, kind: &Kind) {
         let id = spec.id.get();
-        if !id.strip_prefix(self.family.as_str()).is_some_and(|rest| rest.len() > 1 && rest.starts_with('.')) {
+        if !id.strip_prefix(self.family).is_some_and(|rest| rest.len() > 1 && rest.starts_with('.')) {
             let mend = format!("call it `{}.…`", self.family);
             self.problem(&spec.id, "id", format!("`{id}` does not begin with the name of its family"), mend);
         }

@@ -5,9 +5,11 @@
 //! makes rules of problem matchers. Nothing here looks at a log.
 
 mod builtin;
+mod entries;
 mod entry;
 mod files;
 mod keys;
+mod left;
 mod library;
 mod literal;
 mod load;
@@ -22,6 +24,7 @@ mod source;
 pub mod spec;
 
 pub use builtin::{Examples, builtin_files, literals as compiled_literals};
+pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;

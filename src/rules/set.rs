@@ -2,11 +2,11 @@
 //! the literals that lead to them. It checks nothing; `load` has.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::literal::Literals;
 use super::prove::QuietWords;
-use super::{Cancel, Entry, Examples, Family, Kind, Labels, Pattern, RulesFile, builtin, builtin_files};
+use super::spec::Table;
+use super::{Cancel, Entries, Entry, Examples, FactKind, Family, Kind, Pattern, RulesFile, builtin, builtin_files};
 
 /// Everything that the core needs to know about errors.
 #[derive(Debug)]
@@ -14,11 +14,13 @@ pub struct RuleSet {
     /// Families, in order of loading.
     pub families: Vec<Family>,
     /// Entries in the order in which a line is offered to them.
-    pub entries: Vec<Entry>,
+    pub entries: Entries,
     /// Cancels, in order of loading.
     pub cancels: Vec<Cancel>,
     /// Noise patterns that need no literal, because they are asked only of a line with a hit.
     pub noise: Vec<u16>,
+    /// What decoding says of a line.
+    facts: Vec<u16>,
     /// `None`: these are the built-in rules, no more and no less, whose literals the build has found.
     own: Option<Literals>,
 }
@@ -26,7 +28,7 @@ pub struct RuleSet {
 impl Default for RuleSet {
     /// No rules.
     fn default() -> Self {
-        Self { families: Vec::new(), entries: Vec::new(), cancels: Vec::new(), noise: Vec::new(), own: Some(Literals::default()) }
+        Joined::default().set()
     }
 }
 
@@ -37,13 +39,17 @@ impl RuleSet {
         Self::with_files(builtin_files(Examples::Read))
     }
 
-    /// The same without their examples, for reading logs: the quickest start, since the build has found their literals.
+    /// The same without their examples, for reading logs: the quickest start, since the build has read them.
     #[must_use]
     pub fn compiled() -> Self {
-        let mut set = Self { own: None, ..Self::default() };
-        builtin_files(Examples::Skipped).into_iter().for_each(|file| set.append(file));
-        set.link();
-        set
+        Self {
+            families: builtin::families().to_vec(),
+            entries: Entries::compiled(),
+            cancels: builtin::cancels(),
+            noise: builtin::of_table(Table::Noise),
+            facts: builtin::of_table(Table::Fact),
+            own: None,
+        }
     }
 
     /// Whether these are the built-in rules, no more and no less, so that what the build has made of them holds.
@@ -71,15 +77,18 @@ impl RuleSet {
         }
     }
 
+    /// The entry of a fact.
+    #[must_use]
+    pub fn fact(&self, wanted: FactKind) -> Option<u16> {
+        self.facts.iter().copied().find(|&entry| matches!(self.entries[usize::from(entry)].kind, Kind::Fact(kind) if kind == wanted))
+    }
+
     /// Joins files into one set. Later files add; an entry with a known id replaces the earlier one.
     #[must_use]
     pub fn with_files(files: Vec<RulesFile>) -> Self {
-        let mut set = Self::default();
-        for file in files {
-            set.add(file);
-        }
-        set.finish();
-        set
+        let mut joined = Joined::default();
+        files.into_iter().for_each(|file| joined.add(file));
+        joined.set()
     }
 
     /// Every pattern of every entry and cancel.
@@ -87,6 +96,26 @@ impl RuleSet {
         self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
+    /// Removes entries and cancels by id, or whole families by theirs.
+    pub fn disable(&mut self, ids: &[String]) {
+        let off = |id: &str| ids.iter().any(|d| d == id || id.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')));
+        let Self { families, entries, cancels, .. } = std::mem::take(self);
+        let mut joined = Joined { families, entries: entries.into_vec(), cancels };
+        joined.entries.retain(|entry| !off(&entry.id));
+        joined.cancels.retain(|cancel| !off(&cancel.id));
+        *self = joined.set();
+    }
+}
+
+/// A set in the making.
+#[derive(Default)]
+struct Joined {
+    families: Vec<Family>,
+    entries: Vec<Entry>,
+    cancels: Vec<Cancel>,
+}
+
+impl Joined {
     /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place, since of
     /// machines that take as many lines the first wins.
     fn add(&mut self, file: RulesFile) {
@@ -106,14 +135,6 @@ impl RuleSet {
         }
     }
 
-    /// Joins a file all of whose ids are new.
-    fn append(&mut self, mut file: RulesFile) {
-        let family = self.family(file.family);
-        file.entries.iter_mut().for_each(|entry| entry.family = family);
-        self.entries.append(&mut file.entries);
-        self.cancels.append(&mut file.cancels);
-    }
-
     fn family(&mut self, family: Family) -> u16 {
         let known = self.families.iter().position(|f| f.id == family.id).unwrap_or_else(|| {
             self.families.push(family);
@@ -122,43 +143,23 @@ impl RuleSet {
         known as u16
     }
 
-    /// Removes entries and cancels by id, or whole families by theirs.
-    pub fn disable(&mut self, ids: &[String]) {
-        let off = |id: &str| ids.iter().any(|d| d == id || id.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')));
-        self.entries.retain(|entry| !off(&entry.id));
-        self.cancels.retain(|cancel| !off(&cancel.id));
-        self.finish();
-    }
-
-    fn finish(&mut self) {
-        self.link();
-        self.own = Some(Literals::of(self.entries.iter().map(|entry| (&entry.gate, matches!(entry.kind, Kind::Fact(_))))));
-    }
-
-    fn link(&mut self) {
+    fn set(mut self) -> RuleSet {
         self.entries.sort_by_key(|entry| (entry.kind.table(), entry.generic));
-        self.noise = (0..).zip(&self.entries).filter(|(_, entry)| matches!(entry.kind, Kind::Noise { .. })).map(|(index, _)| index).collect();
-        self.link_names();
-    }
-
-    /// Regions and notes name regions and families by id; the core wants indexes.
-    fn link_names(&mut self) {
+        let own = Literals::of(self.entries.iter().map(|entry| (&entry.gate, matches!(entry.kind, Kind::Fact(_)))));
+        let of_table = |table: Table| (0..).zip(&self.entries).filter(|(_, entry)| entry.kind.table() == table).map(|(at, _)| at).collect();
+        let (noise, facts) = (of_table(Table::Noise), of_table(Table::Fact));
         let mut weak: HashMap<String, Vec<u16>> = HashMap::new();
-        for (index, entry) in self.entries.iter().enumerate() {
+        for (at, entry) in (0..).zip(&self.entries) {
             if let Some(region) = &entry.region {
-                weak.entry(region.clone()).or_default().push(index as u16);
+                weak.entry(region.clone()).or_default().push(at);
             }
         }
-        let family = |name: &String| self.families.iter().position(|f| f.id == *name).map(|i| i as u16);
-        for entry in &mut self.entries {
-            let language = entry.fault.language.as_deref().or(self.families[usize::from(entry.family)].language.as_deref());
-            entry.labels = Labels { rule: entry.id.as_str().into(), language: language.map(Arc::from), hint: entry.fault.hint.as_deref().map(Arc::from) };
-            match &mut entry.kind {
-                Kind::Region(region) => region.weak = weak.remove(&entry.id).unwrap_or_default(),
-                Kind::Note(note) if entry.claimed_by.is_empty() => note.claimed_by = vec![entry.family],
-                Kind::Note(note) => note.claimed_by = entry.claimed_by.iter().filter_map(family).collect(),
-                _ => {}
-            }
-        }
+        let Self { families, entries, cancels } = self;
+        let linked = |entry: Entry| {
+            let (family, weak) = (entry.family, weak.remove(&entry.id).unwrap_or_default());
+            entry.linked(family, &families, weak)
+        };
+        let entries = entries.into_iter().map(linked).collect();
+        RuleSet { families, entries, cancels, noise, facts, own: Some(own) }
     }
 }

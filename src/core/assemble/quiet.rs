@@ -180,7 +180,7 @@ impl Snapshot {
     /// What was kept about the place at `offset`. Rules that are gone are left out.
     #[must_use]
     pub fn new(offset: u64, facts: &Facts, engine: &Engine) -> Self {
-        let entry = |id: &str| engine.rules.entries.iter().position(|entry| entry.id == id).map(|at| at as u16);
+        let entry = |id: &str| engine.rules.entries.position(id);
         let family = |name: &str| engine.rules.families.iter().position(|family| family.id == name).map(|at| at as u16);
         let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, number });
         let mut keys: HashMap<u64, Vec<Claim>> = HashMap::new();

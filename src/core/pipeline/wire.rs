@@ -3,12 +3,12 @@
 
 use super::{DRESSED, Stream};
 use crate::core::decode;
-use crate::core::engine::{Candidate, Engine};
+use crate::core::engine::Candidate;
 use crate::core::event::{Sender, Timestamp};
 use crate::core::frame::Buffer;
 use crate::core::line::Place;
 use crate::core::prefilter::Hit;
-use crate::rules::{FactKind, Kind};
+use crate::rules::FactKind;
 use crate::words::Level;
 
 /// What a severity leads to.
@@ -42,11 +42,7 @@ impl Stream {
     /// Lines that begin with a `<PRI>` are syslog messages.
     #[must_use]
     pub fn with_syslog(mut self) -> Self {
-        let find = |engine: &Engine, wanted: FactKind| {
-            let is = |kind: &Kind| matches!(kind, Kind::Fact(kind) if *kind == wanted);
-            engine.rules.entries.iter().position(|entry| is(&entry.kind)).map(|at| at as u16)
-        };
-        self.wire = Some(Wire { error: find(&self.engine, FactKind::Level), warning: find(&self.engine, FactKind::Warning) });
+        self.wire = Some(Wire { error: self.engine.rules.fact(FactKind::Level), warning: self.engine.rules.fact(FactKind::Warning) });
         self
     }
 

@@ -1,6 +1,6 @@
 //! One machine that competes for a trace: which rows have taken which lines, and how far they belong to it.
 
-use super::{Entry, Kind, LeadIn, Machine, TYPICAL_LINES, Take};
+use super::{Entries, Kind, LeadIn, Machine, TYPICAL_LINES, Take};
 use crate::rules::first_visible;
 
 /// Most lines that a machine takes on trial before it gives up.
@@ -38,7 +38,7 @@ pub(super) struct Rival {
     pub(super) is_void: bool,
 }
 
-pub(super) fn machine(entries: &[Entry], entry: u16) -> Option<&Machine> {
+pub(super) fn machine(entries: &Entries, entry: u16) -> Option<&Machine> {
     match &entries[usize::from(entry)].kind {
         Kind::Trace(machine) => Some(machine),
         _ => None,
@@ -55,7 +55,7 @@ fn step(machine: &Machine, state: u8, text: &[u8], plain: bool) -> Option<usize>
 
 /// What `head` stands behind: group `pre` of the row with which one of the machines `rivals` takes it.
 #[must_use]
-pub fn lead_in(entries: &[Entry], rivals: &[u16], head: &[u8]) -> LeadIn {
+pub fn lead_in(entries: &Entries, rivals: &[u16], head: &[u8]) -> LeadIn {
     if !LeadIn::may_begin(head) {
         return LeadIn::default();
     }
@@ -108,7 +108,7 @@ impl Rival {
     }
 
     /// Takes the line if a row does.
-    pub(super) fn advance(&mut self, entries: &[Entry], text: &[u8], num: u64, plain: bool) -> bool {
+    pub(super) fn advance(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
         if self.seen >= MAX_SEEN_LINES {
             return false;
@@ -137,7 +137,7 @@ impl Rival {
     }
 
     /// Whether what it has taken so far is an error.
-    pub(super) fn makes_an_event(&self, entries: &[Entry]) -> bool {
+    pub(super) fn makes_an_event(&self, entries: &Entries) -> bool {
         self.accepted > 0 && (self.has_frame || machine(entries, self.entry).is_none_or(|machine| !machine.needs_frame))
     }
 
@@ -153,7 +153,7 @@ impl Rival {
     }
 
     /// Whether a loose row may take the next line.
-    pub(super) fn may_be_loose(&self, entries: &[Entry]) -> bool {
+    pub(super) fn may_be_loose(&self, entries: &Entries) -> bool {
         let Some(machine) = machine(entries, self.entry).filter(|_| self.alive && self.seen - self.accepted < MAX_LOOSE_LINES) else { return false };
         machine.rows_of.get(usize::from(self.state)).is_some_and(|rows| rows.iter().any(|&row| machine.rows[usize::from(row)].loose))
     }

@@ -12,7 +12,7 @@ use crate::core::extract::{self, Plain};
 use crate::core::line::{Line, Place};
 use crate::core::lookback::LookBack;
 use crate::core::visible::visible;
-use crate::rules::{FactKind, Kind};
+use crate::rules::FactKind;
 
 /// Most lines of a step that are read.
 const MAX_LINES: usize = 2000;
@@ -102,11 +102,10 @@ impl Reading<'_, '_> {
             Who::Api => FactKind::Api,
             Who::Run => FactKind::Run,
         };
-        let entries = &self.cx.engine.rules.entries;
-        let entry = entries.iter().position(|entry| matches!(entry.kind, Kind::Fact(kind) if kind == wanted)).unwrap_or_default();
+        let entry = self.cx.engine.rules.fact(wanted).unwrap_or_default();
         let (number, line) = telling(step);
         let place = Place { inner: self.base + number as u32, ..self.place.clone() };
-        let plain = Plain { entry: entry as u16, lines: Lines::new(line), place: &place, time: self.place.time, now: self.now };
+        let plain = Plain { entry, lines: Lines::new(line), place: &place, time: self.place.time, now: self.now };
         extract::plain(self.cx.engine, self.cx.origin, &plain)
     }
 
