@@ -113,7 +113,6 @@ pub(super) fn quiet_words() -> QuietWords {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::rules::RuleSet;
 
     #[test]

@@ -19,8 +19,8 @@ pub struct RuleSet {
     pub cancels: Vec<Cancel>,
     /// Noise patterns that need no literal, because they are asked only of a line with a hit.
     pub noise: Vec<u16>,
-    /// What decoding says of a line.
-    facts: Vec<u16>,
+    /// Facts: what decoding says of a line, or a transcript of a step.
+    pub facts: Vec<u16>,
     /// `None`: these are the built-in rules, no more and no less, whose literals the build has found.
     own: Option<Literals>,
 }

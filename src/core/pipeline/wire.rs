@@ -102,7 +102,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::core::engine::Limits;
+    use crate::core::engine::{Engine, Limits};
     use crate::core::event::Event;
     use crate::core::extract::Origin;
     use crate::rules::RuleSet;
