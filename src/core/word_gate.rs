@@ -115,7 +115,7 @@ mod tests {
     fn an_ordinary_line_is_hardly_asked() {
         let rules = RuleSet::builtin();
         let maybe = WordGate::new(&rules).of(b"ValueError: invalid literal for int() with base 10: 'x'");
-        let asked = (0..rules.noise.len()).filter(|&at| maybe.noise(at)).count() + (0..rules.cancels.len()).filter(|&at| maybe.cancel(at)).count();
-        assert!(asked < 12, "{maybe:?}");
+        assert!((0..rules.noise.len()).filter(|&at| maybe.noise(at)).count() < 3, "{maybe:?}");
+        assert!((0..rules.cancels.len()).filter(|&at| maybe.cancel(at)).count() < rules.cancels.len() / 2, "{maybe:?}");
     }
 }
