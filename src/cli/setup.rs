@@ -59,7 +59,8 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     }
     // What a second core can do meanwhile decides when the first event is there. Without one nothing is lost.
     let aside = |name: &str| thread::Builder::new().name(name.into());
-    let tables = aside("tables").spawn(Engine::prepare_tables);
+    let alone = !changes_rules(&config, &args.rules);
+    let tables = aside("tables").spawn(move || Engine::prepare_tables(alone));
     let rules = rule_set(&config, &args.rules, Examples::Skipped)?;
     let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
     let engine = Arc::new(Engine::new(rules, limits));
@@ -111,6 +112,12 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
         set.disable(&config.rules.disable);
     }
     Ok(set)
+}
+
+/// Whether there are more rules than the built-in ones, or fewer.
+fn changes_rules(config: &Config, more: &[PathBuf]) -> bool {
+    let detection = &config.error_detection;
+    !detection.enabled || detection.warnings || !config.rules.disable.is_empty() || custom::rules(detection).is_some() || !rule_paths(config, more).is_empty()
 }
 
 /// The rules that join the built-in ones, in the order in which a later one overrides.

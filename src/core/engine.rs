@@ -110,10 +110,10 @@ impl Engine {
         Self { rules, limits, any_cancel, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
     }
 
-    /// Makes what the first event needs and the built-in rules suffice for. Optional: whoever has a thread to spare calls
-    /// it while the rules are read.
-    pub fn prepare_tables() {
-        let _ = (compiled_prefilter(), Redactor::builtin(), Keywords::builtin(), Table::builtin());
+    /// Makes what the first event needs and no rules change, and before it, where the built-in rules are used `alone`,
+    /// their prefilter. Optional: whoever has a thread to spare calls it while the rules are read.
+    pub fn prepare_tables(alone: bool) {
+        let _ = (alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
     /// Makes what the first candidate line needs, and then what is dear to make and saves work for all that follow.
