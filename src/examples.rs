@@ -1,5 +1,5 @@
-//! Runs the examples of rules: each `match` text makes exactly one event, from its first to its last
-//! line, by that very rule (in a region: anywhere in the text); each `no_match` text makes none. For `siftd rules test` and the tests.
+//! Runs the examples of rules: each `match` text makes exactly one event, from its first to its last line, by that very
+//! rule (in a region: anywhere in the text); each `no_match` text makes none. For `siftd rules test` and the tests.
 
 use std::sync::Arc;
 

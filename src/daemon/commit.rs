@@ -104,47 +104,23 @@ impl Commits {
     fn run(&mut self) -> Result<(), StoreError> {
         let outbox = self.committer.outbox();
         let mut marks: HashMap<Uid, Batch> = HashMap::new();
-        let (mut committed, mut marked) = (Instant::now(), Instant::now());
+        let (mut committed, mut marked, mut looked) = (Instant::now(), Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
-        let (mut words, mut sources) = (Vec::new(), Vec::new());
-        let (mut looked, mut told) = (Instant::now(), Vec::new());
+        let (mut words, mut sources, mut told) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             self.beat.moves();
-            let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            metrics().outbox_max_bytes.set(room.outbox_max);
-            if room.on_open != told {
-                told.clone_from(&room.on_open);
-                self.on_open = OnOpen::new(room.on_open.clone());
+            let is_over = self.is_over(&mut words, &mut told)?;
+            if is_over && !is_full {
+                tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
             }
-            let mut is_over = outbox.waiting_bytes() > room.outbox_max;
-            if is_over && !room.dropping.is_empty() {
-                self.committer.leave_out(&room.dropping, room.outbox_max, now());
-                self.commit(&[], &mut words)?;
-                is_over = outbox.waiting_bytes() > room.outbox_max;
-            }
-            if is_over != is_full {
-                is_full = is_over;
-                if is_full {
-                    tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
-                }
-            }
+            is_full = is_over;
             // At the end what was read is committed all the same: it is no more than the queue holds, and some of it cannot be read again.
             let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
             let arrived = self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
             let (names, others): (Vec<_>, Vec<_>) = arrived.words.into_iter().partition(|word| matches!(word, Word::Sources(_)));
             words.extend(others);
             sources.extend(names);
-            let mut batches = Vec::new();
-            for batch in arrived.batches {
-                if batch.records.is_empty() && batch.notices.is_empty() {
-                    marks.insert(batch.uid, batch);
-                } else {
-                    if batch.mark.is_some() {
-                        marks.remove(&batch.uid);
-                    }
-                    batches.push(batch);
-                }
-            }
+            let mut batches = put_off(arrived.batches, &mut marks);
             is_closed |= arrived.closed;
             let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked);
             if is_closed || marked.elapsed() >= MARKS {
@@ -167,6 +143,23 @@ impl Commits {
                 }
             }
         }
+    }
+
+    /// Takes over what a reload has changed, and lets sinks leave records out where they may. Whether more waits for sinks
+    /// than may wait all the same. `told`: who is told of breakers by now.
+    fn is_over(&mut self, words: &mut Vec<Word>, told: &mut Vec<String>) -> Result<bool, StoreError> {
+        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        metrics().outbox_max_bytes.set(room.outbox_max);
+        if room.on_open != *told {
+            told.clone_from(&room.on_open);
+            self.on_open = OnOpen::new(room.on_open);
+        }
+        let outbox = self.committer.outbox();
+        if outbox.waiting_bytes() > room.outbox_max && !room.dropping.is_empty() {
+            self.committer.leave_out(&room.dropping, room.outbox_max, now());
+            self.commit(&[], words)?;
+        }
+        Ok(outbox.waiting_bytes() > room.outbox_max)
     }
 
     /// Whether another process has left something.
@@ -244,4 +237,21 @@ impl Commits {
         drop(self.sender.send(Wake::StateLost));
         Ok(())
     }
+}
+
+/// The batches that are committed at once; those that say only how far their stream was read stay with the newest of each
+/// in `marks`.
+fn put_off(arrived: Vec<Batch>, marks: &mut HashMap<Uid, Batch>) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    for batch in arrived {
+        if batch.records.is_empty() && batch.notices.is_empty() {
+            marks.insert(batch.uid, batch);
+        } else {
+            if batch.mark.is_some() {
+                marks.remove(&batch.uid);
+            }
+            batches.push(batch);
+        }
+    }
+    batches
 }

@@ -68,6 +68,17 @@ pub(super) struct Shared {
     pub stop: Arc<Stop>,
 }
 
+/// How things stood when a step began.
+#[derive(Clone, Copy)]
+struct At {
+    /// Of the outbox.
+    version: u64,
+    /// The sink is to be taken out.
+    leaves: bool,
+    /// Everything is written now.
+    hurry: bool,
+}
+
 impl Delivery {
     /// Writes until nothing more can come, or it is to leave; returns how many records it has left undone.
     pub fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) -> u64 {
@@ -77,72 +88,81 @@ impl Delivery {
     }
 
     fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &AtomicUsize) {
-        let (mut said, mut reopened, mut steps) = (None, self.shared.stop.reopen.load(Ordering::Relaxed), 0);
-        let counted = metrics().sinks.of(&self.name);
+        let (mut trouble, mut has_begun) = (None, false);
+        let mut reopened = self.shared.stop.reopen.load(Ordering::Relaxed);
         loop {
             let version = self.shared.outbox.version();
             let asked = self.shared.stop.reopen.load(Ordering::Relaxed);
-            if asked != reopened {
-                reopened = asked;
+            if std::mem::replace(&mut reopened, asked) != asked {
                 self.sink.reopen();
             }
-            let leaves = self.leaving.last().is_some();
+            let leaves = self.leaving.is_set();
             let hurry = leaves || self.shared.stop.hurry.load(Ordering::Relaxed);
             let done = self.sink.step(desk, now(), hurry);
-            steps += 1;
-            if steps == 1 {
-                if let Err(error) = &done
-                    && self.is_first
-                    && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
-                {
-                    drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}: check its path and who may write there", self.sink.place())))));
-                }
+            if !std::mem::replace(&mut has_begun, true) {
+                self.begins(&done, sender);
                 begun.fetch_add(1, Ordering::Release);
                 self.shared.queue.nudge();
             }
-            match done {
-                Ok(Step::Trying) => {}
-                Ok(Step::Paused) => {
-                    if self.may_give_up(hurry) || self.leaving.is_late() {
-                        return;
-                    }
-                    self.wait(version, hurry);
-                }
-                Ok(step) => {
-                    if said.take().is_some() {
-                        counted.trouble.clear();
-                        tracing::warn!("sink {}: can be written again", self.name);
-                    }
-                    match step {
-                        Step::Settled if leaves || self.shared.outbox.is_closed() => return,
-                        Step::Idle if self.leaving.is_late() => return,
-                        Step::Settled | Step::Idle => self.wait(version, hurry),
-                        _ => {}
-                    }
-                }
+            let at = At { version, leaves, hurry };
+            let goes_on = match done {
+                Ok(step) => self.goes_on(step, at, &mut trouble),
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     drop(sender.send(Wake::Failed(None)));
-                    return;
+                    false
                 }
-                Err(error) => {
-                    let why = error.to_string();
-                    counted.retries.add(1);
-                    if said.as_ref() != Some(&why) {
-                        tracing::warn!("sink {}: {why}; nothing is lost, it is tried again", self.name);
-                        counted.trouble.set(&why);
-                        said = Some(why);
-                    }
-                    if self.may_give_up(hurry) || self.leaving.is_late() {
-                        return;
-                    }
-                    if self.sink.paces_itself() {
-                        continue;
-                    }
-                    self.shared.outbox.wait(version, AGAIN);
-                    std::thread::sleep(if hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
-                }
+                Err(error) => self.tries_again(&error.to_string(), at, &mut trouble),
+            };
+            if !goes_on {
+                return;
             }
         }
+    }
+
+    /// The first step is done: one that must work at the start, and does not, keeps the daemon from starting.
+    fn begins(&self, done: &io::Result<Step>, sender: &Sender<Wake>) {
+        if let Err(error) = done
+            && self.is_first
+            && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
+        {
+            drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}: check its path and who may write there", self.sink.place())))));
+        }
+    }
+
+    /// After a step: waits until there is something to do. False: there will be nothing more.
+    fn goes_on(&self, step: Step, at: At, trouble: &mut Option<String>) -> bool {
+        if !matches!(step, Step::Trying | Step::Paused) && trouble.take().is_some() {
+            metrics().sinks.of(&self.name).trouble.clear();
+            tracing::warn!("sink {}: can be written again", self.name);
+        }
+        match step {
+            Step::Done | Step::Trying => return true,
+            Step::Paused if self.may_give_up(at.hurry) || self.leaving.is_late() => return false,
+            Step::Settled if at.leaves || self.shared.outbox.is_closed() => return false,
+            Step::Idle if self.leaving.is_late() => return false,
+            Step::Paused | Step::Settled | Step::Idle => {}
+        }
+        self.wait(at);
+        true
+    }
+
+    /// After a step that failed: says so once, and waits a little. False: it is given up.
+    fn tries_again(&self, why: &str, at: At, trouble: &mut Option<String>) -> bool {
+        let counted = metrics().sinks.of(&self.name);
+        counted.retries.add(1);
+        if trouble.as_deref() != Some(why) {
+            tracing::warn!("sink {}: {why}; nothing is lost, it is tried again", self.name);
+            counted.trouble.set(why);
+            *trouble = Some(why.to_owned());
+        }
+        if self.may_give_up(at.hurry) || self.leaving.is_late() {
+            return false;
+        }
+        if !self.sink.paces_itself() {
+            self.shared.outbox.wait(at.version, AGAIN);
+            std::thread::sleep(if at.hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
+        }
+        true
     }
 
     /// At the end, what cannot be written stays in the state. Where there is none, it is tried as long as there
@@ -151,10 +171,10 @@ impl Delivery {
         hurry && self.shared.outbox.is_closed() && (self.shared.folder.is_some() || !self.sink.paces_itself())
     }
 
-    fn wait(&self, version: u64, hurry: bool) {
+    fn wait(&self, at: At) {
         let due = self.sink.deadline().map(|at| Duration::from_micros(at.0.saturating_sub(now().0).max(1000) as u64));
-        let longest = if hurry { Duration::from_millis(5) } else { LONG };
-        self.shared.outbox.wait(version, due.unwrap_or(longest).min(longest));
+        let longest = if at.hurry { Duration::from_millis(5) } else { LONG };
+        self.shared.outbox.wait(at.version, due.unwrap_or(longest).min(longest));
     }
 }
 

@@ -1,6 +1,7 @@
-//! GitHub's problem matchers (`{"problemMatcher": […]}`) as a file of rules: `siftd rules import`. A matcher of one line becomes
-//! a rule, one whose last pattern loops a rule with a line above it that names the file, any other one a trace. Only what is
-//! an error matches, as siftd finds no warnings. It reads no file, and leaves nothing out without saying so.
+//! GitHub's problem matchers (`{"problemMatcher": […]}`) as a file of rules: `siftd rules import`. A matcher of one
+//! line becomes a rule, one whose last pattern loops a rule with a line above it that names the file, any other one a
+//! trace. Only what is an error matches, as siftd finds no warnings. It reads no file, and leaves nothing out without
+//! saying so.
 
 mod js;
 

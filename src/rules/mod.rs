@@ -1,8 +1,8 @@
-//! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that
-//! the core walks. `spec` is the shape of a file, `load` reads and checks it into `entry`'s types,
-//! `prove` shows that the prefilter cannot miss a rule, `literal` prepares its part, `set` puts the
-//! files together; `builtin` has those that are compiled in; `source` joins their regexes, `pattern` runs them; `matcher`
-//! makes rules of problem matchers. Nothing here looks at a log.
+//! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that the core walks.
+//! `spec` is the shape of a file, `load` reads and checks it into `entry`'s types, `prove` shows that the prefilter
+//! cannot miss a rule, `literal` prepares its part, `set` puts the files together; `builtin` has those that are
+//! compiled in; `source` joins their regexes, `pattern` runs them; `matcher` makes rules of problem matchers. Nothing
+//! here looks at a log.
 
 mod builtin;
 mod entries;

@@ -124,10 +124,7 @@ impl Output {
             for (number, head, record) in chunk.after(from) {
                 let mut wanted = Vec::new();
                 self.options.choose.write(head, record, &mut wanted);
-                loop {
-                    if wanted.is_empty() {
-                        break;
-                    }
+                while !wanted.is_empty() {
                     let mut there = vec![0; wanted.len()];
                     let count = read_at(file, &mut there, at)?;
                     if there[..count] == wanted[..count] {
@@ -141,10 +138,10 @@ impl Output {
                         at += wanted.len() as u64;
                         break;
                     }
-                    let line = line_at(file, at, size)?;
-                    foreign += line.0;
-                    at += line.0;
-                    if !line.1 {
+                    let (bytes, is_whole) = line_at(file, at, size)?;
+                    foreign += bytes;
+                    at += bytes;
+                    if !is_whole {
                         write_all(file, b"\n")?;
                         at += 1;
                         break 'records;

@@ -1,5 +1,5 @@
-//! The wire form of what is no error: `gap`, `exit`, `repeat`, `silence`, `breaker`. One line each, with the envelope of every record; and
-//! of what the history adds to an error.
+//! The wire form of what is no error: `gap`, `exit`, `repeat`, `silence`, `breaker`. One line each, with the envelope of
+//! every record; and of what the history adds to an error.
 
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice};
@@ -9,9 +9,8 @@ use crate::core::text::with_digits;
 
 /// Appends a notice as one line.
 pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now: Timestamp) {
-    let mut line = Line { out, is_first: true };
+    let mut line = Line { out, is_first: false };
     line.raw(b"{\"schema\":1");
-    line.is_first = false;
     let (kind, id) = match notice {
         Notice::Gap { id, .. } => ("gap", id),
         Notice::Repeat { id, .. } => ("repeat", id),
@@ -23,19 +22,28 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
     line.text("id", id);
     line.text("timestamp", &rfc3339(now));
     line.text("host", host);
-    line.object("source", |line| {
-        line.text("name", &label.source);
-        line.text("type", label.kind);
-        if !label.path.is_empty() {
-            line.text("path", &label.path);
-        }
-        if !label.peer.is_empty() {
-            line.text("peer", &label.peer);
-        }
-        if !label.argv.is_empty() {
-            line.texts("argv", &label.argv);
-        }
-    });
+    line.object("source", |line| source(line, label));
+    members(&mut line, label, notice);
+    line.raw(b"}\n");
+}
+
+/// Where the record is from.
+fn source(line: &mut Line, label: &Label) {
+    line.text("name", &label.source);
+    line.text("type", label.kind);
+    if !label.path.is_empty() {
+        line.text("path", &label.path);
+    }
+    if !label.peer.is_empty() {
+        line.text("peer", &label.peer);
+    }
+    if !label.argv.is_empty() {
+        line.texts("argv", &label.argv);
+    }
+}
+
+/// What only its kind has.
+fn members(line: &mut Line, label: &Label, notice: &Notice) {
     match notice {
         Notice::Gap { why, bytes, events, datagrams, from, to, .. } => {
             line.text("why", why.as_str());
@@ -81,7 +89,6 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
             made.until.iter().for_each(|until| line.text("until", &rfc3339(*until)));
         }
     }
-    line.raw(b"}\n");
 }
 
 /// Room that [`seen`] takes at most, in bytes.

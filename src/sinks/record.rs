@@ -203,15 +203,19 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
     if event.redactions > 0 {
         w.number(b",\"redactions\":", u64::from(event.redactions));
     }
-    if !envelope.labels.is_empty() {
-        for (at, (name, value)) in envelope.labels.iter().enumerate() {
-            w.string(if at == 0 { b",\"labels\":{\"" } else { b",\"" }, name);
-            w.string(b":\"", value);
-        }
-        w.raw(b"}");
-    }
+    labels(&mut w, &envelope.labels);
     w.raw(b"}\n");
     seen_at
+}
+
+fn labels(w: &mut Writer, labels: &[(String, String)]) {
+    for (at, (name, value)) in labels.iter().enumerate() {
+        w.string(if at == 0 { b",\"labels\":{\"" } else { b",\"" }, name);
+        w.string(b":\"", value);
+    }
+    if !labels.is_empty() {
+        w.raw(b"}");
+    }
 }
 
 fn source(w: &mut Writer, envelope: &Envelope, event: &Event) {

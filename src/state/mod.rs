@@ -1,12 +1,12 @@
-//! The truth of `run`, in one SQLite file: how far each file was read, which events were found, and the
-//! records that wait for sinks. Events and marks come in, in order, and are committed together; sinks
-//! read committed records only. After an end at any moment the next start goes on where this stands.
+//! The truth of `run`, in one SQLite file: how far each file was read, which events were found, and the records that
+//! wait for sinks. Events and marks come in, in order, and are committed together; sinks read committed records only.
+//! After an end at any moment the next start goes on where this stands.
 //!
-//! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox`
-//! hands committed records to sinks, `queue` is the bounded way in. `leave_out` is for a sink that is too far
-//! behind, `renew` for a file that turns out to be damaged.
-//! `ledger` is what each event changes beside itself: the `history` of its error, whose `rows` are in use, and the `breakers`; other commands
-//! change these through `shared`, and `holder` knows who keeps them from it.
+//! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox` hands committed
+//! records to sinks, `queue` is the bounded way in. `leave_out` is for a sink that is too far behind, `renew` for a
+//! file that turns out to be damaged. `ledger` is what each event changes beside itself: the `history` of its error,
+//! whose `rows` are in use, and the `breakers`; other commands change these through `shared`, and `holder` knows who
+//! keeps them from it.
 
 pub mod breakers;
 pub mod committer;

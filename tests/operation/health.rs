@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::rig::{DEADLINE, ONE, World, error, siftd, wait};
+use super::rig::{ONE, World, error, siftd};
+use super::wait::{DEADLINE, wait};
 
 /// It answers on a port.
 fn configuration(port: u16) -> String {

@@ -7,5 +7,7 @@ mod messages;
 mod metrics;
 mod reload;
 mod rig;
+#[path = "../support/wait.rs"]
+mod wait;
 mod watchdog;
 mod watching;

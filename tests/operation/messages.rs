@@ -2,7 +2,8 @@
 
 use nix::sys::signal::Signal;
 
-use super::rig::{ONE, World, error, wait};
+use super::rig::{ONE, World, error};
+use super::wait::wait;
 
 const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const WORD: &str = "moonshine";

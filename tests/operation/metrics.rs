@@ -12,7 +12,8 @@ use nix::sys::signal::Signal;
 use siftd::telemetry::families::FAMILIES;
 
 use super::health::{free_port, page};
-use super::rig::{ONE, World, error, wait};
+use super::rig::{ONE, World, error};
+use super::wait::{DEADLINE, wait};
 
 /// The page as it was read, and the highest value of each metric that was ever read.
 struct Page<'a> {
@@ -225,7 +226,7 @@ fn the_command_fails(page: &mut Page<'_>) {
 fn the_state_is_held(world: &World, page: &mut Page<'_>) {
     let failures = page.look()["siftd_commit_failures_total"];
     let mut state = rusqlite::Connection::open(world.path("state/siftd.db")).unwrap();
-    state.busy_timeout(super::rig::DEADLINE).unwrap();
+    state.busy_timeout(DEADLINE).unwrap();
     let lock = state.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     world.append("b.log", &(0..30_000).map(|n| error(&format!("job-{n}"))).collect::<String>());
     page.grows("siftd_source_lag_bytes{source=\"b\"}");

@@ -2,7 +2,8 @@
 
 use nix::sys::signal::Signal;
 
-use super::rig::{Daemon, ONE, World, error, wait};
+use super::rig::{Daemon, ONE, World, error};
+use super::wait::wait;
 
 const BOTH: &str = r#"
 [[source]]

@@ -6,14 +6,13 @@ use std::io::Write;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// Long enough for a machine that does other things as well.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+use super::wait::{DEADLINE, wait};
 
 /// A source that reads `a*.log`, and a sink that writes `one.ndjson`; `@` is the folder.
 pub const ONE: &str = r#"
@@ -27,19 +26,6 @@ name = "one"
 type = "file"
 path = "@/one.ndjson"
 "#;
-
-/// Waits until a question has an answer.
-#[track_caller]
-pub fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + DEADLINE;
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(Instant::now() < until, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
 
 /// A folder with a configuration, logs and outputs.
 pub struct World {

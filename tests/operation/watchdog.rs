@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::rig::{ONE, World, error};
+use super::wait::wait;
 
 #[test]
 fn a_committer_that_is_stuck_stops_the_feeding_and_one_that_goes_on_resumes_it() {
@@ -19,7 +20,7 @@ fn a_committer_that_is_stuck_stops_the_feeding_and_one_that_goes_on_resumes_it()
     let lock = state.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     world.append("a.log", &error("second"));
     world.hears("STATUS=");
-    let stuck = super::rig::wait("the message", || Some(world.said()).filter(|said| said.contains("the committer has not moved")));
+    let stuck = wait("the message", || Some(world.said()).filter(|said| said.contains("the committer has not moved")));
     assert!(stuck.contains("the watchdog is not fed"), "{stuck}");
     // As long as the service manager would have waited.
     world.hear_no_more();

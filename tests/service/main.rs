@@ -4,3 +4,5 @@
 
 mod files;
 mod manager;
+#[path = "../support/wait.rs"]
+mod wait;

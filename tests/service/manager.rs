@@ -3,12 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use super::files::{is_there, version};
+use super::wait::wait;
 
-/// Long enough for a machine that does other things as well.
-const DEADLINE: Duration = Duration::from_secs(120);
 /// The watchdog's time in this test.
 const WATCHDOG: &str = "5s";
 
@@ -23,18 +21,6 @@ name = "events"
 type = "file"
 path = "/var/log/siftd/events.ndjson"
 "#;
-
-#[track_caller]
-fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let until = Instant::now() + DEADLINE;
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(Instant::now() < until, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
 
 /// What this machine lacks for the test.
 fn lacks() -> Option<&'static str> {

@@ -34,6 +34,21 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     for source in &sources.services {
         text += &format!("source {}: {}\n", source.name, sanitise(&services::described(source)));
     }
+    text += &followed(&follower);
+    for line in output::described(args, &setup.config)? {
+        text += &format!("{line}\n");
+    }
+    match folder {
+        Some(folder) => text += &format!("state: {}\n", folder.display()),
+        None => text += "state: none, positions are not kept (--state-dir)\n",
+    }
+    out::print(&text)?;
+    Ok(if follower.is_troubled() { Exit::Trouble } else { Exit::Done })
+}
+
+/// The files of each source, and from where they would be read.
+fn followed(follower: &Follower) -> String {
+    let mut text = String::new();
     for spec in follower.specs() {
         let mut files: Vec<_> = follower.list().filter(|(label, ..)| label.source == spec.name).collect();
         files.sort_by(|a, b| a.1.cmp(b.1));
@@ -51,13 +66,5 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
             text += &format!("  {}  {place}, {} to read{rotated}\n", sanitise(&spec.shown(path)), amount(left));
         }
     }
-    for line in output::described(args, &setup.config)? {
-        text += &format!("{line}\n");
-    }
-    match folder {
-        Some(folder) => text += &format!("state: {}\n", folder.display()),
-        None => text += "state: none, positions are not kept (--state-dir)\n",
-    }
-    out::print(&text)?;
-    Ok(if follower.is_troubled() { Exit::Trouble } else { Exit::Done })
+    text
 }

@@ -61,19 +61,8 @@ impl Follower {
                 return;
             }
         }
-        let source = &self.specs[index].name;
-        let same_inode = self.known.with_inode(source, opened.1.ino);
-        // The newest of those that had this inode is the one that had it last.
-        let row = same_inode.max_by_key(|known| (known.mark.node.born == opened.1.born, known.mark.generation)).cloned();
-        if let Some(row) = row {
-            let (old, new) = (row.mark.node, opened.1);
-            // Another birth is another file in the same inode, whatever it holds.
-            let may_be_same = Node { dev: new.dev, ..old }.is(&new);
-            let is_same = may_be_same && opened.2 >= row.mark.read && content::is_same(&opened.0, row.mark.content()).unwrap_or_default();
-            let was_rewritten = old.dev == new.dev && old.born == new.born;
-            if is_same || was_rewritten {
-                return self.resume(index, path, row, opened.1, now);
-            }
+        if let Some(row) = self.known_in_inode(index, &opened) {
+            return self.resume(index, path, row, opened.1, now);
         }
         match self.is_copy(index, path, &opened) {
             Copy::No => {}
@@ -88,6 +77,19 @@ impl Follower {
             Some(strangers) => strangers.push(stranger),
             None => self.settle_strangers(vec![stranger], now),
         }
+    }
+
+    /// What is known of the file from before, by its inode: it is the same one, or was rewritten in place.
+    fn known_in_inode(&self, index: usize, (file, new, size): &(File, Node, u64)) -> Option<Known> {
+        let same_inode = self.known.with_inode(&self.specs[index].name, new.ino);
+        // The newest of those that had this inode is the one that had it last.
+        let row = same_inode.max_by_key(|known| (known.mark.node.born == new.born, known.mark.generation))?;
+        let old = row.mark.node;
+        // Another birth is another file in the same inode, whatever it holds.
+        let may_be_same = Node { dev: new.dev, ..old }.is(new);
+        let is_same = || may_be_same && *size >= row.mark.read && content::is_same(file, row.mark.content()).unwrap_or_default();
+        let was_rewritten = old.dev == new.dev && old.born == new.born;
+        (was_rewritten || is_same()).then(|| row.clone())
     }
 
     /// The same file under a new name goes on; under a second name it is one stream.

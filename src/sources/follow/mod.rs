@@ -1,7 +1,7 @@
-//! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It
-//! looks at names and metadata and hands out readers as jobs; who runs the jobs is not its business, nor
-//! does it know a clock: every step gets the time. `meet` finds out about new paths, with `copy`, `moved`,
-//! `packed` and `known`; `leave` is about files that lose their names or fall quiet; `turns` says who is next, `ask` how it stands.
+//! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It looks at names
+//! and metadata and hands out readers as jobs; who runs the jobs is not its business, nor does it know a clock: every
+//! step gets the time. `meet` finds out about new paths, with `copy`, `moved`, `packed` and `known`; `leave` is about
+//! files that lose their names or fall quiet; `turns` says who is next, `ask` how it stands.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -251,40 +251,20 @@ impl Follower {
         self.files.get(&id).map(|file| (file.uid, &file.label))
     }
 
-    /// A turn was taken. `resting` asks for a pause until the file's next one.
+    /// A turn was taken. `rest_until` asks for a pause until the file's next one.
     pub fn done(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
-        let Some(file) = self.files.get_mut(&id) else { return };
+        if !self.files.contains_key(&id) {
+            return;
+        }
         let again = self.turns.end(id) | turn.more;
-        if turn.bytes > 0 || turn.rewritten {
-            file.changed_at = now;
-            // What was there when it was met is no activity.
-            if !file.is_new {
-                self.active.insert(id);
-            }
-        }
-        file.is_new &= turn.more;
-        if let Some(mark) = &turn.mark {
-            file.mark.clone_from(mark);
-        }
-        if !file.is_open && !turn.lost {
-            file.is_open = true;
-            self.open += 1;
-        }
-        if let Some(why) = &turn.trouble {
-            let (spec, path) = (file.spec, file.path.clone());
-            self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default());
-        } else {
-            let path = file.path.clone();
-            self.troubles.remove(&path);
-        }
-        let Some(file) = self.files.get_mut(&id) else { return };
-        if turn.unlinked && file.retired.is_none() {
+        self.note(id, turn, now);
+        if turn.unlinked && self.files.get(&id).is_some_and(|file| file.retired.is_none()) {
             self.retire(id, now);
         } else if turn.lost {
             self.lose(id, now);
             return;
         }
-        let Some(file) = self.files.get_mut(&id) else { return };
+        let Some(file) = self.files.get(&id) else { return };
         if turn.finished {
             self.drop_file(id, now);
             return;
@@ -301,6 +281,31 @@ impl Follower {
         // Many files at once: who has nothing to do makes room, and may wait for its last line without it.
         if self.open > self.max_open && !again && !turn.is_open {
             self.put_one_to_rest(id);
+        }
+    }
+
+    /// What a turn says of its file.
+    fn note(&mut self, id: FileId, turn: &Turn, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        if turn.bytes > 0 || turn.rewritten {
+            file.changed_at = now;
+            // What was there when it was met is no activity.
+            if !file.is_new {
+                self.active.insert(id);
+            }
+        }
+        file.is_new &= turn.more;
+        if let Some(mark) = &turn.mark {
+            file.mark.clone_from(mark);
+        }
+        if !file.is_open && !turn.lost {
+            file.is_open = true;
+            self.open += 1;
+        }
+        let (spec, path) = (file.spec, file.path.clone());
+        match &turn.trouble {
+            Some(why) => self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default()),
+            None => self.said_no_more(&path),
         }
     }
 

@@ -1,8 +1,8 @@
-//! One file that is read, in turns: each goes on where the last one ended, sees whether the file is still
-//! what was read (PROTOCOLS, E), and says how far it came. Between turns it keeps little; put to rest it
-//! keeps nothing but its mark, from which it goes on. It opens and reads, and decides nothing about names.
-//! `read` is one turn's reading, `rewritten` what happens when the content was replaced, `count` skips what is not to be read, and
-//! `unfinished` is about the last line of a file that nobody ends.
+//! One file that is read, in turns: each goes on where the last one ended, sees whether the file is still what was read
+//! (PROTOCOLS, E), and says how far it came. Between turns it keeps little; put to rest it keeps nothing but its mark,
+//! from which it goes on. It opens and reads, and decides nothing about names. `read` is one turn's reading,
+//! `rewritten` what happens when the content was replaced, `count` skips what is not to be read, and `unfinished` is
+//! about the last line of a file that nobody ends.
 
 use std::fs::File;
 use std::io;

@@ -1,0 +1,76 @@
+//! Heads whose level is one letter, or stands in a shape of its own: glog, Ruby's logger, logcat, redis. Part of `prefix`,
+//! which nests them; each takes one head at the current place or leaves it.
+
+use super::Scan;
+use crate::core::decode::android;
+use crate::core::decode::letter::{self, Marked};
+use crate::core::decode::scan::{byte, digits};
+use crate::core::decode::tag::Ground;
+use crate::core::decode::time::moment;
+use crate::core::decode::writer::past_blank;
+use crate::core::event::Level;
+
+impl Scan<'_> {
+    pub(super) fn logcat(&mut self) -> bool {
+        self.android(android::stamped(self.line, self.at))
+    }
+
+    pub(super) fn android(&mut self, found: Option<android::Entry>) -> bool {
+        let Some(entry) = found else { return false };
+        self.take_letter(entry.level, entry.key, entry.end);
+        true
+    }
+
+    fn take_letter(&mut self, level: Level, key: (usize, usize), end: usize) {
+        self.level(level);
+        self.out.key = Some(key);
+        self.tagged = true;
+        self.ground = Ground::Bare;
+        self.at = past_blank(self.line, end);
+    }
+
+    /// The shapes that begin with a one-letter level.
+    pub(super) fn lettered(&mut self) -> bool {
+        let (line, at) = (self.line, self.at);
+        match byte(line, at + 1) {
+            b'0'..=b'9' => self.marked(letter::logged(line, at, self.now)),
+            b'/' | b'(' => self.android(android::brief(line, at)),
+            b',' => self.before_time(at + 3),
+            b'[' => self.before_time(at + 1),
+            b' ' if byte(line, at + 2) == b'(' => self.marked(letter::ticks(line, at)),
+            b' ' => self.before_time(at + 2) || self.before_date(at + 2) || self.marked(letter::named(line, at)),
+            _ => false,
+        }
+    }
+
+    /// Takes a level that is the whole tag.
+    pub(super) fn marked(&mut self, found: Option<Marked>) -> bool {
+        let Some(marked) = found else { return false };
+        if let Some(moment) = marked.moment {
+            self.time(moment.time);
+        }
+        self.level(marked.level);
+        self.tagged = true;
+        self.at = past_blank(self.line, marked.end);
+        true
+    }
+
+    /// Takes a letter before a time in brackets; a level word may still follow.
+    fn before_time(&mut self, open: usize) -> bool {
+        let Some(marked) = letter::before_time(self.line, self.at, open, self.now) else { return false };
+        if let Some(moment) = marked.moment {
+            self.take_time(moment, marked.end);
+        }
+        self.level(marked.level);
+        true
+    }
+
+    /// Takes a letter before a full date without brackets; a level word may still follow.
+    fn before_date(&mut self, date: usize) -> bool {
+        let level = letter::alone(byte(self.line, self.at)).filter(|_| digits(self.line, date) == date + 4);
+        let (Some(level), Some(moment)) = (level, moment(self.line, date, self.now)) else { return false };
+        self.take_time(moment, moment.end);
+        self.level(level);
+        true
+    }
+}

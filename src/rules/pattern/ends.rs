@@ -1,0 +1,141 @@
+//! What every match of a pattern has, read off its parts: the byte with which it can begin, the one with which it can end,
+//! a literal that it contains. Most texts fail at one of these; `pattern` asks them first. Each may say that it does not
+//! know, and none rules out a match.
+
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+
+/// Most literals of which every match contains one, and the least of their bytes.
+const MAX_NEEDED: usize = 2;
+const MIN_NEEDED_BYTES: usize = 3;
+
+/// Bytes, and at the end the place for "there is none".
+pub(super) type Ends = [bool; 257];
+const NONE: usize = 256;
+
+#[inline(always)]
+pub(super) fn place_of(byte: Option<u8>) -> usize {
+    byte.map_or(NONE, usize::from)
+}
+
+/// For a pattern that is anchored at the start: the bytes with which the visible part of a match
+/// can begin. `None` when nothing can be said.
+pub(super) fn first_bytes(hir: &Hir) -> Option<Box<Ends>> {
+    if !hir.properties().look_set_prefix().contains(Look::Start) {
+        return None;
+    }
+    let mut set = Box::new([false; 257]);
+    (!may_stay_blank(hir, &mut set)).then_some(set)
+}
+
+/// For a pattern that is anchored at the end: the bytes with which a match can end.
+pub(super) fn last_bytes(hir: &Hir) -> Option<Box<Ends>> {
+    if !hir.properties().look_set_suffix().contains(Look::End) {
+        return None;
+    }
+    let mut set = Box::new([false; 257]);
+    (!may_be_empty(hir, &mut set)).then_some(set)
+}
+
+/// Adds the bytes with which a match of `hir` can end; `true` when it can match without any.
+fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => {
+            literal.0.last().iter().for_each(|byte| set[usize::from(**byte)] = true);
+            literal.0.is_empty()
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.iter().for_each(|range| set[usize::from(range.start())..=usize::from(range.end())].fill(true));
+            false
+        }
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().for_each(|range| {
+                (u32::from(range.start())..=u32::from(range.end()).min(0x7f)).for_each(|byte| set[byte as usize] = true);
+                // The last byte of any other character.
+                set[0x80..=0xbf].iter_mut().for_each(|may| *may |= range.end() > '\x7f');
+            });
+            false
+        }
+        HirKind::Repetition(repeat) => may_be_empty(&repeat.sub, set) || repeat.min == 0,
+        HirKind::Capture(group) => may_be_empty(&group.sub, set),
+        HirKind::Concat(parts) => parts.iter().rev().all(|part| may_be_empty(part, set)),
+        // Every branch is asked: each adds its bytes.
+        HirKind::Alternation(branches) => branches.iter().filter(|branch| may_be_empty(branch, set)).count() > 0,
+    }
+}
+
+/// Literals of which every match of `hir` contains one, the longest that are known.
+pub(super) fn needed(hir: &Hir) -> Option<Vec<&[u8]>> {
+    match hir.kind() {
+        HirKind::Literal(literal) if literal.0.len() >= MIN_NEEDED_BYTES => Some(vec![&literal.0]),
+        HirKind::Capture(group) => needed(&group.sub),
+        HirKind::Repetition(repeat) if repeat.min > 0 => needed(&repeat.sub),
+        HirKind::Concat(parts) => parts.iter().filter_map(needed).max_by_key(|literals| literals.iter().map(|literal| literal.len()).min()),
+        HirKind::Alternation(branches) => {
+            let all = branches.iter().map(needed).collect::<Option<Vec<_>>>()?.concat();
+            (all.len() <= MAX_NEEDED).then_some(all)
+        }
+        _ => None,
+    }
+}
+
+/// The first byte of a text that is no blank.
+#[must_use]
+pub fn first_visible(text: &[u8]) -> Option<u8> {
+    text.iter().copied().find(|byte| !is_blank(*byte))
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match
+/// without any.
+fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
+    match hir.kind() {
+        HirKind::Look(Look::End) => {
+            set[NONE] = true;
+            false
+        }
+        HirKind::Empty | HirKind::Look(_) => true,
+        HirKind::Literal(literal) => match literal.0.iter().find(|b| !is_blank(**b)) {
+            Some(byte) => {
+                set[usize::from(*byte)] = true;
+                false
+            }
+            None => true,
+        },
+        HirKind::Class(class) => class_may_be_blank(class, set),
+        HirKind::Repetition(repeat) => may_stay_blank(&repeat.sub, set) || repeat.min == 0,
+        HirKind::Capture(group) => may_stay_blank(&group.sub, set),
+        HirKind::Concat(parts) => parts.iter().all(|part| may_stay_blank(part, set)),
+        HirKind::Alternation(branches) => {
+            let mut blank = false;
+            for branch in branches {
+                blank |= may_stay_blank(branch, set);
+            }
+            blank
+        }
+    }
+}
+
+fn class_may_be_blank(class: &Class, set: &mut Ends) -> bool {
+    let mut blank = false;
+    let mut add = |from: u8, to: u8| {
+        for byte in from..=to {
+            if is_blank(byte) {
+                blank = true;
+            } else {
+                set[usize::from(byte)] = true;
+            }
+        }
+    };
+    match class {
+        Class::Bytes(class) => class.iter().for_each(|range| add(range.start(), range.end())),
+        Class::Unicode(class) => {
+            let lead = |c: char| c.encode_utf8(&mut [0; 4]).as_bytes()[0];
+            class.iter().for_each(|range| add(lead(range.start()), lead(range.end())));
+        }
+    }
+    blank
+}
