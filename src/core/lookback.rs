@@ -123,7 +123,7 @@ impl<'a> LookBack<'a> {
     }
 
     /// The look-back lines with which the trace or status line `entry` begins before `line` (which may be one that was
-    /// given back, so not the newest) behind `lead_in`, oldest first: empty
+    /// given back, so not the newest) behind `lead_in`, oldest first, the first of them no blank one: empty
     /// unless all that it requires stand there, and none of them belongs to an earlier event. Lines that one may skip end
     /// where those after them begin.
     #[must_use]
@@ -154,6 +154,10 @@ impl<'a> LookBack<'a> {
             if count == 0 && !before.optional {
                 return Block::default();
             }
+        }
+        // What separates an error from the text before it is no part of it.
+        while lead.len() > 0 && lead.get(lead.len() - 1).part.trim_ascii().is_empty() {
+            lead.remove(lead.len() - 1);
         }
         lead.reverse();
         lead
