@@ -4,8 +4,9 @@
 //! Batches go through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::config::SourceConfig;
@@ -17,6 +18,7 @@ use crate::sources::service::{Around, Service};
 use crate::sources::silence::{Silence, Told};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
+use crate::state::outbox::Outbox;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
 use crate::telemetry::metrics::Phase;
@@ -58,13 +60,13 @@ const MAX_QUEUE_BYTES: usize = 3 << 20;
 ///
 /// # Errors
 /// What keeps it from starting, or from going on.
-pub fn run(plan: Plan) -> Result<Ended, String> {
+pub fn run(mut plan: Plan) -> Result<Ended, String> {
     metrics().started_us.set(now().0.unsigned_abs());
     let (sender, wakes) = channel();
     let stop = Arc::new(Stop::default());
     handle_signals(&sender, &stop, plan.again.is_some())?;
     let folder = plan.state.clone();
-    let mut answers = Answers::listen(plan.listen)?;
+    let mut answers = Answers::listen(plan.listen.take())?;
     let (_lock, store, rows, sources) = match &folder {
         Some(folder) => open_state(folder, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
@@ -76,14 +78,9 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     }
     let (of_journals, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row.is_file());
     let known = |name: &str| of_journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
-    let (mut passed, nonce) = (plan.passed, plan.nonce);
+    let (mut passed, nonce) = (std::mem::take(&mut plan.passed), plan.nonce);
     let services = services(plan.services.clone(), plan.grace, &mut Around { passed: &mut passed, known: &known, nonce })?;
-    let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
-    let host = plan.host.clone();
-    let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
-    let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
-    let mut committer = committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last)));
-
+    let mut committer = committer(store, &plan)?;
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
     let own: OwnOutputs = Arc::new(Mutex::new(plan.own.clone()));
     let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
@@ -158,23 +155,37 @@ pub fn run(plan: Plan) -> Result<Ended, String> {
     notify::ready();
     pulse::start(daemon.pulse.clone(), queue.clone(), sender.clone());
     daemon.serve(&wakes);
+    end(daemon, committing, &wakes, &outbox)
+}
+
+/// Who commits, and what it writes besides events.
+fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
+    let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
+    let host = plan.host.clone();
+    let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
+    let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
+    Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
+}
+
+/// Reads what is there already, writes what was read, and says how it ended: from here on there is a limit to how long
+/// anything may take.
+fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiver<Wake>, outbox: &Outbox) -> Result<Ended, String> {
     metrics().set_phase(Phase::Stopping);
     notify::stopping();
     daemon.pulse.end();
-
-    // From here on there is a limit to how long anything may take.
     let until = Instant::now() + daemon.grace;
-    daemon.drain(&wakes, until);
-    queue.close();
+    daemon.drain(wakes, until);
+    daemon.queue.close();
+    let is_durable = daemon.is_durable;
     let (sinks, ended) = daemon.ended();
     let settled = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
-    match (settled, &folder) {
+    match (settled, is_durable) {
         (true, _) => ended,
-        (false, Some(_)) => {
+        (false, true) => {
             tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
             ended
         }
-        (false, None) => {
+        (false, false) => {
             tracing::error!("shutdown_grace is over: up to {} records are lost; with --state-dir they would wait for the next start", outbox.waiting());
             ended.map(|_| Ended::Troubled)
         }
@@ -191,7 +202,7 @@ fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) ->
 }
 
 /// Waits for the threads; false: the time is over.
-fn join_all(committing: std::thread::JoinHandle<()>, sinks: Vec<std::thread::JoinHandle<()>>, until: Instant) -> bool {
+fn join_all(committing: JoinHandle<()>, sinks: Vec<JoinHandle<()>>, until: Instant) -> bool {
     for thread in sinks.into_iter().chain([committing]) {
         while !thread.is_finished() {
             if Instant::now() >= until {
