@@ -83,55 +83,9 @@ const ONE: &[(&str, &str)] = &[
     ("tools.pip-build", "lang.zig"),
     ("tools.pip-build", "python.rich"),
 ];
-/// Pairs that come out otherwise, and should not: faults that are known, and are to be mended.
-const KNOWN: &[(&str, &str)] = &[
-    ("apple.xctest", "packages.gemfile"),
-    ("bundler.rollup", "checker.gitlint"),
-    ("bundler.rollup", "cpptest.catch2"),
-    ("checker.fields", "generic.errno-name"),
-    ("checker.fields", "tools.hive"),
-    ("ci.jenkins-git", "tools.ansible"),
-    ("crash.apple", "python.compileall"),
-    ("crash.apple", "r.error-in"),
-    ("crash.atheris", "sbt.specs2"),
-    ("crash.atheris", "tools.systemd-exit"),
-    ("crash.kernel", "python.ipython"),
-    ("crash.v8", "crash.jvm"),
-    ("csharp.terminated", "unittest.trial"),
-    ("dart.diagnostic", "lang.tasty"),
-    ("documented.julia-test", "dotnet.test"),
-    ("dotnet.nunit", "dotnet.test"),
-    ("generic.errno-name", "lang.groovy-assert"),
-    ("generic.error", "sbt.resolve"),
-    ("generic.exception", "crash.fuzzed"),
-    ("generic.exception-word", "lang.groovy-assert"),
-    ("generic.failed", "crash.fuzzed"),
-    ("java.jul", "lang.stack-plan"),
-    ("java.jul", "tools.puppet"),
-    ("lang.d-diagnostic", "csharp.logger"),
-    ("lang.d-diagnostic", "junit.gradle"),
-    ("lang.pascal", "java.deadlock"),
-    ("lang.pascal", "javascript.bun"),
-    ("level.tag", "sbt.resolve"),
-    ("linter.gulp-plugin", "dotnet.test"),
-    ("logger.cron", "crash.fuzzed"),
-    ("logger.servicing", "dotnet.test-crossed"),
-    ("logger.servicing", "sbt.resolve"),
-    ("logger.tensorflow", "dotnet.test-crossed"),
-    ("make.maven", "generic.out-of-memory"),
-    ("python.traceback", "tap.died"),
-    ("pytool.setuptools-config", "lang.erlang-boot"),
-    ("robot.file", "python.traceback"),
-    ("ruby.syntax", "tools.gettext"),
-    ("tools.alembic", "dotnet.test"),
-    ("tools.alembic", "dotnet.test-crossed"),
-    ("tools.dhcp", "sbt.resolve"),
-    ("tools.hive", "java.deadlock"),
-    ("tools.redis", "crash.fuzzed"),
-    ("tools.redis", "dotnet.test-crossed"),
-];
-/// What takes a blank line before itself for its own: one line too many, no error too few.
-const BEGINS_BLANK: &[&str] = &["crash.apple"];
+/// Most of ten thousand pairs that may come out otherwise and should not. They are faults: mostly a message of any lines that
+/// takes the next error's first ones. No more of them may come in.
+const FAULTS_IN_10_000: usize = 16;
 
 /// What loggers print under their records.
 const UNDER_RECORD: &[&str] =
@@ -149,19 +103,22 @@ fn two_errors_behind_each_other_are_two() {
     let errors = errors(&engine);
     assert!(errors.len() > 100, "only {} rules", errors.len());
     let rounds = std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
-    let mut wrong = Vec::new();
+    let (mut wrong, mut asked) = (Vec::new(), 0);
     let mut number = SEED;
     for between in BETWEEN {
         for (first, text) in errors.iter().filter(|(first, text)| is_closed(&engine, first, text, between)) {
             for (second, behind) in &errors {
                 number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 if (number >> 33) % ONE_IN < rounds && !may_be_one((first, text), (second, behind), between) {
+                    asked += 1;
                     wrong.extend(check(&engine, (first, text), (second, behind), between));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "seed {SEED}: {} of the pairs asked; the first ones:\n{}", wrong.len(), wrong[..wrong.len().min(12)].join("\n"));
+    println!("seed {SEED}: {} of {asked} pairs come out otherwise", wrong.len());
+    let is_usual = wrong.len() * 10_000 <= asked * FAULTS_IN_10_000;
+    assert!(is_usual, "seed {SEED}: {} of {asked} pairs; the first ones:\n{}", wrong.len(), wrong[..wrong.len().min(12)].join("\n"));
 }
 
 fn check(engine: &Arc<Engine>, (first, text): (&str, &str), (second, behind): (&str, &str), between: &str) -> Option<String> {
@@ -182,10 +139,8 @@ fn may_be_one((first, text): (&str, &str), (second, behind): (&str, &str), betwe
     let is_indented = behind.starts_with([' ', '\t']);
     let is_record = text.lines().count() == 1 && Line::new(Place::default(), text.trim_end().as_bytes(), NOW).is_stamped();
     let is_shapeless = between.is_empty() && SHAPELESS.contains(&first);
-    let is_known = KNOWN.contains(&(first, second)) || (between == "\n" && BEGINS_BLANK.contains(&second));
     first == second
         || is_shapeless
-        || is_known
         || ONE.contains(&(first, second))
         || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
 }
