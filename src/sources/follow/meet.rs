@@ -151,6 +151,7 @@ impl Follower {
         let file = Followed {
             spec,
             path: path.to_owned(),
+            met_as: path.to_owned(),
             label,
             uid,
             node: mark.node,
