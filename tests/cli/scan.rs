@@ -228,6 +228,31 @@ fn an_interrupt_ends_the_input() {
     }
 }
 
+/// Nobody writes to it yet: the first signal ends the waiting all the same. Who comes to write is read.
+#[test]
+fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new();
+    let pipe = folder.at("pipe");
+    assert!(folder.run("mkfifo", [&pipe]).status().unwrap().success());
+    for (command, signal) in [("scan", 15), ("digest", 2)] {
+        let child = folder.command([command, "pipe"]).spawn().unwrap();
+        // Long enough to be in the waiting; before that the signal ends it in any case.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let started = std::time::Instant::now();
+        folder.run("kill", [format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.signal(), Some(signal), "{command}");
+        assert!(started.elapsed().as_secs() < 20, "{command}");
+
+        let child = folder.command([command, "pipe"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::fs::write(&pipe, error("late")).unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success() && String::from_utf8_lossy(&done.stdout).contains("late"), "{command}: {done:?}");
+    }
+}
+
 #[test]
 fn rules_and_configuration_come_from_files() {
     let folder = Folder::new();
