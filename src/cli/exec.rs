@@ -114,7 +114,8 @@ fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
 
 fn guard(args: &ExecArgs, memory: &Memory, config: &Config) -> Option<Guard> {
     let name = args.breaker.clone()?;
-    Some(Guard::new(memory.clone(), name, identity::host(), config.breaker.on_open.clone()))
+    let flags = breaker::flags(args.setup.config.as_deref(), args.state_dir.as_deref());
+    Some(Guard::new(memory.clone(), (name, flags), identity::host(), config.breaker.on_open.clone()))
 }
 
 /// Whether no flag asks for errors.
