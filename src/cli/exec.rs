@@ -133,7 +133,10 @@ fn is_blind(args: &ExecArgs) -> bool {
 /// Reads the configuration beside the command.
 fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
     let setup = args.setup.clone();
-    if ready.get().is_some() || is_blind(args) {
+    if ready.get().is_none() && is_blind(args) {
+        return miss(args);
+    }
+    if ready.get().is_some() {
         return;
     }
     std::thread::spawn(move || {
@@ -144,6 +147,15 @@ fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
         });
         drop(ready.set(loaded.into()));
     });
+}
+
+/// Files that were named and are not there; nothing else of them concerns a run of which nobody asks for errors.
+fn miss(args: &ExecArgs) {
+    let named = args.setup.config.iter().chain(args.setup.rules.iter().filter(|path| !is_glob(path)));
+    for (path, error) in named.filter_map(|path| Some((path, path.metadata().err()?))) {
+        let Trouble { path, why } = Trouble::new(path, error);
+        say(&format!("{path}: {why}; --strict-config would have stopped here"));
+    }
 }
 
 impl From<setup::Setup> for Ready {

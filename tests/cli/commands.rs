@@ -130,7 +130,8 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
         assert!(answers[at]["error"].as_str().unwrap().contains(said), "{}", answers[at]);
         assert_eq!(answers[at]["error_message"], "Malformed response");
     }
-    let answer = folder.piped(["classify"], "{}").ended(0).records().remove(0);
+    let done = folder.piped(["classify"], "{\"status\":500}\n{}\n{\"response\":{\"status\":500}}\n").ended(0);
+    let answer = done.records().remove(0);
     assert_eq!((&answer["retryable"], &answer["retry"]["retryable"]), (&true.into(), &true.into()));
 }
 
