@@ -218,8 +218,8 @@ fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
         _ => None,
     };
     let Some(mut shared) = known else {
-        say(&format!("{name}: nothing was recorded for it: `siftd breaker status` shows all"));
-        return Ok(Exit::Done);
+        let status = format!("siftd breaker status{}", desk.flags);
+        return Err(Failure::new(format!("{name}: no breaker of that name has recorded anything; `{status}` shows all")));
     };
     desk.step(&mut shared, name, &|breaker, at| breaker.reset(at).into_iter().collect())?;
     out::print(&format!("{}: closed\n", sanitise(name)))
