@@ -37,6 +37,8 @@ fn check_says_it_by_the_exit_code() {
     assert_eq!(codes(5), [Some(0), Some(0), Some(10), Some(10), Some(11)]);
     let said = breaker(&folder, &["check", "a"]).ended(11).out();
     assert!(said.contains("open since") && said.contains("the same error in 5 runs") && said.contains("a probe may run from"), "{said}");
+    assert!(said.contains("`siftd breaker reset a --state-dir st` closes it"), "{said}");
+    assert!(breaker(&folder, &["reset", "nope"]).ended(2).err().contains("siftd: nope: no breaker of that name"));
     // Others are not concerned, and a reset closes it.
     breaker(&folder, &["check", "b"]).ended(0);
     breaker(&folder, &["reset", "a"]).ended(0);

@@ -1,6 +1,7 @@
 //! `siftd breaker`: the breakers of a state, for loops and for people. Steps are `core::breaker`'s; here are flags, verdicts
 //! from stdin, and words.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -42,7 +43,9 @@ pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
 /// Where the state is, and what the configuration says of it.
 struct Desk {
     config: Config,
-    folder: std::path::PathBuf,
+    folder: PathBuf,
+    /// The flags that lead there.
+    flags: String,
 }
 
 impl Desk {
@@ -51,7 +54,8 @@ impl Desk {
         if let Some(folder) = &place.state_dir {
             config.state_dir.clone_from(folder);
         }
-        Ok(Self { folder: config.state_dir.clone(), config })
+        let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
+        Ok(Self { folder: config.state_dir.clone(), config, flags })
     }
 
     fn limits(&self) -> Limits {
@@ -72,6 +76,20 @@ impl Desk {
     fn sample(&self, shared: &Shared, breaker: &Breaker) -> Option<String> {
         let signature = words::telling(breaker)?;
         shared.begin_with(&signature).ok()?.into_iter().next().map(|entry| entry.sample)
+    }
+}
+
+/// The flags that lead another command to the same state, as a shell takes them, with a space before each.
+pub fn flags(config: Option<&Path>, state_dir: Option<&Path>) -> String {
+    let flag = |name: &str, value: &Path| {
+        let value = value.display().to_string();
+        shlex::try_quote(&value).map_or_else(|_| String::new(), |value| format!(" {name} {value}"))
+    };
+    // The folder that is named wins over the one of the configuration, and a reset asks nothing else of that.
+    match (state_dir, config) {
+        (Some(folder), _) => flag("--state-dir", folder),
+        (None, Some(config)) => flag("--config", config),
+        (None, None) => String::new(),
     }
 }
 
@@ -133,7 +151,7 @@ fn row(name: &str, breaker: &Breaker, desk: &Desk) -> [String; 5] {
 
 fn detail(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Result<String, Failure> {
     let breaker = &kept.breaker;
-    let mut text = words::sentence(name, breaker, &kept.why, &desk.limits(), desk.sample(shared, breaker).as_deref()) + "\n";
+    let mut text = words::sentence((name, &desk.flags), breaker, &kept.why, &desk.limits(), desk.sample(shared, breaker).as_deref()) + "\n";
     let mut counts = breaker.counts.clone();
     counts.sort_by_key(|count| (std::cmp::Reverse(count.runs), count.last));
     let unit = if breaker.unit == Unit::Event { "minutes" } else { "runs" };
@@ -185,7 +203,7 @@ fn check(desk: &Desk, name: &str, quiet: bool) -> Result<Exit, Failure> {
     };
     if !quiet {
         let sample = desk.sample(&shared, &kept.breaker);
-        out::print(&(words::sentence(name, &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+        out::print(&(words::sentence((name, &desk.flags), &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
     }
     Ok(match kept.breaker.state {
         State::Closed => Exit::Done,
@@ -200,8 +218,8 @@ fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
         _ => None,
     };
     let Some(mut shared) = known else {
-        say(&format!("{name}: nothing was recorded for it: `siftd breaker status` shows all"));
-        return Ok(Exit::Done);
+        let status = format!("siftd breaker status{}", desk.flags);
+        return Err(Failure::new(format!("{name}: no breaker of that name has recorded anything; `{status}` shows all")));
     };
     desk.step(&mut shared, name, &|breaker, at| breaker.reset(at).into_iter().collect())?;
     out::print(&format!("{}: closed\n", sanitise(name)))
@@ -242,7 +260,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     }
     if let Some(kept) = &last {
         let sample = desk.sample(&shared, &kept.breaker);
-        out::print(&(words::sentence(&name, &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+        out::print(&(words::sentence((&name, &desk.flags), &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
     }
     if last.is_none() && refused == 0 {
         return Err(Failure::new("how did the run go: --success, --failure or --exit-code N, or a verdict on stdin (siftd breaker record --help)"));

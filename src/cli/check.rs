@@ -22,6 +22,10 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     attempts::hints(&setup.config).iter().for_each(|hint| say(&format!("hint: {hint}")));
     let (config, rules) = (&setup.config, &setup.engine.rules);
     let count = rules.entries.len() + rules.cancels.len();
+    let name = match args.setup.config.is_some() || Config::is_written() {
+        true => name,
+        false => format!("no file in {name} (siftd.toml, conf.d/*.toml), the defaults"),
+    };
     out::print(&format!("{}: ok ({} sources, {} sinks, {count} rules)\n", sanitise(&name), config.sources.len(), config.sinks.len()))
 }
 

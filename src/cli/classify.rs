@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::ClassifyArgs;
 use super::objects::{answer_each, integer, text};
-use super::{Exit, Failure, setup};
+use super::{Exit, Failure, say, setup};
 use crate::config::Retry;
 use crate::core::event::{Category, Cause};
 use crate::core::retry::{StructuredError, UNMATCHED, classify_structured};
@@ -15,12 +15,25 @@ use crate::exec::policy;
 use crate::sources::clock::now;
 use crate::verdict::Object;
 
+/// What is looked at, as JSON pointers.
+const FIELDS: [&str; 8] = ["/name", "/code", "/message", "/response/status", "/context/operation", "/exit_code", "/timed_out", "/stderr"];
+/// Said once: the answer is then that of an error of which nothing is known.
+const NOTHING_KNOWN: &str = "an object has none of the fields that are looked at: name, code, message, response.status, context.operation, \
+                             exit_code, timed_out, stderr; it is answered as an error of which nothing is known";
+
 pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let config = setup::config(&args.setup)?;
     let mut policy = config.retry;
     policy.continue_on_error |= args.continue_on_error;
+    let mut was_told = false;
     answer_each(config.limits.max_document_bytes, |line, out| match line {
-        Ok(Value::Object(_)) => answer(line.as_ref().unwrap_or(&Value::Null), &policy, out),
+        Ok(Value::Object(_)) => {
+            let object = line.as_ref().unwrap_or(&Value::Null);
+            if !FIELDS.iter().any(|pointer| object.pointer(pointer).is_some()) && !std::mem::replace(&mut was_told, true) {
+                say(&NOTHING_KNOWN);
+            }
+            answer(object, &policy, out);
+        }
         Ok(_) => refuse("an error is an object: {\"name\": …, \"code\": …, \"message\": …}", out),
         Err(why) => refuse(&why, out),
     })

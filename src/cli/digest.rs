@@ -10,7 +10,9 @@ use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::digest::{Digest, Form, Format, Item, Own, render, report};
+use crate::sources::archive;
 use crate::sources::clock::now;
+use crate::sources::expand::Trouble;
 use crate::sources::input::{self, Opened, Watched};
 use crate::sources::interrupt::Interrupt;
 
@@ -53,7 +55,10 @@ fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure>
     let watched = Watched { interrupt: Some(interrupt), ..Watched::default() };
     let path = args.file.as_deref().unwrap_or(Path::new("-"));
     if path != Path::new("-") {
-        return input::file(path, watched).map_err(|error| Failure::new(format!("{}: {error}", path.display())));
+        let fault = |trouble: Trouble| Failure::new(format!("{}: {}", trouble.path, trouble.why));
+        let opened = input::file(path, watched).map_err(|error| fault(Trouble::new(path, error)))?;
+        // Nothing would be found in it, and that would be taken for an answer.
+        return archive::of(&opened.head).map_or(Ok(opened), |archive| Err(fault(Trouble::new(path, archive.says.replace("siftd scan", "siftd digest")))));
     }
     if !stdin_is_given() {
         return Err(Failure::new("nothing to sum up: name a file, or pipe a log in (siftd digest --help)"));

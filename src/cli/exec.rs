@@ -2,6 +2,7 @@
 //! that a command does may wait for it; a mistake in it is a warning and the defaults, unless `--strict-config`.
 
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
@@ -14,7 +15,7 @@ use crate::core::event::Io;
 use crate::core::redact::Redactor;
 use crate::core::retry;
 use crate::core::text::Hex;
-use crate::digest::Form;
+use crate::digest::{Form, Quoted};
 use crate::exec::guard::Guard;
 use crate::exec::hook::Hook;
 use crate::exec::journal::{Journal, Ready};
@@ -26,6 +27,10 @@ use crate::exec::{self, Order, Pauses};
 use crate::memory::Memory;
 use crate::sinks::record::Envelope;
 use crate::sources::argv;
+use crate::sources::expand::{Trouble, is_glob};
+
+/// So much of the last run's digest is looked at.
+const MAX_DIGEST_BYTES: u64 = 64 << 10;
 
 pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     check_reasons(&args.retry_on)?;
@@ -45,12 +50,13 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     {
         return Ok(super::Exit::Open.into());
     }
+    let quoted = quoted(&args);
     let events = opened("--events", args.events.as_deref(), Mode::Append)?;
     let order = Order { guard, ..order(&args, around)? };
     load(&args, ready.clone());
     let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", argv: argv::shown(&args.command), ..Envelope::default() };
     let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), events, hook.map(Hook::new));
-    let journal = journal.with_memory(memory.filter(|(_, config)| config.history.enabled).map(|(memory, _)| memory));
+    let journal = journal.with_memory(memory.filter(|(_, config)| config.history.enabled).map(|(memory, _)| memory)).with_quoted(quoted);
     let code = exec::run(order, journal, &signals)?;
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
@@ -83,6 +89,16 @@ fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
     Ok(order)
 }
 
+/// The digests that the command is told: in its arguments, and in the file that it may read and that is about to be replaced.
+fn quoted(args: &ExecArgs) -> Quoted {
+    let former = args.digest.as_deref().filter(|path| path.is_file()).and_then(|path| File::open(path).ok());
+    let mut text = Vec::new();
+    // One that cannot be read is not quoted.
+    former.map(|file| file.take(MAX_DIGEST_BYTES).read_to_end(&mut text));
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).chain([String::from_utf8_lossy(&text)]).collect();
+    Quoted::of(words.iter().map(AsRef::as_ref))
+}
+
 /// The state, if flags ask for it. A mistake in the configuration is told where its rules are read.
 fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
     if args.breaker.is_none() && args.state_dir.is_none() {
@@ -98,7 +114,8 @@ fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
 
 fn guard(args: &ExecArgs, memory: &Memory, config: &Config) -> Option<Guard> {
     let name = args.breaker.clone()?;
-    Some(Guard::new(memory.clone(), name, identity::host(), config.breaker.on_open.clone()))
+    let flags = breaker::flags(args.setup.config.as_deref(), args.state_dir.as_deref());
+    Some(Guard::new(memory.clone(), (name, flags), identity::host(), config.breaker.on_open.clone()))
 }
 
 /// Whether no flag asks for errors.
@@ -116,7 +133,10 @@ fn is_blind(args: &ExecArgs) -> bool {
 /// Reads the configuration beside the command.
 fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
     let setup = args.setup.clone();
-    if ready.get().is_some() || is_blind(args) {
+    if ready.get().is_none() && is_blind(args) {
+        return miss(args);
+    }
+    if ready.get().is_some() {
         return;
     }
     std::thread::spawn(move || {
@@ -127,6 +147,15 @@ fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
         });
         drop(ready.set(loaded.into()));
     });
+}
+
+/// Files that were named and are not there; nothing else of them concerns a run of which nobody asks for errors.
+fn miss(args: &ExecArgs) {
+    let named = args.setup.config.iter().chain(args.setup.rules.iter().filter(|path| !is_glob(path)));
+    for (path, error) in named.filter_map(|path| Some((path, path.metadata().err()?))) {
+        let Trouble { path, why } = Trouble::new(path, error);
+        say(&format!("{path}: {why}; --strict-config would have stopped here"));
+    }
 }
 
 impl From<setup::Setup> for Ready {

@@ -23,6 +23,7 @@ use crate::rules::Kind;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
+use crate::sources::expand::Trouble;
 use crate::sources::input::{self, Watched};
 
 /// Most that is read from stdin: a page is written for each line of it.
@@ -34,7 +35,10 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     match &args.place {
         Some(place) => {
             let (path, line) = parse_place(place)?;
-            let fault = |error: io::Error| Failure::new(format!("{}: {error}", path.display()));
+            let fault = |error: io::Error| {
+                let Trouble { path, why } = Trouble::new(&path, error);
+                Failure::new(format!("{path}: {why}"))
+            };
             let found = line_of(&setup.engine, &path, line).map_err(fault)?;
             let (text, opened) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
             let covers = |event: &Event| (event.line_num..=event.line_end).contains(&line);

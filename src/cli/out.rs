@@ -26,7 +26,7 @@ pub fn regular_stdout() -> Option<Identity> {
 /// `head` and `less` close the pipe when they have enough: that is no error.
 pub fn quiet_on_closed_pipe(result: io::Result<()>) -> Result<Exit, Failure> {
     match result {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::from(error)),
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("stdout: {error}"))),
         _ => Ok(Exit::Done),
     }
 }

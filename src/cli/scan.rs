@@ -13,6 +13,7 @@ use super::order::Order;
 use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup};
 use crate::sinks::human::{Paint, Tally};
+use crate::sources::archive;
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
 use crate::sources::interrupt::Interrupt;
@@ -116,9 +117,10 @@ fn once(inputs: &mut Vec<Input>) {
 }
 
 fn reads(args: &ScanArgs) -> Vec<Foreign> {
-    let binary = args.binary.then_some(Foreign::Binary);
+    let packed = archive::ALL.into_iter().map(Foreign::Packed);
+    let binary = packed.chain([Foreign::Binary]).filter(|_| args.binary);
     let own = (args.reading.mode == ReadMode::Text).then_some(Foreign::Own);
-    binary.into_iter().chain(own).collect()
+    binary.chain(own).collect()
 }
 
 fn total_bytes(inputs: &[Input]) -> Option<u64> {

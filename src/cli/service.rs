@@ -1,5 +1,5 @@
 //! `siftd service`: the program carries its units and all that goes with them, writes them where systemd looks, and
-//! takes them away again. With `--root` it only writes files, as a package needs them.
+//! takes them away again. With `--root` it only writes files, as a package needs them; with `--dry-run` it only says.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -39,12 +39,25 @@ pub fn service(args: &ServiceArgs) -> Result<Exit, Failure> {
     }
 }
 
+/// Where the files of a distribution's own packages lie: those of its administrator, in /etc, win over them.
+const OF_PACKAGES: [(&str, &str); 3] =
+    [("/etc/systemd/", "/usr/lib/systemd/"), ("/etc/sysusers.d/", "/usr/lib/sysusers.d/"), ("/etc/tmpfiles.d/", "/usr/lib/tmpfiles.d/")];
+const SYSUSERS: &str = "/etc/sysusers.d/siftd.conf";
+const TMPFILES: &str = "/etc/tmpfiles.d/siftd.conf";
+
 /// All files that are written, in order, with the name of the program in them.
 fn files(place: &ServicePlace, with_newer: bool) -> Vec<(PathBuf, String)> {
     let program = place.prefix.join("bin/siftd").display().to_string();
     let newer = with_newer.then_some((NEWER_TEMPLATE, NEWER_UNIT));
     let all = FILES.iter().copied().filter(|(_, text)| with_newer || *text != NEWER_UNIT).chain(newer);
-    all.map(|(path, text)| (below(place, path), text.replace(PROGRAM, &program))).collect()
+    all.map(|(path, text)| (below(place, home(place, path)), text.replace(PROGRAM, &program))).collect()
+}
+
+/// Where a file of siftd's own lies.
+fn home(place: &ServicePlace, path: &str) -> String {
+    let of_packages = OF_PACKAGES.iter().filter(|_| place.prefix == Path::new("/usr"));
+    let moved = of_packages.filter_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?))).next();
+    moved.unwrap_or_else(|| path.to_owned())
 }
 
 fn below(place: &ServicePlace, path: impl AsRef<Path>) -> PathBuf {
@@ -56,80 +69,114 @@ fn install(place: &ServicePlace) -> Result<Exit, Failure> {
     if !place.prefix.is_absolute() {
         return Err(Failure::new(format!("--prefix {}: write it from the root on, such as /usr/local", place.prefix.display())));
     }
-    let program = below(place, place.prefix.join("bin/siftd"));
+    let mut hand = Hand::new(place);
     // A package is for any version; the drop-in is added where it is installed.
     let with_newer = place.root.is_none() && version() >= Some(NEWER);
-    let mut said = copy_program(&program)?;
+    hand.copy_program(&below(place, place.prefix.join("bin/siftd")))?;
     for (path, text) in files(place, with_newer) {
-        write(&path, &text)?;
-        said += &format!("wrote {}\n", path.display());
+        hand.write(&path, &text, "")?;
     }
     let configuration = below(place, CONFIGURATION.0);
     if !configuration.exists() {
-        write(&configuration, CONFIGURATION.1)?;
-        said += &format!("wrote {}: a first configuration, for you to change\n", configuration.display());
+        hand.write(&configuration, CONFIGURATION.1, ": a first configuration, for you to change")?;
     }
     if place.root.is_none() {
-        run("systemd-sysusers", &["/etc/sysusers.d/siftd.conf"])?;
-        run("systemd-tmpfiles", &["--create", "/etc/tmpfiles.d/siftd.conf"])?;
-        run("systemctl", &["daemon-reload"])?;
-        said += "Start it, now and at each boot: systemctl enable --now siftd\n";
+        hand.run("systemd-sysusers", &[&home(place, SYSUSERS)])?;
+        hand.run("systemd-tmpfiles", &["--create", &home(place, TMPFILES)])?;
+        hand.run("systemctl", &["daemon-reload"])?;
+        hand.said += "Start it, now and at each boot: systemctl enable --now siftd\n";
     }
-    out::print(&said)
+    out::print(&hand.said)
 }
 
 fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
+    let mut hand = Hand::new(place);
     if place.root.is_none() {
-        run("systemctl", &["disable", "--now", "siftd.service", "siftd.socket"])?;
-        run("systemctl", &["stop", "siftd@*.service"])?;
+        hand.run("systemctl", &["disable", "--now", "siftd.service", "siftd.socket"])?;
+        hand.run("systemctl", &["stop", "siftd@*.service"])?;
     }
-    let mut said = String::new();
     let mut gone: Vec<PathBuf> = files(place, true).into_iter().map(|(path, _)| path).collect();
     gone.push(below(place, place.prefix.join("bin/siftd")));
     for path in gone {
-        match fs::remove_file(&path) {
-            Ok(()) => said += &format!("removed {}\n", path.display()),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(fault(&path, &error)),
-        }
+        hand.remove(&path, |path| fs::remove_file(path))?;
         // Only a folder of ours, and only when nothing else is in it.
-        if let Some(folder) = path.parent().filter(|folder| folder.extension().is_some_and(|end| end == "d") && folder.to_string_lossy().contains("siftd")) {
+        if let Some(folder) = path.parent().filter(|folder| folder.extension().is_some_and(|end| end == "d") && folder.to_string_lossy().contains("siftd"))
+            && !hand.is_dry
+        {
             let _ = fs::remove_dir(folder);
         }
     }
     for path in KEPT.map(|path| below(place, path)) {
         match purge {
-            true => match fs::remove_dir_all(&path) {
-                Ok(()) => said += &format!("removed {}\n", path.display()),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(fault(&path, &error)),
-            },
-            false if path.exists() => said += &format!("kept {}\n", path.display()),
+            true => hand.remove(&path, |path| fs::remove_dir_all(path))?,
+            false if path.exists() => hand.say("kept", "would keep", &path, ""),
             false => {}
         }
     }
     if place.root.is_none() {
-        run("systemctl", &["daemon-reload"])?;
+        hand.run("systemctl", &["daemon-reload"])?;
     }
-    out::print(&said)
+    out::print(&hand.said)
 }
 
-/// This very program, as a whole or not at all: the old one may be running.
-fn copy_program(to: &Path) -> Result<String, Failure> {
-    let own = std::env::current_exe()?;
-    if own.canonicalize().ok() == to.canonicalize().ok() && to.exists() {
-        return Ok(String::new());
-    }
-    let new = to.with_extension("new");
-    make_folder(to)?;
-    fs::copy(&own, &new).and_then(|_| fs::set_permissions(&new, fs::Permissions::from_mode(0o755))).map_err(|error| fault(&new, &error))?;
-    fs::rename(&new, to).map_err(|error| fault(to, &error))?;
-    Ok(format!("wrote {}\n", to.display()))
+/// Changes the system, or only says how it would.
+struct Hand {
+    is_dry: bool,
+    /// What was done, a line each.
+    said: String,
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    make_folder(path)?;
-    fs::write(path, text).and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o644))).map_err(|error| fault(path, &error))
+impl Hand {
+    fn new(place: &ServicePlace) -> Self {
+        Self { is_dry: place.dry_run, said: String::new() }
+    }
+
+    fn say(&mut self, done: &str, would: &str, path: &Path, more: &str) {
+        self.said += &format!("{} {}{more}\n", if self.is_dry { would } else { done }, path.display());
+    }
+
+    fn write(&mut self, path: &Path, text: &str, more: &str) -> Result<(), Failure> {
+        if !self.is_dry {
+            make_folder(path)?;
+            fs::write(path, text).and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o644))).map_err(|error| fault(path, &error))?;
+        }
+        self.say("wrote", "would write", path, more);
+        Ok(())
+    }
+
+    /// This very program, as a whole or not at all: the old one may be running.
+    fn copy_program(&mut self, to: &Path) -> Result<(), Failure> {
+        let own = std::env::current_exe()?;
+        if own.canonicalize().ok() == to.canonicalize().ok() && to.exists() {
+            return Ok(());
+        }
+        if !self.is_dry {
+            let new = to.with_extension("new");
+            make_folder(to)?;
+            fs::copy(&own, &new).and_then(|_| fs::set_permissions(&new, fs::Permissions::from_mode(0o755))).map_err(|error| fault(&new, &error))?;
+            fs::rename(&new, to).map_err(|error| fault(to, &error))?;
+        }
+        self.say("wrote", "would write", to, "");
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &Path, remove: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<(), Failure> {
+        let removed = if self.is_dry { path.symlink_metadata().map(drop) } else { remove(path) };
+        match removed {
+            Ok(()) => self.say("removed", "would remove", path, ""),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(fault(path, &error)),
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, program: &str, arguments: &[&str]) -> Result<(), Failure> {
+        if self.is_dry {
+            self.said += &format!("would run {program} {}\n", arguments.join(" "));
+            return Ok(());
+        }
+        run(program, arguments)
+    }
 }
 
 fn make_folder(path: &Path) -> Result<(), Failure> {

@@ -13,6 +13,7 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => asked(ContextKind::InvalidSubcommand).and_then(|name| command(&name)),
         ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| argument(args.iter().find(|arg| !arg.starts_with('-'))?, &arg)),
+        ErrorKind::ValueValidation => asked(ContextKind::InvalidArg).zip(asked(ContextKind::InvalidValue)).and_then(|(flag, value)| count(args, &flag, &value)),
         _ => None,
     };
     if let Some(tip) = tip {
@@ -43,6 +44,12 @@ fn argument(command: &str, arg: &str) -> Option<String> {
         ("signature" | "filter" | "judge" | "classify", _) if is_file => Some(format!("it reads stdin: siftd {command} < {}", quoted(arg))),
         _ => None,
     }
+}
+
+/// The command of `exec` where a flag's number may stand.
+fn count(args: &[String], flag: &str, value: &str) -> Option<String> {
+    let is_command = args.first().is_some_and(|command| command == "exec") && flag.starts_with("--retries") && !value.starts_with(|c: char| c.is_ascii_digit());
+    is_command.then(|| format!("two hyphens stand before the command: siftd exec --retries -- {}", quoted(value)))
 }
 
 /// As a shell takes it back.

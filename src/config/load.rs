@@ -58,6 +58,14 @@ impl Config {
         }
     }
 
+    /// Whether there is a file that is read where none is named.
+    #[must_use]
+    pub fn is_written() -> bool {
+        let folder = Path::new(FOLDER);
+        // One that cannot be listed is no empty one; reading it says why.
+        folder.join("siftd.toml").exists() || toml_files(&folder.join("conf.d")).map_or(true, |files| !files.is_empty())
+    }
+
     pub(super) fn load_folder(folder: &Path, user: &User, literals: &LiteralCheck) -> Result<Self, Diagnostics> {
         let base = Self { state_dir: user.state_dir(), ..Self::default() };
         base.overlay(&layers(folder)?, literals)

@@ -166,8 +166,9 @@ const ONLY: &[(&str, &[SinkKind])] = &[
 const OWN_HEADERS: &[&str] = &["host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "expect"];
 
 pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
-    let mut sink = SinkConfig::new("", SinkKind::Stdout);
-    t.word("type", &mut sink.kind);
+    let mut kind: Option<SinkKind> = None;
+    t.value("type", &mut kind, |value| value::word(value).map(Some));
+    let mut sink = SinkConfig::new("", kind.unwrap_or(SinkKind::Stdout));
     t.text("path", &mut sink.path, |text| path(text).map(Some));
     keys!(t, &mut sink, {
         name: text(name),
@@ -212,7 +213,7 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
         SinkKind::Tcp => require(t, "address", "say where: address = \"collector.example:6514\"", header),
         SinkKind::Http => require(t, "url", "say where: url = \"https://collector.example/events\"", header),
     }
-    if t.node("type").is_some() {
+    if kind.is_some() {
         fitting(t, &sink);
     }
     sink

@@ -30,9 +30,9 @@ const KEYS: [(&[&str], &[SourceKind]); 7] = {
 const COMMAND: [&str; 4] = ["argv", "environment", "directory", "user"];
 
 pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig {
-    let mut kind = SourceKind::Stdin;
-    t.word("type", &mut kind);
-    let mut source = SourceConfig::new("", kind);
+    let mut kind: Option<SourceKind> = None;
+    t.value("type", &mut kind, |value| value::word(value).map(Some));
+    let mut source = SourceConfig::new("", kind.unwrap_or(SourceKind::Stdin));
     keys!(t, &mut source, {
         name: text(name),
         include: list(glob),
@@ -70,8 +70,11 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
     tls(t, &mut source);
     require(t, "name", "name it, such as name = \"agent\"", header);
     require(t, "type", "say which: type = \"file\"", header);
-    fits_type(t, &source);
-    complete(t, &source, header);
+    // What a type does without or cannot do without is not known of one that was misspelt.
+    if kind.is_some() {
+        fits_type(t, &source);
+        complete(t, &source, header);
+    }
     source
 }
 

@@ -41,7 +41,7 @@ mod work;
 
 use answers::Answers;
 pub use answers::SOCKET;
-use begin::{descriptors, open_state};
+use begin::{descriptors, open_state, take_state};
 use commit::{Commits, Room};
 use deliver::Shared;
 pub use plan::{Again, Ended, Plan, SinkPlan};
@@ -66,9 +66,10 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     let stop = Arc::new(Stop::default());
     handle_signals(&sender, &stop, plan.again.is_some())?;
     let folder = plan.state.clone();
+    let lock = folder.as_deref().map_or(Ok(None), take_state)?;
     let mut answers = Answers::listen(plan.listen.take())?;
     let (_lock, store, rows, sources) = match &folder {
-        Some(folder) => open_state(folder, &wakes)?,
+        Some(folder) => open_state(folder, lock, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
     };
     let silences = store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;

@@ -1,7 +1,6 @@
 //! The thread that decides what is read: it hears notices, signals and turns that were taken, looks at the
 //! clock, and hands out turns. It is the only one that knows the follower.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -19,7 +18,7 @@ use super::streams::Streams;
 use super::wake::{Stop, Wake};
 use super::work::{self, CurrentWriter, Pool, Task};
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Uid};
+use crate::delivery::Batch;
 use crate::sources::clock::now;
 use crate::sources::discover::Spec;
 use crate::sources::follow::Follower;
@@ -245,9 +244,9 @@ impl Daemon {
         if self.silence.is_idle() {
             return;
         }
-        if clock.silence.is_due(clock::LOOK) {
-            let present: HashSet<Uid> = self.follower.present().into_iter().collect();
-            let said = self.silence.keep(|uid| present.contains(uid), at);
+        // Before a silence is told, who is there must be known.
+        if clock.silence.is_due(clock::LOOK) || self.silence.deadline().is_some_and(|due| due <= at) {
+            let said = self.silence.keep(&self.follower.voices().collect(), at);
             self.say(said);
         }
         let said = self.silence.due(at);

@@ -5,6 +5,7 @@
 mod item;
 mod json;
 mod own;
+mod quoted;
 mod text;
 
 use crate::core::event::{Event, Severity};
@@ -12,9 +13,12 @@ use crate::sinks::human::sanitise;
 use crate::verdict::{Said, Status, Summary, Verdict};
 pub use item::Item;
 pub use own::{Own, report};
+pub use quoted::Quoted;
 
 /// Errors that are told apart; further ones are only counted.
 const MAX_ITEMS: usize = 200;
+/// Of the command that a digest is about.
+const MAX_COMMAND_CHARS: usize = 60;
 
 /// The forms of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,8 +134,21 @@ fn ended(verdict: &Verdict, argv: &[String]) -> String {
         (status, ..) => status.as_str().to_owned(),
     };
     let runs = if facts.attempts > 1 { format!(" (run {})", facts.attempts) } else { String::new() };
-    let command: String = sanitise(&argv.join(" ")).chars().take(60).collect();
-    format!("`{}` {how}{runs}", command.replace('`', "'"))
+    format!("`{}` {how}{runs}", command(argv))
+}
+
+/// The program and its first arguments, up to one that is long or has several lines: that is a prompt or a script.
+fn command(argv: &[String]) -> String {
+    let mut shown = String::new();
+    for (index, word) in argv.iter().enumerate() {
+        let is_short = !word.contains('\n') && shown.chars().count() + word.chars().count() < MAX_COMMAND_CHARS;
+        if index > 0 && !is_short {
+            return shown + " …";
+        }
+        let (space, word) = (if index > 0 { " " } else { "" }, sanitise(word).replace('`', "'"));
+        shown = (shown + space + &word).chars().take(MAX_COMMAND_CHARS).collect();
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -21,15 +21,17 @@ use crate::verdict::{Said, Verdict};
 pub struct Guard {
     memory: Memory,
     name: String,
+    /// The flags that lead to its state.
+    flags: String,
     host: String,
     on_open: Vec<String>,
 }
 
 impl Guard {
-    /// The breaker `name`.
+    /// The breaker `name`. `flags`: those that lead another command to its state, with a space before each.
     #[must_use]
-    pub fn new(memory: Memory, name: String, host: String, on_open: Vec<String>) -> Self {
-        Self { memory, name, host, on_open }
+    pub fn new(memory: Memory, (name, flags): (String, String), host: String, on_open: Vec<String>) -> Self {
+        Self { memory, name, flags, host, on_open }
     }
 
     fn step(&self, trigger: Hex, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, String> {
@@ -44,7 +46,7 @@ impl Guard {
             let found = self.memory.with(PATIENCE, |shared| shared.begin_with(&signature)).unwrap_or_default();
             found.into_iter().next().map(|entry| entry.sample)
         });
-        words::sentence(&self.name, &kept.breaker, &kept.why, &self.memory.rules.breaker, sample.as_deref())
+        words::sentence((&self.name, &self.flags), &kept.breaker, &kept.why, &self.memory.rules.breaker, sample.as_deref())
     }
 
     /// Asks before a run; false: it is open, and was said so.

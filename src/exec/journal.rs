@@ -14,6 +14,7 @@ use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
 use crate::core::text::Hex;
+use crate::digest::Quoted;
 use crate::memory::{Memory, SHORT_PATIENCE};
 use crate::sinks::record::{self, Envelope, rfc3339};
 use crate::sources::clock::now;
@@ -40,6 +41,8 @@ pub struct Journal {
     lost: AtomicBool,
     hook: Option<Hook>,
     memory: Option<Memory>,
+    /// What the command was told of its last run.
+    quoted: Quoted,
     /// That the state cannot be used was said.
     complained: AtomicBool,
 }
@@ -62,7 +65,7 @@ impl Journal {
     #[must_use]
     pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<Hook>) -> Self {
         let (lost, complained) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { ready, envelope, uid, events: events.map(Mutex::new), lost, hook, memory: None, complained }
+        Self { ready, envelope, uid, events: events.map(Mutex::new), lost, hook, memory: None, quoted: Quoted::default(), complained }
     }
 
     /// Errors are taken into a history.
@@ -70,6 +73,19 @@ impl Journal {
     pub fn with_memory(mut self, memory: Option<Memory>) -> Self {
         self.memory = memory;
         self
+    }
+
+    /// Digests that the command was told: that it prints them again is no error.
+    #[must_use]
+    pub fn with_quoted(mut self, quoted: Quoted) -> Self {
+        self.quoted = quoted;
+        self
+    }
+
+    /// What the command was told of its last run.
+    #[must_use]
+    pub fn quoted(&self) -> &Quoted {
+        &self.quoted
     }
 
     /// The configuration, as soon as it is read.

@@ -235,6 +235,7 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
     } else if !order.is_blind && stderr.kept.total() > 0 {
         // Only what was printed is a reason to wait for the rules.
         (said.text, said.only_noise) = filtered(&journal.ready().engine, &stderr.kept.bytes(), now());
+        said.text = journal.quoted().left_out(said.text);
     }
     let facts = Facts {
         exit_code: ended.signal.is_none().then_some(i64::from(ended.code.unwrap_or(exit))),

@@ -181,6 +181,7 @@ impl Look {
 
     fn tell(&mut self) {
         if let Some((journal, _)) = self.scan.as_ref().filter(|_| !self.events.is_empty()) {
+            self.events.retain(|event| !journal.quoted().covers(event));
             for event in &mut self.events {
                 event.io.get_or_insert(self.io);
             }

@@ -1,10 +1,10 @@
 //! One finished input: a file or stdin, opened, its head read, decompressed where its first bytes say
 //! so. Stands between `expand` and the stream. It hands on bytes and counts them; it knows no lines.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Cursor, Read};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,7 +74,8 @@ pub struct Watched {
 /// # Errors
 /// It is not there, is a folder, or may not be read.
 pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
-    let inner = File::open(path)?;
+    // The open of a FIFO waits for a writer and hears no signal; the first read then waits, and does.
+    let inner = if watched.interrupt.is_some() { open_at_once(path)? } else { File::open(path)? };
     let meta = inner.metadata()?;
     if meta.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -85,6 +86,14 @@ pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
     let count = fill(&mut file, &mut head)?;
     head.truncate(count);
     Ok(Opened { bytes: unpacked(&head, file), head, live })
+}
+
+/// Opens a file that is waited for before each read: until then a FIFO without a writer would look like one at its end.
+fn open_at_once(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let flags = rustix::fs::fcntl_getfl(&file)?;
+    rustix::fs::fcntl_setfl(&file, flags - rustix::fs::OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 /// Opens stdin.

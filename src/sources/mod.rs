@@ -1,10 +1,11 @@
 //! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one, or until
-//! `interrupt`; `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
+//! `interrupt`, but no `archive`; `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
 //! `content` knows them again, `reader` reads them, `watch` says when. What is no file is a `flow`: `service` makes
 //! such a source ready and runs it: a `socket`, with `tls` and a `codec` that finds the frames, a `command` (with
 //! `argv` as records show it), or `stdin`. `cursor` keeps the place of one that can be read again. Sources know files,
 //! folders and sockets; they never look into a line.
 
+pub mod archive;
 pub mod argv;
 pub mod bytes;
 pub mod clock;

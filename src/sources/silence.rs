@@ -1,6 +1,6 @@
 //! Streams that should talk and do not. A stream that has talked and then is quiet for its source's `silence` is told
-//! once, and its end is told; so is a source none of whose streams talks. A stream is a file, or a connection; other
-//! sources are listened to as one. Pure: it is told what is heard, and the time.
+//! once, and its end is told; so is a source none of whose streams talks. A stream is a file, with those that had
+//! its name before, or a connection; other sources are listened to as one. Pure: it is told what is heard, and the time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -38,6 +38,9 @@ pub struct Limit {
 
 /// A record to write: of which stream, under which label.
 pub type Said = (Uid, Arc<Label>, Notice);
+
+/// The file that has a rotated one's name.
+pub type Heir = (Uid, Arc<Label>);
 
 /// All that is listened to.
 #[derive(Default)]
@@ -121,10 +124,22 @@ impl Silence {
         told.into_iter().collect()
     }
 
-    /// Files that are gone, rotated away for one, are not waited for; nor are connections of the last run.
-    pub fn keep(&mut self, is_there: impl Fn(&Uid) -> bool, now: Timestamp) -> Vec<Said> {
-        let gone: Vec<Uid> = self.streams.keys().filter(|uid| !is_there(uid) && !self.connections.contains(*uid)).copied().collect();
-        gone.iter().flat_map(|uid| self.ended(uid, now)).collect()
+    /// Files that are gone are not waited for, nor are connections of the last run. `there`: the files that are, and whom
+    /// a rotated one has left its name to. That one is the same voice: it has said what the older one said, and when.
+    pub fn keep(&mut self, there: &HashMap<Uid, Option<Heir>>, now: Timestamp) -> Vec<Said> {
+        let is_over = |uid: &&Uid| !self.connections.contains(*uid) && !matches!(there.get(*uid), Some(None));
+        let over: Vec<Uid> = self.streams.keys().filter(is_over).copied().collect();
+        let mut said = Vec::new();
+        for uid in over {
+            if let (Some((heir, label)), Some(former)) = (there.get(&uid).cloned().flatten(), self.streams.get(&uid)) {
+                // A silence that was told ends here; the next one begins when it is over.
+                let last = if former.told.is_some() { now } else { former.last };
+                let heard = self.streams.entry(heir).or_insert(Heard { label, last, told: None });
+                heard.last = heard.last.max(last);
+            }
+            said.extend(self.ended(&uid, now));
+        }
+        said
     }
 
     /// What has been quiet for too long.
@@ -231,8 +246,24 @@ mod tests {
         silence.heard([1; 16], &label("agent", "a"), Timestamp(0));
         silence.heard([2; 16], &label("agent", "b"), Timestamp(0));
         silence.due(Timestamp(60 * S));
-        assert_eq!(shown(&silence.keep(|uid| *uid == [2; 16], Timestamp(61 * S))), ["a 0 61 ended"]);
+        assert_eq!(shown(&silence.keep(&HashMap::from([([2; 16], None)]), Timestamp(61 * S))), ["a 0 61 ended"]);
         assert_eq!(shown(&silence.heard([2; 16], &label("agent", "b"), Timestamp(62 * S))), ["b 0 62 ended"]);
+    }
+
+    #[test]
+    fn a_rotated_file_is_no_voice_of_its_own_and_its_heir_has_said_what_it_said() {
+        let mut silence = silence(Vec::new());
+        silence.heard([1; 16], &label("agent", "a"), Timestamp(10 * S));
+        let rotated = HashMap::from([([1; 16], Some(([2; 16], label("agent", "a")))), ([2; 16], None)]);
+        assert_eq!(shown(&silence.keep(&rotated, Timestamp(20 * S))), [""; 0]);
+        assert_eq!(shown(&silence.due(Timestamp(69 * S))), [""; 0]);
+        let said = silence.due(Timestamp(70 * S));
+        assert_eq!((shown(&said), said[0].0), (vec!["a 10 60".to_owned()], [2; 16]), "the younger one, which never spoke");
+        // Rotated once more while it is silent: that has ended, and is not told again at once.
+        let rotated = HashMap::from([([2; 16], Some(([3; 16], label("agent", "a")))), ([3; 16], None)]);
+        assert_eq!(shown(&silence.keep(&rotated, Timestamp(80 * S))), ["a 10 70 ended"]);
+        assert_eq!(shown(&silence.due(Timestamp(139 * S))), [""; 0]);
+        assert_eq!(shown(&silence.due(Timestamp(140 * S))), ["a 80 60"]);
     }
 
     #[test]
@@ -253,7 +284,7 @@ mod tests {
         silence.heard_over([1; 16], &a, Timestamp(0));
         silence.heard_over([2; 16], &b, Timestamp(30 * S));
         // No file is there; a connection of the last run cannot go on.
-        assert_eq!(shown(&silence.keep(|_| false, Timestamp(31 * S))), ["old -90 121 ended"]);
+        assert_eq!(shown(&silence.keep(&HashMap::new(), Timestamp(31 * S))), ["old -90 121 ended"]);
         assert_eq!(shown(&silence.due(Timestamp(60 * S))), ["a 0 60"]);
         assert_eq!(shown(&silence.heard_over([1; 16], &a, Timestamp(61 * S))), ["a 0 61 ended"]);
         assert_eq!(shown(&silence.ended(&[1; 16], Timestamp(62 * S))), [""; 0]);

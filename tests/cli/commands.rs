@@ -130,8 +130,44 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
         assert!(answers[at]["error"].as_str().unwrap().contains(said), "{}", answers[at]);
         assert_eq!(answers[at]["error_message"], "Malformed response");
     }
-    let answer = folder.piped(["classify"], "{}").ended(0).records().remove(0);
+    let done = folder.piped(["classify"], "{\"status\":500}\n{}\n{\"response\":{\"status\":500}}\n").ended(0);
+    let answer = done.records().remove(0);
     assert_eq!((&answer["retryable"], &answer["retry"]["retryable"]), (&true.into(), &true.into()));
+    assert_eq!((done.err().lines().count(), done.err().contains("none of the fields that are looked at")), (1, true), "{}", done.err());
+}
+
+/// A message names what the user named, once, and what would be right.
+#[test]
+fn slips_are_answered_in_the_users_words() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let said = |args: &[&str]| folder.siftd(args).ended(2).err();
+    assert!(said(&["exec", "--retries", "make", "test"]).contains("siftd exec --retries -- make"));
+    assert!(!said(&["exec", "--retries", "-1", "--", "x"]).contains("--retries -- "));
+    assert_eq!(said(&["explain", "nope:3"]), "siftd: nope: No such file or directory\n");
+    assert_eq!(said(&["digest", "nope"]), "siftd: nope: No such file or directory\n");
+    assert_eq!(said(&["scan", "none/**/*.log"]).lines().count(), 1);
+    folder.write("remote.toml", "[[source]]\nname = \"a\"\ntype = \"udp\"\naddress = \"0.0.0.0:5555\"\n");
+    assert!(said(&["check", "--config", "remote.toml"]).contains("listen on 127.0.0.1 or [::1], or"));
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let done = folder.command(["scan", "a.log"]).stdout(full).output().unwrap();
+    assert!(done.status.code() == Some(2) && String::from_utf8_lossy(&done.stderr).starts_with("siftd: stdout: "), "{done:?}");
+    if !Path::new("/etc/siftd").exists() {
+        let said = folder.siftd(["check"]).ended(0).out();
+        assert!(said.starts_with("no file in /etc/siftd (siftd.toml, conf.d/*.toml), the defaults: ok (0 sources"), "{said}");
+    }
+}
+
+/// What was named and is not there is said, also where nothing of it would have been needed.
+#[test]
+fn exec_misses_a_configuration_that_was_named() {
+    let folder = Folder::new();
+    for flags in [&["--config", "nope.toml"][..], &["--rules", "nope.toml"]] {
+        let done = folder.siftd([&["exec"], flags, &["--", "echo", "hi"]].concat()).ended(0);
+        assert_eq!(done.out(), "hi\n");
+        assert!(done.err().starts_with("siftd: nope.toml: No such file or directory"), "{}", done.err());
+        folder.siftd([&["exec", "--strict-config"], flags, &["--", "echo", "hi"]].concat()).ended(2);
+    }
 }
 
 #[test]

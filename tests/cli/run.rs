@@ -157,6 +157,21 @@ fn trouble_is_said_the_others_go_on_and_exit_is_2() {
     }
 }
 
+/// A glob means files; that a folder has such a name, now or later, concerns nobody.
+#[test]
+fn a_folder_that_a_glob_matches_is_no_trouble() {
+    let folder = Folder::new();
+    folder.write("logs/a.log", error("one"));
+    fs::create_dir(folder.at("logs/old.log")).unwrap();
+    let running = Running::new(&folder, &["--file", "logs/*"]);
+    running.wait_for(&["logs/a.log:1 ERROR one"]);
+    fs::create_dir(folder.at("logs/new.log")).unwrap();
+    fs::rename(folder.at("logs/old.log"), folder.at("logs/older.log")).unwrap();
+    folder.write("logs/b.log", error("two"));
+    running.wait_for(&["logs/a.log:1 ERROR one", "logs/b.log:1 ERROR two"]);
+    assert_eq!(running.end("-TERM", 0).err(), "");
+}
+
 #[test]
 fn only_a_folder_is_nothing_to_wait_for() {
     let folder = Folder::new();

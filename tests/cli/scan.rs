@@ -13,8 +13,12 @@ fn unhex(hex: &str) -> Vec<u8> {
 }
 
 fn gz(text: &str) -> Vec<u8> {
+    gz_of(text.as_bytes())
+}
+
+fn gz_of(bytes: &[u8]) -> Vec<u8> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packer.write_all(text.as_bytes()).unwrap();
+    packer.write_all(bytes).unwrap();
     packer.finish().unwrap()
 }
 
@@ -107,6 +111,15 @@ fn what_is_no_log_is_left_out_and_said() {
     assert!(!folder.siftd(["scan", "-a", "in/tool"]).ended(0).records().is_empty());
     assert!(folder.siftd(["scan", "in"]).ended(0).err().contains("in/tool: is a binary file"));
     assert!(!folder.piped(["scan"], std::fs::read(folder.at("in/tool")).unwrap()).ended(0).records().is_empty());
+
+    let tar = [&[b'a'; 257][..], b"ustar\x0000", &[0; 248]].concat();
+    for (name, bytes, unpacks) in [("a.log.xz", &b"\xfd7zXZ\0\0\x04\xe6\xd6"[..], "xz -dc FILE | siftd "), ("a.tgz", &gz_of(&tar), "tar -xOf FILE | siftd ")] {
+        folder.write(name, bytes);
+        let said = folder.siftd(["scan", name]).ended(2).err();
+        assert!(said.starts_with(&format!("siftd: {name}: is ")) && said.contains(unpacks) && !said.contains("--binary"), "{said}");
+        folder.siftd(["scan", "--binary", name]).ended(0);
+    }
+    assert!(folder.siftd(["digest", "a.log.xz"]).ended(2).err().contains("xz -dc FILE | siftd digest"));
 
     for format in ["ndjson", "report"] {
         let own = folder.siftd(["scan", "--format", format, "in/a.log"]).ended(0).out();
@@ -225,6 +238,31 @@ fn an_interrupt_ends_the_input() {
         assert!(out.contains(shown), "{args:?}: {out}");
         assert_eq!(done.status.signal(), Some(if signal == "INT" { 2 } else { 15 }));
         assert!(String::from_utf8(done.stderr).unwrap().contains("siftd: interrupted"));
+    }
+}
+
+/// Nobody writes to it yet: the first signal ends the waiting all the same. Who comes to write is read.
+#[test]
+fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = Folder::new();
+    let pipe = folder.at("pipe");
+    assert!(folder.run("mkfifo", [&pipe]).status().unwrap().success());
+    for (command, signal) in [("scan", 15), ("digest", 2)] {
+        let child = folder.command([command, "pipe"]).spawn().unwrap();
+        // Long enough to be in the waiting; before that the signal ends it in any case.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let started = std::time::Instant::now();
+        folder.run("kill", [format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert_eq!(done.status.signal(), Some(signal), "{command}");
+        assert!(started.elapsed().as_secs() < 20, "{command}");
+
+        let child = folder.command([command, "pipe"]).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::fs::write(&pipe, error("late")).unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success() && String::from_utf8_lossy(&done.stdout).contains("late"), "{command}: {done:?}");
     }
 }
 

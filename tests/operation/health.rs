@@ -75,6 +75,17 @@ fn check_tries_folders_files_and_addresses() {
     assert!(hints.contains("hint: `listen` in [telemetry]: 127.0.0.1:"), "{hints}");
 }
 
+/// Its own address is in the way of a second one; what that one has done wrong is another thing.
+#[test]
+fn a_second_one_with_the_same_state_is_told_who_has_it() {
+    let world = World::new();
+    world.append("a.log", "");
+    let (daemon, _) = start(&world);
+    let (code, _, said) = siftd(&["run", "--config", "siftd.toml"], world.folder.path());
+    assert!(code == Some(2) && said.contains("is in use by process ") && !said.contains("listen"), "{said}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 #[test]
 fn hostile_clients_keep_nobody_from_an_answer() {
     let world = World::new();

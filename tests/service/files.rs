@@ -99,6 +99,31 @@ fn the_template_is_as_confined_as_the_unit() {
 }
 
 #[test]
+fn a_package_has_its_units_where_packages_have_them_and_what_would_be_done_can_be_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let place = ["--root", root, "--prefix", "/usr"];
+    let say = |words: &[&str]| siftd(&[&["service"], words, &place[..]].concat()).replace(root, "");
+    let would = say(&["install", "--dry-run"]);
+    assert!(walkdir::WalkDir::new(folder.path()).into_iter().count() == 1, "{would}");
+    let wrote = say(&["install"]);
+    assert_eq!(would.replace("would write", "wrote"), wrote);
+    for path in
+        ["usr/bin/siftd", "usr/lib/systemd/system/siftd.service", "usr/lib/sysusers.d/siftd.conf", "usr/lib/tmpfiles.d/siftd.conf", "etc/siftd/siftd.toml"]
+    {
+        assert!(folder.path().join(path).exists() && wrote.contains(path), "{path}: {wrote}");
+    }
+    assert!(!folder.path().join("etc/systemd").exists());
+    let would = say(&["uninstall", "--dry-run"]);
+    assert!(
+        would.contains("would remove /usr/bin/siftd\n") && would.contains("would keep /etc/siftd\n") && folder.path().join("usr/bin/siftd").exists(),
+        "{would}"
+    );
+    assert_eq!(would.replace("would remove", "removed").replace("would keep", "kept"), say(&["uninstall"]));
+    assert!(!folder.path().join("usr/bin/siftd").exists());
+}
+
+#[test]
 fn what_is_installed_can_be_removed_and_what_is_the_users_stays() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();

@@ -10,7 +10,7 @@ use super::StatePlace;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   siftd exec --breaker fix -- ./agent.sh             ask before, record after
-  siftd breaker check fix || exit                    in a loop of your own …
+  siftd breaker check fix; [ $? = 11 ] && exit 11    in a loop of your own; 10 is only a warning …
   siftd breaker record fix --exit-code $? --error \"$(tail -n 1 agent.log)\"
                                                      … and what became of it
   siftd judge < result.json | siftd breaker record --task 42

@@ -7,9 +7,10 @@ use clap::{Args, Subcommand};
 /// `siftd service`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  sudo siftd service install                          program, units, user, folders and a first configuration
+  sudo \"$(command -v siftd)\" service install          program, units, user, folders and a first configuration
   sudo systemctl enable --now siftd                   … and it runs, now and after each boot
   sudo siftd service uninstall                        all of it gone but configuration, state and logs
+  siftd service install --dry-run                     what would be written and run, and nothing more
   siftd service install --root build/package --prefix /usr
                                                       the files alone, for a package")]
 pub struct ServiceArgs {
@@ -39,10 +40,14 @@ pub enum ServiceCommand {
 /// Where the files go.
 #[derive(Debug, Args)]
 pub struct ServicePlace {
-    /// Folder of the program: bin below it.
+    /// Folder of the program: bin below it. With /usr the units and what goes with them lie in /usr/lib, where those of
+    /// packages belong, else in /etc.
     #[arg(long, value_name = "FOLDER", default_value = "/usr/local")]
     pub prefix: PathBuf,
     /// Write below this folder instead of /, and run nothing.
     #[arg(long, value_name = "FOLDER")]
     pub root: Option<PathBuf>,
+    /// Only say what would be written, removed and run.
+    #[arg(long)]
+    pub dry_run: bool,
 }

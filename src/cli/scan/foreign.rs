@@ -1,7 +1,8 @@
-//! Files that are no log, told by their first block: programs, images and databases, and siftd's own output. A stream
+//! Files that are no log, told by their first block: programs, images and databases, archives, and siftd's own output. A stream
 //! is never judged so: what writes it is known to whoever pipes it in.
 
 use crate::digest::Own;
+use crate::sources::archive::{self, Archive};
 
 /// Bytes that are looked at.
 const BLOCK_BYTES: usize = 8 << 10;
@@ -15,6 +16,8 @@ pub enum Foreign {
     Binary,
     /// siftd wrote it.
     Own,
+    /// It holds others, packed.
+    Packed(Archive),
 }
 
 impl Foreign {
@@ -23,6 +26,7 @@ impl Foreign {
         match self {
             Self::Binary => "is a binary file and was not read (--binary reads it)",
             Self::Own => "holds siftd's own records and was not read: `siftd digest` sums them up (--mode text reads it as a log)",
+            Self::Packed(archive) => archive.says,
         }
     }
 }
@@ -30,10 +34,10 @@ impl Foreign {
 /// Judges the first bytes of a file, unpacked.
 pub fn judge(first: &[u8]) -> Option<Foreign> {
     let block = &first[..first.len().min(BLOCK_BYTES)];
-    match Own::of(block) {
-        Some(_) => Some(Foreign::Own),
-        None => is_binary(block).then_some(Foreign::Binary),
+    if Own::of(block).is_some() {
+        return Some(Foreign::Own);
     }
+    archive::of(block).map(Foreign::Packed).or_else(|| is_binary(block).then_some(Foreign::Binary))
 }
 
 /// Zeros between text, and not those of a hole before a line, which a writer leaves whose file was truncated under it.

@@ -57,6 +57,14 @@ pub(super) struct Refusal {
     pub reason: String,
 }
 
+impl Refusal {
+    /// Status and reason, where that is not the status again.
+    pub fn shown(&self) -> String {
+        let status = self.status.to_string();
+        if self.reason.starts_with(&status) { self.reason.clone() } else { format!("{status} {}", self.reason) }
+    }
+}
+
 pub(super) fn verdict(format: HttpFormat, answer: &Answer, count: usize, now: Timestamp) -> Verdict {
     let status = answer.status;
     let refusal = || Refusal { status, reason: reason(format, answer) };
@@ -179,6 +187,12 @@ mod tests {
 
     fn plain(status: u16, count: usize) -> Verdict {
         verdict(HttpFormat::Ndjson, &answer(status, "no \u{1b}[2J\nthanks"), count, Timestamp(0))
+    }
+
+    #[test]
+    fn a_refusal_says_its_status_once() {
+        let shown = |reason: &str| Refusal { status: 400, reason: reason.into() }.shown();
+        assert_eq!((shown("no such field").as_str(), shown("400 Bad Request").as_str()), ("400 no such field", "400 Bad Request"));
     }
 
     #[test]

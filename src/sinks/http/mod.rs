@@ -188,7 +188,7 @@ impl Http {
         let count = match self.options.dead_letter.append(&self.mark.name, &refused, now) {
             Ok(count) => count,
             // They stay, and are sent again: the server may want them by then.
-            Err(why) => return Err(self.failed(&format!("{} {}: {why}", first.status, first.reason), self.options.max_delay, now)),
+            Err(why) => return Err(self.failed(&format!("{}: {why}", first.shown()), self.options.max_delay, now)),
         };
         let mut left = count;
         let is_buried = |at: usize| {
@@ -201,7 +201,8 @@ impl Http {
         if self.mentioned.is_none_or(|at| now.0 - at.0 >= MENTION_US || now < at) {
             self.mentioned = Some(now);
             let (name, path) = (&self.mark.name, self.options.dead_letter.path.display());
-            tracing::warn!("sink {name}: the server refused {count} records ({} {}); they are in {path}", first.status, first.reason);
+            let (records, they_are) = if count == 1 { ("record", "it is") } else { ("records", "they are") };
+            tracing::warn!("sink {name}: the server refused {count} {records} ({}); {they_are} in {path}", first.shown());
         }
         Ok(())
     }

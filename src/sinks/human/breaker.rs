@@ -37,10 +37,12 @@ pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
     }
 }
 
-/// One sentence: name, state, why, the error itself, and what comes next.
+/// One sentence: name, state, why, the error itself, and what comes next. `flags`: those that lead to its state, with a
+/// space before each; empty for the usual place.
 #[must_use]
-pub fn sentence(name: &str, breaker: &Breaker, why: &str, limits: &Limits, sample: Option<&str>) -> String {
-    let name = sanitise(name);
+pub fn sentence((name, flags): (&str, &str), breaker: &Breaker, why: &str, limits: &Limits, sample: Option<&str>) -> String {
+    let reset = shlex::try_quote(name).map_or_else(|_| "NAME".into(), |name| format!("siftd breaker reset {name}{flags}"));
+    let (name, reset) = (sanitise(name), sanitise(&reset));
     let error = sample.map_or(String::new(), |sample| format!(" ({})", sanitise(sample)));
     let why_now = brief(breaker, limits);
     match breaker.state {
@@ -50,7 +52,7 @@ pub fn sentence(name: &str, breaker: &Breaker, why: &str, limits: &Limits, sampl
         State::HalfOpen => format!("{name}: half open since {}, a warning: {why_now}{error}", moment(breaker.since)),
         State::Open => {
             let until = breaker.deadline(limits).map(moment).unwrap_or_default();
-            format!("{name}: open since {}: {why_now}{error}; a probe may run from {until} on, `siftd breaker reset` closes it", moment(breaker.since))
+            format!("{name}: open since {}: {why_now}{error}; a probe may run from {until} on, `{reset}` closes it", moment(breaker.since))
         }
     }
 }

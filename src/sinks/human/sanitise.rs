@@ -67,6 +67,9 @@ fn disarm(text: &str) -> String {
 /// `::` that nothing qualifies (`foo::bar` does), or whose word has a hyphen (`stop-commands`).
 fn is_colon_command(bytes: &[u8], at: usize) -> bool {
     let before = bytes[..at].last().copied().unwrap_or(b' ');
+    if before == b'[' && is_address(&bytes[at..]) {
+        return false;
+    }
     let qualified = before.is_ascii_alphanumeric() || b"_>)]:".contains(&before) || !before.is_ascii();
     let word = bytes[at + 2..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"-_".contains(b));
     let (mut length, mut hyphen) = (0, false);
@@ -75,6 +78,12 @@ fn is_colon_command(bytes: &[u8], at: usize) -> bool {
         hyphen |= *byte == b'-';
     }
     length > 0 && (!qualified || hyphen)
+}
+
+/// `::1]`: the rest of an IPv6 address in brackets.
+fn is_address(from: &[u8]) -> bool {
+    let length = from.iter().take_while(|byte| byte.is_ascii_hexdigit() || b":.".contains(byte)).count();
+    from.get(length) == Some(&b']')
 }
 
 fn is_hash_command(after: &[u8]) -> bool {
@@ -96,6 +105,7 @@ mod tests {
             ("x::stop-commands::y", "x: :stop-commands::y"),
             ("a ::set-output name=k::v", "a : :set-output name=k::v"),
             ("##[group]x ##vso[task] ##teamcity[a]", "# #[group]x # #vso[task] # #teamcity[a]"),
+            ("[::debug]x::", "[: :debug]x::"),
             ("a\tb", "a    b"),
         ] {
             let got = sanitise(hostile);
@@ -106,7 +116,16 @@ mod tests {
 
     #[test]
     fn leaves_honest_text_alone() {
-        for honest in ["std::vector<int>::push", "#[derive(Debug)]", "## Heading", "naïve – ünïcödé ✓", "a::b", "Foo::testBar", "http://[::]:80"] {
+        for honest in [
+            "std::vector<int>::push",
+            "#[derive(Debug)]",
+            "## Heading",
+            "naïve – ünïcödé ✓",
+            "a::b",
+            "Foo::testBar",
+            "http://[::]:80",
+            "listen on [::1] or [::ffff:10.0.0.1]:80",
+        ] {
             assert!(matches!(sanitise(honest), Cow::Borrowed(_)) || sanitise(honest) == honest, "{honest}");
         }
     }

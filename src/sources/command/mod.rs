@@ -130,12 +130,12 @@ impl Runs {
                 Restart::Always => true,
             };
         let pause = goes_on.then(|| self.backoff.pause(ran));
+        let how = match (ended.code, ended.signal) {
+            (Some(code), _) => format!("exited with {code}"),
+            (_, Some(signal)) => format!("was ended by signal {signal}"),
+            _ => "ended".to_owned(),
+        };
         if !ended.was_stopped {
-            let how = match (ended.code, ended.signal) {
-                (Some(code), _) => format!("exited with {code}"),
-                (_, Some(signal)) => format!("was ended by signal {signal}"),
-                _ => "ended".to_owned(),
-            };
             let next = pause.map_or_else(|| "is not started anew".to_owned(), |pause| format!("starts anew in {pause:?}"));
             match is_success && !goes_on {
                 true => tracing::info!("source {}: {how}, {next}", served.config.name),
@@ -143,7 +143,7 @@ impl Runs {
             }
         }
         match goes_on && !is_success {
-            true => served.counted.trouble.set(format!("its command fails: {outcome}")),
+            true => served.counted.trouble.set(format!("its command {how}")),
             false => served.counted.trouble.clear(),
         }
         pause

@@ -15,6 +15,14 @@ impl Follower {
         self.files.values().map(|file| file.uid).collect()
     }
 
+    /// The streams whose files are there; with each whose name a younger file took, that one: it speaks for both.
+    pub fn voices(&self) -> impl Iterator<Item = (Uid, Option<(Uid, Arc<Label>)>)> {
+        self.files.iter().map(|(id, file)| {
+            let heir = self.by_path.get(&file.met_as).filter(|heir| *heir > id).and_then(|heir| self.files.get(heir));
+            (file.uid, heir.map(|heir| (heir.uid, heir.label.clone())))
+        })
+    }
+
     /// Whether some file could not be followed to the end.
     #[must_use]
     pub fn is_troubled(&self) -> bool {

@@ -23,8 +23,8 @@ impl Follower {
         }
         match open::open(path, &spec.trust(path)) {
             Ok(opened) => self.accept(index, path, opened, now, strangers),
-            // A file that a glob matched may be gone again; a literal one is waited for.
-            Err(error) if error.kind() == ErrorKind::NotFound && !spec.is_literal(path) => {
+            // A file that a glob matched may be gone again, and a folder that it matches is none; what was named is waited for.
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) && !spec.is_literal(path) => {
                 self.held.remove(path);
                 self.said_no_more(path);
             }
@@ -153,6 +153,7 @@ impl Follower {
         let file = Followed {
             spec,
             path: path.to_owned(),
+            met_as: path.to_owned(),
             label,
             uid,
             node: mark.node,

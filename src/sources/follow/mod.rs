@@ -91,6 +91,8 @@ pub struct Follower {
 struct Followed {
     spec: usize,
     path: PathBuf,
+    /// The name under which it was met: a younger file that has it now has taken its place.
+    met_as: PathBuf,
     label: Arc<Label>,
     uid: Uid,
     node: Node,

@@ -87,6 +87,7 @@ impl Follower {
             self.active.insert(id);
             if let Some(file) = self.files.get_mut(&id) {
                 file.retired = Some(now);
+                file.met_as = row.mark.path;
             }
         }
     }
