@@ -111,6 +111,16 @@ fn an_agent_that_prints_its_prompt_is_not_blamed_for_it() {
     folder.siftd(["exec", "--strict", "--digest", "cart.digest", "--", "sh", "-c", "echo 'high type_error: TypeError: y' >&2"]).ended(0);
 }
 
+/// What it says in the end is no known error: the digest has that, and never the digest before.
+#[test]
+fn last_words_are_those_of_the_last_run_alone() {
+    let folder = Folder::new();
+    play(&folder, "printf '> %s\\n' \"$1\" >&2; [ $n -ge 4 ] && exit; echo 'I give up' >&2; exit 1").ended(0);
+    let prompts = folder.read("prompts");
+    let third = prompts.split("---\n").nth(2).unwrap();
+    assert_eq!((third.matches("Between the fences").count(), third.matches("I give up").count()), (1, 1), "{third}");
+}
+
 #[test]
 fn without_a_task_and_an_agent_it_says_what_it_wants() {
     let loop_ = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/loops/fix.sh");

@@ -248,14 +248,14 @@ fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
     let folder = Folder::new();
     let pipe = folder.at("pipe");
     assert!(folder.run("mkfifo", [&pipe]).status().unwrap().success());
-    for (command, signal) in [("scan", 15), ("digest", 2)] {
+    for command in ["scan", "digest"] {
         let child = folder.command([command, "pipe"]).spawn().unwrap();
         // Long enough to be in the waiting; before that the signal ends it in any case.
         std::thread::sleep(std::time::Duration::from_millis(300));
         let started = std::time::Instant::now();
-        folder.run("kill", [format!("-{signal}"), child.id().to_string()]).status().unwrap();
+        folder.run("kill", [child.id().to_string()]).status().unwrap();
         let done = child.wait_with_output().unwrap();
-        assert_eq!(done.status.signal(), Some(signal), "{command}");
+        assert_eq!(done.status.signal(), Some(15), "{command}");
         assert!(started.elapsed().as_secs() < 20, "{command}");
 
         let child = folder.command([command, "pipe"]).spawn().unwrap();
