@@ -300,10 +300,10 @@ fn rules_and_configuration_come_from_files() {
 fn a_line_that_asks_too_much_is_told_of() {
     let folder = Folder::new();
     let patterns: String = (0..65).map(|n| format!("{{ pattern = 'pump {n}: \\d', type = \"regex\" }},")).collect();
-    folder.write("siftd.toml", &format!("[error_detection]\ncustom_patterns = [{patterns}]\n"));
+    folder.write("siftd.toml", format!("[error_detection]\ncustom_patterns = [{patterns}]\n"));
     let pumps: String = (0..65).map(|n| format!("pump {n}: ")).collect();
-    folder.write("long.log", &format!("10:00:00 ERROR {pumps}{}\n", "x".repeat(2 << 20)));
-    folder.write("usual.log", &format!("10:00:00 ERROR {pumps}{}\n", "x".repeat(32 << 10)));
+    folder.write("long.log", format!("10:00:00 ERROR {pumps}{}\n", "x".repeat(2 << 20)));
+    folder.write("usual.log", format!("10:00:00 ERROR {pumps}{}\n", "x".repeat(32 << 10)));
 
     let long = folder.siftd(["scan", "--config", "siftd.toml", "long.log"]).ended(0);
     assert!(long.records().is_empty());
