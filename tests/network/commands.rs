@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use super::rig::Daemon;
 
@@ -41,6 +42,17 @@ fn a_failure_begins_anew_and_a_success_does_not() {
     let ids: std::collections::BTreeSet<_> = daemon.records().iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ids.len(), 5);
     assert!(daemon.stderr().contains("was ended by signal 9, starts anew in 10ms"), "{}", daemon.stderr());
+}
+
+#[test]
+fn status_says_how_a_command_ended_that_is_to_run() {
+    let mut daemon = Daemon::started(&source("exit 4", "restart_delay = \"1m\""));
+    let status = || {
+        let done = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["status", "--config", "siftd.toml"]).current_dir(&daemon.folder).output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    };
+    daemon.until("its trouble is not told", || status().contains("its command exited with 4"));
+    assert_eq!(daemon.stop(), Some(0));
 }
 
 fn is_alive(pid: &str) -> bool {
