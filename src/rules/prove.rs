@@ -65,7 +65,7 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
-/// For each noise entry and each cancel, [`required_words`]: a line without one of them is not asked.
+/// For each noise entry and each cancel, words of which a line holds one if it matches: without one it is not asked.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct QuietWords {
     /// Of the noise.
