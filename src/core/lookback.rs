@@ -156,7 +156,7 @@ impl<'a> LookBack<'a> {
             }
         }
         // What separates an error from the text before it is no part of it.
-        while lead.len() > 0 && lead.get(lead.len() - 1).part.trim_ascii().is_empty() {
+        while !lead.is_empty() && lead.get(lead.len() - 1).part.trim_ascii().is_empty() {
             lead.remove(lead.len() - 1);
         }
         lead.reverse();
