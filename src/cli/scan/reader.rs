@@ -21,9 +21,13 @@ use crate::sources::input::{self, Identity, Opened, Watched};
 /// Bytes of the first read; each that follows may take twice as much. What stands in them shall not wait for a whole
 /// block's errors.
 const FIRST_BYTES: usize = 16 << 10;
-/// They are looked at in pieces that double, too, this one first: an error that is the first of its kind compiles the
-/// patterns that it needs.
+/// As long as nothing was found in so many bytes, they are looked at in pieces: an error that is the first of its kind
+/// compiles the patterns that it needs, and shall not wait for those behind it.
+const BEGINNING: u64 = 512 << 10;
+/// The first piece. They double.
 const FIRST_PIECE: usize = 1 << 10;
+/// The longest one.
+const LONGEST_PIECE: usize = 8 << 10;
 /// Output that is gathered before it is written.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Output waits no longer than this.
@@ -98,10 +102,10 @@ struct Reading<'a> {
     stream: Stream,
     events: Vec<Event>,
     out: Vec<u8>,
-    /// Its first block is still to come.
+    /// Its first block, which tells whether it is a log at all, is not judged yet.
     is_unseen: bool,
-    /// That block tells whether it is a log at all.
-    is_judged: bool,
+    /// Bytes of the next piece.
+    piece: usize,
     /// It was named, and not found in a folder.
     is_named: bool,
     /// When something was written last; the first is never kept waiting.
@@ -116,9 +120,9 @@ impl<'a> Reading<'a> {
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
-        let is_judged = envelope.path.is_some() && !opened.live;
+        let is_unseen = envelope.path.is_some() && !opened.live;
         let is_named = matches!(input, Input::Named(_));
-        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, is_judged, is_named, flushed: None }
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen, piece: FIRST_PIECE, is_named, flushed: None }
     }
 
     /// Reads all; returns output that is not written yet.
@@ -128,6 +132,7 @@ impl<'a> Reading<'a> {
             if !opened.live && self.job.interrupt.caught().is_some() {
                 break;
             }
+            let is_beginning = self.flushed.is_none() && self.stream.counts().bytes < BEGINNING;
             let space = self.stream.space();
             let room = space.len().min(wanted);
             wanted = wanted.saturating_mul(2);
@@ -135,9 +140,9 @@ impl<'a> Reading<'a> {
             let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {
                 Ok(0) => break,
-                Ok(count) if std::mem::take(&mut self.is_unseen) => {
+                Ok(count) if is_beginning => {
                     let block = space[..count].to_vec();
-                    let foreign = if self.is_judged { foreign::judge(&block) } else { None };
+                    let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block) } else { None };
                     if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
                         self.leave_out(foreign);
                         return Ok(Vec::new());
@@ -173,15 +178,15 @@ impl<'a> Reading<'a> {
         Ok(self.out)
     }
 
-    /// Takes the first block.
+    /// Takes a block of the beginning.
     fn begin(&mut self, block: &[u8], totals: &mut Totals) -> io::Result<()> {
-        let (mut rest, mut length) = (block, FIRST_PIECE);
+        let mut rest = block;
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(length.min(rest.len()));
+            let (piece, behind) = rest.split_at(self.piece.min(rest.len()));
             self.stream.push(piece, now(), &mut self.events);
             self.print(totals);
             self.flush()?;
-            (rest, length) = (behind, 2 * length);
+            (rest, self.piece) = (behind, LONGEST_PIECE.min(2 * self.piece));
         }
         Ok(())
     }
