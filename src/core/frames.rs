@@ -37,7 +37,7 @@ fn python(line: &str) -> Frame<'_> {
     frame
 }
 
-/// `at f (app.js:3:5)`, `at com.acme.App.main(App.java:12)`, `at app.js:3:5`, `at src/main.rs:4:5`
+/// `at f (app.js:3:5)`, `at f (address at app.bundle:1:3776)` of Hermes, `at com.acme.App.main(App.java:12)`, `at app.js:3:5`, `at src/main.rs:4:5`
 fn call(line: &str) -> Frame<'_> {
     let line = line.trim_ascii();
     let mut rest = line.strip_suffix('{').unwrap_or(line).trim_ascii_end();
@@ -51,10 +51,11 @@ fn call(line: &str) -> Frame<'_> {
         rest = &rest[..=close];
     }
     let mut frame = Frame::default();
-    match rest.strip_suffix(')').and_then(|inner| split_once(inner, b'(')) {
+    // A name may have parentheses of its own: `Cart.(anonymous function) (app.js:3:5)`; so may a path.
+    match rest.strip_suffix(')').and_then(|inner| inner.rsplit_once(" (").or_else(|| split_once(inner, b'('))) {
         Some((function, inside)) => {
             frame.function = function.trim_ascii_end();
-            set_place(&mut frame, inside);
+            set_place(&mut frame, inside.strip_prefix("address at ").unwrap_or(inside));
         }
         None if memchr::memchr(b':', rest.as_bytes()).is_some() => set_place(&mut frame, rest),
         None => frame.function = rest,
@@ -113,6 +114,8 @@ mod tests {
             (Shape::Call, "\tat com.acme.App.main(Native Method)", "com.acme.App.main", "Native Method", 0, 0),
             (Shape::Call, "             at /srv/src/main.rs:4:9", "", "/srv/src/main.rs", 4, 9),
             (Shape::Call, "    at Foo.bar", "Foo.bar", "", 0, 0),
+            (Shape::Call, "    at Cart.(anonymous function) [as total] (/srv/app/(shop)/a.js:3:5)", "Cart.(anonymous function) [as total]", "/srv/app/(shop)/a.js", 3, 5),
+            (Shape::Call, "    at total (address at index.android.bundle:1:32776)", "total", "index.android.bundle", 1, 32776),
             (Shape::Place, "\tfrom lib/x.rb:9:in `f'", "f", "lib/x.rb", 9, 0),
             (Shape::Place, "\t/srv/app/main.go:12 +0x1d", "", "/srv/app/main.go", 12, 0),
         ];
