@@ -192,6 +192,7 @@ impl Commits {
             match done {
                 Ok(()) => {
                     if said {
+                        metrics().state_trouble.clear();
                         tracing::warn!("state: it can be written again");
                     }
                     for word in words.drain(..) {
@@ -216,6 +217,7 @@ impl Commits {
                             _ => error.to_string(),
                         };
                         tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
+                        metrics().state_trouble.set(why);
                     }
                     if self.stop.hurry.load(Ordering::Relaxed) {
                         return Err(error);

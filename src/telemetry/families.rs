@@ -125,6 +125,8 @@ families! {
         out.0.push(Sample { labels: Vec::new(), suffix: "_count", value: counts[counts.len() - 1] as f64 });
     };
     Counter "siftd_commit_failures_total" [] "Transactions that failed and were tried again.": |all, out| out.put(&[], all.commit_failures.get());
+    Gauge "siftd_state_up" [] "0 while the state cannot be written, and reading waits; /status says why.":
+        |all, out| out.put(&[], u64::from(all.state_trouble.get().is_none()));
     Gauge "siftd_outbox_bytes" [] "Bytes of records that some sink has not passed on.": |all, out| out.put(&[], all.outbox_bytes.get());
     Gauge "siftd_outbox_max_bytes" [] "Most bytes that may wait (outbox_max).": |all, out| out.put(&[], all.outbox_max_bytes.get());
     Gauge "siftd_sink_waiting_records" ["sink"] "Records that the sink has not passed on.": |all, out| {

@@ -183,7 +183,7 @@ fn unready(metrics: &Metrics) -> Option<String> {
     match metrics.phase() {
         Phase::Starting => Some("starting: state, sources and sinks are being opened".to_owned()),
         Phase::Stopping => Some("stopping".to_owned()),
-        Phase::Ready => metrics.illness().map(str::to_owned),
+        Phase::Ready => metrics.trouble(),
     }
 }
 
@@ -223,6 +223,10 @@ mod tests {
         metrics.is_stalled.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(codes(&metrics), [503, 503]);
         metrics.is_stalled.store(false, std::sync::atomic::Ordering::Relaxed);
+        metrics.state_trouble.set("its disk is full");
+        assert_eq!(codes(&metrics), [200, 503], "a start anew would mend nothing");
+        metrics.state_trouble.clear();
+        assert_eq!(codes(&metrics), [200, 200]);
         metrics.set_phase(Phase::Stopping);
         assert_eq!(codes(&metrics), [200, 503]);
         assert_eq!([code(Method::POST, "/metrics", &metrics), code(Method::GET, "/x", &metrics), code(Method::HEAD, "/metrics", &metrics)], [405, 404, 200]);

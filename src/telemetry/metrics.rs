@@ -318,6 +318,8 @@ pub struct Metrics {
     pub commit: Histogram,
     /// Transactions that failed.
     pub commit_failures: Counter,
+    /// Why the state cannot be written now.
+    pub state_trouble: Note,
     /// Whether the last look found that the pipeline does not move.
     pub is_stalled: AtomicBool,
     /// Readings of the configuration.
@@ -339,10 +341,16 @@ impl Metrics {
         Phase::ALL[usize::from(self.phase.load(Ordering::Acquire)) % Phase::ALL.len()]
     }
 
-    /// Why it is not healthy, if it is not.
+    /// Why it is not healthy, if it is not: what a start anew may mend.
     #[must_use]
     pub fn illness(&self) -> Option<&'static str> {
         self.is_stalled.load(Ordering::Relaxed).then_some("the pipeline does not move")
+    }
+
+    /// Why nothing goes on, whether a start anew may mend it or not.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.illness().map(str::to_owned).or_else(|| self.state_trouble.get().map(|why| format!("state: {why}")))
     }
 
     /// Errors that were committed, of all sources.
@@ -365,8 +373,8 @@ impl Metrics {
         if self.reloads.error.get().is_some() {
             text += "; the configuration has mistakes, the old one goes on";
         }
-        if let Some(illness) = self.illness() {
-            text += &format!("; {illness}");
+        if let Some(trouble) = self.trouble() {
+            text += &format!("; {trouble}");
         }
         text
     }

@@ -17,8 +17,8 @@ pub fn document(metrics: &Metrics, now_us: u64) -> Value {
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
         "state": metrics.phase().as_str(),
-        "healthy": metrics.illness().is_none(),
-        "trouble": metrics.illness(),
+        "healthy": metrics.trouble().is_none(),
+        "trouble": metrics.trouble(),
         "started": seconds(started),
         "uptime_seconds": seconds(now_us.saturating_sub(started)),
         "reload": {

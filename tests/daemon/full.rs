@@ -44,6 +44,12 @@ fn append(daemon: &Daemon, from: u32, to: u32) {
     }
 }
 
+/// The exit code of `siftd status` and what it prints.
+fn status(state: &Path) -> (Option<i32>, String) {
+    let asked = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["status", "--state-dir"]).arg(state).output().unwrap();
+    (asked.status.code(), String::from_utf8(asked.stdout).unwrap())
+}
+
 fn is_out(out: &Path, n: u32) -> bool {
     memchr::memmem::find(&fs::read(out).unwrap_or_default(), format!("ERROR job-{n} ").as_bytes()).is_some()
 }
@@ -57,6 +63,10 @@ fn play(state: &Path, out: &Path, folder: &Path, small: &Small) {
     small.fill();
     append(&daemon, 51, 1500);
     until(&format!("nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost"));
+    if state.starts_with(&small.0) {
+        let (code, said) = status(state);
+        assert!(code == Some(1) && said.contains("\ntrouble: state: "), "{code:?} {said}");
+    }
     // An end while it is full, and another one when there is room again.
     daemon.kill();
     let said = daemon.stderr().len();
@@ -69,6 +79,7 @@ fn play(state: &Path, out: &Path, folder: &Path, small: &Small) {
     daemon.start();
     append(&daemon, 1601, 1601);
     until("it does not go on", || is_out(out, 1601));
+    until("it does not say that it is well again", || status(state).0 == Some(0));
     daemon.stop();
     let counts = counts(&shipper.end());
     let wrong: Vec<_> = (1..=1601).map(|n| format!("job-{n}")).filter(|word| counts.get(word) != Some(&1)).collect();
