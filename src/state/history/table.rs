@@ -143,6 +143,16 @@ pub(in crate::state) fn find(db: &Connection, sign: Sign) -> Result<Option<(i64,
     Ok(found)
 }
 
+/// The signatures of all rows, whatever their recipes; from the index alone.
+pub(super) fn signatures(db: &Connection, mut each: impl FnMut(Hex)) -> Result<(), StoreError> {
+    let mut all = db.prepare_cached("SELECT signature FROM history INDEXED BY history_signature")?;
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        each(Hex::new(row.get(0)?));
+    }
+    Ok(())
+}
+
 /// Muted until, back since, streams, hours: as columns.
 fn columns(row: &Row) -> (Option<i64>, Option<i64>, String, Vec<u8>) {
     (row.muted_until.map(|at| at.0), row.back.map(|at| at.0), row.streams.join("\n"), row.hours.pack())
