@@ -31,26 +31,31 @@ pub(super) enum Task {
 
 /// Turns that wait for a thread. The thread that worked last takes the next one: its caches are warm, and its patterns are
 /// compiled; and one file after the other does not go round through all of them.
-#[derive(Default)]
-pub(super) struct Pool {
-    inside: Mutex<Inside>,
+pub(super) struct Pool<T = Task> {
+    inside: Mutex<Inside<T>>,
     came: [Condvar; MAX_THREADS],
 }
 
-#[derive(Default)]
-struct Inside {
-    tasks: VecDeque<Task>,
+struct Inside<T> {
+    tasks: VecDeque<T>,
     /// Threads that wait or are about to, the one that worked last at the end.
     idle: Vec<usize>,
     is_closed: bool,
 }
 
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Inside> {
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        let (tasks, idle, is_closed, came) = Default::default();
+        Self { inside: Mutex::new(Inside { tasks, idle, is_closed }), came }
+    }
+}
+
+impl<T> Pool<T> {
+    fn lock(&self) -> MutexGuard<'_, Inside<T>> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn push(&self, job: Task) {
+    pub fn push(&self, job: T) {
         let mut inside = self.lock();
         inside.tasks.push_back(job);
         if let Some(thread) = inside.idle.pop() {
@@ -73,7 +78,7 @@ impl Pool {
     }
 
     /// The next turn for a thread; it waits for one.
-    fn take(&self, thread: usize) -> Option<Task> {
+    fn take(&self, thread: usize) -> Option<T> {
         let mut inside = self.lock();
         loop {
             inside.idle.retain(|idle| *idle != thread);
@@ -231,4 +236,37 @@ impl Writer {
 
 pub(super) fn mark_only(uid: Uid, label: Arc<Label>, mark: Mark, at: Timestamp) -> Batch {
     Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark: Some(mark), at }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_turn_wakes_the_thread_that_is_on_its_way_and_no_other() {
+        let pool = Pool::default();
+        pool.lock().idle.push(0);
+        pool.comes(1);
+        pool.push("next");
+        assert_eq!(pool.lock().idle, [0]);
+        assert_eq!(pool.take(1), Some("next"));
+        // One more than those on their way wakes another one.
+        pool.comes(1);
+        pool.push("a");
+        pool.push("b");
+        assert!(pool.lock().idle.is_empty());
+        assert_eq!((pool.take(1), pool.take(0)), (Some("a"), Some("b")));
+    }
+
+    #[test]
+    fn who_takes_a_turn_does_not_wait() {
+        let pool = Pool::default();
+        pool.comes(0);
+        pool.comes(1);
+        pool.push("next");
+        assert_eq!(pool.take(0), Some("next"));
+        assert!(pool.lock().idle.is_empty());
+        pool.close();
+        assert_eq!(pool.take(0), None);
+    }
 }
