@@ -29,33 +29,44 @@ pub(super) enum Task {
     Flow(Arc<Flow>),
 }
 
-/// Turns that wait for a thread. The thread that worked last takes the next one: its caches are warm, and one file after
-/// the other does not go round through all of them.
-#[derive(Default)]
-pub(super) struct Pool {
-    inside: Mutex<Inside>,
+/// Turns that wait for a thread. The thread that worked last takes the next one: its caches are warm, and its patterns are
+/// compiled; and one file after the other does not go round through all of them.
+pub(super) struct Pool<T = Task> {
+    inside: Mutex<Inside<T>>,
     came: [Condvar; MAX_THREADS],
 }
 
-#[derive(Default)]
-struct Inside {
-    tasks: VecDeque<Task>,
-    /// Threads that wait, the one that worked last at the end.
+struct Inside<T> {
+    tasks: VecDeque<T>,
+    /// Threads that wait or are about to, the one that worked last at the end.
     idle: Vec<usize>,
     is_closed: bool,
 }
 
-impl Pool {
-    fn lock(&self) -> MutexGuard<'_, Inside> {
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        let (tasks, idle, is_closed, came) = Default::default();
+        Self { inside: Mutex::new(Inside { tasks, idle, is_closed }), came }
+    }
+}
+
+impl<T> Pool<T> {
+    fn lock(&self) -> MutexGuard<'_, Inside<T>> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn push(&self, job: Task) {
+    pub fn push(&self, job: T) {
         let mut inside = self.lock();
         inside.tasks.push_back(job);
         if let Some(thread) = inside.idle.pop() {
             self.came[thread].notify_one();
         }
+    }
+
+    /// A thread is done with its turn, and is about to come for the next one: said before anyone else can know that the
+    /// turn is over, for else the next one of a file would wake another thread while this one is on its way.
+    fn comes(&self, thread: usize) {
+        self.lock().idle.push(thread);
     }
 
     /// What waits is not done any more.
@@ -67,9 +78,10 @@ impl Pool {
     }
 
     /// The next turn for a thread; it waits for one.
-    fn take(&self, thread: usize) -> Option<Task> {
+    fn take(&self, thread: usize) -> Option<T> {
         let mut inside = self.lock();
         loop {
+            inside.idle.retain(|idle| *idle != thread);
             if let Some(job) = inside.tasks.pop_front() {
                 return Some(job);
             }
@@ -78,7 +90,6 @@ impl Pool {
             }
             inside.idle.push(thread);
             inside = self.came[thread].wait(inside).unwrap_or_else(PoisonError::into_inner);
-            inside.idle.retain(|idle| *idle != thread);
         }
     }
 }
@@ -104,17 +115,18 @@ impl CurrentWriter {
 pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter, sender: &Sender<Wake>, pulse: &Pulse) {
     let count = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     for thread in 0..count {
-        let (pool, queue, writer, sender) = (pool.clone(), queue.clone(), writer.clone(), sender.clone());
+        let worker = Worker { thread, pool: pool.clone(), queue: queue.clone(), sender: sender.clone() };
+        let writer = writer.clone();
         let beat = pulse.add("a thread that reads");
         std::thread::spawn(move || {
             let mut space = Space::default();
             beat.waits();
-            while let Some(task) = pool.take(thread) {
+            while let Some(task) = worker.pool.take(thread) {
                 beat.moves();
                 let writer = writer.get();
                 let goes_on = match task {
-                    Task::File(job) => of_file(&job, &mut space, &writer, &queue, &sender),
-                    Task::Flow(flow) => of_flow(&flow, &mut space, &writer, (&queue, &sender)),
+                    Task::File(job) => worker.of_file(&job, &mut space, &writer),
+                    Task::Flow(flow) => worker.of_flow(&flow, &mut space, &writer),
                 };
                 if !goes_on {
                     break;
@@ -125,29 +137,41 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter
     }
 }
 
-/// A file's turn; false: nobody wants any more.
-fn of_file(job: &Job, space: &mut Space, writer: &Writer, queue: &Queue, sender: &Sender<Wake>) -> bool {
-    let mut reader = lock(&job.reader);
-    let mut turn = if job.last { reader.finish(space, now()) } else { reader.turn(space, now()) };
-    counted(&job.label, &turn);
-    let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
-    (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
-    (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
-    // Before another thread can have the reader: batches of a stream are in order.
-    let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| queue.send(batch));
-    drop(reader);
-    is_sent && sender.send(Wake::Done(job.id, Box::new(said))).is_ok()
+/// One of the threads, and whom it tells what it has read.
+struct Worker {
+    thread: usize,
+    pool: Arc<Pool>,
+    queue: Arc<Queue>,
+    sender: Sender<Wake>,
 }
 
-/// The turn of a stream that is no file; false: nobody wants any more.
-fn of_flow(flow: &Arc<Flow>, space: &mut Space, writer: &Writer, (queue, sender): (&Queue, &Sender<Wake>)) -> bool {
-    let turn = flow.turn(space, now());
-    counted(&flow.label, &turn);
-    let heard = Heard { uid: flow.uid, label: flow.label.clone(), has_talked: turn.bytes > 0, has_ended: turn.finished };
-    let is_sent = writer.batch(flow.uid, &flow.label, turn).is_none_or(|batch| queue.send(batch));
-    flow.done();
-    let is_news = (heard.has_talked || heard.has_ended) && writer.listened_to.contains(&flow.label.source);
-    is_sent && (!is_news || sender.send(Wake::Heard(heard)).is_ok())
+impl Worker {
+    /// A file's turn; false: nobody wants any more.
+    fn of_file(&self, job: &Job, space: &mut Space, writer: &Writer) -> bool {
+        let mut reader = lock(&job.reader);
+        let mut turn = if job.last { reader.finish(space, now()) } else { reader.turn(space, now()) };
+        counted(&job.label, &turn);
+        let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
+        (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
+        (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
+        // Before another thread can have the reader: batches of a stream are in order.
+        let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| self.queue.send(batch));
+        drop(reader);
+        self.pool.comes(self.thread);
+        is_sent && self.sender.send(Wake::Done(job.id, Box::new(said))).is_ok()
+    }
+
+    /// The turn of a stream that is no file; false: nobody wants any more.
+    fn of_flow(&self, flow: &Arc<Flow>, space: &mut Space, writer: &Writer) -> bool {
+        let turn = flow.turn(space, now());
+        counted(&flow.label, &turn);
+        let heard = Heard { uid: flow.uid, label: flow.label.clone(), has_talked: turn.bytes > 0, has_ended: turn.finished };
+        let is_sent = writer.batch(flow.uid, &flow.label, turn).is_none_or(|batch| self.queue.send(batch));
+        self.pool.comes(self.thread);
+        flow.done();
+        let is_news = (heard.has_talked || heard.has_ended) && writer.listened_to.contains(&flow.label.source);
+        is_sent && (!is_news || self.sender.send(Wake::Heard(heard)).is_ok())
+    }
 }
 
 /// What a turn has read. Lines that were only counted are none that were looked at.
@@ -212,4 +236,37 @@ impl Writer {
 
 pub(super) fn mark_only(uid: Uid, label: Arc<Label>, mark: Mark, at: Timestamp) -> Batch {
     Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark: Some(mark), at }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_turn_wakes_the_thread_that_is_on_its_way_and_no_other() {
+        let pool = Pool::default();
+        pool.lock().idle.push(0);
+        pool.comes(1);
+        pool.push("next");
+        assert_eq!(pool.lock().idle, [0]);
+        assert_eq!(pool.take(1), Some("next"));
+        // One more than those on their way wakes another one.
+        pool.comes(1);
+        pool.push("a");
+        pool.push("b");
+        assert!(pool.lock().idle.is_empty());
+        assert_eq!((pool.take(1), pool.take(0)), (Some("a"), Some("b")));
+    }
+
+    #[test]
+    fn who_takes_a_turn_does_not_wait() {
+        let pool = Pool::default();
+        pool.comes(0);
+        pool.comes(1);
+        pool.push("next");
+        assert_eq!(pool.take(0), Some("next"));
+        assert!(pool.lock().idle.is_empty());
+        pool.close();
+        assert_eq!(pool.take(0), None);
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::Connection;
 
-use super::history::{self, HOUR_US, Row, Rules, Sample, Seen, Sign, Status, Sum, tail};
+use super::history::{self, HOUR_US, Row, Rules, Sample, Seen, Sieve, Sign, Status, Sum, tail};
 use super::store::StoreError;
 use crate::core::event::{Hex, Timestamp};
 use crate::delivery::{Label, Record};
@@ -48,6 +48,8 @@ pub(super) struct Rows {
     sums: BTreeMap<i64, Sum>,
     /// Bytes in the tail.
     tail_bytes: usize,
+    /// What the table need not be asked for.
+    sieve: Sieve,
     /// Rows may go on under another signature.
     has_past: bool,
     /// How long the tail may grow, in microseconds; 0: there is none.
@@ -70,7 +72,7 @@ impl Rows {
     /// The file is as someone else has left it: what it has waiting is put into the table.
     pub fn begin(&mut self, db: &Connection) -> Result<(), StoreError> {
         tail::fold(db)?;
-        self.has_past = history::has_past(db)?;
+        (self.has_past, self.sieve) = (history::has_past(db)?, Sieve::of(db)?);
         Ok(())
     }
 
@@ -104,10 +106,13 @@ impl Rows {
     }
 
     /// What is known of an error that is not in memory.
-    fn ask(&self, db: &Connection, record: &Record, bytes: &[u8]) -> Result<Known, StoreError> {
+    fn ask(&mut self, db: &Connection, record: &Record, bytes: &[u8]) -> Result<Known, StoreError> {
         let sign = Sign::now(record.signature);
-        if let Some((id, row)) = history::find(db, sign)? {
-            return Ok(Known { place: Place::Table(id, row.first), row, is_dirty: false, is_unfolded: false });
+        if self.sieve.may_have(record.signature) {
+            if let Some((id, row)) = history::find(db, sign)? {
+                return Ok(Known { place: Place::Table(id, row.first), row, is_dirty: false, is_unfolded: false });
+            }
+            self.sieve.missed(db)?;
         }
         let sample = Sample::of_record(record, bytes);
         let old = if self.has_past { history::take_over(db, sign, &sample)? } else { None };
@@ -165,6 +170,7 @@ impl Rows {
             let id = match &known.place {
                 Place::New(sample) => {
                     inserted += 1;
+                    self.sieve.add(signature);
                     history::insert(db, Sign::now(signature), &known.row, sample)?
                 }
                 Place::Table(id, first) => {

@@ -1,10 +1,11 @@
 //! The history: which errors there were, since when, how often and where, so that a new one can be told from an old
 //! one. One row for each signature and version of its recipe; bounded by age and by rows. Here is what an event
-//! changes in its row; `table` keeps rows, `tail` what is not yet in the table, `hours` counts by the hour, `carry` takes a
-//! history over to a new recipe.
+//! changes in its row; `table` keeps rows, `tail` what is not yet in the table, `hours` counts by the hour, `sieve` knows
+//! what the table need not be asked for, `carry` takes a history over to a new recipe.
 
 mod carry;
 mod hours;
+mod sieve;
 mod table;
 pub(super) mod tail;
 
@@ -13,6 +14,7 @@ use crate::core::signature::SIG_VERSION;
 
 pub(super) use carry::{has_past, prepare, take_over};
 pub use hours::{HOUR_US, Hours, spans};
+pub(super) use sieve::Sieve;
 pub(super) use table::{COLUMNS, Sample, TABLES, add_hour, alias, begin_with, find, former, grow, insert, is_sound, list, prune_age, prune_rows, sums, update};
 pub use table::{Choice, Entry, Order, Sum};
 

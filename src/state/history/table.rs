@@ -81,7 +81,12 @@ impl Sample {
     /// Of a record as it is written. It is not parsed, but searched: every quote within a text is escaped, so what
     /// looks like a member of it is one.
     pub fn of_record(record: &Record, bytes: &[u8]) -> Self {
-        let text = member(bytes, &TEXT).chars().take(MAX_SAMPLE_CHARS).collect();
+        let mut text = member(bytes, &TEXT);
+        if let Some((end, _)) = text.char_indices().nth(MAX_SAMPLE_CHARS) {
+            text.truncate(end);
+            // It waits in memory for the table.
+            text.shrink_to_fit();
+        }
         let (severity, category) = (record.severity.as_str().to_owned(), record.category.as_str().to_owned());
         Self { severity, category, rule: member(bytes, &RULE), text }
     }
@@ -89,9 +94,12 @@ impl Sample {
 
 /// The text behind the first of such members; `head` ends with its opening quote.
 fn member(record: &[u8], head: &Finder<'_>) -> String {
-    let at = head.find(record).map(|at| at + head.needle().len() - 1);
-    let text = at.and_then(|at| serde_json::Deserializer::from_slice(&record[at..]).into_iter().next());
-    text.and_then(Result::ok).unwrap_or_default()
+    let Some(quoted) = head.find(record).map(|at| &record[at + head.needle().len() - 1..]) else { return String::new() };
+    // Most are as they stand.
+    match memchr::memchr2(b'"', b'\\', &quoted[1..]) {
+        Some(end) if quoted[1 + end] == b'"' => String::from_utf8_lossy(&quoted[1..=end]).into_owned(),
+        _ => serde_json::Deserializer::from_slice(quoted).into_iter().next().and_then(Result::ok).unwrap_or_default(),
+    }
 }
 
 /// The order of a list.
@@ -141,6 +149,16 @@ pub(in crate::state) fn find(db: &Connection, sign: Sign) -> Result<Option<(i64,
     let mut one = db.prepare_cached(rows!("WHERE signature = ?1 AND recipe = ?2"))?;
     let found = one.query_row(params![sign.signature.digest(), sign.recipe], |row| Ok((row.get(0)?, row_of(row)?))).optional()?;
     Ok(found)
+}
+
+/// The signatures of all rows, whatever their recipes; from the index alone.
+pub(super) fn signatures(db: &Connection, mut each: impl FnMut(Hex)) -> Result<(), StoreError> {
+    let mut all = db.prepare_cached("SELECT signature FROM history INDEXED BY history_signature")?;
+    let mut rows = all.query([])?;
+    while let Some(row) = rows.next()? {
+        each(Hex::new(row.get(0)?));
+    }
+    Ok(())
 }
 
 /// Muted until, back since, streams, hours: as columns.
