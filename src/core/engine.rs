@@ -154,14 +154,15 @@ impl Engine {
         silencing.is_some()
     }
 
-    /// Which parts of the line's body cancels cover.
+    /// Which parts of the line's text cancels cover: they look at its body.
     #[must_use]
     pub fn cancelled(&self, line: &Line, maybe: Maybe) -> Vec<Range<usize>> {
         if self.any_cancel.get().is_some_and(|any| !any.regex().is_match(line.body())) {
             return Vec::new();
         }
         let cancels = self.rules.cancels.iter().enumerate().filter(|(at, cancel)| maybe.cancel(*at) && cancel.regex.is_match(line.body()));
-        cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| found.range()).collect()
+        let body = line.text.len() - line.body().len();
+        cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| body + found.start()..body + found.end()).collect()
     }
 
     /// The noise rules that have silenced lines, by id, and how many.
