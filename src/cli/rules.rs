@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
+use crate::core::word_gate::{self, MAX_OWN};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
 use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files, matcher};
@@ -85,8 +86,12 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
         own.push(Checked::new(path, &file));
         read.push(file);
     }
-    let (_, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(read).collect()));
-    own[own.len() - checked.len()..].iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
+    let rules = RuleSet::with_files(builtin.into_iter().chain(read).collect());
+    let own = &own[own.len() - checked.len()..];
+    let crowded_out = word_gate::crowded_out(&rules).filter(|id| own.iter().any(|file| file.ids.iter().any(|own| own == id)));
+    crowded_out.for_each(|id| say(&format!("{id}: slow: {MAX_OWN} noise rules and as many cancels are told by their words; this one is asked of every line")));
+    let (_, failures) = examples::run(rules);
+    own.iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
 }
 
 /// What a file is asked for.
