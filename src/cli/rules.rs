@@ -46,9 +46,8 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
         found.push_str(&written::find(&format!("config/rules/{name}"), text, id));
     }
     let own = setup::rule_paths(&config, &args.rules);
-    let builtin = if own.is_empty() { Vec::new() } else { builtin_files(Examples::Skipped) };
     for path in own {
-        setup::read_rules(&path, &builtin)?;
+        setup::read_rules(&path)?;
         found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
     }
     if found.is_empty() {
@@ -64,7 +63,7 @@ fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let (builtin, mut own) = (builtin_files(Examples::Read), Vec::new());
     for file in setup::rule_paths(&config, &args.rules).iter().chain(files) {
-        own.push(setup::read_rules(file, &builtin)?);
+        own.push(setup::read_rules(file)?);
     }
     let (count, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(own).collect()));
     report(count, &failures.iter().collect::<Vec<_>>())
@@ -81,7 +80,7 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     }
     let (builtin, mut own, mut read) = (builtin_files(Examples::Read), Vec::new(), Vec::new());
     for path in configured.iter().chain(&named) {
-        let file = setup::read_rules(path, &builtin)?;
+        let file = setup::read_rules(path)?;
         repeated(path, &file)?;
         own.push(Checked::new(path, &file));
         read.push(file);

@@ -71,10 +71,14 @@ impl LiteralForm {
 /// The literals of a rule set.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Literals {
-    /// What the prefilter looks for, sorted.
+    /// What the prefilter looks for, each once, sorted.
     pub forms: Vec<LiteralForm>,
-    /// For each of them, the entries it leads to.
+    /// For each of them, the entries it leads to; one that leads to none is not looked for.
     pub targets: Vec<Vec<u16>>,
+    /// So many of the first are those of the built-in rules, whatever they lead to. What was made of these can be used for
+    /// all, which have the others behind them, and are not sorted.
+    #[serde(skip)]
+    pub inherited: usize,
 }
 
 impl Literals {
@@ -97,6 +101,31 @@ impl Literals {
             }
         }
         literals
+    }
+
+    /// These, of entries that have other numbers now or, where `number` says none, are gone, and those of `own` entries,
+    /// each with its number and whether it is a fact.
+    pub(super) fn joined<'g>(&self, number: impl Fn(u16) -> Option<u16>, own: impl Iterator<Item = (u16, &'g Gate, bool)>) -> Self {
+        let mut added: Vec<(LiteralForm, u16)> = own.flat_map(|(at, gate, fact)| forms(gate, fact).into_iter().map(move |form| (form, at))).collect();
+        let renumbered = |targets: &Vec<u16>| targets.iter().filter_map(|known| number(*known)).collect();
+        let mut joined = Self { forms: self.forms.clone(), targets: self.targets.iter().map(renumbered).collect(), inherited: self.forms.len() };
+        added.sort_unstable();
+        added.dedup();
+        for (form, entry) in added {
+            let at = match self.forms.binary_search(&form) {
+                Ok(known) => known,
+                Err(_) => {
+                    if joined.forms.len() == joined.inherited || joined.forms.last() != Some(&form) {
+                        joined.forms.push(form);
+                        joined.targets.push(Vec::new());
+                    }
+                    joined.forms.len() - 1
+                }
+            };
+            joined.targets[at].push(entry);
+            joined.targets[at].sort_unstable();
+        }
+        joined
     }
 }
 
