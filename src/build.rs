@@ -1,15 +1,16 @@
 //! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
 //! cost little to read: the files without their examples (`index.bin`, `entries.bin`), the literals of their entries (`literals.bin`),
-//! where the prefilter looks for them (`plan.bin`), the words of the noise and of the cancels (`quiet.bin`). A file that is no
+//! where the prefilter looks for them (`plan.bin`), which entries have them (`uses.bin`), the words of the noise and of the cancels (`quiet.bin`). A file that is no
 //! TOML, or has a key that is none, ends the build.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use core::prefilter::Plan;
 use rules::files::FILES;
-use rules::left::{Index, Left, Place};
+use rules::left::{Index, Left, Place, Uses};
 use rules::literal::Literals;
 use rules::prove::{QuietWords, required_words};
 use rules::source::parsed;
@@ -52,6 +53,7 @@ fn write() -> Result<(), Box<dyn Error>> {
     let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
     leave("literals.bin", &literals)?;
     leave("plan.bin", &Plan::new(&literals.forms))?;
+    leave("uses.bin", &uses(&entries))?;
     write_entries(specs, &entries)
 }
 
@@ -65,6 +67,8 @@ fn read(name: &str, text: &str) -> FileSpec {
 struct Read {
     family: u16,
     table: Table,
+    /// Its number among all in the order of the files.
+    order: u16,
     spec: EntrySpec,
 }
 
@@ -73,17 +77,28 @@ fn entries(specs: &mut [FileSpec]) -> Vec<Read> {
     let mut all = Vec::new();
     for &table in Table::ALL {
         let entries = (0..).zip(specs.iter_mut()).flat_map(|(family, spec)| std::mem::take(spec.table(table)).into_iter().map(move |spec| (family, spec)));
-        all.extend(entries.map(|(family, spec)| Read { family, table, spec }));
+        all.extend(entries.map(|(family, spec)| Read { family, table, order: 0, spec }));
     }
+    all.sort_by_key(|entry| entry.family);
+    (0..).zip(&mut all).for_each(|(order, entry)| entry.order = order);
     all.sort_by_key(|entry| (entry.table, entry.spec.generic));
     all
+}
+
+/// Which entries have a literal.
+fn uses(entries: &[Read]) -> Uses<'_> {
+    let mut uses: BTreeMap<&str, Vec<u16>> = BTreeMap::new();
+    for (at, Read { spec, .. }) in (0..).zip(entries) {
+        spec.literals.iter().chain(&spec.at_end).for_each(|literal| uses.entry(literal.get()).or_default().push(at));
+    }
+    uses.into_iter().collect()
 }
 
 /// The entries one behind the other, and where each stands.
 fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn Error>> {
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
-    for Read { family, table, spec } in entries {
-        places.push(Place { id: spec.id.get(), family: *family, table: *table as u8, at: u32::try_from(bytes.len())? });
+    for Read { family, table, order, spec } in entries {
+        places.push(Place { id: spec.id.get(), family: *family, table: *table as u8, generic: spec.generic, order: *order, at: u32::try_from(bytes.len())? });
         let is_weak = |other: &Read| other.spec.region.as_ref().is_some_and(|region| region.get() == spec.id.get());
         let weak = (0..).zip(entries).filter(|(_, other)| is_weak(other)).map(|(at, _)| at).collect();
         bytes.extend(postcard::to_allocvec(&Left { spec: spec.clone(), weak })?);

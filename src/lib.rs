@@ -50,7 +50,7 @@ pub mod core {
     pub mod trace;
     pub mod transcript;
     pub mod visible;
-    mod word_gate;
+    pub mod word_gate;
 }
 pub mod cli;
 pub mod daemon;

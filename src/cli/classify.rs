@@ -15,11 +15,8 @@ use crate::exec::policy;
 use crate::sources::clock::now;
 use crate::verdict::Object;
 
-/// What is looked at, as JSON pointers.
-const FIELDS: [&str; 8] = ["/name", "/code", "/message", "/response/status", "/context/operation", "/exit_code", "/timed_out", "/stderr"];
-/// Said once: the answer is then that of an error of which nothing is known.
-const NOTHING_KNOWN: &str = "an object has none of the fields that are looked at: name, code, message, response.status, context.operation, \
-                             exit_code, timed_out, stderr; it is answered as an error of which nothing is known";
+/// What is looked at; one in another has a dot before it.
+const FIELDS: [&str; 8] = ["name", "code", "message", "response.status", "context.operation", "exit_code", "timed_out", "stderr"];
 
 pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let config = setup::config(&args.setup)?;
@@ -29,14 +26,23 @@ pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
     answer_each(config.limits.max_document_bytes, |line, out| match line {
         Ok(Value::Object(_)) => {
             let object = line.as_ref().unwrap_or(&Value::Null);
-            if !FIELDS.iter().any(|pointer| object.pointer(pointer).is_some()) && !std::mem::replace(&mut was_told, true) {
-                say(&NOTHING_KNOWN);
+            if !FIELDS.iter().any(|field| has(object, field)) && !std::mem::replace(&mut was_told, true) {
+                say(&nothing_known());
             }
             answer(object, &policy, out);
         }
         Ok(_) => refuse("an error is an object: {\"name\": …, \"code\": …, \"message\": …}", out),
         Err(why) => refuse(&why, out),
     })
+}
+
+fn has(object: &Value, field: &str) -> bool {
+    field.split('.').try_fold(object, |value, name| value.get(name)).is_some()
+}
+
+/// Said once: the answer is then that of an error of which nothing is known.
+fn nothing_known() -> String {
+    format!("an object has none of the fields that are looked at: {}; it is answered as an error of which nothing is known", FIELDS.join(", "))
 }
 
 fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {

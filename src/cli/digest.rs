@@ -58,7 +58,7 @@ fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure>
         let fault = |trouble: Trouble| Failure::new(format!("{}: {}", trouble.path, trouble.why));
         let opened = input::file(path, watched).map_err(|error| fault(Trouble::new(path, error)))?;
         // Nothing would be found in it, and that would be taken for an answer.
-        return archive::of(&opened.head).map_or(Ok(opened), |archive| Err(fault(Trouble::new(path, archive.says.replace("siftd scan", "siftd digest")))));
+        return archive::of(&opened.head).map_or(Ok(opened), |archive| Err(fault(Trouble::new(path, archive.advice("digest")))));
     }
     if !stdin_is_given() {
         return Err(Failure::new("nothing to sum up: name a file, or pipe a log in (siftd digest --help)"));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
+use crate::core::word_gate::{self, MAX_OWN};
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
 use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files, matcher};
@@ -45,9 +46,8 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
         found.push_str(&written::find(&format!("config/rules/{name}"), text, id));
     }
     let own = setup::rule_paths(&config, &args.rules);
-    let builtin = if own.is_empty() { Vec::new() } else { builtin_files(Examples::Skipped) };
     for path in own {
-        setup::read_rules(&path, &builtin)?;
+        setup::read_rules(&path)?;
         found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
     }
     if found.is_empty() {
@@ -63,7 +63,7 @@ fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let (builtin, mut own) = (builtin_files(Examples::Read), Vec::new());
     for file in setup::rule_paths(&config, &args.rules).iter().chain(files) {
-        own.push(setup::read_rules(file, &builtin)?);
+        own.push(setup::read_rules(file)?);
     }
     let (count, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(own).collect()));
     report(count, &failures.iter().collect::<Vec<_>>())
@@ -80,13 +80,17 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     }
     let (builtin, mut own, mut read) = (builtin_files(Examples::Read), Vec::new(), Vec::new());
     for path in configured.iter().chain(&named) {
-        let file = setup::read_rules(path, &builtin)?;
+        let file = setup::read_rules(path)?;
         repeated(path, &file)?;
         own.push(Checked::new(path, &file));
         read.push(file);
     }
-    let (_, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(read).collect()));
-    own[own.len() - checked.len()..].iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
+    let rules = RuleSet::with_files(builtin.into_iter().chain(read).collect());
+    let own = &own[own.len() - checked.len()..];
+    let crowded_out = word_gate::crowded_out(&rules).filter(|id| own.iter().any(|file| file.ids.iter().any(|own| own == id)));
+    crowded_out.for_each(|id| say(&format!("{id}: slow: {MAX_OWN} noise rules and as many cancels are told by their words; this one is asked of every line")));
+    let (_, failures) = examples::run(rules);
+    own.iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
 }
 
 /// What a file is asked for.

@@ -1,8 +1,6 @@
 //! Configuration → engine: limits, built-in rules, a user's files, custom patterns. Used by every
 //! command that reads a log. All mistakes come back as diagnostics; nothing is printed here.
 
-use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -17,7 +15,7 @@ use crate::core::breaker;
 use crate::core::engine::{Engine, Limits};
 use crate::core::transcript::Mode;
 use crate::diag::{Diagnostic, Diagnostics, Source};
-use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, parse, parse_beside};
+use crate::rules::{Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, entries_with, parse, parse_beside};
 use crate::sources::expand::{Input, expand};
 use crate::state::{history, ledger};
 
@@ -99,14 +97,10 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     if !config.error_detection.enabled {
         return Ok(RuleSet::default());
     }
-    let builtin = OnceCell::new();
-    let more = files_beside(config, more, || builtin.get_or_init(|| builtin_files(examples)))?;
+    let more = files_beside(config, more)?;
     let mut set = match examples {
-        Examples::Skipped if more.is_empty() => RuleSet::compiled(),
-        _ => {
-            let builtin = builtin.into_inner().unwrap_or_else(|| builtin_files(examples));
-            RuleSet::with_files(builtin.into_iter().chain(more).collect())
-        }
+        Examples::Skipped => RuleSet::compiled_with(more),
+        Examples::Read => RuleSet::with_files(builtin_files(examples).into_iter().chain(more).collect()),
     };
     if !config.rules.disable.is_empty() {
         set.disable(&config.rules.disable);
@@ -121,14 +115,14 @@ fn changes_rules(config: &Config, more: &[PathBuf]) -> bool {
 }
 
 /// The rules that join the built-in ones, in the order in which a later one overrides.
-fn files_beside<'b>(config: &Config, more: &[PathBuf], builtin: impl Fn() -> &'b Vec<RulesFile>) -> Result<Vec<RulesFile>, Diagnostics> {
+fn files_beside(config: &Config, more: &[PathBuf]) -> Result<Vec<RulesFile>, Diagnostics> {
     let mut files = Vec::new();
     if config.error_detection.warnings {
         let (name, text) = WARNING_FILE;
         files.extend(parse(name, text, false));
     }
     for path in rule_paths(config, more) {
-        files.push(read_rules(&path, builtin())?);
+        files.push(read_rules(&path)?);
     }
     files.extend(custom::rules(&config.error_detection));
     Ok(files)
@@ -140,28 +134,23 @@ pub fn ids(set: &RuleSet) -> impl Iterator<Item = &str> {
 }
 
 /// Reads and checks one rules file, which joins the built-in ones.
-pub fn read_rules(path: &Path, builtin: &[RulesFile]) -> Result<RulesFile, Diagnostics> {
+pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
         let mend = "check that it exists, is UTF-8 text, and may be read";
         Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
     })?;
     let source = Source::new(&name, &text);
-    parse_beside(&name, &source.text, true, &uses_beside(&source.text, builtin)).map_err(|problems| {
+    parse_beside(&name, &source.text, true, &uses_beside(&source.text)).map_err(|problems| {
         let shown = problems.into_iter().map(|p| source.error(p.span, p.problem).with_key(p.key).with_mend(p.mend));
         Diagnostics(shown.collect())
     })
 }
 
 /// How many built-in entries have a literal, without those that the file `text` replaces.
-fn uses_beside(text: &str, builtin: &[RulesFile]) -> impl Fn(&str) -> usize {
+fn uses_beside(text: &str) -> impl Fn(&str) -> usize {
     let own = parse("", text, false).map(|file| file.entries).unwrap_or_default();
-    let mut uses: HashMap<String, usize> = HashMap::new();
-    let entries = builtin.iter().flat_map(|file| &file.entries);
-    for entry in entries.filter(|entry| !own.iter().any(|own| own.id == entry.id)) {
-        entry.gate.literals.iter().chain(&entry.gate.at_end).for_each(|literal| *uses.entry(literal.clone()).or_default() += 1);
-    }
-    move |literal| uses.get(literal).copied().unwrap_or_default()
+    move |literal| entries_with(literal).filter(|id| !own.iter().any(|own| own.id == *id)).count()
 }
 
 /// A user's rule files, in the order in which a later one overrides: those behind `[rules] files`, where a glob

@@ -238,10 +238,9 @@ impl<'a> Confirm<'a> {
     /// Whether one of the entry's literals stands in the part of the line that begins at `from`, and
     /// no cancel covers it.
     fn has_open_hit(&self, index: u16, from: usize) -> bool {
-        let body = self.line.text.len() - self.line.body().len();
         self.candidates.iter().filter(|c| c.entry == index && c.at as usize + usize::from(c.len) > from).any(|c| {
             let (at, end) = (c.at as usize, c.at as usize + usize::from(c.len));
-            !self.cancelled().iter().any(|cancelled| body + cancelled.start <= at && end <= body + cancelled.end)
+            !self.cancelled().iter().any(|cancelled| cancelled.start <= at && end <= cancelled.end)
         })
     }
 

@@ -11,7 +11,7 @@ use super::redact::Redactor;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
-use crate::rules::{Kind, Pattern, RuleSet, compiled_literals};
+use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
@@ -111,9 +111,10 @@ impl Engine {
     }
 
     /// Makes what the first event needs and no rules change, and before it, where the built-in rules are used `alone`,
-    /// their prefilter. Optional: whoever has a thread to spare calls it while the rules are read.
+    /// their prefilter, else what other rules take from it. Optional: whoever has a thread to spare calls it while the rules
+    /// are read.
     pub fn prepare_tables(alone: bool) {
-        let _ = (alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
+        let _ = (compiled_literals(), alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
     /// Makes what the first candidate line needs, and then what is dear to make and saves work for all that follow.
@@ -127,7 +128,7 @@ impl Engine {
 
     /// The literals of all rules.
     pub fn prefilter(&self) -> &Prefilter {
-        if self.rules.is_compiled() { compiled_prefilter() } else { self.prefilter.get_or_init(|| Prefilter::new(&self.rules.literals().forms)) }
+        if self.rules.is_compiled() { compiled_prefilter() } else { self.prefilter.get_or_init(|| own_prefilter(self.rules.literals())) }
     }
 
     fn word_gate(&self) -> &WordGate {
@@ -154,14 +155,15 @@ impl Engine {
         silencing.is_some()
     }
 
-    /// Which parts of the line's body cancels cover.
+    /// Which parts of the line's text cancels cover: they look at its body.
     #[must_use]
     pub fn cancelled(&self, line: &Line, maybe: Maybe) -> Vec<Range<usize>> {
         if self.any_cancel.get().is_some_and(|any| !any.regex().is_match(line.body())) {
             return Vec::new();
         }
         let cancels = self.rules.cancels.iter().enumerate().filter(|(at, cancel)| maybe.cancel(*at) && cancel.regex.is_match(line.body()));
-        cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| found.range()).collect()
+        let body = line.text.len() - line.body().len();
+        cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| body + found.start()..body + found.end()).collect()
     }
 
     /// The noise rules that have silenced lines, by id, and how many.
@@ -197,6 +199,14 @@ fn compiled_prefilter() -> &'static Prefilter {
     PREFILTER.get_or_init(|| Prefilter::with_plan(&compiled_literals().forms, compiled_plan()))
 }
 
+/// That of rules that are not the built-in ones alone. What the build has planned for these holds for those that are left of them.
+fn own_prefilter(literals: &Literals) -> Prefilter {
+    match literals.inherited {
+        0 => Prefilter::new(&literals.forms),
+        known => Prefilter::with_plan(&literals.forms, compiled_plan().joined(&literals.forms, known, |at| !literals.targets[at].is_empty())),
+    }
+}
+
 fn compiled_plan() -> Plan {
     postcard::from_bytes(PLAN).expect("the build wrote it with the same types")
 }
@@ -204,6 +214,20 @@ fn compiled_plan() -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::LiteralForm;
+
+    #[test]
+    fn a_plan_that_is_joined_is_the_plan_of_all_its_literals() {
+        let forms = &compiled_literals().forms;
+        for known in [0, 1, forms.len() / 2, forms.len() - 1, forms.len()] {
+            assert!(Plan::new(&forms[..known]).joined(forms, known, |_| true) == Plan::new(forms), "{known}");
+        }
+        // One that is not wanted is as one that has no window.
+        let none = LiteralForm::default();
+        let every_third = |at: usize| at % 3 == 0;
+        let left: Vec<LiteralForm> = forms.iter().enumerate().map(|(at, form)| if every_third(at) { form.clone() } else { none.clone() }).collect();
+        assert!(Plan::new(forms).joined(forms, forms.len(), every_third) == Plan::new(&left));
+    }
 
     #[test]
     fn the_build_planned_for_the_literals_of_the_files() {

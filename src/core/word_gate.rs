@@ -6,7 +6,7 @@ use super::gate::Gate;
 use crate::rules::{QuietWords, RuleSet};
 
 /// Entries of a kind that have a bit of their own; the others share the last one, which is always set.
-const MAX_OWN: usize = 63;
+pub const MAX_OWN: usize = 63;
 
 /// The words of the noise and of the cancels.
 pub struct WordGate {
@@ -45,6 +45,12 @@ impl Maybe {
 
 fn bit(at: usize) -> u64 {
     1 << at.min(MAX_OWN)
+}
+
+/// The noise and the cancels that have no bit of their own, by id: they are asked of every line that may hold an error.
+pub fn crowded_out(rules: &RuleSet) -> impl Iterator<Item = &str> {
+    let noise = rules.noise.iter().skip(MAX_OWN).map(|&entry| &rules.entries[usize::from(entry)].id);
+    noise.chain(rules.cancels.iter().skip(MAX_OWN).map(|cancel| &cancel.id)).map(String::as_str)
 }
 
 impl WordGate {
@@ -109,6 +115,15 @@ mod tests {
             }
         }
         assert!(matched >= rules.noise.len() + rules.cancels.len(), "{matched}");
+    }
+
+    #[test]
+    fn every_built_in_noise_and_cancel_has_a_bit_of_its_own() {
+        assert_eq!(
+            crowded_out(&RuleSet::builtin()).collect::<Vec<_>>(),
+            [""; 0],
+            "room for {MAX_OWN} of a kind: more than one word for them, or fewer of them"
+        );
     }
 
     #[test]

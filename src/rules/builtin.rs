@@ -7,11 +7,11 @@ use serde::Deserialize;
 
 use super::entry::{Cancel, Entry, Family};
 use super::files::FILES;
-use super::left::{Index, Left};
+use super::left::{Index, Left, Place, Uses};
 use super::literal::Literals;
 use super::load::{self, RulesFile, parse};
 use super::prove::QuietWords;
-use super::spec::Table;
+use super::spec::{EntrySpec, Table};
 
 /// The [`Index`] of what the files of `config/rules/` say without their examples.
 const INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/index.bin"));
@@ -19,6 +19,8 @@ const INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/index.bin"));
 const ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entries.bin"));
 /// Their [`Literals`].
 const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
+/// Their [`Uses`].
+const USES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uses.bin"));
 /// Their [`QuietWords`].
 const QUIET_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/quiet.bin"));
 
@@ -73,7 +75,11 @@ pub(super) fn families() -> &'static [Family] {
 
 /// Their cancels.
 pub(super) fn cancels() -> Vec<Cancel> {
-    index().cancels.iter().map(|(family, spec)| load::compiled_cancel(&families()[usize::from(*family)], spec.clone())).collect()
+    let cancel = |(at, (family, spec)): (u16, &(u16, EntrySpec))| {
+        let cancel = load::compiled_cancel(&families()[usize::from(*family)], spec.clone());
+        Cancel { compiled: Some(at), ..cancel }
+    };
+    (0..).zip(&index().cancels).map(cancel).collect()
 }
 
 /// Their entries of a table, by number.
@@ -86,9 +92,33 @@ pub(super) fn by_id() -> &'static [u16] {
     &index().by_id
 }
 
+/// Where their entries are, by number.
+pub(super) fn places() -> &'static [Place<'static>] {
+    &index().places
+}
+
 /// The id of an entry.
-pub(super) fn id(at: usize) -> &'static str {
-    index().places[at].id
+pub(super) fn id(at: u16) -> &'static str {
+    places()[usize::from(at)].id
+}
+
+/// The number of the entry with an id.
+pub(super) fn position(id: &str) -> Option<u16> {
+    let found = by_id().binary_search_by(|&at| self::id(at).cmp(id)).ok()?;
+    Some(by_id()[found])
+}
+
+/// The entries that are tried only in a region, by its number; of what is no region, none.
+pub(super) fn weak(region: u16) -> Vec<u16> {
+    left::<Left>(&ENTRIES[places()[usize::from(region)].at as usize..]).weak
+}
+
+/// The ids of the built-in entries that have a literal, as their files have it.
+pub fn entries_with(literal: &str) -> impl Iterator<Item = &'static str> {
+    static READ: OnceLock<Uses> = OnceLock::new();
+    let uses = READ.get_or_init(|| left(USES));
+    let found = uses.binary_search_by_key(&literal, |(literal, _)| literal).ok();
+    found.into_iter().flat_map(|at| &uses[at].1).map(|&at| id(at))
 }
 
 /// An entry, read anew.
@@ -113,7 +143,59 @@ pub(super) fn quiet_words() -> QuietWords {
 
 #[cfg(test)]
 mod tests {
-    use crate::rules::RuleSet;
+    use std::collections::BTreeMap;
+
+    use crate::rules::entries::Member;
+    use crate::rules::{Entry, Examples, Kind, LiteralForm, RuleSet, builtin_files, parse};
+
+    const OWN: &str = r#"
+[family]
+id = "generic"
+title = "Generic"
+depth = "head"
+[[rule]]
+id = "generic.error"
+literals = ["rror: ", "panic: ", "blunder = "]
+regex = "(?:rror: |panic: |blunder = )"
+[[noise]]
+id = "generic.hum"
+regex = "pump hums"
+reason = "it does"
+[[cancel]]
+id = "generic.calm"
+regex = "no blunder = at all"
+[[trace]]
+id = "generic.hint"
+region = "pytest.failures"
+rows = [{ from = "start", regex = "^hint: ", to = "end" }]
+"#;
+
+    #[test]
+    fn what_joins_the_built_in_rules_comes_to_what_all_come_to_that_are_read_anew() {
+        let own = || parse("own.toml", OWN, true).unwrap();
+        let without = |mut set: RuleSet, off: &[&str]| {
+            set.disable(&off.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>());
+            set
+        };
+        for off in [&[][..], &["python", "generic.deprecation"]] {
+            let anew = without(RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain([own()]).collect()), off);
+            let joined = without(RuleSet::compiled_with(vec![own()]), off);
+            assert_eq!((anew.literals().inherited, joined.literals().inherited), (0, RuleSet::compiled().literals().forms.len()));
+            let ids = |set: &RuleSet| set.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
+            assert!(ids(&anew) == ids(&joined), "the order");
+            let wanted = |set: &RuleSet| -> BTreeMap<LiteralForm, Vec<u16>> {
+                let all = set.literals().forms.iter().cloned().zip(set.literals().targets.iter().cloned());
+                all.filter(|(_, targets)| !targets.is_empty()).collect()
+            };
+            assert!(wanted(&anew) == wanted(&joined));
+            assert_eq!((anew.quiet_words(), &anew.noise, &anew.facts), (joined.quiet_words(), &joined.noise, &joined.facts));
+            for (anew, joined) in anew.entries.iter().zip(joined.entries.iter()) {
+                assert_eq!(format!("{:?} {:?} {}", anew.kind, anew.labels, anew.family), format!("{:?} {:?} {}", joined.kind, joined.labels, joined.family));
+            }
+            let weak = |set: &RuleSet| set.entries.iter().filter(|entry| matches!(&entry.kind, Kind::Region(region) if !region.weak.is_empty())).count();
+            assert!(weak(&anew) > 1, "regions that others are tried in");
+        }
+    }
 
     #[test]
     fn the_build_found_what_the_files_hold() {
@@ -128,9 +210,13 @@ mod tests {
     #[test]
     fn what_the_build_read_is_what_the_files_say() {
         let without_examples = |mut set: RuleSet| {
-            let mut entries = std::mem::take(&mut set.entries).into_vec();
+            let read = |member| match member {
+                Member::Compiled(at) => super::entry(usize::from(at)),
+                Member::Read(entry) => *entry,
+            };
+            let mut entries: Vec<Entry> = std::mem::take(&mut set.entries).into_members().map(read).collect();
             entries.iter_mut().for_each(|entry| entry.examples = Default::default());
-            set.cancels.iter_mut().for_each(|cancel| cancel.examples = Default::default());
+            set.cancels.iter_mut().for_each(|cancel| (cancel.examples, cancel.compiled) = Default::default());
             (entries, set.cancels, set.families, set.noise, set.facts)
         };
         let (whole, compiled) = (without_examples(RuleSet::builtin()), without_examples(RuleSet::compiled()));

@@ -1,26 +1,109 @@
 //! The entries of a rule set in the order in which a line is offered to them. A run meets few of those that are compiled
 //! in: each is read when it is first asked.
 
+use std::collections::HashMap;
 use std::ops::Index;
 use std::sync::OnceLock;
 
 use super::builtin;
-use super::entry::Entry;
+use super::entry::{Entry, Family, Kind};
+use super::spec::Table;
 
 /// Entries by number.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// An empty one stands for the built-in entry of its number.
+    /// Empty: nobody has asked for it yet.
     cells: Vec<OnceLock<Box<Entry>>>,
+    /// Of each the number among those that are compiled in, if it is one of them.
+    compiled: Vec<Option<u16>>,
+    /// By that number, the one here; `None`: it is gone.
+    numbers: Vec<Option<u16>>,
+    /// Other entries that are tried in a region only, by its id.
+    weak: HashMap<String, Vec<u16>>,
     /// Numbers in the order of their ids.
     by_id: Vec<u16>,
+}
+
+/// An entry on its way into a set.
+#[derive(Debug)]
+pub(super) enum Member {
+    /// One that is compiled in, by its number there; it need not be read.
+    Compiled(u16),
+    /// Any other.
+    Read(Box<Entry>),
+}
+
+impl Member {
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::Compiled(at) => builtin::places()[usize::from(*at)].id,
+            Self::Read(entry) => &entry.id,
+        }
+    }
+
+    pub(super) fn table(&self) -> Table {
+        match self {
+            Self::Compiled(at) => Table::ALL[usize::from(builtin::places()[usize::from(*at)].table)],
+            Self::Read(entry) => entry.kind.table(),
+        }
+    }
+
+    /// Whether it is a word that prose uses too.
+    pub(super) fn is_generic(&self) -> bool {
+        match self {
+            Self::Compiled(at) => builtin::places()[usize::from(*at)].generic,
+            Self::Read(entry) => entry.generic,
+        }
+    }
+
+    pub(super) fn compiled(&self) -> Option<u16> {
+        if let Self::Compiled(at) = self { Some(*at) } else { None }
+    }
+
+    pub(super) fn read(&self) -> Option<&Entry> {
+        if let Self::Read(entry) = self { Some(entry) } else { None }
+    }
 }
 
 impl Entries {
     /// Those that are compiled in.
     pub(super) fn compiled() -> Self {
         let by_id = builtin::by_id().to_vec();
-        Self { cells: by_id.iter().map(|_| OnceLock::new()).collect(), by_id }
+        let numbers: Vec<_> = (0..).zip(&by_id).map(|(at, _)| Some(at)).collect();
+        Self { cells: by_id.iter().map(|_| OnceLock::new()).collect(), compiled: numbers.clone(), numbers, weak: HashMap::new(), by_id }
+    }
+
+    /// `members`, numbered in their order.
+    pub(super) fn new(members: Vec<Member>, families: &[Family]) -> Self {
+        let mut all = Self { compiled: members.iter().map(Member::compiled).collect(), numbers: vec![None; builtin::places().len()], ..Self::default() };
+        all.by_id = (0..).zip(&members).map(|(at, _)| at).collect();
+        all.by_id.sort_by(|a, b| members[usize::from(*a)].id().cmp(members[usize::from(*b)].id()));
+        for (at, member) in (0..).zip(&members) {
+            if let Some(known) = member.compiled() {
+                all.numbers[usize::from(known)] = Some(at);
+            } else if let Some(region) = member.read().and_then(|entry| entry.region.clone()) {
+                all.weak.entry(region).or_default().push(at);
+            }
+        }
+        all.cells = members.into_iter().map(|member| all.cell(member, families)).collect();
+        all
+    }
+
+    fn cell(&self, member: Member, families: &[Family]) -> OnceLock<Box<Entry>> {
+        let Member::Read(entry) = member else { return OnceLock::new() };
+        // One in the place of a built-in region has those that are tried in that.
+        let region = matches!(entry.kind, Kind::Region(_)).then(|| builtin::position(&entry.id)).flatten();
+        let weak = region.map(builtin::weak).unwrap_or_default();
+        let (family, weak) = (entry.family, self.weak_in(&entry.id, weak));
+        OnceLock::from(Box::new(entry.linked(family, families, weak)))
+    }
+
+    /// The entries that are tried in a region only, which has those in `compiled` among the ones that are compiled in.
+    fn weak_in(&self, region: &str, compiled: Vec<u16>) -> Vec<u16> {
+        let known = compiled.into_iter().filter_map(|at| self.numbers[usize::from(at)]);
+        let mut weak: Vec<u16> = known.chain(self.weak.get(region).into_iter().flatten().copied()).collect();
+        weak.sort_unstable();
+        weak
     }
 
     /// How many there are.
@@ -49,13 +132,32 @@ impl Entries {
 
     /// The id of an entry, which is not read for it.
     fn id(&self, at: usize) -> &str {
-        self.cells[at].get().map_or_else(|| builtin::id(at), |entry| &entry.id)
+        match self.compiled[at] {
+            Some(known) => builtin::id(known),
+            None => &self[at].id,
+        }
+    }
+
+    /// Its number among those that are compiled in.
+    pub(super) fn compiled_as(&self, at: u16) -> Option<u16> {
+        self.compiled[usize::from(at)]
     }
 
     /// All of them.
-    pub(super) fn into_vec(self) -> Vec<Entry> {
-        let all = self.cells.into_iter().enumerate();
-        all.map(|(at, cell)| cell.into_inner().map_or_else(|| builtin::entry(at), |entry| *entry)).collect()
+    pub(super) fn into_members(self) -> impl Iterator<Item = Member> {
+        self.cells.into_iter().zip(self.compiled).filter_map(|(cell, compiled)| match compiled {
+            Some(at) => Some(Member::Compiled(at)),
+            None => cell.into_inner().map(Member::Read),
+        })
+    }
+
+    /// One that is compiled in.
+    fn read(&self, at: usize) -> Entry {
+        let mut entry = builtin::entry(usize::from(self.compiled[at].unwrap_or_default()));
+        if let Kind::Region(region) = &mut entry.kind {
+            region.weak = self.weak_in(&entry.id, std::mem::take(&mut region.weak));
+        }
+        entry
     }
 }
 
@@ -63,16 +165,6 @@ impl Index<usize> for Entries {
     type Output = Entry;
 
     fn index(&self, at: usize) -> &Entry {
-        self.cells[at].get_or_init(|| Box::new(builtin::entry(at)))
-    }
-}
-
-impl FromIterator<Entry> for Entries {
-    fn from_iter<I: IntoIterator<Item = Entry>>(entries: I) -> Self {
-        let cells: Vec<_> = entries.into_iter().map(|entry| OnceLock::from(Box::new(entry))).collect();
-        let mut all = Self { by_id: (0..cells.len() as u16).collect(), cells };
-        let mut by_id = std::mem::take(&mut all.by_id);
-        by_id.sort_by(|a, b| all.id(usize::from(*a)).cmp(all.id(usize::from(*b))));
-        Self { by_id, ..all }
+        self.cells[at].get_or_init(|| Box::new(self.read(at)))
     }
 }

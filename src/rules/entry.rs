@@ -309,4 +309,6 @@ pub struct Cancel {
     pub reason: Option<String>,
     /// Texts to try.
     pub examples: ExampleSpec,
+    /// Its number among the cancels that are compiled in, if it is one of them as the build left it.
+    pub compiled: Option<u16>,
 }

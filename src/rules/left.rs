@@ -28,9 +28,16 @@ pub struct Place<'a> {
     pub family: u16,
     /// Number of its table in `Table::ALL`.
     pub table: u8,
+    /// Whether it is a word that prose uses too.
+    pub generic: bool,
+    /// Its number among all in the order of the files.
+    pub order: u16,
     /// Where its [`Left`] begins, in bytes.
     pub at: u32,
 }
+
+/// The literals as the files have them, sorted, each with the numbers of its entries.
+pub type Uses<'a> = Vec<(&'a str, Vec<u16>)>;
 
 /// An entry, read when it is first asked.
 #[derive(Debug, Deserialize, Serialize)]

@@ -1,10 +1,14 @@
 //! From a rule's literals to the exact bytes that the prefilter looks for.
 //! A log may hold the text of a line raw or inside a JSON string, so a literal that has bytes which
-//! JSON escapes is reduced to its longest run of stable bytes, or written out in both forms.
+//! JSON escapes is reduced to its longest run of stable bytes and what stands beside that, or written out in all forms.
 
 use std::borrow::Borrow;
 
 use serde::{Deserialize, Serialize};
+
+mod escapes;
+
+use escapes::{Encoder, is_stable};
 
 /// Shortest literal that the prefilter can find.
 pub const MIN_LITERAL_BYTES: usize = 3;
@@ -48,6 +52,8 @@ pub struct LiteralForm {
     pub after: Vec<u8>,
     /// An occurrence that is followed by one of these bytes is no hit.
     pub not_after: Vec<u8>,
+    /// An occurrence that follows any byte but this one is no hit, unless an escape stands near.
+    pub before: Option<u8>,
     /// An occurrence that follows one of these bytes is no hit, unless an escape stands near.
     pub not_before: Vec<u8>,
     /// An occurrence that follows this text is no hit; empty: none.
@@ -65,10 +71,14 @@ impl LiteralForm {
 /// The literals of a rule set.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Literals {
-    /// What the prefilter looks for, sorted.
+    /// What the prefilter looks for, each once, sorted.
     pub forms: Vec<LiteralForm>,
-    /// For each of them, the entries it leads to.
+    /// For each of them, the entries it leads to; one that leads to none is not looked for.
     pub targets: Vec<Vec<u16>>,
+    /// So many of the first are those of the built-in rules, whatever they lead to. What was made of these can be used for
+    /// all, which have the others behind them, and are not sorted.
+    #[serde(skip)]
+    pub inherited: usize,
 }
 
 impl Literals {
@@ -92,6 +102,31 @@ impl Literals {
         }
         literals
     }
+
+    /// These, of entries that have other numbers now or, where `number` says none, are gone, and those of `own` entries,
+    /// each with its number and whether it is a fact.
+    pub(super) fn joined<'g>(&self, number: impl Fn(u16) -> Option<u16>, own: impl Iterator<Item = (u16, &'g Gate, bool)>) -> Self {
+        let mut added: Vec<(LiteralForm, u16)> = own.flat_map(|(at, gate, fact)| forms(gate, fact).into_iter().map(move |form| (form, at))).collect();
+        let renumbered = |targets: &Vec<u16>| targets.iter().filter_map(|known| number(*known)).collect();
+        let mut joined = Self { forms: self.forms.clone(), targets: self.targets.iter().map(renumbered).collect(), inherited: self.forms.len() };
+        added.sort_unstable();
+        added.dedup();
+        for (form, entry) in added {
+            let at = match self.forms.binary_search(&form) {
+                Ok(known) => known,
+                Err(_) => {
+                    if joined.forms.len() == joined.inherited || joined.forms.last() != Some(&form) {
+                        joined.forms.push(form);
+                        joined.targets.push(Vec::new());
+                    }
+                    joined.forms.len() - 1
+                }
+            };
+            joined.targets[at].push(entry);
+            joined.targets[at].sort_unstable();
+        }
+        joined
+    }
 }
 
 /// The exact forms of all literals of an entry; some may come twice. A fact's literals are the raw bytes of a record:
@@ -102,16 +137,16 @@ fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let mut forms = Vec::new();
     for (literal, after) in anywhere.chain(at_end) {
         let written = if fact { Written::with_classes(literal) } else { Written::plain(literal) };
-        for (mut form, mut whole) in written.cases(gate.ignore_case).into_iter().flat_map(|case| case.encodings(fact)) {
-            whole &= form.bytes.len() <= MAX_BYTES;
-            form.bytes.truncate(MAX_BYTES);
-            // What may stand beside a literal says nothing about what stands beside a part of it.
-            let beside = |set: &str| if whole { set.as_bytes().to_vec() } else { Vec::new() };
-            let (after, not_after, not_before, not_behind) = (beside(after), beside(&gate.not_after), beside(&gate.not_before), beside(&gate.not_behind));
-            forms.push(LiteralForm { after, not_after, not_before, not_behind, ..form });
-        }
+        let guards = guards(gate, after);
+        forms.extend(written.cases(gate.ignore_case).into_iter().flat_map(|case| case.encodings(&guards, fact)));
     }
     forms
+}
+
+/// What may stand beside the literals of a gate; what may follow one of them is not the same for all.
+fn guards(gate: &Gate, after: &str) -> LiteralForm {
+    let [after, not_after, not_before, not_behind] = [after, &gate.not_after, &gate.not_before, &gate.not_behind].map(|set| set.as_bytes().to_vec());
+    LiteralForm { after, not_after, not_before, not_behind, ..LiteralForm::default() }
 }
 
 /// A literal as a rule has it.
@@ -161,32 +196,54 @@ impl Written {
         cases.into_iter().map(|text| Self { text, classes: classes.clone() }).collect()
     }
 
-    /// The bytes to look for, and whether they are the whole literal.
-    fn encodings(&self, fact: bool) -> Vec<(LiteralForm, bool)> {
-        let bytes = self.text.as_bytes();
-        if bytes.iter().all(|b| is_stable(*b)) {
-            return vec![(self.form(Escapes::None), true)];
+    /// The bytes to look for, with what may stand beside them.
+    fn encodings(&self, guards: &LiteralForm, fact: bool) -> Vec<LiteralForm> {
+        let encoders = if self.text.bytes().all(is_stable) { &Encoder::ALL[..1] } else { &Encoder::ALL };
+        let run = if fact || encoders.len() == 1 { None } else { self.run(guards) };
+        let mut forms = run.map_or_else(|| encoders.iter().map(|encoder| self.form(*encoder, guards)).collect(), |run| vec![run]);
+        for form in forms.iter_mut().filter(|form| form.bytes.len() > MAX_BYTES) {
+            // What may follow a literal says nothing about what follows a part of it.
+            form.bytes.truncate(MAX_BYTES);
+            (form.after, form.not_after) = Default::default();
         }
-        let run = bytes.split(|b| !is_stable(*b)).max_by_key(|run| run.len()).unwrap_or_default();
-        if run.len() >= MIN_RUN_BYTES && !fact {
-            return vec![(LiteralForm { bytes: run.to_vec(), ..LiteralForm::default() }, false)];
-        }
-        [Escapes::None, Escapes::Needed, Escapes::All].map(|escapes| (self.form(escapes), true)).into()
+        forms.dedup();
+        forms
     }
 
-    /// As a JSON string holds it.
-    fn form(&self, escapes: Escapes) -> LiteralForm {
-        if self.classes.is_empty() && escapes == Escapes::None {
-            return LiteralForm { bytes: self.text.as_bytes().to_vec(), ..LiteralForm::default() };
-        }
-        let mut form = LiteralForm::default();
+    /// The longest run of stable bytes, with the byte of the literal on either side of it or what may stand there;
+    /// `None` if it is short, or if something beside the literal counts that is not beside the run.
+    fn run(&self, guards: &LiteralForm) -> Option<LiteralForm> {
+        let text = self.text.as_bytes();
+        let mut end = 0;
+        let runs = text.split_inclusive(|byte| !is_stable(*byte)).map(|run| {
+            end += run.len();
+            end - run.len()..end - usize::from(run.last().is_some_and(|byte| !is_stable(*byte)))
+        });
+        let run = runs.max_by_key(ExactSizeIterator::len).filter(|run| run.len() >= MIN_RUN_BYTES)?;
+        let (before, after) = (text[..run.start].last().copied(), text.get(run.end));
+        let loses_before = before.is_some() && !(guards.not_before.is_empty() && guards.not_behind.is_empty());
+        let loses_after = after.is_some() && !(guards.after.is_empty() && guards.not_after.is_empty());
+        // An escape in place of either byte is let through: that one ends with a byte behind a backslash that is near, this
+        // one begins with it.
+        let after = after.map_or_else(|| guards.after.clone(), |byte| vec![*byte]);
+        (!loses_before && !loses_after).then(|| LiteralForm { bytes: text[run].to_vec(), before, after, ..guards.clone() })
+    }
+
+    /// As an encoder writes it.
+    fn form(&self, encoder: Encoder, guards: &LiteralForm) -> LiteralForm {
+        let mut form = guards.clone();
         let mut classes = self.classes.iter().peekable();
         for (at, c) in self.text.chars().enumerate() {
             let class = classes.next_if(|(place, _)| *place == at);
             if let Some((_, members)) = class.filter(|_| form.bytes.len() < MAX_BYTES) {
                 form.classes.push((form.bytes.len() as u8, members.clone()));
             }
-            escapes.write(c, &mut form.bytes);
+            let hex_letter = |at, digit: u8| {
+                if at < MAX_BYTES {
+                    form.classes.push((at as u8, vec![digit.to_ascii_lowercase(), digit.to_ascii_uppercase()]));
+                }
+            };
+            encoder.write(c, &mut form.bytes, hex_letter);
         }
         form
     }
@@ -230,43 +287,10 @@ fn cases(text: &str) -> [String; 5] {
     [text.to_owned(), text.to_ascii_uppercase(), capitalised, title, lower]
 }
 
-fn is_stable(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b" .,:;-_()[]{}!?*#@%^~|$".contains(&byte)
-}
-
-/// What an encoder of JSON strings escapes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Escapes {
-    /// Nothing: the text stands raw.
-    None,
-    /// What it must.
-    Needed,
-    /// All that it may.
-    All,
-}
-
-impl Escapes {
-    fn write(self, c: char, out: &mut Vec<u8>) {
-        let all = self == Self::All;
-        match c {
-            c if self == Self::None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-            '"' => out.extend_from_slice(b"\\\""),
-            '\\' => out.extend_from_slice(b"\\\\"),
-            '\t' => out.extend_from_slice(b"\\t"),
-            '/' if all => out.extend_from_slice(b"\\/"),
-            '\'' | '<' | '>' | '&' if all => out.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes()),
-            c if all && !c.is_ascii() => {
-                let units = c.encode_utf16(&mut [0; 2]).to_vec();
-                units.iter().for_each(|unit| out.extend_from_slice(format!("\\u{unit:04x}").as_bytes()));
-            }
-            c => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::{Kind, RuleSet};
     use std::collections::BTreeSet;
 
     #[test]
@@ -283,9 +307,12 @@ mod tests {
     #[test]
     fn classes_keep_their_place_in_every_encoding() {
         let gate = Gate { literals: vec!["\"‹EF›/‹01›".into()], ..Gate::default() };
-        let places: Vec<_> = forms(&gate, true).into_iter().map(|form| (form.bytes, form.classes.iter().map(|(at, _)| *at).collect::<Vec<_>>())).collect();
-        assert_eq!(places, [(b"\"E/0".to_vec(), vec![1, 3]), (b"\\\"E/0".to_vec(), vec![2, 4]), (b"\\\"E\\/0".to_vec(), vec![2, 5])]);
-        assert!(forms(&gate, false).iter().all(|form| form.classes.is_empty()));
+        let of = |text: &str, at: &[u8]| (text.as_bytes().to_vec(), at.to_vec());
+        let places: BTreeSet<_> = forms(&gate, true).into_iter().map(|form| (form.bytes, form.classes.iter().map(|(at, _)| *at).collect::<Vec<_>>())).collect();
+        let wanted = [of("\"E/0", &[1, 3]), of("\\\"E/0", &[2, 4]), of("\\\"E\\/0", &[2, 5]), of("\\u0022E/0", &[6, 8])];
+        assert_eq!(places, BTreeSet::from(wanted));
+        let raw = |form: &&LiteralForm| form.bytes.starts_with("\"‹EF›".as_bytes());
+        assert!(forms(&gate, false).iter().filter(raw).all(|form| form.classes.is_empty()));
     }
 
     fn of(literal: &str, ignore_case: bool) -> Vec<String> {
@@ -300,5 +327,54 @@ mod tests {
         assert_eq!(of("Cannot find module '", false), ["Cannot find module "]);
         assert_eq!(of("● ", false), ["\\u25cf ", "● "]);
         assert_eq!(of("timed out", true), ["TIMED OUT", "Timed Out", "Timed out", "timed out"]);
+        assert_eq!(of("a=<'", false), ["a=<'", "a=\\u003c'", "a=\\u003c\\u0027", "a\\u003d\\u003c\\u0027"]);
+    }
+
+    #[test]
+    fn a_hexadecimal_letter_may_be_small_or_large() {
+        let gate = Gate { literals: vec!["●".into()], ..Gate::default() };
+        let numbered: Vec<_> = forms(&gate, false).into_iter().filter(|form| form.bytes == b"\\u25cf").collect();
+        let [form, ..] = &numbered[..] else { panic!("{numbered:?}") };
+        assert_eq!(form.classes, [(4, b"cC".to_vec()), (5, b"fF".to_vec())]);
+    }
+
+    #[test]
+    fn what_stands_beside_a_run_counts() {
+        let only = |literal: &str, gate: Gate| {
+            let forms = forms(&Gate { literals: vec![literal.into()], ..gate }, false);
+            let [form] = &forms[..] else { panic!("{forms:?}") };
+            (String::from_utf8_lossy(&form.bytes).into_owned(), form.before.map(char::from), String::from_utf8_lossy(&form.after).into_owned())
+        };
+        let digits = || "0123456789".to_owned();
+        assert_eq!(only("Failures=", Gate::default()), ("Failures".into(), None, "=".into()));
+        assert_eq!(only("'a' is not defined <b", Gate::default()), (" is not defined ".into(), Some('\''), "<".into()));
+        // A guard on the side that the run reaches stays; on the other side it would be lost.
+        assert_eq!(only("=> Failures: ", Gate { after: digits(), ..Gate::default() }), (" Failures: ".into(), Some('>'), digits()));
+        let written_out = forms(&Gate { literals: vec!["Failures=".into()], after: digits(), ..Gate::default() }, false);
+        assert!(written_out.iter().all(|form| form.after == digits().as_bytes()), "{written_out:?}");
+        assert!(written_out.iter().any(|form| form.bytes == b"Failures=") && written_out.iter().any(|form| form.bytes == b"Failures\\u003d"));
+    }
+
+    #[test]
+    fn no_built_in_literal_loses_what_may_stand_beside_it() {
+        let rules = RuleSet::builtin();
+        let mut lost = Vec::new();
+        for entry in rules.entries.iter() {
+            let gate = &entry.gate;
+            let guarded = (!(gate.after.is_empty() && gate.not_after.is_empty()), !(gate.not_before.is_empty() && gate.not_behind.is_empty()));
+            for literal in &gate.literals {
+                let one = Gate { literals: vec![literal.clone()], at_end: Vec::new(), ..gate.clone() };
+                let is_free = |form: &&LiteralForm| {
+                    let is_cut = form.bytes.len() == MAX_BYTES;
+                    let free_after = form.after.is_empty() && form.not_after.is_empty() && !is_cut;
+                    let free_before = form.before.is_none() && form.not_before.is_empty() && form.not_behind.is_empty();
+                    let is_part = form.bytes.len() < literal.len() && !is_cut && !matches!(entry.kind, Kind::Fact(_));
+                    guarded.0 && free_after || guarded.1 && free_before || is_part && free_after && free_before
+                };
+                let forms = forms(&one, matches!(entry.kind, Kind::Fact(_)));
+                lost.extend(forms.iter().find(is_free).map(|form| format!("{}: {literal:?} as {:?}", entry.id, String::from_utf8_lossy(&form.bytes))));
+            }
+        }
+        assert!(lost.is_empty(), "{lost:#?}");
     }
 }

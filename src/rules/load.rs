@@ -202,7 +202,7 @@ impl<'k> Reader<'k> {
             None => self.required(&spec, "regex", None),
         };
         self.check_keys(&spec, "cancel", &["reason", "examples"]);
-        Cancel { id: spec.id.get().to_owned(), regex, reason: spec.reason, examples: spec.examples }
+        Cancel { id: spec.id.get().to_owned(), regex, reason: spec.reason, examples: spec.examples, compiled: None }
     }
 
     fn trace(&mut self, spec: &EntrySpec) -> Kind {

@@ -8,6 +8,7 @@ mod builtin;
 mod entries;
 mod entry;
 mod files;
+mod join;
 mod keys;
 mod left;
 mod library;
@@ -23,7 +24,7 @@ mod set;
 mod source;
 pub mod spec;
 
-pub use builtin::{Examples, builtin_files, literals as compiled_literals};
+pub use builtin::{Examples, builtin_files, entries_with, literals as compiled_literals};
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};

@@ -1,12 +1,11 @@
-//! Rules of all files put together: the entries in the order in which a line is offered to them, and
-//! the literals that lead to them. It checks nothing; `load` has.
+//! The rules of all files: the entries in the order in which a line is offered to them, and the literals that lead to them.
+//! It checks nothing; `load` has. `join` puts the files together.
 
-use std::collections::HashMap;
-
+use super::join::Joined;
 use super::literal::Literals;
 use super::prove::QuietWords;
 use super::spec::Table;
-use super::{Cancel, Entries, Entry, Examples, FactKind, Family, Kind, Pattern, RulesFile, builtin, builtin_files};
+use super::{Cancel, Entries, Examples, FactKind, Family, Kind, Pattern, RulesFile, builtin, builtin_files};
 
 /// Everything that the core needs to know about errors.
 #[derive(Debug)]
@@ -22,7 +21,7 @@ pub struct RuleSet {
     /// Facts: what decoding says of a line, or a transcript of a step.
     pub facts: Vec<u16>,
     /// `None`: these are the built-in rules, no more and no less, whose literals the build has found.
-    own: Option<Literals>,
+    pub(super) own: Option<Literals>,
 }
 
 impl Default for RuleSet {
@@ -52,6 +51,18 @@ impl RuleSet {
         }
     }
 
+    /// [`compiled`](Self::compiled) with the files that join it: later ones add; an entry with a known id replaces the
+    /// earlier one. What the build has made of the entries that stay is not made again.
+    #[must_use]
+    pub fn compiled_with(more: Vec<RulesFile>) -> Self {
+        if more.is_empty() {
+            return Self::compiled();
+        }
+        let mut joined = Joined::compiled();
+        more.into_iter().for_each(|file| joined.add(file));
+        joined.set()
+    }
+
     /// Whether these are the built-in rules, no more and no less, so that what the build has made of them holds.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
@@ -70,11 +81,20 @@ impl RuleSet {
         if self.is_compiled() {
             return builtin::quiet_words();
         }
-        let entries = self.noise.iter().map(|&entry| &self.entries[usize::from(entry)].kind);
-        QuietWords {
-            noise: entries.map(|kind| if let Kind::Noise { regex, .. } = kind { regex.required_words() } else { None }).collect(),
-            cancels: self.cancels.iter().map(|cancel| cancel.regex.required_words()).collect(),
-        }
+        // The build has found those of the built-in patterns; to find them is dear.
+        let (mut known, first) = (builtin::quiet_words(), builtin::of_table(Table::Noise).first().copied().unwrap_or_default());
+        let of_noise = |&at: &u16| match self.entries.compiled_as(at) {
+            Some(at) => std::mem::take(&mut known.noise[usize::from(at - first)]),
+            None => match &self.entries[usize::from(at)].kind {
+                Kind::Noise { regex, .. } => regex.required_words(),
+                _ => None,
+            },
+        };
+        let of_cancel = |cancel: &Cancel| match cancel.compiled {
+            Some(at) => std::mem::take(&mut known.cancels[usize::from(at)]),
+            None => cancel.regex.required_words(),
+        };
+        QuietWords { noise: self.noise.iter().map(of_noise).collect(), cancels: self.cancels.iter().map(of_cancel).collect() }
     }
 
     /// The entry of a fact.
@@ -99,67 +119,6 @@ impl RuleSet {
     /// Removes entries and cancels by id, or whole families by theirs.
     pub fn disable(&mut self, ids: &[String]) {
         let off = |id: &str| ids.iter().any(|d| d == id || id.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')));
-        let Self { families, entries, cancels, .. } = std::mem::take(self);
-        let mut joined = Joined { families, entries: entries.into_vec(), cancels };
-        joined.entries.retain(|entry| !off(&entry.id));
-        joined.cancels.retain(|cancel| !off(&cancel.id));
-        *self = joined.set();
-    }
-}
-
-/// A set in the making.
-#[derive(Default)]
-struct Joined {
-    families: Vec<Family>,
-    entries: Vec<Entry>,
-    cancels: Vec<Cancel>,
-}
-
-impl Joined {
-    /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place, since of
-    /// machines that take as many lines the first wins.
-    fn add(&mut self, file: RulesFile) {
-        let family = self.family(file.family);
-        for mut entry in file.entries {
-            entry.family = family;
-            match self.entries.iter_mut().find(|known| known.id == entry.id) {
-                Some(known) => *known = entry,
-                None => self.entries.push(entry),
-            }
-        }
-        for cancel in file.cancels {
-            match self.cancels.iter_mut().find(|known| known.id == cancel.id) {
-                Some(known) => *known = cancel,
-                None => self.cancels.push(cancel),
-            }
-        }
-    }
-
-    fn family(&mut self, family: Family) -> u16 {
-        let known = self.families.iter().position(|f| f.id == family.id).unwrap_or_else(|| {
-            self.families.push(family);
-            self.families.len() - 1
-        });
-        known as u16
-    }
-
-    fn set(mut self) -> RuleSet {
-        self.entries.sort_by_key(|entry| (entry.kind.table(), entry.generic));
-        let own = Literals::of(self.entries.iter().map(|entry| (&entry.gate, matches!(entry.kind, Kind::Fact(_)))));
-        let of_table = |table: Table| (0..).zip(&self.entries).filter(|(_, entry)| entry.kind.table() == table).map(|(at, _)| at).collect();
-        let (noise, facts) = (of_table(Table::Noise), of_table(Table::Fact));
-        let mut weak: HashMap<String, Vec<u16>> = HashMap::new();
-        for (at, entry) in (0..).zip(&self.entries) {
-            if let Some(region) = &entry.region {
-                weak.entry(region.clone()).or_default().push(at);
-            }
-        }
-        let Self { families, entries, cancels } = self;
-        let linked = |entry: Entry| {
-            let (family, weak) = (entry.family, weak.remove(&entry.id).unwrap_or_default());
-            entry.linked(family, &families, weak)
-        };
-        let entries = entries.into_iter().map(linked).collect();
-        RuleSet { families, entries, cancels, noise, facts, own: Some(own) }
+        *self = Joined::without(std::mem::take(self), off).set();
     }
 }

@@ -95,15 +95,15 @@ pub fn depth(glob: &Path) -> Option<usize> {
 }
 
 fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
-    if !base(glob).exists() {
-        return found.1.push(Trouble::new(glob, "no file matches"));
-    }
     let matcher = match matcher(glob) {
         Ok(matcher) => matcher,
         Err(why) => return found.1.push(Trouble::new(glob, why)),
     };
     let known = found.0.len();
-    walk(&base(glob), depth(glob), |path| matcher.is_match(path), found);
+    let base = base(glob);
+    if base.exists() {
+        walk(&base, depth(glob), |path| matcher.is_match(path), found);
+    }
     if found.0.len() == known {
         found.1.push(Trouble::new(glob, "no file matches"));
     }

@@ -14,6 +14,7 @@ mod model;
 mod proof;
 mod restart;
 mod rig;
+mod silence;
 mod sinks;
 #[path = "../invariants/support.rs"]
 #[allow(dead_code, reason = "the invariants use all of it")]

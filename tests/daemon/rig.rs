@@ -135,6 +135,8 @@ pub struct Rig {
     space: Space,
     /// Read, not committed.
     pub pending: VecDeque<Batch>,
+    /// Files that had something to read, as often as they had.
+    pub talked: Vec<(Uid, Arc<Label>)>,
 }
 
 struct TestDesk {
@@ -207,7 +209,7 @@ impl Rig {
         let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
         let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
         let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new(), listened_to: HashSet::new() };
-        Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new() }
+        Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new(), talked: Vec::new() }
     }
 
     /// Looks at names and sizes.
@@ -226,6 +228,9 @@ impl Rig {
         let mut reader = lock(&job.reader);
         let mut turn = if job.last { reader.finish(&mut self.space, world.now) } else { reader.turn(&mut self.space, world.now) };
         drop(reader);
+        if turn.bytes > 0 {
+            self.talked.push((job.uid, job.label.clone()));
+        }
         let events = std::mem::take(&mut turn.events);
         let sent = siftd::sources::reader::Turn { events, notices: std::mem::take(&mut turn.notices), mark: turn.mark.clone(), ..Default::default() };
         self.pending.extend(self.writer.batch(job.uid, &job.label, sent).map(|batch| Batch { at: world.now, ..batch }));

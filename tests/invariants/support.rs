@@ -202,7 +202,8 @@ fn dress(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
     let (head, tail) = line.split_at(at);
     let time = "2026-09-21T10:00:00.000000000Z";
     let io = *rng.pick(&["stdout", "stderr"]);
-    let json = |text: &str| serde_json::to_string(text).unwrap_or_default();
+    let escaped = *rng.pick(ESCAPED);
+    let json = |text: &str| json_string(text, escaped);
     let text = match rng.below(24) {
         0 => format!("\u{1b}[31m{head}\u{1b}[0m{tail}\u{1b}[0m"),
         1 => format!("{head}\\u001b[0m{tail}"),
@@ -237,6 +238,38 @@ fn dress(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
         out.insert(at, *rng.pick(&[0xff, 0x00, 0x1b, b'\\', b'"', 0xf0, b'\r', 0x08]));
     }
     out.push(b'\n');
+}
+
+/// What encoders of JSON strings escape beyond what they must; `é` stands for all that is not ASCII.
+const ESCAPED: &[&str] = &["", "", "", "é", "é/", "<>&", "<>&='", "é<>&'+`\""];
+
+/// A JSON string in which these characters are escaped, too.
+fn json_string(text: &str, escaped: &str) -> String {
+    let whole = serde_json::to_string(text).unwrap_or_default();
+    let large = escaped.contains('"');
+    let mut out = String::new();
+    let mut rest = whole.chars().peekable();
+    while let Some(c) = rest.next() {
+        let next = rest.peek().copied();
+        match (c, next) {
+            ('\\', Some('"')) if large => {
+                rest.next();
+                out.push_str("\\u0022");
+            }
+            ('\\', Some(next)) => {
+                rest.next();
+                out.extend([c, next]);
+            }
+            ('/', _) if escaped.contains('/') => out.push_str("\\/"),
+            (c, _) if c != '"' && escaped.contains(if c.is_ascii() { c } else { 'é' }) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    out += &if large { format!("\\u{unit:04X}") } else { format!("\\u{unit:04x}") };
+                }
+            }
+            (c, _) => out.push(c),
+        }
+    }
+    out
 }
 
 /// As UTF-16 with a byte order mark.

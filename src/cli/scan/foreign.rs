@@ -1,6 +1,8 @@
 //! Files that are no log, told by their first block: programs, images and databases, archives, and siftd's own output. A stream
 //! is never judged so: what writes it is known to whoever pipes it in.
 
+use std::borrow::Cow;
+
 use crate::digest::Own;
 use crate::sources::archive::{self, Archive};
 
@@ -22,11 +24,11 @@ pub enum Foreign {
 
 impl Foreign {
     /// What is said of it.
-    pub fn as_str(self) -> &'static str {
+    pub fn advice(self) -> Cow<'static, str> {
         match self {
-            Self::Binary => "is a binary file and was not read (--binary reads it)",
-            Self::Own => "holds siftd's own records and was not read: `siftd digest` sums them up (--mode text reads it as a log)",
-            Self::Packed(archive) => archive.says,
+            Self::Binary => "is a binary file and was not read (--binary reads it)".into(),
+            Self::Own => "holds siftd's own records and was not read: `siftd digest` sums them up (--mode text reads it as a log)".into(),
+            Self::Packed(archive) => archive.advice("scan").into(),
         }
     }
 }

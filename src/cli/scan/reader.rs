@@ -193,7 +193,7 @@ impl<'a> Reading<'a> {
 
     /// What a folder holds besides logs is no fault; what was named and not read is one.
     fn leave_out(&self, foreign: Foreign) {
-        let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or_default()), foreign.as_str());
+        let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or_default()), foreign.advice());
         match self.is_named {
             true => self.job.trouble(&trouble),
             false => self.job.tell(&trouble),

@@ -63,7 +63,7 @@ fn noise_entry(index: usize, custom: &Custom) -> Entry {
 
 fn cancel(index: usize, custom: &Custom) -> Cancel {
     let id = format!("{FAMILY}.false-positive-{}", index + 1);
-    Cancel { id, regex: pattern(custom), reason: custom.reason.clone(), examples: ExampleSpec::default() }
+    Cancel { id, regex: pattern(custom), reason: custom.reason.clone(), examples: ExampleSpec::default(), compiled: None }
 }
 
 /// A user who names a text means it wherever it stands: also on a line that reads as code.

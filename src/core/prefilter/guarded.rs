@@ -128,7 +128,7 @@ impl Guarded {
             is_head: literal.bytes.len() <= WORD && classes.is_empty(),
             classes,
             after: allowed_after(literal),
-            not_before: (!literal.not_before.is_empty()).then(|| Set::of(&literal.not_before)),
+            not_before: refused_before(literal),
             not_behind: literal.not_behind.as_slice().into(),
         }
     }
@@ -205,6 +205,14 @@ fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     }
     let (not_after, always) = (bits(&literal.not_after), bits(ALWAYS_AFTER));
     Some(Set::of_most(std::array::from_fn(|part| !not_after[part] | always[part])))
+}
+
+/// Which bytes may not precede a literal, unless an escape stands near; `None` when all may.
+fn refused_before(literal: &LiteralForm) -> Option<Set> {
+    match literal.before {
+        Some(only) => Some(Set::of_most(bits(&[only]).map(|part| !part))),
+        None => (!literal.not_before.is_empty()).then(|| Set::of(&literal.not_before)),
+    }
 }
 
 /// A bit for each of `bytes`.

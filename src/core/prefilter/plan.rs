@@ -8,7 +8,7 @@ use super::{MAX_BACK, WORD, slot, windows};
 use crate::rules::LiteralForm;
 
 /// The windows of all literals, in the order of their slots.
-#[derive(Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Plan {
     /// What is known of the windows of a slot; behind them one that ends the entries of the last.
     pub(super) shared: Vec<Shared>,
@@ -40,22 +40,46 @@ impl Plan {
     /// That of `literals`.
     #[must_use]
     pub fn new(literals: &[LiteralForm]) -> Self {
-        let literals: Vec<Guarded> = literals.iter().map(Guarded::new).collect();
-        let mut entries = windows::entries(&literals);
-        entries.sort_by_key(Entry::slot);
-        let mut shared = Vec::new();
-        let mut first = 0;
-        for of_slot in entries.chunk_by(|a, b| a.slot() == b.slot()) {
-            shared.push(Shared::new(of_slot.iter().map(|entry| around(&literals[usize::from(entry.literal)], entry.at)), first));
-            first += of_slot.len() as u32;
+        Self::default().joined(literals, 0, |_| true)
+    }
+
+    /// This plan, which is that of the first `known` of `literals`, without those that are not `wanted` and with the others.
+    #[must_use]
+    pub fn joined(&self, literals: &[LiteralForm], known: usize, wanted: impl Fn(usize) -> bool) -> Self {
+        let mut added = windows::entries(&literals[known..].iter().map(Guarded::new).collect::<Vec<_>>());
+        added.iter_mut().for_each(|entry| entry.literal += known as u16);
+        added.sort_by_key(Entry::slot);
+        let mut added = added.chunk_by(|a, b| a.slot() == b.slot()).peekable();
+        let mut joined = Self::default();
+        for (old, shared) in self.slots().zip(&self.shared) {
+            while let Some(of_slot) = added.next_if(|of_slot| of_slot[0].slot() < old[0].slot()) {
+                joined.push(of_slot.to_vec(), literals);
+            }
+            let more = added.next_if(|of_slot| of_slot[0].slot() == old[0].slot()).unwrap_or_default();
+            if more.is_empty() && old.iter().all(|entry| wanted(usize::from(entry.literal))) {
+                joined.shared.push(Shared { first: joined.entries.len() as u32, ..*shared });
+                joined.entries.extend(old);
+            } else {
+                joined.push(old.iter().filter(|entry| wanted(usize::from(entry.literal))).chain(more).copied().collect(), literals);
+            }
         }
-        shared.push(Shared::new(std::iter::empty(), first));
-        Self { shared, entries }
+        added.for_each(|of_slot| joined.push(of_slot.to_vec(), literals));
+        joined.shared.push(Shared::new(std::iter::empty(), joined.entries.len() as u32));
+        joined
+    }
+
+    /// Appends the entries of a slot.
+    fn push(&mut self, of_slot: Vec<Entry>, literals: &[LiteralForm]) {
+        if !of_slot.is_empty() {
+            let around = of_slot.iter().map(|entry| around(&Guarded::new(&literals[usize::from(entry.literal)]), entry.at));
+            self.shared.push(Shared::new(around, self.entries.len() as u32));
+            self.entries.extend(of_slot);
+        }
     }
 
     /// The entries of each slot that has any.
     pub(super) fn slots(&self) -> impl Iterator<Item = &[Entry]> {
-        (0..self.shared.len() - 1).map(|slot| self.entries_of(slot))
+        (0..self.shared.len().saturating_sub(1)).map(|slot| self.entries_of(slot))
     }
 
     /// The entries of a slot, by its number among those that have any.

@@ -1,0 +1,92 @@
+//! Rules of several files put together: the entries in the order in which a line is offered to them, numbered. Of those
+//! that are compiled in only the place is known here; what the build has found for them is taken over as it is.
+
+use std::collections::HashMap;
+
+use super::entries::Member;
+use super::literal::Literals;
+use super::spec::Table;
+use super::{Cancel, Entries, Entry, Family, Kind, RuleSet, RulesFile, builtin};
+
+/// Rank of an entry that took no built-in one's place.
+const LAST: u16 = u16::MAX;
+
+/// A set in the making.
+#[derive(Default)]
+pub(super) struct Joined {
+    families: Vec<Family>,
+    /// Each with its rank among those that are offered a line together: where the built-in entry stands in its files whose
+    /// place it has.
+    members: Vec<(u16, Member)>,
+    cancels: Vec<Cancel>,
+    /// Where an entry stands in `members`.
+    by_id: HashMap<String, usize>,
+}
+
+impl Joined {
+    /// The rules that are compiled in.
+    pub(super) fn compiled() -> Self {
+        let members: Vec<_> = (0..).zip(builtin::places()).map(|(at, place)| (place.order, Member::Compiled(at))).collect();
+        let by_id = members.iter().enumerate().map(|(at, (_, member))| (member.id().to_owned(), at)).collect();
+        Self { families: builtin::families().to_vec(), members, cancels: builtin::cancels(), by_id }
+    }
+
+    /// A set taken apart, without what is `off`.
+    pub(super) fn without(set: RuleSet, off: impl Fn(&str) -> bool) -> Self {
+        let RuleSet { families, entries, mut cancels, .. } = set;
+        cancels.retain(|cancel| !off(&cancel.id));
+        let members = entries.into_members().filter(|member| !off(member.id())).map(|member| (0, member)).collect();
+        Self { families, members, cancels, by_id: HashMap::new() }
+    }
+
+    /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place, since of
+    /// machines that take as many lines the first wins.
+    pub(super) fn add(&mut self, file: RulesFile) {
+        let family = self.family(file.family);
+        for mut entry in file.entries {
+            entry.family = family;
+            match self.by_id.get(&entry.id) {
+                Some(&known) => self.members[known].1 = Member::Read(Box::new(entry)),
+                None => {
+                    self.by_id.insert(entry.id.clone(), self.members.len());
+                    self.members.push((LAST, Member::Read(Box::new(entry))));
+                }
+            }
+        }
+        for cancel in file.cancels {
+            match self.cancels.iter_mut().find(|known| known.id == cancel.id) {
+                Some(known) => *known = cancel,
+                None => self.cancels.push(cancel),
+            }
+        }
+    }
+
+    fn family(&mut self, family: Family) -> u16 {
+        let known = self.families.iter().position(|f| f.id == family.id).unwrap_or_else(|| {
+            self.families.push(family);
+            self.families.len() - 1
+        });
+        known as u16
+    }
+
+    pub(super) fn set(mut self) -> RuleSet {
+        self.members.sort_by_key(|(rank, member)| (member.table(), member.is_generic(), *rank));
+        let members: Vec<Member> = self.members.into_iter().map(|(_, member)| member).collect();
+        let of_table = |table: Table| (0..).zip(&members).filter(|(_, member)| member.table() == table).map(|(at, _)| at).collect();
+        let (noise, facts, own) = (of_table(Table::Noise), of_table(Table::Fact), literals(&members));
+        let entries = Entries::new(members, &self.families);
+        RuleSet { families: self.families, entries, cancels: self.cancels, noise, facts, own: Some(own) }
+    }
+}
+
+/// Those of the built-in entries are known. One of an entry that is not there leads nowhere; it is not looked for.
+fn literals(members: &[Member]) -> Literals {
+    let read = (0..).zip(members).filter_map(|(at, member)| Some((at, member.read()?)));
+    let own = read.map(|(at, entry): (u16, &Entry)| (at, &entry.gate, matches!(entry.kind, Kind::Fact(_))));
+    let compiled: HashMap<u16, u16> = (0..).zip(members).filter_map(|(at, member)| Some((member.compiled()?, at))).collect();
+    if compiled.is_empty() {
+        Literals::of(own.map(|(_, gate, fact)| (gate, fact)))
+    } else {
+        builtin::literals().joined(|known| compiled.get(&known).copied(), own)
+    }
+}

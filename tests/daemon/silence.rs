@@ -1,0 +1,42 @@
+//! Who is silent, when files change their names. Stepped, with files that are really there and the test's own time.
+
+use std::collections::HashMap;
+
+use siftd::sources::silence::{Limit, Said, Silence};
+
+use super::rig::{Rig, SECOND, World};
+
+const SILENT_AFTER: i64 = 3 * SECOND;
+const TURN: i64 = SECOND / 5;
+
+/// What the daemon does between two looks at its files: who is there must be known before a silence is told.
+fn listen(world: &World, rig: &mut Rig, silence: &mut Silence) -> Vec<Said> {
+    rig.settle(world);
+    let mut said: Vec<Said> = rig.talked.drain(..).flat_map(|(uid, label)| silence.heard(uid, &label, world.now)).collect();
+    said.extend(silence.keep(&rig.follower.voices().collect(), world.now));
+    said.extend(silence.due(world.now));
+    said
+}
+
+#[test]
+fn a_rotated_file_whose_name_another_has_is_not_told_silent() {
+    // One generation loses every name of the source, the next one keeps one.
+    let mut world = World::new(&["logs/*.{log,1}"]);
+    let limit = Limit { after_us: SILENT_AFTER, kind: "file", by_stream: true };
+    let mut silence = Silence::new(HashMap::from([(world.source.to_owned(), limit)]), Vec::new(), world.now);
+    let mut rig = Rig::start(&world);
+    for turn in 0..40 {
+        match turn {
+            4 => world.rename("a.log", "a.old"),
+            8 => world.rename("a.log", "a.1"),
+            _ => {}
+        }
+        world.append("a.log", "all is well\n");
+        assert_eq!(listen(&world, &mut rig, &mut silence), [], "turn {turn}");
+        world.pass(TURN);
+    }
+    world.pass(SILENT_AFTER);
+    let said = listen(&world, &mut rig, &mut silence);
+    let [(_, label, _)] = &said[..] else { panic!("{said:?}") };
+    assert!(label.path.ends_with("/a.log"), "{said:?}");
+}
