@@ -248,7 +248,10 @@ fn a_cause_speaks_where_the_error_says_nothing_of_its_own() {
     };
     let heap = ("java.lang.OutOfMemoryError", "Java heap space");
     assert_eq!(of(&[("java.lang.RuntimeException", "report failed"), heap]), ("resource_error", "high", "unknown", "unknown"));
-    assert_eq!(of(&[("Error", "no sync"), ("", "store is away"), ("", "Connection refused (os error 111)")]), ("network_error", "medium", "unknown", "transient"));
+    assert_eq!(
+        of(&[("Error", "no sync"), ("", "store is away"), ("", "Connection refused (os error 111)")]),
+        ("network_error", "medium", "unknown", "transient")
+    );
     // The innermost one that says anything.
     let path = ("FileNotFoundError", "No such file: '/srv/test/a.csv'");
     assert_eq!(of(&[("StoreFault", "no store"), path, ("KeyError", "'a'")]), ("filesystem_error", "medium", "data_path_error", "unknown"));
