@@ -92,6 +92,20 @@ pub struct Context<'a> {
     pub depth: u8,
 }
 
+/// What is quoted as a whole is read behind what quotes it, if all that begins at the line as it stands begins there, too.
+/// A logger's stamp must have hidden some of it; of an indentation nothing is known, so it must have hidden all.
+fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view: View, line: &Line) -> View {
+    let View::Quoted(from) = inner else { return view };
+    let prefix = line.prefix();
+    let has_sign = prefix.levels == 0 && !line.text[prefix.body..from].trim_ascii().is_empty();
+    let has_hidden = prefix.levels > 0 && quoted.len() > rivals.len();
+    if !rivals.is_empty() && !((has_sign || has_hidden) && rivals.iter().all(|entry| quoted.contains(entry))) {
+        return view;
+    }
+    *rivals = quoted;
+    inner
+}
+
 /// Whether a line before the head names the error: without it there is none.
 fn needs_lead(kind: &Kind) -> bool {
     matches!(kind, Kind::Trace(machine) if machine.before.iter().any(|before| matches!(before.take, Take::Exception | Take::Text)))
@@ -193,6 +207,9 @@ impl Assembler {
         let (mut rivals, mut view) = self.weak_starts(cx, line);
         if rivals.is_empty() && !self.absorbed(cx, line) {
             (rivals, view) = confirm.starts();
+            if line.tried != Tried::Quoted {
+                view = prefer_quoted(confirm.quoted_starts(), &mut rivals, view, line);
+            }
         }
         if rivals.is_empty() {
             return false;
@@ -203,7 +220,11 @@ impl Assembler {
             self.end_unadopted(cx, line, out);
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead_in = if view == View::Behind { LeadIn::behind_of(line, view) } else { lead_in(entries, &rivals, view.of(line)) };
+        let lead_in = match view {
+            View::Behind => LeadIn::behind_of(line, view),
+            View::Quoted(from) => LeadIn::quoting(line, from),
+            _ => lead_in(entries, &rivals, view.of(line)),
+        };
         let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
         rivals.retain(|&entry| found.next() == Some(true) || !needs_lead(&entries[usize::from(entry)].kind));

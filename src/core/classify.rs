@@ -20,7 +20,8 @@ pub struct Subject<'a> {
     pub kind: Option<&'a str>,
     /// Exception message.
     pub message: Option<&'a str>,
-    /// What it was caused by, outermost first; asked for retry advice where the error itself gives none.
+    /// What it was caused by, outermost first; asked for category and retry advice where the error itself says nothing
+    /// of its own.
     pub causes: &'a [Link],
     /// The event's whole text, its lines joined by `\n`; for the cause. Empty: `text` is all.
     pub whole: &'a str,
@@ -99,20 +100,43 @@ fn contains(line: &[u8], part: &[u8]) -> bool {
 
 fn category_of(subject: &Subject, asked: &Asked) -> (Category, Severity) {
     let table = Table::builtin();
-    let named = subject.rule_category.or(subject.is_test_rule.then_some(Category::TestFailure));
-    let found = match named {
-        Some(category) => table.categories.iter().find(|row| row.category == category),
-        None => table.categories.iter().find(|row| table.matches(&row.row, asked)).or_else(|| {
-            let runtime = || table.categories.iter().find(|row| row.category == Category::RuntimeError);
-            has_type(subject).then(runtime).flatten()
-        }),
-    };
-    found.map_or((Category::UnknownError, table.unknown.severity), |row| (row.category, severity_of(row, subject)))
+    let row_of = |category: Category| table.categories.iter().find(|row| row.category == category);
+    if let Some(category) = subject.rule_category.or(subject.is_test_rule.then_some(Category::TestFailure)) {
+        return row_of(category).map_or((category, table.unknown.severity), |row| (category, severity_of(row, subject.text)));
+    }
+    let own = row_that_matches(asked).map(|row| (row, subject.text));
+    let found = own
+        .filter(|(row, _)| is_specific(row))
+        .or_else(|| row_of_causes(subject.causes))
+        .or(own)
+        .or_else(|| has_type(subject).then(|| row_of(Category::RuntimeError)).flatten().map(|row| (row, subject.text)));
+    found.map_or((Category::UnknownError, table.unknown.severity), |(row, text)| (row.category, severity_of(row, text)))
+}
+
+fn row_that_matches(asked: &Asked) -> Option<&'static CategoryRow> {
+    let table = Table::builtin();
+    table.categories.iter().find(|row| table.matches(&row.row, asked))
+}
+
+/// That something was thrown or crashed is what any error with a cause says.
+fn is_specific(row: &CategoryRow) -> bool {
+    row.category != Category::RuntimeError
+}
+
+/// The row of the innermost cause that says what the fault is, and the text which says it.
+fn row_of_causes(causes: &[Link]) -> Option<(&'static CategoryRow, &str)> {
+    let row = |cause| row_that_matches(&asked_of_cause(cause)).filter(|row| is_specific(row));
+    causes.iter().rev().find_map(|cause| Some((row(cause)?, cause.message.as_str())))
+}
+
+/// A cause is asked like a line of its own.
+fn asked_of_cause(cause: &Link) -> Asked<'_> {
+    asked_of(&Subject { text: &cause.message, kind: Some(&cause.kind), ..Subject::default() })
 }
 
 /// The row's severity, or its lower one when a path in the line names a test, spec or mock.
-fn severity_of(row: &CategoryRow, subject: &Subject) -> Severity {
-    let lowered = row.lowered_to.filter(|_| names_part(subject.text, &row.lowered_by));
+fn severity_of(row: &CategoryRow, text: &str) -> Severity {
+    let lowered = row.lowered_to.filter(|_| names_part(text, &row.lowered_by));
     lowered.unwrap_or(row.severity)
 }
 
@@ -219,9 +243,8 @@ fn retry_of(subject: &Subject, asked: &Asked, cause: Cause) -> Retry {
 
 /// What the innermost cause says that says anything.
 fn retry_of_causes(causes: &[Link]) -> (RetryClass, &'static str) {
-    let asked =
-        causes.iter().rev().map(|cause| retry::retry(&asked_of(&Subject { text: &cause.message, kind: Some(&cause.kind), ..Subject::default() }), false));
-    asked.into_iter().find(|(class, _)| *class != RetryClass::Unknown).unwrap_or((RetryClass::Unknown, retry::UNMATCHED))
+    let mut asked = causes.iter().rev().map(|cause| retry::retry(&asked_of_cause(cause), false));
+    asked.find(|(class, _)| *class != RetryClass::Unknown).unwrap_or((RetryClass::Unknown, retry::UNMATCHED))
 }
 
 /// The structured row of a line that carries a `PIPELINE_*` code.

@@ -236,6 +236,32 @@ fn a_rules_category_wins_and_type_and_message_are_asked_too() {
 }
 
 #[test]
+fn a_cause_speaks_where_the_error_says_nothing_of_its_own() {
+    let link = |(kind, message): &(&str, &str)| Link { kind: (*kind).to_owned(), message: (*message).to_owned() };
+    let of = |links: &[(&str, &str)]| {
+        let links: Vec<Link> = links.iter().map(link).collect();
+        let text = format!("{}: {}", links[0].kind, links[0].message);
+        let subject =
+            Subject { text: &text, kind: Some(&links[0].kind), message: Some(&links[0].message), causes: &links[1..], has_frames: true, ..Subject::default() };
+        let got = classify(&subject);
+        (got.category.as_str(), got.severity.as_str(), got.cause.as_str(), got.retry.class.as_str())
+    };
+    let heap = ("java.lang.OutOfMemoryError", "Java heap space");
+    assert_eq!(of(&[("java.lang.RuntimeException", "report failed"), heap]), ("resource_error", "high", "unknown", "unknown"));
+    assert_eq!(
+        of(&[("Error", "no sync"), ("", "store is away"), ("", "Connection refused (os error 111)")]),
+        ("network_error", "medium", "unknown", "transient")
+    );
+    // The innermost one that says anything.
+    let path = ("FileNotFoundError", "No such file: '/srv/test/a.csv'");
+    assert_eq!(of(&[("StoreFault", "no store"), path, ("KeyError", "'a'")]), ("filesystem_error", "medium", "data_path_error", "unknown"));
+    // What the error itself says comes first, unless it is only that it crashed.
+    assert_eq!(of(&[("java.net.SocketTimeoutException", "Read timed out"), heap]).0, "network_error");
+    assert_eq!(of(&[("System.Exception", "Unhandled exception"), heap]).0, "resource_error");
+    assert_eq!(of(&[("StoreFault", "no store"), ("KeyError", "'a'")]).0, "runtime_error");
+}
+
+#[test]
 fn causes_in_row_order() {
     let r = |text| classify(&Subject { text, whole: text, language: Some("r"), ..Subject::default() }).cause;
     for (text, want) in [

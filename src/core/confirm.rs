@@ -20,6 +20,9 @@ const MIN_ASKED: usize = 64;
 /// room for all built-in ones.
 const MAX_ASKED_BYTES: usize = 64 << 20;
 
+/// Longest line that is read behind what quotes it.
+const MAX_QUOTED_BYTES: usize = 4 << 10;
+
 /// An entry that a line confirms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
@@ -108,6 +111,33 @@ impl<'a> Confirm<'a> {
             }
         }
         (rivals, first.view)
+    }
+
+    /// The traces that can begin behind what stands before the whole line, and where that is: most of them, and first.
+    #[must_use]
+    pub fn quoted_starts(&self) -> (Vec<u16>, View) {
+        let mut best = (Vec::new(), View::Text);
+        if self.line.text.len() > MAX_QUOTED_BYTES {
+            return best;
+        }
+        for from in self.line.inner_starts() {
+            let found: Vec<u16> = self.entries().filter(|&entry| self.begins_at(entry, from)).collect();
+            if found.len() > best.0.len() {
+                best = (found, View::Quoted(from));
+            }
+        }
+        best
+    }
+
+    fn begins_at(&self, index: u16, from: usize) -> bool {
+        let entry = self.entry(index);
+        let Kind::Trace(machine) = &entry.kind else { return false };
+        !machine.weak
+            && self.check_level(entry).is_ok()
+            && (entry.code || !self.is_code())
+            && starts(machine, &self.line.text[from..])
+            && self.has_open_hit(index, from)
+            && !self.is_noise()
     }
 
     /// The line is a status line.

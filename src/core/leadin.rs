@@ -12,6 +12,13 @@ const MAX_BYTES: usize = 256;
 const MAX_INDENT: usize = 12;
 /// Longest name in brackets.
 const MAX_NAME_BYTES: usize = 40;
+/// Most words that a logger puts between level and message, and their bytes.
+const MAX_NAMES: usize = 4;
+const MAX_NAMES_BYTES: usize = 96;
+/// Most blanks before what is quoted.
+const MAX_QUOTE_INDENT: usize = 24;
+/// What quotes the output of a program, line by line, between blanks. A `>` and a `#` are not among them: people quote so.
+const QUOTES: [&[u8]; 9] = [b"|", "│".as_bytes(), "┃".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
 /// What the head of a trace stands behind.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +26,8 @@ pub struct LeadIn {
     text: Vec<u8>,
     /// A further line had it.
     shared: bool,
+    /// It says that the lines are quoted, not who wrote them.
+    quotes: bool,
 }
 
 impl LeadIn {
@@ -29,7 +38,7 @@ impl LeadIn {
         let text = writer(text).map_or(text, |length| &text[..length]);
         let indent = text.iter().rev().take_while(|byte| **byte == b' ').count();
         let text = &text[..text.len() - indent.saturating_sub(1)];
-        is_prefix.then(|| Self { text: text.to_vec(), shared: false })
+        is_prefix.then(|| Self { text: text.to_vec(), ..Self::default() })
     }
 
     /// Whether `text` may begin with one.
@@ -42,12 +51,20 @@ impl LeadIn {
     pub fn behind_of(line: &Line, view: View) -> Self {
         let (body, part) = (line.body(), view.of(line));
         let text = if view == View::Behind { &body[..body.len() - part.len()] } else { &[] };
-        Self { text: text.to_vec(), shared: false }
+        Self { text: text.to_vec(), ..Self::default() }
+    }
+
+    /// What quotes `line` up to offset `from` of its text.
+    pub fn quoting(line: &Line, from: usize) -> Self {
+        let body = line.prefix().body.min(from);
+        Self { text: line.text[body..from].to_vec(), shared: false, quotes: true }
     }
 
     /// The line behind the prefix; `None` without it.
     pub fn behind<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
-        behind(&self.text, line)
+        // Of a line that says nothing the blanks may have been cut off.
+        let is_blank_alike = self.quotes && !self.text.is_empty() && line.trim_ascii().is_empty() && self.text.trim_ascii().is_empty();
+        if is_blank_alike { Some(&line[line.len()..]) } else { behind(&self.text, line) }
     }
 
     /// The line behind the prefix, or as it is.
@@ -57,7 +74,7 @@ impl LeadIn {
 
     /// Whether another writer's stands before the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
     pub fn is_other(&self, line: &[u8]) -> bool {
-        if self.text.is_empty() {
+        if self.text.is_empty() || self.quotes {
             return false;
         }
         if let Some(length) = writer(&self.text) {
@@ -91,9 +108,14 @@ impl LeadIn {
         self.shared = true;
     }
 
-    /// Lines of the trace have it: one without it is another writer's.
+    /// Lines of the trace have it.
     pub fn is_shared(&self) -> bool {
         self.shared
+    }
+
+    /// It says that the lines are quoted: one without it is none of them, but no other writer's either.
+    pub fn is_quote(&self) -> bool {
+        self.quotes
     }
 }
 
@@ -107,6 +129,28 @@ pub fn writer(text: &[u8]) -> Option<usize> {
     (is_name && inner.get(name) == Some(&b']') && inner.get(name + 1).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + 3)
 }
 
+/// What quotes the text behind it, as a length: an indentation, a sign between blanks.
+pub fn quote(text: &[u8]) -> Option<usize> {
+    let indent = run(text, true);
+    let rest = text.get(indent..).filter(|rest| indent <= MAX_QUOTE_INDENT && !rest.is_empty())?;
+    let sign = QUOTES.iter().find(|sign| rest.starts_with(sign)).map_or(0, |sign| sign.len());
+    let blanks = run(&rest[sign..], true);
+    match sign {
+        0 => (indent > 0).then_some(indent),
+        _ => ((1..=MAX_QUOTE_INDENT).contains(&blanks) && sign + blanks < rest.len()).then_some(indent + sign + blanks),
+    }
+}
+
+/// Where words begin from `from` on, the first of them there.
+pub fn word_starts(text: &[u8], from: usize) -> impl Iterator<Item = usize> {
+    let next = move |&at: &usize| {
+        let word = at + run(text.get(at..)?, false);
+        let next = word + run(&text[word..], true);
+        (word < next && next < text.len() && next <= from + MAX_NAMES_BYTES).then_some(next)
+    };
+    std::iter::successors((from < text.len()).then_some(from), next).take(MAX_NAMES + 1)
+}
+
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty())
 }
@@ -118,7 +162,7 @@ fn is_alike(word: &[u8], other: &[u8]) -> bool {
 }
 
 /// `line` without `prefix`, whose times may be others.
-fn behind<'a>(prefix: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
+pub fn behind<'a>(prefix: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (mut prefix, mut rest) = (prefix, line);
     loop {
         let blank = is_blank(prefix.first().copied()?);
@@ -205,6 +249,29 @@ mod tests {
         }
         assert_eq!(LeadIn::new(b"[web] ").unwrap().name(), Some(&b"web"[..]));
         assert_eq!(LeadIn::new(b"#12 3.4 ").unwrap().name(), None);
+    }
+
+    #[test]
+    fn what_quotes_a_text() {
+        for (text, length) in [("    x", 4), ("\tx", 1), ("| x", 2), ("  |   x", 6), ("│ x", 4), ("E   x", 4), ("stderr: x", 8)] {
+            assert_eq!(quote(text.as_bytes()), Some(length), "{text}");
+        }
+        for text in ["x", "", "    ", "|", "|x", "> x", "# x", "E x", "error: x"] {
+            assert_eq!(quote(text.as_bytes()), None, "{text}");
+        }
+        for (head, line, part) in [
+            ("    x", "      y", Some("  y")),
+            ("    x", "", Some("")),
+            ("    x", "  ", Some("")),
+            ("    x", "  y", None),
+            ("| x", "|", Some("")),
+            ("| x", "y", None),
+        ] {
+            let head = Line::new(Default::default(), head.as_bytes(), Default::default());
+            let lead_in = LeadIn::quoting(&head, quote(head.text).unwrap());
+            assert_eq!(lead_in.behind(line.as_bytes()), part.map(str::as_bytes), "{line}");
+            assert!(!lead_in.is_other(line.as_bytes()));
+        }
     }
 
     #[test]

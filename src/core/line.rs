@@ -39,6 +39,8 @@ pub enum Tried {
     InRegion,
     /// Yes, as what belongs to the record before it: it may still begin something of its own.
     UnderRecord,
+    /// Yes, as what something quotes: it may still begin something as it stands.
+    Quoted,
     /// Yes, when no region kept it to itself: none does so later.
     InVain,
 }
@@ -47,7 +49,7 @@ impl Tried {
     /// Whether a trace may open on the line.
     #[must_use]
     pub fn may_begin(self) -> bool {
-        matches!(self, Self::No | Self::UnderRecord)
+        matches!(self, Self::No | Self::UnderRecord | Self::Quoted)
     }
 
     /// Whether a region may keep the line to itself.
@@ -122,6 +124,15 @@ impl<'a> Line<'a> {
         leadin::writer(body).map(|length| &body[length..])
     }
 
+    /// Where the text may begin, as offsets, when something stands before the whole line: what quotes it, or, in a record
+    /// with a level, words that the logger puts before each message.
+    pub fn inner_starts(&self) -> impl Iterator<Item = usize> {
+        let prefix = self.prefix();
+        let quote = if prefix.levels == 0 { leadin::quote(self.body()).map(|length| prefix.body + length) } else { None };
+        let names = (prefix.levels > 0).then(|| leadin::word_starts(self.text, prefix.message));
+        quote.into_iter().chain(names.into_iter().flatten())
+    }
+
     /// The writer within the stream: an envelope's key, or one that stands before the text.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
@@ -149,6 +160,8 @@ pub enum View {
     Message,
     /// After a writer's name in brackets.
     Behind,
+    /// From this offset on, behind what stands before each line: what quotes it, a logger's stamp.
+    Quoted(usize),
 }
 
 impl View {
@@ -160,6 +173,7 @@ impl View {
             Self::Body => line.body(),
             Self::Message => line.message(),
             Self::Behind => line.behind().unwrap_or_else(|| line.body()),
+            Self::Quoted(from) => line.text.get(from..).unwrap_or_default(),
         }
     }
 

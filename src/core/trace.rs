@@ -10,8 +10,10 @@ use super::line::{Line, View};
 use crate::rules::{Entries, Kind, Machine, Take};
 
 mod rival;
+mod stamp;
 pub use rival::{MAX_SEEN_LINES, lead_in, starts, starts_under_record};
 use rival::{NO_ROW, Rival, machine};
+use stamp::Stamp;
 
 /// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
 const MAX_TAIL_LINES: usize = 64;
@@ -32,6 +34,8 @@ pub struct OpenTrace {
     pub view: View,
     /// What its head stands behind, and the lines after it too, perhaps.
     lead_in: LeadIn,
+    /// What the head's record begins with, and those of its further lines too, perhaps.
+    stamp: Option<Stamp>,
     /// Writer of the head line.
     pub key: Option<Vec<u8>>,
     /// The head line had a prefix: time stamp, level or writer.
@@ -93,6 +97,7 @@ impl OpenTrace {
             gap: 0,
             view,
             lead_in,
+            stamp: Stamp::of(entries, rivals, line, view.of(line)),
             key: line.key().map(<[u8]>::to_vec),
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
@@ -257,13 +262,62 @@ impl OpenTrace {
     /// Lines of the trace have what the head stood behind: one without it is another writer's.
     #[must_use]
     pub fn is_marked(&self) -> bool {
-        self.lead_in.is_shared()
+        self.lead_in.is_shared() && !self.lead_in.is_quote()
+    }
+
+    /// Its lines are quoted, as the head was: one that is not is none of it.
+    #[must_use]
+    pub fn is_quoted(&self) -> bool {
+        self.lead_in.is_shared() && self.lead_in.is_quote()
+    }
+
+    /// The head alone shows no more than that it is quoted: what it begins is nothing until a further line is quoted, too.
+    #[must_use]
+    pub fn may_be_quoted(&self) -> bool {
+        matches!(self.view, View::Quoted(_)) && !self.lead_in.is_shared() && !self.is_restamped()
     }
 
     /// The line stands behind another writer's name.
     #[must_use]
     pub fn is_others(&self, part: &[u8]) -> bool {
         self.lead_in.is_other(part)
+    }
+
+    /// What `line` says behind its stamp, and the length of that, if it may be the trace's next line although it is a record
+    /// of its own: a logger that is given a trace line by line stamps each of them.
+    #[must_use]
+    pub fn restamped<'a>(&self, entries: &Entries, line: &Line<'a>) -> Option<(&'a [u8], usize)> {
+        let stamp = self.stamp.as_ref().filter(|_| self.key.as_deref() == line.key())?;
+        let starts_at = |entry: &u16, text: &[u8]| machine(entries, *entry).is_some_and(|machine| starts(machine, text));
+        // What only some of the machines can do without is no stamp.
+        let begins = |text: &[u8]| {
+            let mut able = self.rivals().filter(|entry| starts_at(entry, stamp.said())).peekable();
+            able.peek().is_some() && able.all(|entry| starts_at(&entry, text))
+        };
+        stamp.behind(line, begins)
+    }
+
+    /// Whether a line that has its stamp is first read without it: no machine takes that for a word of its own.
+    #[must_use]
+    pub fn prefers_restamped(&self) -> bool {
+        self.stamp.as_ref().is_some_and(Stamp::comes_first)
+    }
+
+    /// Its further lines are records of their own.
+    #[must_use]
+    pub fn is_restamped(&self) -> bool {
+        self.stamp.as_ref().is_some_and(Stamp::is_shared)
+    }
+
+    /// The line taken last is such a record, behind `length` bytes of the head's stamp: those are no part of the head either.
+    pub fn mark_stamp(&mut self, line: &Line, length: usize) {
+        let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
+        let Some(stamp) = &mut self.stamp else { return };
+        stamp.go_on(line);
+        if belongs && !stamp.is_shared() {
+            let bytes = stamp.share(length);
+            self.lines.shorten(self.lead.min(self.lines.len() - 1), bytes);
+        }
     }
 
     /// The line taken last had what the head stood behind: that is no part of the head.
@@ -273,7 +327,7 @@ impl OpenTrace {
             return;
         }
         self.lead_in.confirm();
-        if self.view != View::Behind {
+        if !matches!(self.view, View::Behind | View::Quoted(_)) {
             self.lines.shorten(self.lead.min(self.lines.len() - 1), self.lead_in.len());
             self.name_writer();
         }
@@ -338,9 +392,12 @@ impl OpenTrace {
         self.lines.bytes()
     }
 
-    /// The machine that took most lines, if any of them makes an event.
+    /// The machine that took most lines, if any of them makes an event. What a single line quotes is none.
     #[must_use]
     pub fn outcome(&self, entries: &Entries) -> Option<Outcome> {
+        if self.may_be_quoted() {
+            return None;
+        }
         let mut best: Option<&Rival> = None;
         for rival in &self.rivals {
             if !rival.makes_an_event(entries) {

@@ -124,6 +124,15 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         return offer_single(cx, trace, line, candidates);
     }
     let entries = &cx.engine.rules.entries;
+    let restamped = trace.restamped(entries, line);
+    if trace.prefers_restamped() && restamped.is_some() {
+        if takes_restamped(cx, trace, line, restamped) {
+            return Offer::Taken;
+        }
+        if trace.is_restamped() {
+            return Offer::Ended;
+        }
+    }
     let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
     let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
     if keyed && trace.key.as_deref() != line.key() {
@@ -134,6 +143,9 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if own.is_none() && (trace.is_marked() || trace.is_others(whole)) {
         return Offer::Elsewhere;
     }
+    if own.is_none() && trace.is_quoted() {
+        return Offer::Ended;
+    }
     let part = own.unwrap_or(whole);
     let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, line, candidates) } else { Ending::Begun };
     if trace.offer(entries, part, line.place.num, ending == Ending::Open) {
@@ -141,6 +153,9 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         if own.is_some() {
             trace.mark();
         }
+        return Offer::Taken;
+    }
+    if !trace.prefers_restamped() && takes_restamped(cx, trace, line, restamped) {
         return Offer::Taken;
     }
     let is_interruption = trace.is_unnamed() && !trace.shaped && is_logged(line) && line.place.num.saturating_sub(trace.last_num) <= MAX_INTERRUPTION_LINES;
@@ -151,6 +166,18 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         trace.keep_loose();
     }
     Offer::Ended
+}
+
+/// Whether the trace takes what `line`, a record of its own, says behind the stamp that the head has.
+fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: Option<(&[u8], usize)>) -> bool {
+    let limits = &cx.engine.limits;
+    let Some((part, stamp)) = restamped else { return false };
+    let is_taken = trace.offer(&cx.engine.rules.entries, part, line.place.num, false);
+    if is_taken {
+        trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
+        trace.mark_stamp(line, stamp);
+    }
+    is_taken
 }
 
 /// A one-line error with a time stamp owns the indented lines without one that follow it.

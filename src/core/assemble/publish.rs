@@ -7,7 +7,7 @@ use crate::core::confirm::Confirm;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
-use crate::core::line::{Line, Place, Tried};
+use crate::core::line::{Line, Place, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
@@ -40,6 +40,7 @@ impl Assembler {
         let head = match used {
             0 if trace.is_weak(&cx.engine.rules.entries) && !is_told => Tried::InRegion,
             0 if under_record => Tried::UnderRecord,
+            0 if matches!(trace.view, View::Quoted(_)) && !is_told => Tried::Quoted,
             0 => Tried::InVain,
             _ => Tried::No,
         };
