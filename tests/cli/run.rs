@@ -50,6 +50,16 @@ impl<'a> Running<'a> {
     }
 }
 
+impl Running<'_> {
+    /// It has nothing more to do.
+    #[track_caller]
+    fn end_by_itself(mut self) -> Done {
+        let child = std::cell::RefCell::new(self.child.as_mut().unwrap());
+        until(|| child.borrow_mut().try_wait().unwrap().is_some(), || "it does not end".into());
+        Done(self.child.take().unwrap().wait_with_output().unwrap()).ended(0)
+    }
+}
+
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
@@ -210,6 +220,32 @@ fn stdin_is_followed_to_its_end() {
     let done = folder.piped(["run"], error("one") + "fine\n" + &error("two")).ended(0);
     assert_eq!(done.shown(), ["-:1 ERROR one", "-:3 ERROR two"]);
     assert_eq!(folder.piped(["run", "--file", "-", "--min-severity", "high"], error("one")).ended(0).out(), "");
+}
+
+/// More than may wait to be looked at, without an end of a line: it is cut as in a file, and what follows comes.
+#[test]
+fn long_lines_on_stdin_are_cut_and_keep_nobody_waiting() {
+    let long = "x".repeat(400_000);
+    let folder = Folder::new();
+    let lines = [error("before"), format!("{long}\n").repeat(3), error(&"y".repeat(3 << 20)), error("behind"), long.repeat(6)];
+    folder.write("in.log", lines.concat());
+    for from_pipe in [false, true] {
+        let (input, mut cat) = match from_pipe {
+            false => (Stdio::from(fs::File::open(folder.at("in.log")).unwrap()), None),
+            true => {
+                let mut cat = Command::new("cat").arg(folder.at("in.log")).stdout(Stdio::piped()).spawn().unwrap();
+                (Stdio::from(cat.stdout.take().unwrap()), Some(cat))
+            }
+        };
+        let running = Running { folder: &folder, child: Some(folder.command(["run", "--output", "out.ndjson"]).stdin(input).spawn().unwrap()) };
+        assert_eq!(running.end_by_itself().err(), "");
+        cat.iter_mut().for_each(|cat| assert!(cat.wait().unwrap().success()));
+        let records = folder.records("out.ndjson");
+        let lines: Vec<_> = records.iter().map(|record| record["line_num"].as_u64().unwrap()).collect();
+        assert_eq!(lines, [1, 5, 6]);
+        assert_eq!(records[1]["truncated"], true);
+        fs::remove_file(folder.at("out.ndjson")).unwrap();
+    }
 }
 
 #[test]
