@@ -74,7 +74,7 @@ fn without_a_state_what_cannot_be_sent_is_said_to_be_lost() {
     let tcp = Peer::tcp();
     let sink = format!("[[sink]]\nname = \"a\"\ntype = \"tcp\"\naddress = \"{}\"\n[delivery]\nshutdown_grace = \"1s\"\n", tcp.address);
     let said = run(folder.path(), &sink, 20, 2);
-    assert!(said.contains("ERROR shutdown_grace is over: up to 20 records are lost; with --state-dir"), "{said}");
+    assert!(said.contains("ERROR sink a: 20 records could not be written within shutdown_grace and are lost; with --state-dir"), "{said}");
 }
 
 #[test]
