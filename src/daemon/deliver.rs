@@ -170,7 +170,7 @@ impl Delivery {
     fn goes_on(&self, step: Step, at: At) -> bool {
         match step {
             Step::Done | Step::Trying => return true,
-            Step::Paused if self.may_give_up(at.hurry) || self.leaving.is_late() => return false,
+            Step::Paused if self.may_give_up() || self.leaving.is_late() => return false,
             Step::Idle if self.leaving.is_late() => return false,
             Step::Paused | Step::Settled | Step::Idle => {}
         }
@@ -188,7 +188,7 @@ impl Delivery {
             counted.trouble.set(why);
             *trouble = Some(why.to_owned());
         }
-        if self.may_give_up(at.hurry) || self.leaving.is_late() {
+        if self.may_give_up() || self.leaving.is_late() {
             return false;
         }
         if !self.sink.paces_itself() {
@@ -198,10 +198,9 @@ impl Delivery {
         true
     }
 
-    /// At the end, what cannot be written stays in the state. Where there is none, it is tried as long as there
-    /// is time.
-    fn may_give_up(&self, hurry: bool) -> bool {
-        hurry && self.shared.outbox.is_closed() && (self.shared.folder.is_some() || self.shared.stop.is_late())
+    /// At the end it is tried as long as there is time; then what is left stays in the state, where there is one.
+    fn may_give_up(&self) -> bool {
+        self.shared.outbox.is_closed() && self.shared.stop.is_late()
     }
 
     fn wait(&self, at: At) {

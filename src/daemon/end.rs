@@ -35,7 +35,11 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
             tracing::error!("shutdown_grace is over: up to {} records are lost; with --state-dir they would wait for the next start", outbox.waiting());
         }
     }
-    if is_whole || is_durable { ended } else { ended.map(|_| Ended::Troubled) }
+    match last.failed {
+        Some(why) => ended.and(Err(why)),
+        None if is_whole || is_durable => ended,
+        None => ended.map(|_| Ended::Troubled),
+    }
 }
 
 /// What the threads have said on their way out.
@@ -43,6 +47,8 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
 struct LastWords {
     /// Sinks that could not write everything, and how many records that are.
     left: Vec<(String, u64)>,
+    /// Why not all that was read is in the state.
+    failed: Option<String>,
 }
 
 impl LastWords {
@@ -51,6 +57,7 @@ impl LastWords {
         for wake in wakes.try_iter() {
             match wake {
                 Wake::SinkEnded(name, count) if count > 0 => last.left.push((name, count)),
+                Wake::Failed(Some(why)) => last.failed = Some(why),
                 _ => {}
             }
         }
