@@ -303,6 +303,24 @@ fn sources_and_sinks_of_a_configuration() {
     assert_eq!(fs::read_to_string(folder.path().join("bad.ndjson")).unwrap(), "");
 }
 
+/// What it is read from makes no difference: a source of a configuration has a state, and can be asked.
+#[test]
+fn stdin_of_a_configuration_keeps_its_state_and_answers() {
+    let folder = Folder::new();
+    let text = format!("state_dir = \"{0}/state\"\n[[source]]\nname = \"pipe\"\ntype = \"stdin\"\n", folder.path().display());
+    folder.write("siftd.toml", text);
+    let mut child = folder.command(["run", "--config", "siftd.toml", "--output", "out.ndjson"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let running = Running { folder: &folder, child: Some(child) };
+    pipe.write_all(error("one").as_bytes()).unwrap();
+    running.wait_for(&["-:1 ERROR one"]);
+    assert_eq!(running.records()[0]["seen"]["status"], "new");
+    let status = folder.siftd(["status", "--config", "siftd.toml"]).ended(0);
+    assert!(status.out().contains("pipe") && status.out().contains("stdin"), "{}", status.out());
+    drop(pipe);
+    running.end_by_itself();
+}
+
 #[test]
 fn never_follows_its_own_output() {
     let folder = Folder::new();
