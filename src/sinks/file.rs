@@ -22,6 +22,9 @@ use crate::delivery::{Node, SinkMark};
 /// not wait in the state any more are never copied from its log into its tables.
 const SYNC_BYTES: u64 = 2 << 20;
 
+/// A file that nothing is written to is looked at so often, whether it is still there.
+const LOOK_US: i64 = 1_000_000;
+
 /// How a file is written.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -54,6 +57,7 @@ pub struct Output {
     dirty_since: Option<Timestamp>,
     stage: Stage,
     wants_reopen: bool,
+    looked_at: Timestamp,
     packing: Option<JoinHandle<()>>,
 }
 
@@ -75,7 +79,7 @@ impl Output {
     #[must_use]
     pub fn new(options: Options, mark: SinkMark) -> Self {
         let (file, rest, dirty_since, packing) = Default::default();
-        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, packing }
+        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, looked_at: Timestamp(0), packing }
     }
 
     /// Finds the file of the last run and its true end; begins one if there is none.
@@ -177,7 +181,7 @@ impl Output {
             desk.owns(meta.dev(), meta.ino());
         }
         self.mark.len = meta.len();
-        self.mark.since = now;
+        (self.mark.since, self.looked_at) = (now, now);
         self.file = Some(file);
         self.stage = Stage::Entering;
         self.tell(desk);
@@ -223,11 +227,40 @@ impl Output {
         let (Some(rest), Some(file)) = (&mut self.rest, &mut self.file) else { return Ok(()) };
         // Some of it may be written although not all of it can be.
         self.dirty_since.get_or_insert(now);
-        self.mark.seq = rest.write(&*file)?;
+        let seq = rest.write(&*file)?;
         self.rest = None;
-        if self.mark.node.ino != 0 {
-            self.mark.len = file.metadata()?.len();
+        let meta = file.metadata()?;
+        if self.mark.node.ino != 0 && meta.nlink() == 0 {
+            // Nobody will find it there: it is written again into the next file.
+            self.looked_at = Timestamp(0);
+            return Ok(());
         }
+        self.mark.seq = seq;
+        if self.mark.node.ino != 0 {
+            self.mark.len = meta.len();
+        }
+        Ok(())
+    }
+
+    /// Whether somebody has deleted the file. One that was moved away is still to be found, and is written until we are
+    /// told (SIGUSR1).
+    fn is_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
+        let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
+        if now >= self.looked_at && now.0 - self.looked_at.0 < LOOK_US {
+            return Ok(false);
+        }
+        if file.metadata()?.nlink() > 0 {
+            self.looked_at = now;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Goes on in a new file with what is not in the deleted one.
+    fn renew(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+        (self.rest, self.dirty_since) = (None, None);
+        self.enter(desk, now)?;
+        tracing::warn!("{}: was deleted while siftd wrote to it; it goes on in a new file of that name", self.options.path.display());
         Ok(())
     }
 
@@ -293,6 +326,10 @@ impl Sink for Output {
             Stage::Entering => self.stage = Stage::Open,
             Stage::Open => {}
         }
+        if self.is_deleted(now)? {
+            self.renew(desk, now)?;
+            return Ok(Step::Done);
+        }
         if self.rest.is_some() {
             self.write_rest(now)?;
             return Ok(Step::Done);
@@ -342,7 +379,8 @@ impl Sink for Output {
     fn deadline(&self) -> Option<Timestamp> {
         let sync = self.dirty_since.map(|since| since.0 + self.options.fsync_us);
         let rotate = (self.options.rotate_age_us > 0).then_some(self.mark.since.0.saturating_add(self.options.rotate_age_us));
-        sync.into_iter().chain(rotate.filter(|_| self.mark.len > 0)).min().map(Timestamp)
+        let look = (self.stage == Stage::Open && self.mark.node.ino != 0).then_some(self.looked_at.0.saturating_add(LOOK_US));
+        sync.into_iter().chain(rotate.filter(|_| self.mark.len > 0)).chain(look).min().map(Timestamp)
     }
 }
 

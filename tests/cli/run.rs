@@ -321,6 +321,25 @@ fn stdin_of_a_configuration_keeps_its_state_and_answers() {
     running.end_by_itself();
 }
 
+/// Deleted as somebody would who wants room: nothing goes on into a file that nobody can find.
+#[test]
+fn an_output_file_that_is_deleted_is_made_anew() {
+    let folder = Folder::new();
+    folder.write("a.log", error("one"));
+    let running = Running::new(&folder, &["--file", "a.log"]);
+    running.wait_for(&["a.log:1 ERROR one"]);
+    fs::remove_file(folder.at("out.ndjson")).unwrap();
+    append(&folder, "a.log", &error("two"));
+    running.wait_for(&["a.log:2 ERROR two"]);
+    // Nothing comes, and it is there all the same.
+    fs::remove_file(folder.at("out.ndjson")).unwrap();
+    until(|| folder.at("out.ndjson").exists(), || "it does not come back".into());
+    append(&folder, "a.log", &error("three"));
+    running.wait_for(&["a.log:3 ERROR three"]);
+    let err = running.end("-TERM", 0).err();
+    assert_eq!(err.matches("out.ndjson: was deleted while siftd wrote to it; it goes on in a new file").count(), 2, "{err}");
+}
+
 #[test]
 fn never_follows_its_own_output() {
     let folder = Folder::new();
