@@ -20,6 +20,8 @@ use crate::telemetry::metrics;
 
 /// After a failed write.
 const AGAIN: Duration = Duration::from_millis(500);
+/// The same where everything is to be written now.
+const SOON: Duration = Duration::from_millis(50);
 /// Longest sleep.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -83,11 +85,32 @@ impl Delivery {
     /// Writes until nothing more can come, or it is to leave; returns how many records it has left undone.
     pub fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) -> u64 {
         let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
-        self.step_on(&mut desk, sender, begun);
-        self.leaving.last().map_or(0, |last| last.saturating_sub(desk.told))
+        let has_all = self.step_on(&mut desk, sender, begun);
+        if !has_all {
+            self.sink.give_up(&mut desk, self.shared.folder.is_none());
+        }
+        match self.leaving.last() {
+            Some(last) => last.saturating_sub(desk.told),
+            None if has_all || !self.shared.outbox.is_closed() => 0,
+            None => self.left_after(&mut desk),
+        }
     }
 
-    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &AtomicUsize) {
+    /// Records at the end that it has not done. Where they stay, the last ones may be such as it does not want.
+    fn left_after(&self, desk: &mut Counter) -> u64 {
+        let (mut count, mut seq) = (0, desk.told);
+        if self.shared.folder.is_some() {
+            return self.shared.outbox.last().saturating_sub(seq);
+        }
+        while let Ok(Some(chunk)) = desk.after(seq) {
+            count += self.sink.choose().count(&chunk, seq);
+            seq = chunk.last();
+        }
+        count
+    }
+
+    /// False: it has given up.
+    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &AtomicUsize) -> bool {
         let (mut trouble, mut has_begun) = (None, false);
         let mut reopened = self.shared.stop.reopen.load(Ordering::Relaxed);
         loop {
@@ -106,7 +129,13 @@ impl Delivery {
             }
             let at = At { version, leaves, hurry };
             let goes_on = match done {
-                Ok(step) => self.goes_on(step, at, &mut trouble),
+                Ok(step) => {
+                    self.recovers(step, &mut trouble);
+                    if step == Step::Settled && (at.leaves || self.shared.outbox.is_closed()) {
+                        return true;
+                    }
+                    self.goes_on(step, at)
+                }
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     drop(sender.send(Wake::Failed(None)));
                     false
@@ -114,7 +143,7 @@ impl Delivery {
                 Err(error) => self.tries_again(&error.to_string(), at, &mut trouble),
             };
             if !goes_on {
-                return;
+                return false;
             }
         }
     }
@@ -129,16 +158,19 @@ impl Delivery {
         }
     }
 
-    /// After a step: waits until there is something to do. False: there will be nothing more.
-    fn goes_on(&self, step: Step, at: At, trouble: &mut Option<String>) -> bool {
+    /// After a step that shows that what failed works again.
+    fn recovers(&self, step: Step, trouble: &mut Option<String>) {
         if !matches!(step, Step::Trying | Step::Paused) && trouble.take().is_some() {
             metrics().sinks.of(&self.name).trouble.clear();
             tracing::warn!("sink {}: can be written again", self.name);
         }
+    }
+
+    /// After a step: waits until there is something to do. False: there is no more time.
+    fn goes_on(&self, step: Step, at: At) -> bool {
         match step {
             Step::Done | Step::Trying => return true,
-            Step::Paused if self.may_give_up(at.hurry) || self.leaving.is_late() => return false,
-            Step::Settled if at.leaves || self.shared.outbox.is_closed() => return false,
+            Step::Paused if self.may_give_up() || self.leaving.is_late() => return false,
             Step::Idle if self.leaving.is_late() => return false,
             Step::Paused | Step::Settled | Step::Idle => {}
         }
@@ -151,24 +183,24 @@ impl Delivery {
         let counted = metrics().sinks.of(&self.name);
         counted.retries.add(1);
         if trouble.as_deref() != Some(why) {
-            tracing::warn!("sink {}: {why}; nothing is lost, it is tried again", self.name);
+            let hope = if self.shared.folder.is_some() { "nothing is lost, it is tried again" } else { "it is tried again" };
+            tracing::warn!("sink {}: {why}; {hope}", self.name);
             counted.trouble.set(why);
             *trouble = Some(why.to_owned());
         }
-        if self.may_give_up(at.hurry) || self.leaving.is_late() {
+        if self.may_give_up() || self.leaving.is_late() {
             return false;
         }
         if !self.sink.paces_itself() {
-            self.shared.outbox.wait(at.version, AGAIN);
+            self.shared.outbox.wait(at.version, if at.hurry { SOON } else { AGAIN });
             std::thread::sleep(if at.hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
         }
         true
     }
 
-    /// At the end, what cannot be written stays in the state. Where there is none, it is tried as long as there
-    /// is time.
-    fn may_give_up(&self, hurry: bool) -> bool {
-        hurry && self.shared.outbox.is_closed() && (self.shared.folder.is_some() || !self.sink.paces_itself())
+    /// At the end it is tried as long as there is time; then what is left stays in the state, where there is one.
+    fn may_give_up(&self) -> bool {
+        self.shared.outbox.is_closed() && self.shared.stop.is_late()
     }
 
     fn wait(&self, at: At) {

@@ -1,13 +1,12 @@
 //! `run` as a whole: threads, and who tells whom. One thread decides what is read (`serve`); a few others
 //! read and find events (`work`); one commits them (`commit`); each sink has one (`deliver`, and `sinks` for
-//! their coming and going). `reload` changes what runs.
+//! their coming and going). `reload` changes what runs, `end` sees it out.
 //! Batches go through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::config::SourceConfig;
 use crate::delivery::Label;
@@ -18,7 +17,6 @@ use crate::sources::service::{Around, Service};
 use crate::sources::silence::{Silence, Told};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
-use crate::state::outbox::Outbox;
 use crate::state::queue::Queue;
 use crate::state::store::Store;
 use crate::telemetry::metrics::Phase;
@@ -29,6 +27,7 @@ mod begin;
 mod clock;
 mod commit;
 mod deliver;
+mod end;
 mod on_open;
 mod plan;
 mod pulse;
@@ -44,6 +43,7 @@ pub use answers::SOCKET;
 use begin::{descriptors, open_state, take_state};
 use commit::{Commits, Room};
 use deliver::Shared;
+use end::end;
 pub use plan::{Again, Ended, Plan, SinkPlan};
 use reload::Current;
 use serve::Daemon;
@@ -168,31 +168,6 @@ fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
     Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
 }
 
-/// Reads what is there already, writes what was read, and says how it ended: from here on there is a limit to how long
-/// anything may take.
-fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiver<Wake>, outbox: &Outbox) -> Result<Ended, String> {
-    metrics().set_phase(Phase::Stopping);
-    notify::stopping();
-    daemon.pulse.end();
-    let until = Instant::now() + daemon.grace;
-    daemon.drain(wakes, until);
-    daemon.queue.close();
-    let is_durable = daemon.is_durable;
-    let (sinks, ended) = daemon.ended();
-    let settled = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
-    match (settled, is_durable) {
-        (true, _) => ended,
-        (false, true) => {
-            tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting());
-            ended
-        }
-        (false, false) => {
-            tracing::error!("shutdown_grace is over: up to {} records are lost; with --state-dir they would wait for the next start", outbox.waiting());
-            ended.map(|_| Ended::Troubled)
-        }
-    }
-}
-
 /// Sources that are no files, ready to begin.
 fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) -> Result<Vec<Service>, String> {
     let ready = configs.into_iter().map(|config| Service::prepare(streams::within(config, grace), around)).collect::<Result<_, _>>()?;
@@ -200,17 +175,4 @@ fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) ->
         tracing::warn!("socket {name:?} was passed, and no source takes it: give the source that name, or its address");
     }
     Ok(ready)
-}
-
-/// Waits for the threads; false: the time is over.
-fn join_all(committing: JoinHandle<()>, sinks: Vec<JoinHandle<()>>, until: Instant) -> bool {
-    for thread in sinks.into_iter().chain([committing]) {
-        while !thread.is_finished() {
-            if Instant::now() >= until {
-                return false;
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-    true
 }

@@ -53,6 +53,8 @@ pub(crate) struct Stop {
     pub hurry: AtomicBool,
     /// Counts SIGUSR1.
     pub reopen: AtomicU64,
+    /// When the time to write what is there is over; only at the end.
+    pub until: OnceLock<Instant>,
     /// Where sinks sleep.
     pub outbox: OnceLock<Arc<Outbox>>,
     /// Sinks that have not ended.
@@ -62,6 +64,11 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
+    /// Whether the time to write what is there is over.
+    pub fn is_late(&self) -> bool {
+        self.until.get().is_some_and(|until| Instant::now() >= *until)
+    }
+
     fn reopen(&self) {
         self.reopen.fetch_add(1, Ordering::Relaxed);
         if let Some(outbox) = self.outbox.get() {

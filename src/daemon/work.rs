@@ -203,7 +203,7 @@ impl Writer {
     /// The batch of a turn; none if there is nothing to say.
     #[must_use]
     pub fn batch(&self, uid: Uid, label: &Arc<Label>, mut turn: Turn) -> Option<Batch> {
-        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { bytes: None, events: None, .. }));
+        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { bytes: None, events: None, datagrams: None, connections: None, .. }));
         if turn.events.is_empty() && turn.notices.is_empty() && turn.mark.is_none() {
             return None;
         }

@@ -18,6 +18,8 @@ pub enum Why {
     StateLost,
     /// Datagrams that the kernel dropped because nobody read them in time.
     UdpLoss,
+    /// Connections that were closed at once because there were too many.
+    TurnedAway,
 }
 
 impl Why {
@@ -31,6 +33,7 @@ impl Why {
             Self::OutboxFull => "outbox_full",
             Self::StateLost => "state_lost",
             Self::UdpLoss => "udp_loss",
+            Self::TurnedAway => "turned_away",
         }
     }
 }
@@ -50,6 +53,8 @@ pub enum Notice {
         events: Option<u64>,
         /// Datagrams, if it was these.
         datagrams: Option<u64>,
+        /// Connections, if it was these.
+        connections: Option<u64>,
         /// Since when.
         from: Timestamp,
         /// Until when.

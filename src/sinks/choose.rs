@@ -60,6 +60,18 @@ impl Choose {
         out.push(b'\n');
     }
 
+    /// How many records of a chunk after number `seq` are wanted.
+    #[must_use]
+    pub fn count(&self, chunk: &Chunk, seq: u64) -> u64 {
+        let mut space = Vec::new();
+        let mut is_wanted = |(_, head, record): &(u64, Head, &[u8])| {
+            space.clear();
+            self.write(*head, record, &mut space);
+            !space.is_empty()
+        };
+        chunk.after(seq).filter(|record| is_wanted(record)).count() as u64
+    }
+
     /// What a sink has left out concerns that one alone.
     fn is_for_another(&self, record: &[u8]) -> bool {
         let Ok(value) = serde_json::from_slice::<Value>(record) else { return false };

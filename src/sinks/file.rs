@@ -1,11 +1,11 @@
-//! A file that records are appended to: whole records, no byte ever taken back. What was written and not
-//! yet committed as written is found again by comparing the file's end with the records (PROTOCOLS, A). It
-//! is rotated by size, by age, or by someone else and SIGUSR1; each step of that is committed before the
+//! A file that records are appended to: whole records, no byte ever taken back, but for the half of a record that
+//! nobody will complete: at the end of a run without a state. What was written and not yet committed as written is
+//! found again by comparing the file's end with the records (PROTOCOLS, A). It is rotated by size, by age, or by someone else and SIGUSR1; each step of that is committed before the
 //! next, so that the file is found again under whatever name an end in the middle left it.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::UNIX_EPOCH;
@@ -13,6 +13,7 @@ use std::time::UNIX_EPOCH;
 use super::choose::Choose;
 use super::generations as older;
 use super::rest::Rest;
+use super::tail::{append_to, end_line, line_at, read_at, write_all};
 use super::{Desk, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, SinkMark};
@@ -20,6 +21,9 @@ use crate::delivery::{Node, SinkMark};
 /// So many bytes are on disk before more are written, however seldom that is asked for: records that soon need
 /// not wait in the state any more are never copied from its log into its tables.
 const SYNC_BYTES: u64 = 2 << 20;
+
+/// A file that nothing is written to is looked at so often, whether it is still there.
+const LOOK_US: i64 = 1_000_000;
 
 /// How a file is written.
 #[derive(Clone, Debug)]
@@ -53,6 +57,7 @@ pub struct Output {
     dirty_since: Option<Timestamp>,
     stage: Stage,
     wants_reopen: bool,
+    looked_at: Timestamp,
     packing: Option<JoinHandle<()>>,
 }
 
@@ -74,7 +79,7 @@ impl Output {
     #[must_use]
     pub fn new(options: Options, mark: SinkMark) -> Self {
         let (file, rest, dirty_since, packing) = Default::default();
-        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, packing }
+        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, looked_at: Timestamp(0), packing }
     }
 
     /// Finds the file of the last run and its true end; begins one if there is none.
@@ -176,7 +181,7 @@ impl Output {
             desk.owns(meta.dev(), meta.ino());
         }
         self.mark.len = meta.len();
-        self.mark.since = now;
+        (self.mark.since, self.looked_at) = (now, now);
         self.file = Some(file);
         self.stage = Stage::Entering;
         self.tell(desk);
@@ -222,12 +227,63 @@ impl Output {
         let (Some(rest), Some(file)) = (&mut self.rest, &mut self.file) else { return Ok(()) };
         // Some of it may be written although not all of it can be.
         self.dirty_since.get_or_insert(now);
-        self.mark.seq = rest.write(&*file)?;
+        let seq = rest.write(&*file)?;
         self.rest = None;
+        let meta = file.metadata()?;
+        if self.mark.node.ino != 0 && meta.nlink() == 0 {
+            // Nobody will find it there: it is written again into the next file.
+            self.looked_at = Timestamp(0);
+            return Ok(());
+        }
+        self.mark.seq = seq;
         if self.mark.node.ino != 0 {
-            self.mark.len = file.metadata()?.len();
+            self.mark.len = meta.len();
         }
         Ok(())
+    }
+
+    /// Whether somebody has deleted the file. One that was moved away is still to be found, and is written until we are
+    /// told (SIGUSR1).
+    fn is_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
+        let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
+        if now >= self.looked_at && now.0 - self.looked_at.0 < LOOK_US {
+            return Ok(false);
+        }
+        if file.metadata()?.nlink() > 0 {
+            self.looked_at = now;
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    /// Goes on in a new file with what is not in the deleted one.
+    fn renew(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+        (self.rest, self.dirty_since) = (None, None);
+        self.enter(desk, now)?;
+        tracing::warn!("{}: was deleted while siftd wrote to it; it goes on in a new file of that name", self.options.path.display());
+        Ok(())
+    }
+
+    /// The file stays as it is: all that is whole counts as written, and what is torn is completed by the next start, if
+    /// there is to be one.
+    fn leave_torn(&mut self, rest: &Rest, desk: &mut dyn Desk, is_final: bool) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let (seq, torn) = rest.written(&self.options.choose);
+        if self.mark.node.ino != 0 {
+            let size = file.metadata()?.len();
+            let whole = size.saturating_sub(torn.len() as u64);
+            let mut end = vec![0; torn.len()];
+            // Somebody else has written behind it: the records must be compared.
+            if read_at(file, &mut end, whole)? < torn.len() || end != torn {
+                return Ok(());
+            }
+            if is_final && whole < size {
+                file.set_len(whole)?;
+            }
+            self.mark.len = whole;
+        }
+        self.mark.seq = seq;
+        self.sync(desk)
     }
 
     /// The end of the old file is committed: on to the new one.
@@ -270,6 +326,10 @@ impl Sink for Output {
             Stage::Entering => self.stage = Stage::Open,
             Stage::Open => {}
         }
+        if self.is_deleted(now)? {
+            self.renew(desk, now)?;
+            return Ok(Step::Done);
+        }
         if self.rest.is_some() {
             self.write_rest(now)?;
             return Ok(Step::Done);
@@ -300,14 +360,27 @@ impl Sink for Output {
         self.wants_reopen = true;
     }
 
+    fn give_up(&mut self, desk: &mut dyn Desk, is_final: bool) {
+        if let Some(rest) = self.rest.take()
+            && let Err(error) = self.leave_torn(&rest, desk, is_final)
+        {
+            tracing::warn!("{}: {error}", self.options.path.display());
+        }
+    }
+
     fn place(&self) -> String {
         self.options.path.display().to_string()
+    }
+
+    fn choose(&self) -> &Choose {
+        &self.options.choose
     }
 
     fn deadline(&self) -> Option<Timestamp> {
         let sync = self.dirty_since.map(|since| since.0 + self.options.fsync_us);
         let rotate = (self.options.rotate_age_us > 0).then_some(self.mark.since.0.saturating_add(self.options.rotate_age_us));
-        sync.into_iter().chain(rotate.filter(|_| self.mark.len > 0)).min().map(Timestamp)
+        let look = (self.stage == Stage::Open && self.mark.node.ino != 0).then_some(self.looked_at.0.saturating_add(LOOK_US));
+        sync.into_iter().chain(rotate.filter(|_| self.mark.len > 0)).chain(look).min().map(Timestamp)
     }
 }
 
@@ -317,53 +390,4 @@ impl Drop for Output {
             let _ = packing.join();
         }
     }
-}
-
-fn append_to(path: &std::path::Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).create(true).open(path).or_else(|error| {
-        // What cannot be read back, such as /dev/stderr or a pipe, can still be written.
-        let plain = OpenOptions::new().append(true).open(path);
-        plain.map_err(|_| error)
-    })
-}
-
-fn read_at(file: &File, space: &mut [u8], at: u64) -> io::Result<usize> {
-    let mut count = 0;
-    while count < space.len() {
-        match file.read_at(&mut space[count..], at + count as u64)? {
-            0 => break,
-            more => count += more,
-        }
-    }
-    Ok(count)
-}
-
-fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
-    file.write_all(bytes)
-}
-
-/// Length of the line at `at`, its newline included, and whether it has one.
-fn line_at(file: &File, at: u64, size: u64) -> io::Result<(u64, bool)> {
-    let mut space = vec![0; 64 << 10];
-    let mut end = at;
-    loop {
-        let count = read_at(file, &mut space, end)?;
-        if let Some(newline) = memchr::memchr(b'\n', &space[..count]) {
-            return Ok((end + newline as u64 + 1 - at, true));
-        }
-        end += count as u64;
-        if count == 0 || end >= size {
-            return Ok((end - at, false));
-        }
-    }
-}
-
-/// A file that does not end with a newline gets one.
-fn end_line(file: &File) -> io::Result<()> {
-    let size = file.metadata()?.len();
-    let mut last = [0];
-    if size > 0 && file.read_at(&mut last, size - 1).is_ok_and(|count| count == 1) && last[0] != b'\n' {
-        write_all(file, b"\n")?;
-    }
-    Ok(())
 }

@@ -23,6 +23,7 @@ pub mod sarif;
 mod schema;
 pub mod stdout;
 pub mod stream;
+mod tail;
 pub mod tls;
 
 /// What a sink sees of the state behind it.
@@ -75,6 +76,13 @@ pub trait Sink {
 
     /// The file was moved away by someone else: go on with a new one.
     fn reopen(&mut self) {}
+
+    /// It ends, and may have records under way that it could not write: tells which ones are whole. `is_final`: nobody
+    /// will write the others.
+    fn give_up(&mut self, _desk: &mut dyn Desk, _is_final: bool) {}
+
+    /// Which records it wants.
+    fn choose(&self) -> &choose::Choose;
 
     /// Where it writes, for messages.
     fn place(&self) -> String;

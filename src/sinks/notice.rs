@@ -45,11 +45,12 @@ fn source(line: &mut Line, label: &Label) {
 /// What only its kind has.
 fn members(line: &mut Line, label: &Label, notice: &Notice) {
     match notice {
-        Notice::Gap { why, bytes, events, datagrams, from, to, .. } => {
+        Notice::Gap { why, bytes, events, datagrams, connections, from, to, .. } => {
             line.text("why", why.as_str());
             bytes.iter().for_each(|count| line.number("bytes", *count));
             events.iter().for_each(|count| line.number("count", *count));
             datagrams.iter().for_each(|count| line.number("datagrams", *count));
+            connections.iter().for_each(|count| line.number("connections", *count));
             line.text("from", &rfc3339(*from));
             line.text("to", &rfc3339(*to));
         }
@@ -167,7 +168,7 @@ mod tests {
     fn a_gap_and_a_repeat() {
         let label = Label { source: "agent".into(), kind: "file", path: "a\"b.log".into(), ..Label::default() };
         let (since, to) = (Timestamp(0), Timestamp(1_500_000));
-        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), datagrams: None, from: since, to };
+        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), datagrams: None, connections: None, from: since, to };
         let repeat = Notice::Repeat { id: "01".into(), signature: "ff".into(), kind: Some((Severity::High, Category::ALL[0])), count: 3, since, to };
         let mut out = Vec::new();
         write(&mut out, "h", &label, &gap, to);

@@ -54,6 +54,17 @@ impl Sink for Stdout {
         "stdout".to_owned()
     }
 
+    fn give_up(&mut self, desk: &mut dyn Desk, _is_final: bool) {
+        if let Some(rest) = self.rest.take() {
+            (self.mark.seq, _) = rest.written(&self.choose);
+            desk.tell(&self.mark);
+        }
+    }
+
+    fn choose(&self) -> &Choose {
+        &self.choose
+    }
+
     fn deadline(&self) -> Option<Timestamp> {
         (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US))
     }

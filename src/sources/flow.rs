@@ -85,15 +85,17 @@ pub struct Flow {
     intake: Arc<Intake>,
     state: Mutex<State>,
     work: Mutex<Work>,
-    /// There is room, or it is finished.
-    went: Notify,
+    /// There is room. Apart from `over`: one notice wakes one who waits, and it must be the right one.
+    room: Notify,
+    /// It is finished.
+    over: Notify,
 }
 
 impl Flow {
     /// Hands in the next bytes; waits while there is no room. False: the stream has ended already.
     pub async fn push(self: &Arc<Self>, bytes: Bytes) -> bool {
         while lock(&self.state).bytes >= MAX_FLOW_BYTES {
-            self.went.notified().await;
+            self.room.notified().await;
         }
         let count = cost(&bytes).min(MAX_WAITING_BYTES) as u32;
         let Ok(permit) = self.intake.budget.clone().acquire_many_owned(count).await else { return false };
@@ -134,7 +136,7 @@ impl Flow {
     /// Waits until all of an ended stream was looked at, and handed on.
     pub async fn finished(&self) {
         while !self.is_finished() {
-            self.went.notified().await;
+            self.over.notified().await;
         }
     }
 
@@ -214,7 +216,7 @@ impl Flow {
         }
         state.bytes -= bytes;
         drop(state);
-        self.went.notify_one();
+        self.room.notify_one();
         pieces
     }
 
@@ -227,7 +229,7 @@ impl Flow {
             state.pending.clear();
             self.set_timer(state, None);
             self.intake.open.fetch_sub(1, Ordering::AcqRel);
-            self.went.notify_one();
+            self.over.notify_one();
             (self.intake.hooks.changed)();
         } else if state.is_due || !state.pending.is_empty() {
             self.schedule(state);

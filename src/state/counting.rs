@@ -23,8 +23,8 @@ impl Counted {
 
     /// Something that is no error.
     pub fn notice(&mut self, notice: &Notice) {
-        if let Notice::Gap { why, bytes, events, datagrams, .. } = notice {
-            self.gaps.push((why.as_str(), bytes.unwrap_or(0), events.or(*datagrams).unwrap_or(0)));
+        if let Notice::Gap { why, bytes, events, datagrams, connections, .. } = notice {
+            self.gaps.push((why.as_str(), bytes.unwrap_or(0), events.or(*datagrams).or(*connections).unwrap_or(0)));
         }
     }
 }

@@ -26,7 +26,7 @@ pub(super) struct LeftOut {
 impl LeftOut {
     pub fn notice(&self, now: Timestamp) -> (Label, Notice) {
         let id = derived_id("gap", &[self.sink.as_bytes(), &self.from.to_be_bytes(), &self.to.to_be_bytes()]);
-        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.count), datagrams: None, from: self.at, to: now };
+        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.count), datagrams: None, connections: None, from: self.at, to: now };
         (Label { source: self.sink.clone(), kind: FOR_SINK, path: String::new(), ..Label::default() }, gap)
     }
 

@@ -215,7 +215,16 @@ fn notice(key: &Key, held: &Held) -> Notice {
     let count = held.count.to_be_bytes();
     if key.signature.is_empty() {
         let id = derived_id("gap", &[held.first_id.as_bytes(), &count]);
-        return Notice::Gap { id, why: Why::RateLimit, bytes: None, events: Some(held.count), datagrams: None, from: held.since, to: held.to };
+        return Notice::Gap {
+            id,
+            why: Why::RateLimit,
+            bytes: None,
+            events: Some(held.count),
+            datagrams: None,
+            connections: None,
+            from: held.since,
+            to: held.to,
+        };
     }
     let id = derived_id("repeat", &[held.first_id.as_bytes(), &count]);
     Notice::Repeat { id, signature: key.signature.clone(), kind: held.kind, count: held.count, since: held.since, to: held.to }

@@ -50,6 +50,16 @@ impl<'a> Running<'a> {
     }
 }
 
+impl Running<'_> {
+    /// It has nothing more to do.
+    #[track_caller]
+    fn end_by_itself(mut self) -> Done {
+        let child = std::cell::RefCell::new(self.child.as_mut().unwrap());
+        until(|| child.borrow_mut().try_wait().unwrap().is_some(), || "it does not end".into());
+        Done(self.child.take().unwrap().wait_with_output().unwrap()).ended(0)
+    }
+}
+
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
@@ -212,6 +222,32 @@ fn stdin_is_followed_to_its_end() {
     assert_eq!(folder.piped(["run", "--file", "-", "--min-severity", "high"], error("one")).ended(0).out(), "");
 }
 
+/// More than may wait to be looked at, without an end of a line: it is cut as in a file, and what follows comes.
+#[test]
+fn long_lines_on_stdin_are_cut_and_keep_nobody_waiting() {
+    let long = "x".repeat(400_000);
+    let folder = Folder::new();
+    let lines = [error("before"), format!("{long}\n").repeat(3), error(&"y".repeat(3 << 20)), error("behind"), long.repeat(6)];
+    folder.write("in.log", lines.concat());
+    for from_pipe in [false, true] {
+        let (input, mut cat) = match from_pipe {
+            false => (Stdio::from(fs::File::open(folder.at("in.log")).unwrap()), None),
+            true => {
+                let mut cat = Command::new("cat").arg(folder.at("in.log")).stdout(Stdio::piped()).spawn().unwrap();
+                (Stdio::from(cat.stdout.take().unwrap()), Some(cat))
+            }
+        };
+        let running = Running { folder: &folder, child: Some(folder.command(["run", "--output", "out.ndjson"]).stdin(input).spawn().unwrap()) };
+        assert_eq!(running.end_by_itself().err(), "");
+        cat.iter_mut().for_each(|cat| assert!(cat.wait().unwrap().success()));
+        let records = folder.records("out.ndjson");
+        let lines: Vec<_> = records.iter().map(|record| record["line_num"].as_u64().unwrap()).collect();
+        assert_eq!(lines, [1, 5, 6]);
+        assert_eq!(records[1]["truncated"], true);
+        fs::remove_file(folder.at("out.ndjson")).unwrap();
+    }
+}
+
 #[test]
 fn a_pause_publishes_an_error_of_a_live_pipe() {
     let folder = Folder::new();
@@ -265,6 +301,43 @@ fn sources_and_sinks_of_a_configuration() {
         "{text}"
     );
     assert_eq!(fs::read_to_string(folder.path().join("bad.ndjson")).unwrap(), "");
+}
+
+/// What it is read from makes no difference: a source of a configuration has a state, and can be asked.
+#[test]
+fn stdin_of_a_configuration_keeps_its_state_and_answers() {
+    let folder = Folder::new();
+    let text = format!("state_dir = \"{0}/state\"\n[[source]]\nname = \"pipe\"\ntype = \"stdin\"\n", folder.path().display());
+    folder.write("siftd.toml", text);
+    let mut child = folder.command(["run", "--config", "siftd.toml", "--output", "out.ndjson"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let running = Running { folder: &folder, child: Some(child) };
+    pipe.write_all(error("one").as_bytes()).unwrap();
+    running.wait_for(&["-:1 ERROR one"]);
+    assert_eq!(running.records()[0]["seen"]["status"], "new");
+    let status = folder.siftd(["status", "--config", "siftd.toml"]).ended(0);
+    assert!(status.out().contains("pipe") && status.out().contains("stdin"), "{}", status.out());
+    drop(pipe);
+    running.end_by_itself();
+}
+
+/// Deleted as somebody would who wants room: nothing goes on into a file that nobody can find.
+#[test]
+fn an_output_file_that_is_deleted_is_made_anew() {
+    let folder = Folder::new();
+    folder.write("a.log", error("one"));
+    let running = Running::new(&folder, &["--file", "a.log"]);
+    running.wait_for(&["a.log:1 ERROR one"]);
+    fs::remove_file(folder.at("out.ndjson")).unwrap();
+    append(&folder, "a.log", &error("two"));
+    running.wait_for(&["a.log:2 ERROR two"]);
+    // Nothing comes, and it is there all the same.
+    fs::remove_file(folder.at("out.ndjson")).unwrap();
+    until(|| folder.at("out.ndjson").exists(), || "it does not come back".into());
+    append(&folder, "a.log", &error("three"));
+    running.wait_for(&["a.log:3 ERROR three"]);
+    let err = running.end("-TERM", 0).err();
+    assert_eq!(err.matches("out.ndjson: was deleted while siftd wrote to it; it goes on in a new file").count(), 2, "{err}");
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use super::killing::{Daemon, Shipper, counts, until};
+use super::killing::{Daemon, Shipper, counts, until, until_or};
 
 /// A file system of its own, unmounted when it goes.
 struct Small(PathBuf);
@@ -98,4 +99,87 @@ fn a_full_disk_under_the_output_stops_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let Some(small) = Small::mount(&folder.path().join("small"), "6m") else { return };
     play(&folder.path().join("state"), &folder.path().join("small/out.ndjson"), folder.path(), &small);
+}
+
+/// A pipe of so many errors into a small file, with these flags.
+struct Piped {
+    folder: PathBuf,
+    errors: u32,
+}
+
+impl Piped {
+    fn start(&self, flags: &[&str], grace: &str) -> std::process::Child {
+        fs::write(self.folder.join("siftd.toml"), format!("[delivery]\nshutdown_grace = \"{grace}\"\n")).unwrap();
+        let input: String = (1..=self.errors).map(|n| format!("2026-09-21T10:00:00Z ERROR job-{n} {}\n", "x".repeat(300))).collect();
+        fs::write(self.folder.join("in.log"), input).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
+        command.args(["run", "--config", "siftd.toml", "--output", "small/out.ndjson"]).args(flags).current_dir(&self.folder);
+        let errors = OpenOptions::new().append(true).create(true).open(self.folder.join("stderr")).unwrap();
+        let input = fs::File::open(self.folder.join("in.log")).unwrap();
+        command.env_remove("SIFTD_LOG").stdin(Stdio::from(input)).stdout(Stdio::null()).stderr(errors).spawn().unwrap()
+    }
+
+    fn end(&self, flags: &[&str], grace: &str) -> Option<i32> {
+        self.start(flags, grace).wait().unwrap().code()
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.folder.join("stderr")).unwrap()
+    }
+
+    /// How many of its errors are in the file, each once and whole.
+    fn written(&self) -> u32 {
+        let counts = counts(&fs::read(self.folder.join("small/out.ndjson")).unwrap());
+        assert!(counts.values().all(|count| *count == 1), "{counts:?}");
+        counts.len() as u32
+    }
+}
+
+#[test]
+fn without_a_state_what_a_full_disk_does_not_take_is_counted_and_nothing_is_torn() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_small) = Small::mount(&folder.path().join("small"), "16k") else { return };
+    let piped = Piped { folder: folder.path().to_owned(), errors: 100 };
+    assert_eq!(piped.end(&[], "300ms"), Some(2), "{}", piped.said());
+    let lost = 100 - piped.written();
+    assert!((1..100).contains(&lost), "{lost}");
+    let said = format!("sink output: {lost} records could not be written within shutdown_grace and are lost");
+    assert!(piped.said().contains(&said) && !piped.said().contains("nothing is lost"), "{said}\n{}", piped.said());
+}
+
+#[test]
+fn without_a_state_a_disk_that_is_freed_in_time_gets_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
+    small.fill();
+    let piped = Piped { folder: folder.path().to_owned(), errors: 100 };
+    let mut child = piped.start(&[], "50s");
+    until("nobody says that it is full", || piped.said().contains("it is tried again") || child.try_wait().unwrap().is_some());
+    assert!(!until_or(Duration::from_secs(2), || child.try_wait().unwrap().is_some()), "it ends although there is time: {}", piped.said());
+    small.free();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", piped.said());
+    assert_eq!(piped.written(), 100);
+}
+
+#[test]
+fn with_a_state_what_a_full_disk_does_not_take_waits_and_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
+    small.fill();
+    // Room for some of them.
+    let filler = OpenOptions::new().write(true).open(folder.path().join("small/filler")).unwrap();
+    filler.set_len(filler.metadata().unwrap().len() - (16 << 10)).unwrap();
+    drop(filler);
+    let piped = Piped { folder: folder.path().to_owned(), errors: 100 };
+    let flags = ["--file", "-", "--state-dir", "state"];
+    assert_eq!(piped.end(&flags, "300ms"), Some(0), "{}", piped.said());
+    let text = fs::read(folder.path().join("small/out.ndjson")).unwrap();
+    let waiting = 100 - memchr::memchr_iter(b'\n', &text).count();
+    let said = format!("sink output: {waiting} records could not be written by now and wait in the state for the next start");
+    assert!(piped.said().contains(&said), "{said}\n{}", piped.said());
+    small.free();
+    let rest = Piped { errors: 0, ..piped };
+    assert_eq!(rest.end(&flags, "10s"), Some(0), "{}", rest.said());
+    assert_eq!(rest.written(), 100);
+    assert!(fs::read(folder.path().join("small/out.ndjson")).unwrap().starts_with(&text), "no byte was taken back");
 }

@@ -110,11 +110,51 @@ fn connections_beyond_the_limit_are_turned_away_and_silent_ones_closed() {
     daemon.wait_for(&["one", "one"]);
     assert!(is_closed(&daemon.connect("in")), "there is no room");
     daemon.until("nothing is said", || daemon.stderr().contains("max_connections (2) is reached, 1 turned away, the last from 127.0.0.1:"));
+    daemon.until("there is no record of it", || daemon.of_kind("gap").len() == 1);
+    let gap = &daemon.of_kind("gap")[0];
+    assert_eq!((&gap["why"], &gap["connections"], &gap["source"]["name"]), (&"turned_away".into(), &1.into(), &"in".into()));
     // Who is silent for too long makes room for others.
     assert!(first.iter().all(is_closed));
     assert!(daemon.stderr().contains("was silent for idle_timeout"), "{}", daemon.stderr());
     daemon.send("in", "<11>two\n");
     daemon.wait_for(&["one", "one", "two"]);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+/// Each of them has ended when the next one comes, and none knows how far siftd is. Those that wait at the end were sent,
+/// too.
+#[test]
+fn who_comes_one_after_the_other_is_heard_to_the_last() {
+    const COUNT: usize = 400;
+    let sources = format!("{TCP}max_connections = 4\n[[source]]\nname = \"local\"\ntype = \"unix\"\npath = \"FOLDER/log.sock\"\nmax_connections = 4\n");
+    let mut daemon = Daemon::started(&sources);
+    let path = daemon.path("log.sock");
+    daemon.until("it does not listen", || path.exists());
+    for n in 0..COUNT {
+        UnixStream::connect(&path).unwrap().write_all(format!("<11>local {n:03}\n").as_bytes()).unwrap();
+    }
+    for n in 0..COUNT {
+        daemon.send("in", format!("<11>net {n:03}\n"));
+    }
+    assert_eq!(daemon.stop(), Some(0));
+    let wanted: Vec<String> = ["local", "net"].iter().flat_map(|kind| (0..COUNT).map(move |n| format!("{kind} {n:03}"))).collect();
+    assert!(daemon.texts() == wanted, "{} of {}\n{}", daemon.texts().len(), wanted.len(), daemon.stderr());
+    assert_eq!(daemon.of_kind("gap").len(), 0);
+}
+
+/// On this machine nobody is turned away, however long the others stay.
+#[test]
+fn a_unix_socket_without_room_keeps_who_comes_waiting() {
+    let mut daemon = Daemon::started("[[source]]\nname = \"local\"\ntype = \"unix\"\npath = \"FOLDER/log.sock\"\nmax_connections = 1\n");
+    let path = daemon.path("log.sock");
+    daemon.until("it does not listen", || path.exists());
+    let mut first = UnixStream::connect(&path).unwrap();
+    first.write_all(b"<11>one\n").unwrap();
+    daemon.wait_for(&["one"]);
+    UnixStream::connect(&path).unwrap().write_all(b"<11>two\n").unwrap();
+    daemon.until("nothing is said", || daemon.stderr().contains("max_connections (1) is reached, further ones wait"));
+    drop(first);
+    daemon.wait_for(&["one", "two"]);
     assert_eq!(daemon.stop(), Some(0));
 }
 

@@ -107,3 +107,47 @@ fn so_it_is_when_the_outbox_is_full_and_the_readers_wait() {
     ends_in_time(&mut daemon);
     all_come(folder.path(), &mut daemon, &peer, count + 6);
 }
+
+/// Nobody listens, which shows at once: it is tried again all the same, as long as there is time.
+#[test]
+fn a_peer_that_comes_back_within_the_grace_gets_what_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let peer = Peer::tcp();
+    let sink =
+        format!("[[sink]]\nname = \"lines\"\ntype = \"tcp\"\naddress = \"{}\"\nmax_delay = \"200ms\"\n[delivery]\nshutdown_grace = \"50s\"\n", peer.address);
+    let mut daemon = Daemon::new(folder.path(), &sink);
+    daemon.start();
+    write(&daemon, 0..50);
+    until("the other sink does not write", || lines(folder.path()).len() == 50);
+    daemon.signal("-TERM");
+    peer.set(Mood::Good);
+    let status = daemon.child.take().unwrap().wait().unwrap();
+    assert!(status.success() && peer.lines().len() == 50, "{} lines\n{}", peer.lines().len(), daemon.stderr());
+    assert!(!daemon.stderr().contains("next start"), "{}", daemon.stderr());
+}
+
+#[test]
+fn what_nobody_took_within_the_grace_is_said_for_each_sink() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = [Peer::tcp(), Peer::http()];
+    let sinks = format!(
+        "[[sink]]\nname = \"lines\"\ntype = \"tcp\"\naddress = \"{}\"\n[[sink]]\nname = \"posts\"\ntype = \"http\"\nurl = \"http://{}/in\"\ncompress = true\n\
+         [delivery]\nshutdown_grace = \"{}ms\"\n",
+        peers[0].address,
+        peers[1].address,
+        GRACE.as_millis()
+    );
+    let mut daemon = Daemon::new(folder.path(), &sinks);
+    daemon.start();
+    write(&daemon, 0..50);
+    until("the other sink does not write", || lines(folder.path()).len() == 50);
+    ends_in_time(&mut daemon);
+    for sink in ["lines", "posts"] {
+        let said = format!("sink {sink}: 50 records could not be written by now and wait in the state for the next start");
+        assert!(daemon.stderr().contains(&said), "{said}\n{}", daemon.stderr());
+    }
+    peers.iter().for_each(|peer| peer.set(Mood::Good));
+    daemon.start();
+    until("not all come", || peers.iter().all(|peer| peer.lines().len() == 50));
+    daemon.stop();
+}

@@ -8,9 +8,14 @@ use std::process::{Command, Stdio};
 use super::killing::{Daemon, until};
 use super::playing::{Mood, Peer};
 
-/// `siftd run` with so many errors on its stdin; returns what it said at its most talkative.
+/// `siftd run` with so many errors on its stdin, and a state; returns what it said at its most talkative.
 fn run(folder: &std::path::Path, sinks: &str, errors: usize, code: i32) -> String {
     let text = format!("state_dir = {:?}\n[[source]]\nname = \"pipe\"\ntype = \"stdin\"\n{sinks}", folder.join("state"));
+    run_with(folder, &text, errors, code)
+}
+
+/// The same with this configuration.
+fn run_with(folder: &std::path::Path, text: &str, errors: usize, code: i32) -> String {
     std::fs::write(folder.join("siftd.toml"), text).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
     command.args(["run", "--config", "siftd.toml"]).current_dir(folder).env("SIFTD_LOG", "trace").stdin(Stdio::piped()).stdout(Stdio::null());
@@ -73,8 +78,8 @@ fn without_a_state_what_cannot_be_sent_is_said_to_be_lost() {
     let folder = tempfile::tempdir().unwrap();
     let tcp = Peer::tcp();
     let sink = format!("[[sink]]\nname = \"a\"\ntype = \"tcp\"\naddress = \"{}\"\n[delivery]\nshutdown_grace = \"1s\"\n", tcp.address);
-    let said = run(folder.path(), &sink, 20, 2);
-    assert!(said.contains("ERROR shutdown_grace is over: up to 20 records are lost; with --state-dir"), "{said}");
+    let said = run_with(folder.path(), &sink, 20, 2);
+    assert!(said.contains("ERROR sink a: 20 records could not be written within shutdown_grace and are lost; with --state-dir"), "{said}");
 }
 
 #[test]

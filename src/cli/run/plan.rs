@@ -76,11 +76,10 @@ fn silence(config: &Config) -> HashMap<String, Limit> {
     config.sources.iter().filter(|source| !source.silence.is_zero()).map(limit).collect()
 }
 
-/// Where positions and what waits for sinks are kept: always with sources of a configuration, but for stdin, whose
-/// reader ends with it; with flags alone only on request.
+/// Where positions and what waits for sinks are kept: always with sources of a configuration, with flags alone only on
+/// request.
 pub fn state_dir(args: &RunArgs, config: &Config) -> Option<PathBuf> {
-    let is_configured = config.sources.iter().any(|source| source.kind != SourceKind::Stdin);
-    args.state_dir.clone().or_else(|| is_configured.then(|| config.state_dir.clone()))
+    args.state_dir.clone().or_else(|| (!config.sources.is_empty()).then(|| config.state_dir.clone()))
 }
 
 impl Sources {

@@ -259,6 +259,10 @@ impl Sink for Http {
         self.options.place.clone()
     }
 
+    fn choose(&self) -> &Choose {
+        &self.options.choose
+    }
+
     fn deadline(&self) -> Option<Timestamp> {
         let wait = self.options.batch_wait.as_micros() as i64;
         let send = self.batch.since.map(|since| Timestamp(since.0 + wait));

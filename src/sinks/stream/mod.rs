@@ -321,6 +321,10 @@ impl Sink for Stream {
         self.options.target.shown()
     }
 
+    fn choose(&self) -> &Choose {
+        &self.options.choose
+    }
+
     fn deadline(&self) -> Option<Timestamp> {
         let look = self.link.as_ref().filter(|link| !link.ends.is_empty()).map(|_| Timestamp(self.looked_at.0 + TELL_US));
         let tell = (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US));

@@ -89,7 +89,8 @@ impl Intake {
             intake: self.clone(),
             state: Mutex::default(),
             work: Mutex::new(Work { stream: Some(Box::new(stream)), cursors }),
-            went: Notify::new(),
+            room: Notify::new(),
+            over: Notify::new(),
         })
     }
 

@@ -102,3 +102,28 @@ fn the_one_who_reads_waits_while_there_is_no_room() {
     flow.done();
     assert!(push(&flow).is_ok());
 }
+
+#[test]
+fn who_waits_for_the_end_does_not_take_the_room_of_who_reads() {
+    let (intake, _turns) = intake();
+    let flow = intake.open(Label::default(), Reading::default());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let (waiting, reading) = (flow.clone(), flow.clone());
+    runtime.block_on(async {
+        let end = tokio::spawn(async move { waiting.finished().await });
+        assert!(flow.push(Bytes::from(vec![b'x'; MAX_FLOW_BYTES])).await);
+        let next = tokio::spawn(async move { reading.push(Bytes::from_static(b"x\n")).await });
+        // Both wait from here on.
+        tokio::task::yield_now().await;
+        let mut space = Space::default();
+        assert_eq!(flow.turn(&mut space, NOW).bytes, MAX_FLOW_BYTES as u64);
+        flow.done();
+        let deadline = std::time::Duration::from_secs(10);
+        assert!(tokio::time::timeout(deadline, next).await.expect("there is room").unwrap());
+        assert!(!end.is_finished());
+        flow.end();
+        assert!(flow.turn(&mut space, NOW).finished);
+        flow.done();
+        tokio::time::timeout(deadline, end).await.expect("it has ended").unwrap();
+    });
+}

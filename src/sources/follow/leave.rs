@@ -149,7 +149,16 @@ impl Follower {
 pub(super) fn lost(uid: Uid, label: &Arc<Label>, mark: &mut Mark, now: Timestamp) -> Option<Lost> {
     let unread = mark.size.checked_sub(mark.read).filter(|unread| *unread > 0)?;
     let parts: [&[u8]; 3] = [&uid, &mark.generation.to_be_bytes(), &mark.read.to_be_bytes()];
-    let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, bytes: Some(unread), events: None, datagrams: None, from: now, to: now };
+    let notice = Notice::Gap {
+        id: derived_id("gap", &parts),
+        why: Why::RotatedAway,
+        bytes: Some(unread),
+        events: None,
+        datagrams: None,
+        connections: None,
+        from: now,
+        to: now,
+    };
     mark.size = mark.read;
     Some(Lost { uid, label: label.clone(), notice, mark: mark.clone() })
 }

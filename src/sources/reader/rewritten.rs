@@ -24,7 +24,7 @@ impl Reader {
                     // At least what was there when it was last looked at.
                     let bytes = old.size.checked_sub(old.read).filter(|unread| *unread > 0);
                     let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &old.read.to_be_bytes()]);
-                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes, events: None, datagrams: None, from: now, to: now });
+                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes, events: None, datagrams: None, connections: None, from: now, to: now });
                 }
                 None => {}
             }

@@ -1,5 +1,6 @@
-//! Serves a stream socket: takes connections up to `max_connections`, each in a task of its own, and turns away what is
-//! beyond. A peer that is turned away, silent or broken costs the others nothing.
+//! Serves a stream socket: takes connections up to `max_connections`, each in a task of its own. What is beyond waits, if
+//! a place comes free by itself; else it is turned away on the network, and waits on this machine, where the kernel
+//! keeps the writer waiting as well. A peer that is turned away, silent or broken costs the others nothing.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -8,12 +9,15 @@ use std::time::{Duration, Instant};
 use nix::sys::socket::{setsockopt, sockopt};
 use tokio::io::AsyncRead;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::Served;
-use super::peer::{Connection, Peer};
+use super::peer::{Connection, LAST, LEFTOVERS, Peer};
 use super::rate::Rates;
+use super::refused::Refused;
+use super::room::Room;
 use super::said::Said;
 use crate::sources::tls::Acceptor;
 
@@ -34,45 +38,104 @@ pub enum Listener {
 type Stream = Box<dyn AsyncRead + Send + Unpin>;
 
 /// Serves until the source is to end; then what has arrived is read, and every connection closed.
-pub async fn serve(listener: Listener, mut served: Served) {
-    let room = Arc::new(Semaphore::new(served.config.max_connections as usize));
-    let rates = Arc::new(Mutex::new(Rates::new(served.config.max_peer_bytes_per_second)));
-    let (mut tasks, mut too_many, mut faults) = (JoinSet::new(), Said::default(), Said::default());
+pub async fn serve(listener: Listener, served: Served) {
+    let mut door = Door::new(served);
+    let mut stop = door.served.clone();
     loop {
-        let came = tokio::select! {
-            () = served.stopped() => break,
-            Some(_) = tasks.join_next() => continue,
-            came = accept(&listener) => came,
+        // A guest who must wait stays outside: only what was accepted can be lost.
+        let place = tokio::select! {
+            () = stop.stopped() => break,
+            Some(_) = door.tasks.join_next() => continue,
+            () = door.refused.due() => {
+                door.refused.say(&door.served);
+                continue;
+            }
+            place = door.room.place() => place,
         };
+        if place.is_none() && !listener.turns_away() {
+            door.is_full();
+            tokio::select! {
+                () = stop.stopped() => break,
+                place = door.room.next_place() => drop(place),
+            }
+            continue;
+        }
+        tokio::select! {
+            () = stop.stopped() => break,
+            Some(_) = door.tasks.join_next() => {}
+            () = door.refused.due() => door.refused.say(&door.served),
+            came = accept(&listener) => door.came(came, place).await,
+        }
+    }
+    door.close(listener).await;
+}
+
+/// Who comes in, and who is in.
+struct Door {
+    served: Served,
+    room: Room,
+    rates: Arc<Mutex<Rates>>,
+    tasks: JoinSet<()>,
+    refused: Refused,
+    full: Said,
+    faults: Said,
+}
+
+impl Door {
+    fn new(served: Served) -> Self {
+        let room = Room::new(served.config.max_connections as usize);
+        let rates = Arc::new(Mutex::new(Rates::new(served.config.max_peer_bytes_per_second)));
+        let (tasks, refused, full, faults) = Default::default();
+        Self { served, room, rates, tasks, refused, full, faults }
+    }
+
+    /// A connection, and the place that it gets; none: there was none when it was waited for.
+    async fn came(&mut self, came: io::Result<(Raw, Peer)>, place: Option<OwnedSemaphorePermit>) {
         let (stream, peer) = match came {
             Ok(came) => came,
             Err(error) => {
-                if let Some(count) = faults.happened(Instant::now()) {
-                    tracing::warn!("source {}: {count} connections could not be taken: {error}", served.config.name);
+                if let Some(count) = self.faults.happened(Instant::now()) {
+                    tracing::warn!("source {}: {count} connections could not be taken: {error}", self.served.config.name);
                 }
-                tokio::time::sleep(AGAIN).await;
-                continue;
+                return tokio::time::sleep(AGAIN).await;
             }
         };
-        let Ok(place) = room.clone().try_acquire_owned() else {
-            served.counted.refused.of("too_many").add(1);
-            if let Some(count) = too_many.happened(Instant::now()) {
-                tracing::warn!(
-                    "source {}: max_connections ({}) is reached, {count} turned away, the last from {}",
-                    served.config.name,
-                    served.config.max_connections,
-                    peer.name
-                );
-            }
-            continue;
-        };
-        served.counted.accepted.add(1);
-        served.counted.connections.add(1);
-        let connection = Connection { peer, served: served.clone(), rates: rates.clone() };
-        tasks.spawn(one(stream, connection, place));
+        let Some(place) = place.or_else(|| self.room.free_place()) else { return self.refused.happened(&peer.name, &self.served) };
+        self.served.counted.accepted.add(1);
+        self.served.counted.connections.add(1);
+        let connection = Connection { peer, served: self.served.clone(), rates: self.rates.clone(), busy: self.room.busy() };
+        self.tasks.spawn(one(stream, connection, place));
     }
-    drop(listener);
-    while tasks.join_next().await.is_some() {}
+
+    /// Says that further ones wait.
+    fn is_full(&mut self) {
+        if self.full.happened(Instant::now()).is_some() {
+            let (name, most) = (&self.served.config.name, self.served.config.max_connections);
+            tracing::warn!("source {name}: max_connections ({most}) is reached, further ones wait until one ends");
+        }
+    }
+
+    /// The source ends: who stands before the door by now is let in, as long as there is time.
+    async fn close(mut self, listener: Listener) {
+        let rest = async {
+            while let Ok(came @ Ok(_)) = timeout(LAST, accept(&listener)).await {
+                let place = self.room.next_place().await;
+                self.came(came, place).await;
+            }
+        };
+        // Over in time or not: it was all that there is time for.
+        let _ = timeout(LEFTOVERS, rest).await;
+        drop(listener);
+        self.refused.end(&self.served);
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+impl Listener {
+    /// Whether who finds no room is turned away: over the network nobody should be kept waiting.
+    fn turns_away(&self) -> bool {
+        matches!(self, Self::Tcp(..))
+    }
 }
 
 /// What was accepted, before its handshake.

@@ -16,9 +16,10 @@ use tokio::io::Interest;
 use tokio::net::{UdpSocket, UnixDatagram};
 
 use super::Served;
+use super::lost::{Lost, add};
 use super::rate::Rates;
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice, Why, derived_id};
+use crate::delivery::{Label, Notice, Uid, Why};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
 
@@ -231,13 +232,6 @@ struct Losses {
     withheld: Option<Lost>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Lost {
-    count: u64,
-    from: Timestamp,
-    to: Timestamp,
-}
-
 impl Losses {
     /// The kernel's counter, which wraps, has come to this.
     fn dropped_by_now(&mut self, count: u32, at: Timestamp) {
@@ -256,24 +250,30 @@ impl Losses {
     }
 
     /// What is to be said, with a text for the log.
-    fn take(&mut self, uid: &[u8; 16]) -> Vec<(Notice, &'static str, u64)> {
+    fn take(&mut self, uid: &Uid) -> Vec<(Notice, &'static str, u64)> {
         let kinds = [
             (self.dropped.take(), Why::UdpLoss, "were dropped by the kernel because they came faster than they were read: raise receive_buffer"),
             (self.withheld.take(), Why::RateLimit, "were left out: their senders are beyond max_peer_bytes_per_second"),
         ];
         let all = kinds.into_iter().filter_map(|(lost, why, what)| lost.map(|lost| (lost, why, what)));
         all.map(|(lost, why, what)| {
-            let id = derived_id("gap", &[uid, why.as_str().as_bytes(), &lost.from.0.to_be_bytes(), &lost.to.0.to_be_bytes()]);
-            (Notice::Gap { id, why, bytes: None, events: None, datagrams: Some(lost.count), from: lost.from, to: lost.to }, what, lost.count)
+            (
+                Notice::Gap {
+                    id: lost.id(uid, why),
+                    why,
+                    bytes: None,
+                    events: None,
+                    datagrams: Some(lost.count),
+                    connections: None,
+                    from: lost.from,
+                    to: lost.to,
+                },
+                what,
+                lost.count,
+            )
         })
         .collect()
     }
-}
-
-fn add(lost: &mut Option<Lost>, count: u64, at: Timestamp) {
-    let lost = lost.get_or_insert(Lost { count: 0, from: at, to: at });
-    lost.count += count;
-    lost.to = at;
 }
 
 #[cfg(test)]

@@ -1,13 +1,17 @@
 //! Sockets that listen: `bind` makes them, or takes those that a service manager passed (`passed`); `accept` serves the
 //! connections of stream sockets, `peer` one of them; `datagram` reads the others. Each connection, and each sender of
-//! datagrams, is a stream of its own. `rate` bounds what a peer may send, `said` what is said about it.
+//! datagrams, is a stream of its own. `room` bounds how many there are, `rate` what a peer may send, `said` what is said
+//! about it; `lost` and `refused` count what was not taken.
 
 pub mod accept;
 pub mod bind;
 pub mod datagram;
+mod lost;
 pub mod passed;
 mod peer;
 mod rate;
+mod refused;
+mod room;
 pub(super) mod said;
 
 use std::sync::Arc;

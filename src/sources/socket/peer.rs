@@ -17,6 +17,7 @@ use tokio_util::codec::FramedRead;
 
 use super::Served;
 use super::rate::Rates;
+use super::room::Busy;
 use crate::delivery::Label;
 use crate::sources::codec::Frames;
 use crate::sources::flow::Flow;
@@ -25,9 +26,9 @@ use crate::sources::tls::Acceptor;
 /// Bytes of one read.
 const READ_BYTES: usize = 8 << 10;
 /// At the end of the source: what comes within this time of the last bytes has arrived already.
-const LAST: Duration = Duration::from_millis(20);
+pub(super) const LAST: Duration = Duration::from_millis(20);
 /// And no connection is read for longer then.
-const LEFTOVERS: Duration = Duration::from_millis(500);
+pub(super) const LEFTOVERS: Duration = Duration::from_millis(500);
 
 /// Who sends.
 #[derive(Clone, Debug)]
@@ -46,6 +47,8 @@ pub struct Connection {
     pub served: Served,
     /// What its peers have sent.
     pub rates: Arc<Mutex<Rates>>,
+    /// Where it says that it waits for siftd.
+    pub busy: Busy,
 }
 
 /// Why a connection ended.
@@ -91,7 +94,7 @@ impl Connection {
         }
         flow.end();
         // It keeps its place until then: connections that come and go leave no more behind than there may be at once.
-        flow.finished().await;
+        self.busy.during(flow.finished()).await;
     }
 
     async fn read(&mut self, reader: &mut Reader, flow: &Arc<Flow>) -> End {
@@ -111,7 +114,7 @@ impl Connection {
                 }
                 Ok(Some(Ok(bytes))) => {
                     let wait = self.rates.lock().unwrap_or_else(PoisonError::into_inner).sent(self.peer.address, bytes.len(), Instant::now());
-                    if !flow.push(bytes).await {
+                    if !self.busy.during(flow.push(bytes)).await {
                         return End::Closed;
                     }
                     if !wait.is_zero() {

@@ -1,0 +1,89 @@
+//! The end of a run: what is there is read and written within `shutdown_grace`, and what could not be is said.
+
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::plan::Ended;
+use super::serve::Daemon;
+use super::wake::Wake;
+use crate::state::outbox::Outbox;
+use crate::telemetry::metrics::Phase;
+use crate::telemetry::{metrics, notify};
+
+/// Reads what is there already, writes what was read, and says how it ended: from here on there is a limit to how long
+/// anything may take.
+pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiver<Wake>, outbox: &Outbox) -> Result<Ended, String> {
+    metrics().set_phase(Phase::Stopping);
+    notify::stopping();
+    daemon.pulse.end();
+    let until = *daemon.stop.until.get_or_init(|| Instant::now() + daemon.grace);
+    daemon.drain(wakes, until);
+    daemon.queue.close();
+    let is_durable = daemon.is_durable;
+    let (sinks, ended) = daemon.ended();
+    let has_joined = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
+    let last = LastWords::of(wakes);
+    let is_whole = has_joined && last.left.is_empty();
+    for (sink, count) in &last.left {
+        left(sink, *count, is_durable);
+    }
+    match (has_joined, is_durable) {
+        (true, _) => {}
+        (false, true) => tracing::warn!("shutdown_grace is over: {} records wait in the state for the next start", outbox.waiting()),
+        (false, false) => {
+            tracing::error!("shutdown_grace is over: up to {} records are lost; with --state-dir they would wait for the next start", outbox.waiting());
+        }
+    }
+    match last.failed {
+        Some(why) => ended.and(Err(why)),
+        None if is_whole || is_durable => ended,
+        None => ended.map(|_| Ended::Troubled),
+    }
+}
+
+/// What the threads have said on their way out.
+#[derive(Default)]
+struct LastWords {
+    /// Sinks that could not write everything, and how many records that are.
+    left: Vec<(String, u64)>,
+    /// Why not all that was read is in the state.
+    failed: Option<String>,
+}
+
+impl LastWords {
+    fn of(wakes: &Receiver<Wake>) -> Self {
+        let mut last = Self::default();
+        for wake in wakes.try_iter() {
+            match wake {
+                Wake::SinkEnded(name, count) if count > 0 => last.left.push((name, count)),
+                Wake::Failed(Some(why)) => last.failed = Some(why),
+                _ => {}
+            }
+        }
+        last
+    }
+}
+
+/// Says what a sink could not write.
+fn left(sink: &str, count: u64, is_durable: bool) {
+    let records = if count == 1 { "1 record".to_owned() } else { format!("{count} records") };
+    if is_durable {
+        tracing::warn!("sink {sink}: {records} could not be written by now and {} in the state for the next start", if count == 1 { "waits" } else { "wait" });
+    } else {
+        tracing::error!("sink {sink}: {records} could not be written within shutdown_grace and are lost; with --state-dir they would wait for the next start");
+    }
+}
+
+/// Waits for the threads; false: the time is over.
+fn join_all(committing: JoinHandle<()>, sinks: Vec<JoinHandle<()>>, until: Instant) -> bool {
+    for thread in sinks.into_iter().chain([committing]) {
+        while !thread.is_finished() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    true
+}

@@ -1,0 +1,61 @@
+//! Connections that were turned away because there is no room: in the log, the first at once and then one message a
+//! minute; in the metrics; and, with their number, as a `gap` record.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::Served;
+use super::lost::{Lost, add};
+use super::said::Said;
+use crate::delivery::{Notice, Why};
+use crate::sources::clock::now;
+use crate::sources::flow::Flow;
+
+/// A record a second says how many there were.
+const SAY: Duration = Duration::from_secs(1);
+
+/// Those of one source.
+#[derive(Default)]
+pub(super) struct Refused {
+    said: Said,
+    lost: Option<Lost>,
+    since: Option<Instant>,
+    /// For records about the source itself; opened when there is one.
+    own: Option<Arc<Flow>>,
+}
+
+impl Refused {
+    /// This peer was turned away.
+    pub fn happened(&mut self, peer: &str, served: &Served) {
+        served.counted.refused.of("too_many").add(1);
+        add(&mut self.lost, 1, now());
+        self.since.get_or_insert_with(Instant::now);
+        if let Some(count) = self.said.happened(Instant::now()) {
+            let (name, most) = (&served.config.name, served.config.max_connections);
+            tracing::warn!("source {name}: max_connections ({most}) is reached, {count} turned away, the last from {peer}");
+        }
+    }
+
+    /// Waits until there is something to say.
+    pub async fn due(&self) {
+        match self.since {
+            Some(since) => tokio::time::sleep(SAY.saturating_sub(since.elapsed())).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Says it.
+    pub fn say(&mut self, served: &Served) {
+        self.since = None;
+        let Some(lost) = self.lost.take() else { return };
+        let own = self.own.get_or_insert_with(|| served.intake.open(served.label(), served.reading()));
+        let (why, id) = (Why::TurnedAway, lost.id(&own.uid, Why::TurnedAway));
+        own.notice(Notice::Gap { id, why, bytes: None, events: None, datagrams: None, connections: Some(lost.count), from: lost.from, to: lost.to });
+    }
+
+    /// The source ends.
+    pub fn end(mut self, served: &Served) {
+        self.say(served);
+        self.own.into_iter().for_each(|own| own.end());
+    }
+}
