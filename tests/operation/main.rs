@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
 mod health;
+mod lost;
 mod messages;
 mod metrics;
 mod reload;
