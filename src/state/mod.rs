@@ -11,6 +11,7 @@
 pub mod breakers;
 pub mod committer;
 mod counting;
+mod damaged;
 pub mod history;
 pub mod holder;
 pub mod leave_out;

@@ -60,3 +60,15 @@ fn a_state_that_is_empty_or_damaged_is_a_gap_of_each_source_once() {
         assert_eq!(daemon.stop(), Some(0));
     }
 }
+
+#[test]
+fn a_state_that_another_command_has_set_aside_is_said_by_the_next_run() {
+    let world = World::new();
+    killed(&world);
+    fs::write(world.path("state/siftd.db"), "").unwrap();
+    let (code, _, said) = super::rig::siftd(&["breaker", "record", "a", "--exit-code", "1", "--state-dir", "state"], world.folder.path());
+    assert!(code == Some(0) && said.contains("it is empty") && said.contains("set aside as"), "{code:?} {said}");
+    let daemon = started_anew(&world);
+    assert_eq!(gaps(&world), ["file a", "unix u"]);
+    assert_eq!(daemon.stop(), Some(0));
+}
