@@ -71,6 +71,47 @@ fn a_damaged_archive_gives_what_it_holds_and_exit_2() {
     assert!(done.err().contains("cut.gz: reading ended early") && done.err().contains("cut.zst: "), "{}", done.err());
 }
 
+/// A log of which one block has 128 KiB: damage is told only when most of a read was unpacked.
+fn many() -> String {
+    (0..4000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect()
+}
+
+#[test]
+fn all_that_was_unpacked_before_the_damage_is_found() {
+    let folder = Folder::new();
+    let packed = gz(&many());
+    let zst = ruzstd::encoding::compress_to_vec(many().as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let short = gz(&error("one"));
+    folder.write("short.gz", &short[..short.len() - 4]);
+    folder.write("cut.zst", &zst[..zst.len() * 9 / 10]);
+    let end = "unexpected end of file";
+    for (name, least, why) in [("cut.gz", 1900, "incomplete deflate stream"), ("short.gz", 1, end), ("cut.zst", 1000, end)] {
+        let done = folder.siftd(["scan", name]).ended(2);
+        assert!(done.records().len() >= least, "{name}: {}", done.records().len());
+        assert_eq!(done.err(), format!("siftd: {name}: reading ended early: {why}\n"));
+        let piped = folder.piped(["scan"], std::fs::read(folder.at(name)).unwrap()).ended(2);
+        assert_eq!(piped.records().len(), done.records().len(), "{name}");
+    }
+}
+
+#[test]
+fn what_stands_behind_a_whole_archive_is_no_damage() {
+    let folder = Folder::new();
+    let frame = ruzstd::encoding::compress_to_vec(error("one").as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    for (name, whole) in [("a.gz", gz(&error("one"))), ("b.zst", frame)] {
+        for behind in [&b""[..], b"\n", b"garbage\n", &[0; 1000], b"\x1f", b"\x28"] {
+            let is_cut = whole.starts_with(behind) && !behind.is_empty();
+            folder.write(name, [&whole, behind].concat());
+            let done = folder.siftd(["scan", name]).ended(if is_cut { 2 } else { 0 });
+            assert_eq!(done.records().len(), 1, "{name} {behind:?}");
+            assert_eq!(done.err().is_empty(), !is_cut, "{}", done.err());
+        }
+        folder.write(name, [&whole[..], &whole].concat());
+        assert_eq!(folder.siftd(["scan", name]).ended(0).records().len(), 2);
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_said_and_the_others_go_on() {
     let folder = Folder::new();
