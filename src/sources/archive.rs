@@ -26,6 +26,20 @@ pub const ALL: [Archive; 10] = [
 ];
 const TAR: &str = "is a tar archive, which is not read here: tar -xOf FILE | siftd scan";
 
+impl Archive {
+    /// Whether what it holds stands in it as it is, so that it can be read all the same.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.says == TAR
+    }
+}
+
+/// Whether so few first bytes may be those of an archive.
+#[must_use]
+pub fn may_begin(first: &[u8]) -> bool {
+    ALL.iter().any(|archive| archive.at == 0 && first.len() < archive.mark.len() && archive.mark.starts_with(first))
+}
+
 /// What packed a file that begins so.
 #[must_use]
 pub fn of(first: &[u8]) -> Option<Archive> {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::archive;
 use super::gz::{self, Gz};
 use super::interrupt::Interrupt;
 use super::zst::Zst;
@@ -108,7 +109,8 @@ pub fn stdin(watched: Watched) -> io::Result<Opened> {
         let more = retried(&mut stdin, &mut head[count..])?;
         count += more;
         // A first piece that could be the beginning of a magic number is too short to judge.
-        if more == 0 || ![GZIP, ZSTD].iter().any(|magic| count < magic.len() && magic.starts_with(&head[..count])) {
+        let is_short = |magic: &&[u8]| count < magic.len() && magic.starts_with(&head[..count]);
+        if more == 0 || !([GZIP, ZSTD].iter().any(is_short) || archive::may_begin(&head[..count])) {
             break;
         }
     }

@@ -93,6 +93,7 @@ fn all_that_was_unpacked_before_the_damage_is_found() {
         let piped = folder.piped(["scan"], std::fs::read(folder.at(name)).unwrap()).ended(2);
         assert_eq!(piped.records().len(), done.records().len(), "{name}");
     }
+    assert!(folder.siftd(["digest", "cut.gz"]).ended(2).out().contains("ERROR number"));
 }
 
 #[test]
@@ -151,16 +152,29 @@ fn what_is_no_log_is_left_out_and_said() {
     assert!(done.err().starts_with("siftd: in/tool: is a binary file"), "{}", done.err());
     assert!(!folder.siftd(["scan", "-a", "in/tool"]).ended(0).records().is_empty());
     assert!(folder.siftd(["scan", "in"]).ended(0).err().contains("in/tool: is a binary file"));
-    assert!(!folder.piped(["scan"], std::fs::read(folder.at("in/tool")).unwrap()).ended(0).records().is_empty());
+    let tool = std::fs::read(folder.at("in/tool")).unwrap();
+    assert!(!folder.piped(["scan", "-a"], &tool).ended(0).records().is_empty());
+    for command in ["scan", "digest"] {
+        let said = folder.piped([command], &tool).ended(2).err();
+        assert!(said.starts_with("siftd: stdin: is a binary file"), "{said}");
+    }
 
     let tar = [&[b'a'; 257][..], b"ustar\x0000", &[0; 248]].concat();
     for (name, bytes, unpacks) in [("a.log.xz", &b"\xfd7zXZ\0\0\x04\xe6\xd6"[..], "xz -dc FILE | siftd "), ("a.tgz", &gz_of(&tar), "tar -xOf FILE | siftd ")] {
         folder.write(name, bytes);
         let said = folder.siftd(["scan", name]).ended(2).err();
         assert!(said.starts_with(&format!("siftd: {name}: is ")) && said.contains(unpacks) && !said.contains("--binary"), "{said}");
-        folder.siftd(["scan", "--binary", name]).ended(0);
+        for command in ["scan", "digest"] {
+            let said = folder.piped([command], bytes).ended(2).err();
+            assert!(said.starts_with("siftd: stdin: is ") && said.contains(&unpacks.replace("siftd ", &format!("siftd {command}"))), "{said}");
+        }
     }
-    assert!(folder.siftd(["digest", "a.log.xz"]).ended(2).err().contains("xz -dc FILE | siftd digest"));
+    // What is compressed is no text, however it is read.
+    folder.siftd(["scan", "--binary", "a.log.xz"]).ended(2);
+    folder.siftd(["scan", "--binary", "a.tgz"]).ended(0);
+    for name in ["a.log.xz", "in/tool"] {
+        assert!(folder.siftd(["digest", name]).ended(2).err().starts_with(&format!("siftd: {name}: is ")));
+    }
 
     for format in ["ndjson", "report"] {
         let own = folder.siftd(["scan", "--format", format, "in/a.log"]).ended(0).out();
