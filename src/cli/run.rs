@@ -21,6 +21,14 @@ pub fn check(config: &Config) -> Result<(), Failure> {
     config.sinks.iter().try_for_each(peer::check)
 }
 
+/// What of it `run` would leave out because siftd itself writes it, one line each.
+///
+/// # Errors
+/// A glob is none.
+pub fn own_matched(config: &Config) -> Result<Vec<String>, Failure> {
+    plan::own_matched_of(config)
+}
+
 /// Whether a configuration says what is read or written.
 fn is_configured(args: &RunArgs, config: &Config) -> bool {
     args.setup.config.is_some() || !config.sources.is_empty() || !config.sinks.is_empty()
@@ -45,6 +53,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return dry::run(args, &setup);
     }
     let mut plan = plan::plan(args, &setup)?;
+    plan::own_matched(&plan.specs).iter().for_each(|said| tracing::warn!("{said}"));
     // What is said by flags alone stays as it was said.
     plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {

@@ -6,6 +6,7 @@ mod health;
 mod lost;
 mod messages;
 mod metrics;
+mod own;
 mod reload;
 mod rig;
 #[path = "../support/wait.rs"]
