@@ -2,7 +2,7 @@
 
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
-use crate::config::{Config, LogFormat};
+use crate::config::{Config, LogFormat, SinkKind};
 use crate::daemon::{self, Again, Ended};
 use crate::telemetry::log;
 
@@ -18,7 +18,10 @@ mod services;
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
     services::check(config)?;
-    config.sinks.iter().try_for_each(peer::check)
+    config.sinks.iter().try_for_each(|sink| match sink.kind {
+        SinkKind::File => output::in_folder(sink).map(drop),
+        _ => peer::check(sink),
+    })
 }
 
 /// What of it `run` would leave out because siftd itself writes it, one line each.

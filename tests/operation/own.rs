@@ -27,3 +27,13 @@ fn the_state_and_the_outputs_are_left_out_and_that_is_said_once() {
     let (code, _, hints) = siftd(&["check", "--config", "siftd.toml"], world.folder.path());
     assert!(code == Some(0) && hints.contains("/state is siftd's own and is left out"), "{hints}");
 }
+
+#[test]
+fn check_refuses_a_sink_whose_folder_is_not_there_as_run_does() {
+    let world = World::new();
+    world.configure(&ONE.replace("@/one.ndjson", "@/out/one.ndjson"));
+    for command in ["check", "run"] {
+        let (code, _, said) = siftd(&[command, "--config", "siftd.toml"], world.folder.path());
+        assert!(code == Some(2) && said.contains("sink one: there is no folder") && said.contains("make it"), "{code:?} {said}");
+    }
+}
