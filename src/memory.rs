@@ -36,6 +36,7 @@ impl Memory {
     /// It cannot be opened, in words for the user.
     pub fn open(folder: &Path, rules: Rules, name: &str) -> Result<Self, String> {
         let shared = Shared::open(folder, rules, PATIENCE)?;
+        shared.aside.iter().for_each(|said| eprintln!("siftd: {said}"));
         Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", ..Label::default() } })
     }
 

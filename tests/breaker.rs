@@ -173,3 +173,28 @@ fn many_processes_at_once_count_every_run_and_make_one_state() {
         0
     );
 }
+
+/// Who only uses `exec` has no `run` that would mend its state.
+#[test]
+fn a_damaged_state_is_set_aside_and_the_command_runs() {
+    for bytes in [&b"garbage"[..], b""] {
+        let folder = Folder::new();
+        folder.write("st/siftd.db", bytes);
+        let done = exec(&folder, &["--breaker", "p"], "echo ran").ended(0);
+        assert_eq!(done.out(), "ran\n");
+        assert!(done.err().contains("set aside as st/siftd.db.unreadable-"), "{}", done.err());
+        assert_eq!(exec(&folder, &["--breaker", "p"], "echo ran").ended(0).err(), "");
+    }
+}
+
+/// What a `run` has open is left to it.
+#[test]
+fn a_damaged_state_that_a_run_has_open_stays() {
+    let folder = Folder::new();
+    folder.write("st/siftd.db", "garbage");
+    let lock = std::fs::File::create(folder.at("st/lock")).unwrap();
+    lock.try_lock().unwrap();
+    let done = exec(&folder, &["--breaker", "p"], "echo ran").ended(2);
+    assert!(done.out().is_empty() && done.err().contains("is held"), "{}", done.err());
+    assert_eq!(folder.read("st/siftd.db"), "garbage");
+}

@@ -63,7 +63,7 @@ impl Desk {
     }
 
     fn existing(&self) -> Result<Option<Shared>, Failure> {
-        Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure)
+        Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure).inspect(|shared| shared.iter().for_each(say_aside))
     }
 
     fn step(&self, shared: &mut Shared, name: &str, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, Failure> {
@@ -225,6 +225,11 @@ fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
     out::print(&format!("{}: closed\n", sanitise(name)))
 }
 
+/// A state that was damaged is no longer in use.
+fn say_aside(shared: &Shared) {
+    shared.aside.iter().for_each(|said| eprintln!("siftd: {said}"));
+}
+
 fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let name = needed(&args.which)?;
     let signatures = signatures(args)?;
@@ -233,6 +238,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
         None => None,
     };
     let mut shared = Shared::open(&desk.folder, setup::ledger_rules(&desk.config), PATIENCE).map_err(Failure)?;
+    say_aside(&shared);
     let mut last = None;
     let mut take = |run: Run| -> Result<(), Failure> {
         let changed = desk.step(&mut shared, &name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;

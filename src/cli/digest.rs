@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{DigestArgs, DigestFormat};
+use super::foreign::{self, Foreign};
 use super::{Exit, Failure, out, setup, stdin_is_given};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::digest::{Digest, Form, Format, Item, Own, render, report};
-use crate::sources::archive;
 use crate::sources::clock::now;
 use crate::sources::expand::Trouble;
 use crate::sources::input::{self, Opened, Watched};
@@ -25,6 +25,7 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut digest = Digest::default();
     let fault = |error: io::Error| Failure::new(format!("reading ended early: {error}"));
+    let mut ended_early = None;
     let own = Own::of(&opened.head);
     if own == Some(Own::Records) {
         records(&mut opened.bytes, &mut digest).map_err(fault)?;
@@ -35,11 +36,21 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     } else {
         let mut stream = Stream::new(setup.engine, Origin::default()).with_documents(setup.config.limits.max_document_bytes);
         let mut events: Vec<Event> = Vec::new();
+        let mut is_unseen = true;
         loop {
-            match input::fill(&mut opened.bytes, stream.space()).map_err(fault)? {
-                0 => break,
-                count => stream.advance(count, now(), &mut events),
+            let space = stream.space();
+            let count = match input::fill(&mut opened.bytes, space) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) => {
+                    ended_early = Some(fault(error));
+                    break;
+                }
+            };
+            if std::mem::take(&mut is_unseen) {
+                refuse_foreign(args, &space[..count])?;
             }
+            stream.advance(count, now(), &mut events);
             events.drain(..).for_each(|event| digest.event(&event));
         }
         stream.finish(now(), &mut events);
@@ -48,7 +59,19 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     digest.order();
     let done = out::print(&render(&digest, &args.form()));
     out::heed(&interrupt);
-    done
+    ended_early.map_or(done, Err)
+}
+
+/// Nothing would be found in what is no log, and that would be taken for an answer.
+fn refuse_foreign(args: &DigestArgs, first: &[u8]) -> Result<(), Failure> {
+    let why = match foreign::judge(first) {
+        Some(Foreign::Packed(archive)) => archive.advice("digest"),
+        Some(Foreign::Binary) => "is a binary file and was not read".to_owned(),
+        Some(Foreign::Own) | None => return Ok(()),
+    };
+    let path = args.file.as_deref().filter(|path| *path != Path::new("-")).unwrap_or(Path::new("stdin"));
+    let trouble = Trouble::new(path, why);
+    Err(Failure::new(format!("{}: {}", trouble.path, trouble.why)))
 }
 
 fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure> {
@@ -56,9 +79,7 @@ fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure>
     let path = args.file.as_deref().unwrap_or(Path::new("-"));
     if path != Path::new("-") {
         let fault = |trouble: Trouble| Failure::new(format!("{}: {}", trouble.path, trouble.why));
-        let opened = input::file(path, watched).map_err(|error| fault(Trouble::new(path, error)))?;
-        // Nothing would be found in it, and that would be taken for an answer.
-        return archive::of(&opened.head).map_or(Ok(opened), |archive| Err(fault(Trouble::new(path, archive.advice("digest")))));
+        return input::file(path, watched).map_err(|error| fault(Trouble::new(path, error)));
     }
     if !stdin_is_given() {
         return Err(Failure::new("nothing to sum up: name a file, or pipe a log in (siftd digest --help)"));

@@ -10,6 +10,7 @@ mod digest;
 mod exec;
 mod explain;
 mod filter;
+mod foreign;
 mod generate;
 mod history;
 mod identity;

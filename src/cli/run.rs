@@ -2,7 +2,7 @@
 
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
-use crate::config::{Config, LogFormat};
+use crate::config::{Config, LogFormat, SinkKind};
 use crate::daemon::{self, Again, Ended};
 use crate::telemetry::log;
 
@@ -18,7 +18,18 @@ mod services;
 /// The source or sink that it cannot.
 pub fn check(config: &Config) -> Result<(), Failure> {
     services::check(config)?;
-    config.sinks.iter().try_for_each(peer::check)
+    config.sinks.iter().try_for_each(|sink| match sink.kind {
+        SinkKind::File => output::in_folder(sink).map(drop),
+        _ => peer::check(sink),
+    })
+}
+
+/// What of it `run` would leave out because siftd itself writes it, one line each.
+///
+/// # Errors
+/// A glob is none.
+pub fn own_matched(config: &Config) -> Result<Vec<String>, Failure> {
+    plan::own_matched_of(config)
 }
 
 /// Whether a configuration says what is read or written.
@@ -45,6 +56,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return dry::run(args, &setup);
     }
     let mut plan = plan::plan(args, &setup)?;
+    plan::own_matched(&plan.specs).iter().for_each(|said| tracing::warn!("{said}"));
     // What is said by flags alone stays as it was said.
     plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {

@@ -13,18 +13,17 @@ use super::order::Order;
 use super::progress::Progress;
 use super::{Exit, Failure, identity, out, say, setup};
 use crate::sinks::human::{Paint, Tally};
-use crate::sources::archive;
+use crate::sources::archive::{self, Archive};
 use crate::sources::expand::{Input, Trouble, expand};
 use crate::sources::input::Identity;
 use crate::sources::interrupt::Interrupt;
 use crate::words::Severity;
 
-mod foreign;
 mod known;
 mod printer;
 mod reader;
 
-use foreign::Foreign;
+use super::foreign::Foreign;
 use known::Known;
 use printer::Printer;
 use reader::Totals;
@@ -117,8 +116,8 @@ fn once(inputs: &mut Vec<Input>) {
 }
 
 fn reads(args: &ScanArgs) -> Vec<Foreign> {
-    let packed = archive::ALL.into_iter().map(Foreign::Packed);
-    let binary = packed.chain([Foreign::Binary]).filter(|_| args.binary);
+    let plain = archive::ALL.into_iter().filter(Archive::is_plain).map(Foreign::Packed);
+    let binary = plain.chain([Foreign::Binary]).filter(|_| args.binary);
     let own = (args.reading.mode == ReadMode::Text).then_some(Foreign::Own);
     binary.chain(own).collect()
 }

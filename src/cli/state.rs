@@ -168,7 +168,8 @@ fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
         LockError::Io(error) => Failure::new(format!("{}: {error}", folder.display())),
     })?;
     let fault = |error: StoreError| Failure::new(error.to_string());
-    let (mut store, _) = Store::open(folder).map_err(fault)?;
+    let (mut store, said) = Store::open(folder).map_err(fault)?;
+    said.iter().for_each(|said| eprintln!("siftd: {said}"));
     let tx = store.begin().map_err(fault)?;
     found.iter().try_for_each(|entry| tx.forget(&entry.row.uid)).map_err(fault)?;
     tx.commit().map_err(fault)?;

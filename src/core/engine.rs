@@ -224,7 +224,7 @@ mod tests {
         }
         // One that is not wanted is as one that has no window.
         let none = LiteralForm::default();
-        let every_third = |at: usize| at % 3 == 0;
+        let every_third = |at: usize| at.is_multiple_of(3);
         let left: Vec<LiteralForm> = forms.iter().enumerate().map(|(at, form)| if every_third(at) { form.clone() } else { none.clone() }).collect();
         assert!(Plan::new(forms).joined(forms, forms.len(), every_third) == Plan::new(&left));
     }

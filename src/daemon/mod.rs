@@ -79,6 +79,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     }
     let (of_journals, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row.is_file());
     let known = |name: &str| of_journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
+    let labels = plan.sources();
     let (mut passed, nonce) = (std::mem::take(&mut plan.passed), plan.nonce);
     let services = services(plan.services.clone(), plan.grace, &mut Around { passed: &mut passed, known: &known, nonce })?;
     let mut committer = committer(store, &plan)?;
@@ -137,7 +138,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     if !commit::until_ready(&mut committer, &queue, &daemon.sinks, &wakes)? {
         return Ok(Ended::Well);
     }
-    if !daemon.begin(&mut committer, &sources, &wakes)? {
+    if !commit::until_done(&wakes, || committer.say_loss(&labels, now()))? || !daemon.begin(&mut committer, &sources, &wakes)? {
         return Ok(Ended::Well);
     }
     let committing = commit::start(Commits {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::config::{Config, SourceConfig};
+use crate::config::{Config, SourceConfig, SourceKind};
 use crate::core::engine::Engine;
+use crate::delivery::Label;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 use crate::sinks::stream::Target;
@@ -72,6 +73,15 @@ pub struct Plan {
     pub own: HashSet<(u64, u64)>,
     /// Labels of each source, by its name.
     pub labels: BTreeMap<String, Vec<(String, String)>>,
+}
+
+impl Plan {
+    /// What stands in a record that is about a source as a whole.
+    pub(super) fn sources(&self) -> Vec<Label> {
+        let files = self.specs.iter().map(|spec| (&spec.name, SourceKind::File));
+        let all = files.chain(self.services.iter().map(|source| (&source.name, source.kind)));
+        all.map(|(name, kind)| Label { source: name.clone(), kind: kind.as_str(), ..Label::default() }).collect()
+    }
 }
 
 /// One sink.

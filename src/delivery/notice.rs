@@ -14,7 +14,7 @@ pub enum Why {
     RateLimit,
     /// A sink was behind by more than `outbox_max`, and is to leave records out then.
     OutboxFull,
-    /// The state was damaged, and records that waited in it could not be read.
+    /// The state was damaged: records that waited in it could not be read, or it is not known how far a source was.
     StateLost,
     /// Datagrams that the kernel dropped because nobody read them in time.
     UdpLoss,

@@ -23,9 +23,11 @@ pub const ALL: [Archive; 10] = [
     Archive { at: 0, mark: b"PK\x03\x04", what: "a zip archive", unpack: "unzip -p" },
     Archive { at: 0, mark: b"7z\xbc\xaf\x27\x1c", what: "a 7z archive", unpack: "7z x -so" },
     Archive { at: 0, mark: b"Rar!\x1a\x07", what: "a rar archive", unpack: "unrar p -inul" },
-    Archive { at: 257, mark: b"ustar\0", what: "a tar archive", unpack: "tar -xOf" },
-    Archive { at: 257, mark: b"ustar  \0", what: "a tar archive", unpack: "tar -xOf" },
+    Archive { at: 257, mark: b"ustar\0", what: "a tar archive", unpack: TAR },
+    Archive { at: 257, mark: b"ustar  \0", what: "a tar archive", unpack: TAR },
 ];
+/// What unpacks the one form that does not compress.
+const TAR: &str = "tar -xOf";
 
 impl Archive {
     /// What it is, and how `command` of siftd reads it.
@@ -33,6 +35,18 @@ impl Archive {
     pub fn advice(self, command: &str) -> String {
         format!("is {}, which is not read here: {} FILE | siftd {command}", self.what, self.unpack)
     }
+
+    /// Whether what it holds stands in it as it is, so that it can be read all the same.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.unpack == TAR
+    }
+}
+
+/// Whether so few first bytes may be those of an archive.
+#[must_use]
+pub fn may_begin(first: &[u8]) -> bool {
+    ALL.iter().any(|archive| archive.at == 0 && first.len() < archive.mark.len() && archive.mark.starts_with(first))
 }
 
 /// What packed a file that begins so.

@@ -90,10 +90,13 @@ impl Packed {
         while count < space.len() {
             let wanted = offset + count as u64;
             if self.at <= wanted {
-                if self.unpack(file)? == 0 {
-                    break;
+                match self.unpack(file) {
+                    Ok(0) => break,
+                    Ok(_) => continue,
+                    // What stands before it is handed over; whoever reads on is told.
+                    Err(_) if count > 0 => break,
+                    Err(error) => return Err(error),
                 }
-                continue;
             }
             let from = self.recent.len() - (self.at - wanted) as usize;
             let more = (space.len() - count).min(self.recent.len() - from);

@@ -34,6 +34,8 @@ pub struct Spec {
     globs: Vec<Glob>,
     exclude: Vec<GlobMatcher>,
     links_into: Vec<PathBuf>,
+    /// What siftd itself writes: folders with all in them, and files with their older generations.
+    own: Vec<PathBuf>,
     /// Where names begin that the user wrote from the root on.
     rooted: Vec<PathBuf>,
     folder: PathBuf,
@@ -55,17 +57,29 @@ impl Spec {
     /// There is no current folder.
     pub fn new(name: impl Into<String>, start: Start, rotate_wait: Duration) -> Result<Self, String> {
         let folder = std::env::current_dir().map_err(|error| format!("the current folder is not known: {error}"))?;
-        let (literals, globs, exclude, links_into, rooted) = Default::default();
+        let (literals, globs, exclude, links_into, own, rooted) = Default::default();
         let forget_after = Duration::from_secs(30 * 86_400);
-        Ok(Self { name: name.into(), start, rotate_wait, forget_after, literals, globs, exclude, links_into, rooted, folder })
+        Ok(Self { name: name.into(), start, rotate_wait, forget_after, literals, globs, exclude, links_into, own, rooted, folder })
     }
 
     /// The same source, with nothing to follow any more.
     #[must_use]
     pub fn without_files(&self) -> Self {
-        let (literals, globs, exclude, links_into, rooted) = Default::default();
+        let (literals, globs, exclude, links_into, own, rooted) = Default::default();
         let (name, folder) = (self.name.clone(), self.folder.clone());
-        Self { name, start: self.start, rotate_wait: self.rotate_wait, forget_after: self.forget_after, literals, globs, exclude, links_into, rooted, folder }
+        Self {
+            name,
+            start: self.start,
+            rotate_wait: self.rotate_wait,
+            forget_after: self.forget_after,
+            literals,
+            globs,
+            exclude,
+            links_into,
+            own,
+            rooted,
+            folder,
+        }
     }
 
     /// Adds a file or a glob.
@@ -114,14 +128,36 @@ impl Spec {
         entries.flatten().filter(|entry| !entry.file_type().is_dir() && self.means(entry.path())).map(walkdir::DirEntry::into_path).collect()
     }
 
+    /// Leaves out what siftd itself writes: a folder with all in it, or a file with its older generations.
+    ///
+    /// # Errors
+    /// The current folder is not known.
+    pub fn leave_out_own(&mut self, name: &Path) -> Result<(), String> {
+        let whole = absolute(name).map_err(|error| error.to_string())?;
+        self.own.extend(whole.canonicalize().ok().filter(|real| *real != whole));
+        self.own.push(whole);
+        Ok(())
+    }
+
+    /// What siftd itself writes and globs would match.
+    #[must_use]
+    pub fn own_matched(&self) -> Vec<&Path> {
+        let is_meant = |own: &&PathBuf| self.matches_glob(own) || self.matches_glob(&own.join("siftd.db"));
+        self.own.iter().filter(is_meant).map(PathBuf::as_path).collect()
+    }
+
+    fn matches_glob(&self, path: &Path) -> bool {
+        let is_meant = |glob: &Glob| (glob.packed || !is_packed(path)) && glob.matcher.is_match(path);
+        self.globs.iter().any(is_meant) && !self.exclude.iter().any(|glob| glob.is_match(path))
+    }
+
     /// Whether a path is one that the source follows.
     #[must_use]
     pub fn means(&self, path: &Path) -> bool {
         if self.is_literal(path) {
             return true;
         }
-        let is_meant = |glob: &Glob| (glob.packed || !is_packed(path)) && glob.matcher.is_match(path);
-        self.globs.iter().any(is_meant) && !self.exclude.iter().any(|glob| glob.is_match(path))
+        self.matches_glob(path) && !self.own.iter().any(|own| path.starts_with(own) || is_generation(own, path))
     }
 
     /// Whether the file was named itself.
@@ -166,6 +202,12 @@ impl Spec {
 fn names_packed(glob: &Path) -> bool {
     let last = glob.file_name().map_or(&b""[..], |name| name.as_encoded_bytes());
     [&b"gz"[..], b"zst"].iter().any(|end| memchr::memmem::find(last, end).is_some())
+}
+
+/// Whether a file is an older generation of an output, such as `events.ndjson.1` or `events.ndjson-20261122.gz`.
+fn is_generation(own: &Path, path: &Path) -> bool {
+    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes());
+    rest.is_some_and(|rest| rest.len() > 1 && b".-".contains(&rest[0]) && !rest.contains(&b'/') && rest[1..].iter().any(u8::is_ascii_digit))
 }
 
 /// Whether a name is that of a rotated copy that was compressed: it never grows.

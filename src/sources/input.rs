@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::bufread::MultiGzDecoder;
-
+use super::archive;
+use super::gz::{self, Gz};
 use super::interrupt::Interrupt;
 use super::zst::Zst;
 
@@ -20,7 +20,7 @@ pub const HEAD_BYTES: usize = 4096;
 const LAST_BYTES: usize = 1 << 20;
 /// Buffer in front of a decompressor.
 const PACKED_BYTES: usize = 64 << 10;
-const GZIP: &[u8] = &[0x1f, 0x8b, 8];
+const GZIP: &[u8] = &gz::MAGIC;
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Device and inode: which file it is, whatever it is called.
@@ -109,7 +109,8 @@ pub fn stdin(watched: Watched) -> io::Result<Opened> {
         let more = retried(&mut stdin, &mut head[count..])?;
         count += more;
         // A first piece that could be the beginning of a magic number is too short to judge.
-        if more == 0 || ![GZIP, ZSTD].iter().any(|magic| count < magic.len() && magic.starts_with(&head[..count])) {
+        let is_short = |magic: &&[u8]| count < magic.len() && magic.starts_with(&head[..count]);
+        if more == 0 || !([GZIP, ZSTD].iter().any(is_short) || archive::may_begin(&head[..count])) {
             break;
         }
     }
@@ -117,28 +118,56 @@ pub fn stdin(watched: Watched) -> io::Result<Opened> {
     Ok(Opened { bytes: unpacked(&head, stdin), head, live: true })
 }
 
-/// What an input holds whose first bytes are `head`.
+/// What an input holds whose first bytes are `head`; where it is damaged, all that stands before that.
 pub(super) fn unpacked(head: &[u8], rest: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     let all = Cursor::new(head.to_vec()).chain(rest);
     if head.starts_with(GZIP) {
-        Box::new(MultiGzDecoder::new(BufReader::with_capacity(PACKED_BYTES, all)))
+        Box::new(UntilFault::new(Gz::new(BufReader::with_capacity(PACKED_BYTES, all))))
     } else if head.starts_with(ZSTD) {
-        Box::new(Zst::new(BufReader::with_capacity(PACKED_BYTES, all)))
+        Box::new(UntilFault::new(Zst::new(BufReader::with_capacity(PACKED_BYTES, all))))
     } else {
         Box::new(all)
     }
 }
 
-/// Reads until `space` is full or the input ends; returns how much it is.
+/// A decompressor that has failed fails the same way whenever it is asked again.
+struct UntilFault<R> {
+    inner: R,
+    fault: Option<(io::ErrorKind, String)>,
+}
+
+impl<R> UntilFault<R> {
+    fn new(inner: R) -> Self {
+        Self { inner, fault: None }
+    }
+}
+
+impl<R: Read> Read for UntilFault<R> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        if let Some((kind, why)) = &self.fault {
+            return Err(io::Error::new(*kind, why.clone()));
+        }
+        self.inner.read(space).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted {
+                self.fault = Some((error.kind(), error.to_string()));
+            }
+        })
+    }
+}
+
+/// Reads until `space` is full or the input ends; returns how much it is. What was read before an error is handed over: the
+/// next read says it again.
 ///
 /// # Errors
 /// What the reader says.
 pub fn fill(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
     let mut count = 0;
     while count < space.len() {
-        match retried(reader, &mut space[count..])? {
-            0 => break,
-            more => count += more,
+        match retried(reader, &mut space[count..]) {
+            Ok(0) => break,
+            Ok(more) => count += more,
+            Err(error) if count == 0 => return Err(error),
+            Err(_) => break,
         }
     }
     Ok(count)

@@ -17,6 +17,7 @@ pub mod discover;
 pub mod expand;
 pub mod flow;
 pub mod follow;
+mod gz;
 pub mod input;
 pub mod interrupt;
 pub mod open;

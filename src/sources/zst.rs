@@ -6,32 +6,64 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+/// An empty block that ends its frame, and a checksum, should the frame have one.
+const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
+/// First bytes of frames, and of those that are left out.
+const FIRST: [std::ops::RangeInclusive<u8>; 2] = [0x28..=0x28, 0x50..=0x5f];
+
 /// Decompresses what `source` holds.
 pub struct Zst<R> {
     source: R,
     decoder: FrameDecoder,
     in_frame: bool,
+    /// Why the frame cannot be read to its end: said behind what was read of it.
+    fault: Option<io::Error>,
 }
 
 impl<R: BufRead> Zst<R> {
     /// Nothing is read yet.
     pub fn new(source: R) -> Self {
-        Self { source, decoder: FrameDecoder::new(), in_frame: false }
+        Self { source, decoder: FrameDecoder::new(), in_frame: false, fault: None }
     }
 
-    /// Goes to the next frame; false at the end of the file.
+    /// Goes to the next frame; false at the end of the file, and where something else stands behind a whole frame.
     fn next_frame(&mut self) -> io::Result<bool> {
-        while !self.source.fill_buf()?.is_empty() {
+        while self.source.fill_buf()?.first().is_some_and(|first| FIRST.iter().any(|all| all.contains(first))) {
             match self.decoder.init(&mut self.source) {
                 Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::BadMagicNumber(_))) => return Ok(false),
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                     io::copy(&mut self.source.by_ref().take(u64::from(length)), &mut io::sink())?;
                 }
-                Err(error) => return Err(io::Error::other(error)),
+                Err(error) => return Err(plain(error)),
             }
         }
         Ok(false)
     }
+
+    /// Decodes until there is something to hand over. Of a frame that goes no further, all is handed over that was decoded:
+    /// as the decoder keeps it for blocks to come, it is told that none do.
+    fn decode(&mut self) -> io::Result<()> {
+        while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
+            if let Err(error) = self.decoder.decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1)) {
+                self.fault = Some(plain(error));
+                self.decoder.decode_blocks(&LAST_BLOCK[..], BlockDecodingStrategy::UptoBlocks(1)).map_err(plain)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An error without the decoder's words for an early end.
+fn plain(error: FrameDecoderError) -> io::Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(error) = cause {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
+            return io::ErrorKind::UnexpectedEof.into();
+        }
+        cause = error.source();
+    }
+    io::Error::other(error)
 }
 
 impl<R: BufRead> Read for Zst<R> {
@@ -41,12 +73,13 @@ impl<R: BufRead> Read for Zst<R> {
                 return Ok(0);
             }
             self.in_frame = true;
-            while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
-                self.decoder.decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1)).map_err(io::Error::other)?;
-            }
+            self.decode()?;
             let count = self.decoder.read(buf)?;
             if count > 0 || buf.is_empty() {
                 return Ok(count);
+            }
+            if let Some(fault) = self.fault.take() {
+                return Err(fault);
             }
             self.in_frame = false;
         }

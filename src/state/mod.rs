@@ -4,18 +4,20 @@
 //!
 //! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox` hands committed
 //! records to sinks, `queue` is the bounded way in. `leave_out` is for a sink that is too far behind, `renew` for a
-//! file that turns out to be damaged. `ledger` is what each event changes beside itself: the `history` of its error,
+//! file that turns out to be damaged, `loss` for one that was before the start. `ledger` is what each event changes beside itself: the `history` of its error,
 //! whose `rows` are in use, and the `breakers`; other commands change these through `shared`, and `holder` knows who
 //! keeps them from it.
 
 pub mod breakers;
 pub mod committer;
 mod counting;
+mod damaged;
 pub mod history;
 pub mod holder;
 pub mod leave_out;
 pub mod ledger;
 pub mod lock;
+mod loss;
 pub mod outbox;
 pub mod queue;
 mod renew;

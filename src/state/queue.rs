@@ -24,6 +24,8 @@ pub enum Word {
     SinkEnds(String),
     /// These sources were followed from here on; said behind the marks of their files.
     Sources(Vec<String>),
+    /// It was said that an earlier state is lost.
+    LossIsSaid,
     /// What is held back from now on.
     Withhold(Rules),
     /// How history and breakers are kept from now on.

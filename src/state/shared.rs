@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::breakers::{self, Kept};
+use super::damaged;
 use super::history::{self, Choice, Entry, Sign, Sum};
 use super::holder::holder;
 use super::ledger::{Ledger, Made, Rules, tell};
@@ -26,6 +27,8 @@ pub struct Shared {
     store: Store,
     ledger: Ledger,
     patience: Duration,
+    /// What was set aside when it was opened, for the user.
+    pub aside: Option<String>,
 }
 
 /// What a change of a breaker came to.
@@ -49,15 +52,15 @@ pub struct Page {
 }
 
 impl Shared {
-    /// Opens the state of a folder, and makes both where there is none.
+    /// Opens the state of a folder, and makes both where there is none. A damaged one is set aside.
     ///
     /// # Errors
     /// A text for the user: the folder may not be written, or the file is held by the process that it names.
     pub fn open(folder: &Path, rules: Rules, patience: Duration) -> Result<Self, String> {
         let fault = |error: std::io::Error| format!("state folder {}: {error}: make it, or name another one with --state-dir", folder.display());
         fs::create_dir_all(folder).map_err(fault)?;
-        let store = retried(folder, patience, || Store::join(folder, patience))?;
-        Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience })
+        let (store, aside) = retried(folder, patience, || damaged::join(folder, patience))?;
+        Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside })
     }
 
     /// From now on others are waited for so long.

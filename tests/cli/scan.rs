@@ -71,6 +71,48 @@ fn a_damaged_archive_gives_what_it_holds_and_exit_2() {
     assert!(done.err().contains("cut.gz: reading ended early") && done.err().contains("cut.zst: "), "{}", done.err());
 }
 
+/// A log of which one block has 128 KiB: damage is told only when most of a read was unpacked.
+fn many() -> String {
+    (0..4000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect()
+}
+
+#[test]
+fn all_that_was_unpacked_before_the_damage_is_found() {
+    let folder = Folder::new();
+    let packed = gz(&many());
+    let zst = ruzstd::encoding::compress_to_vec(many().as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let short = gz(&error("one"));
+    folder.write("short.gz", &short[..short.len() - 4]);
+    folder.write("cut.zst", &zst[..zst.len() * 9 / 10]);
+    let end = "unexpected end of file";
+    for (name, least, why) in [("cut.gz", 1900, "incomplete deflate stream"), ("short.gz", 1, end), ("cut.zst", 1000, end)] {
+        let done = folder.siftd(["scan", name]).ended(2);
+        assert!(done.records().len() >= least, "{name}: {}", done.records().len());
+        assert_eq!(done.err(), format!("siftd: {name}: reading ended early: {why}\n"));
+        let piped = folder.piped(["scan"], std::fs::read(folder.at(name)).unwrap()).ended(2);
+        assert_eq!(piped.records().len(), done.records().len(), "{name}");
+    }
+    assert!(folder.siftd(["digest", "cut.gz"]).ended(2).out().contains("ERROR number"));
+}
+
+#[test]
+fn what_stands_behind_a_whole_archive_is_no_damage() {
+    let folder = Folder::new();
+    let frame = ruzstd::encoding::compress_to_vec(error("one").as_bytes(), ruzstd::encoding::CompressionLevel::Fastest);
+    for (name, whole) in [("a.gz", gz(&error("one"))), ("b.zst", frame)] {
+        for behind in [&b""[..], b"\n", b"garbage\n", &[0; 1000], b"\x1f", b"\x28"] {
+            let is_cut = whole.starts_with(behind) && !behind.is_empty();
+            folder.write(name, [&whole, behind].concat());
+            let done = folder.siftd(["scan", name]).ended(if is_cut { 2 } else { 0 });
+            assert_eq!(done.records().len(), 1, "{name} {behind:?}");
+            assert_eq!(done.err().is_empty(), !is_cut, "{}", done.err());
+        }
+        folder.write(name, [&whole[..], &whole].concat());
+        assert_eq!(folder.siftd(["scan", name]).ended(0).records().len(), 2);
+    }
+}
+
 #[test]
 fn what_cannot_be_read_is_said_and_the_others_go_on() {
     let folder = Folder::new();
@@ -110,16 +152,29 @@ fn what_is_no_log_is_left_out_and_said() {
     assert!(done.err().starts_with("siftd: in/tool: is a binary file"), "{}", done.err());
     assert!(!folder.siftd(["scan", "-a", "in/tool"]).ended(0).records().is_empty());
     assert!(folder.siftd(["scan", "in"]).ended(0).err().contains("in/tool: is a binary file"));
-    assert!(!folder.piped(["scan"], std::fs::read(folder.at("in/tool")).unwrap()).ended(0).records().is_empty());
+    let tool = std::fs::read(folder.at("in/tool")).unwrap();
+    assert!(!folder.piped(["scan", "-a"], &tool).ended(0).records().is_empty());
+    for command in ["scan", "digest"] {
+        let said = folder.piped([command], &tool).ended(2).err();
+        assert!(said.starts_with("siftd: stdin: is a binary file"), "{said}");
+    }
 
     let tar = [&[b'a'; 257][..], b"ustar\x0000", &[0; 248]].concat();
     for (name, bytes, unpacks) in [("a.log.xz", &b"\xfd7zXZ\0\0\x04\xe6\xd6"[..], "xz -dc FILE | siftd "), ("a.tgz", &gz_of(&tar), "tar -xOf FILE | siftd ")] {
         folder.write(name, bytes);
         let said = folder.siftd(["scan", name]).ended(2).err();
         assert!(said.starts_with(&format!("siftd: {name}: is ")) && said.contains(unpacks) && !said.contains("--binary"), "{said}");
-        folder.siftd(["scan", "--binary", name]).ended(0);
+        for command in ["scan", "digest"] {
+            let said = folder.piped([command], bytes).ended(2).err();
+            assert!(said.starts_with("siftd: stdin: is ") && said.contains(&unpacks.replace("siftd ", &format!("siftd {command}"))), "{said}");
+        }
     }
-    assert!(folder.siftd(["digest", "a.log.xz"]).ended(2).err().contains("xz -dc FILE | siftd digest"));
+    // What is compressed is no text, however it is read.
+    folder.siftd(["scan", "--binary", "a.log.xz"]).ended(2);
+    folder.siftd(["scan", "--binary", "a.tgz"]).ended(0);
+    for name in ["a.log.xz", "in/tool"] {
+        assert!(folder.siftd(["digest", name]).ended(2).err().starts_with(&format!("siftd: {name}: is ")));
+    }
 
     for format in ["ndjson", "report"] {
         let own = folder.siftd(["scan", "--format", format, "in/a.log"]).ended(0).out();

@@ -351,6 +351,24 @@ fn rule_6_a_damaged_one_is_read_as_far_as_it_goes_and_said_once() {
 }
 
 #[test]
+fn rule_6_a_cut_one_gives_all_that_was_unpacked_and_padding_is_no_damage() {
+    let mut world = World::new(&["logs/*.gz"]);
+    let text: String = (0..50).map(|n| error(&format!("number {n}"))).collect();
+    for name in ["cut", "padded"] {
+        world.append(name, &text);
+        compress(&world, name);
+    }
+    let bytes = fs::read(world.path("cut.gz")).unwrap();
+    fs::write(world.path("cut.gz"), &bytes[..bytes.len() - 12]).unwrap();
+    fs::OpenOptions::new().append(true).open(world.path("padded.gz")).unwrap().write_all(&[0; 1000]).unwrap();
+    let rig = play(&mut world);
+    let texts = bare(&world);
+    assert!(texts.iter().filter(|text| !text.starts_with("gap")).count() > 90, "{texts:?}");
+    assert_eq!(texts.iter().filter(|text| text.starts_with("gap")).count(), 1);
+    assert_eq!(rig.follower.troubles().len(), 1, "{:?}", rig.follower.troubles());
+}
+
+#[test]
 fn rule_7_a_hole_is_skipped() {
     let mut world = World::new(&["logs/*.log"]);
     // A writer without O_APPEND goes on at its own offset after the file was cut.

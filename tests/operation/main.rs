@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
 mod health;
+mod lost;
 mod messages;
 mod metrics;
+mod own;
 mod reload;
 mod rig;
 #[path = "../support/wait.rs"]

@@ -45,15 +45,21 @@ fn plan(sink: &SinkConfig, least: Severity, args: &RunArgs, config: &Config) -> 
 fn file(sink: &SinkConfig, choose: Choose) -> Result<SinkPlan, Failure> {
     let name = sink.name.clone();
     let micros = |time: std::time::Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
-    let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
-    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
-        return Err(Failure::new(format!("sink {name}: there is no folder {}: make it, or correct the path", folder.display())));
-    }
+    let path = in_folder(sink)?;
     let (rotate_age_us, fsync_us) = (micros(sink.rotate_age), micros(sink.fsync));
     Ok(SinkPlan::File {
         name,
         options: Options { path, choose, rotate_size: sink.rotate_size, rotate_age_us, keep: sink.keep, compress: sink.compress, fsync_us },
     })
+}
+
+/// Where a sink of type file writes; its folder must be there.
+pub fn in_folder(sink: &SinkConfig) -> Result<PathBuf, Failure> {
+    let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
+    match path.parent().filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(Failure::new(format!("sink {}: there is no folder {}: make it, or correct the path", sink.name, folder.display()))),
+        None => Ok(path),
+    }
 }
 
 pub fn choose(sink: &SinkConfig, least: Severity) -> Choose {

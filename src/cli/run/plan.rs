@@ -8,7 +8,7 @@ use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
 use super::super::{Failure, identity};
 use super::{RunArgs, output, stdin_is_given};
-use crate::config::{Config, Listen, SocketMode, SourceConfig, SourceKind, StartAt, WhenFull};
+use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
 use crate::sources::silence::Limit;
@@ -102,6 +102,7 @@ impl Sources {
         if let (Some(one), Some(other)) = (of_stdin.next(), of_stdin.next()) {
             return Err(Failure::new(format!("sources {:?} and {:?} both read stdin, which only one can: leave one out", one.name, other.name)));
         }
+        leave_out_own(&mut sources.specs, (state_dir(args, config), args.output.clone()), config)?;
         Ok(sources)
     }
 
@@ -120,6 +121,28 @@ impl Sources {
         self.specs.push(spec);
         Ok(())
     }
+}
+
+/// Globs do not mean what this very daemon writes: its state, and the files of its sinks.
+fn leave_out_own(specs: &mut [Spec], (state, output): (Option<PathBuf>, Option<PathBuf>), config: &Config) -> Result<(), Failure> {
+    let files = config.sinks.iter().filter(|sink| sink.kind == SinkKind::File).filter_map(|sink| sink.path.clone());
+    let own: Vec<PathBuf> = files.chain(state).chain(output).collect();
+    let mut each = specs.iter_mut();
+    each.try_for_each(|spec| own.iter().try_for_each(|own| spec.leave_out_own(own))).map_err(Failure)
+}
+
+/// What sources leave out because siftd itself writes it, one line each.
+pub fn own_matched(specs: &[Spec]) -> Vec<String> {
+    let one = |spec: &Spec, own: &Path| format!("source {}: {} is siftd's own and is left out", spec.name, own.display());
+    specs.iter().flat_map(|spec| spec.own_matched().into_iter().map(move |own| one(spec, own))).collect()
+}
+
+/// The same for `siftd check`, which follows nothing.
+pub fn own_matched_of(config: &Config) -> Result<Vec<String>, Failure> {
+    let files = config.sources.iter().filter(|source| source.kind == SourceKind::File);
+    let mut specs: Vec<Spec> = files.map(spec).collect::<Result<_, _>>()?;
+    leave_out_own(&mut specs, (Some(config.state_dir.clone()), None), config)?;
+    Ok(own_matched(&specs))
 }
 
 fn spec(source: &SourceConfig) -> Result<Spec, Failure> {

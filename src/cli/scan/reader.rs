@@ -7,8 +7,8 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::super::foreign::{self, Foreign};
 use super::super::identity;
-use super::foreign::{self, Foreign};
 use super::{Job, Tally};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
@@ -106,7 +106,7 @@ struct Reading<'a> {
     is_unseen: bool,
     /// Bytes of the next piece.
     piece: usize,
-    /// It was named, and not found in a folder.
+    /// It was named or is stdin, and was not found in a folder.
     is_named: bool,
     /// When something was written last; the first is never kept waiting.
     flushed: Option<Instant>,
@@ -120,9 +120,8 @@ impl<'a> Reading<'a> {
         };
         let stream = Stream::new(job.setup.engine.clone(), Origin { uid, generation: 0 });
         let stream = stream.with_documents(job.setup.config.limits.max_document_bytes);
-        let is_unseen = envelope.path.is_some() && !opened.live;
-        let is_named = matches!(input, Input::Named(_));
-        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen, piece: FIRST_PIECE, is_named, flushed: None }
+        let is_named = !matches!(input, Input::Found(_));
+        Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, piece: FIRST_PIECE, is_named, flushed: None }
     }
 
     /// Reads all; returns output that is not written yet.
@@ -143,7 +142,9 @@ impl<'a> Reading<'a> {
                 Ok(count) if is_beginning => {
                     let block = space[..count].to_vec();
                     let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block) } else { None };
-                    if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
+                    // siftd's records in a pipe are what whoever built it wants to be read.
+                    let is_meant = |foreign: &Foreign| self.job.reads.contains(foreign) || opened.live && *foreign == Foreign::Own;
+                    if let Some(foreign) = foreign.filter(|foreign| !is_meant(foreign)) {
                         self.leave_out(foreign);
                         return Ok(Vec::new());
                     }
@@ -193,7 +194,7 @@ impl<'a> Reading<'a> {
 
     /// What a folder holds besides logs is no fault; what was named and not read is one.
     fn leave_out(&self, foreign: Foreign) {
-        let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or_default()), foreign.advice());
+        let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), foreign.advice());
         match self.is_named {
             true => self.job.trouble(&trouble),
             false => self.job.tell(&trouble),

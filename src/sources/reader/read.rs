@@ -76,7 +76,9 @@ impl Reader {
         }
         if got == overlap {
             if file.is_packed() {
-                self.end_packed(None, space, now, turn)?;
+                // Behind what was read there is its end, or what is wrong with it.
+                let fault = file.read_at(&mut [0], self.offset).err();
+                self.end_packed(fault.as_ref(), space, now, turn)?;
             }
             return Ok(Got::End);
         }

@@ -221,6 +221,7 @@ impl Committer {
                 Word::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
                 Word::Forget(uid) => tx.forget(uid)?,
                 Word::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
+                Word::LossIsSaid => tx.no_loss()?,
                 Word::Withhold(_) | Word::Ledger(_) => {}
             }
         }
@@ -246,7 +247,7 @@ impl Committer {
                 Word::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
                 Word::Withhold(rules) => self.withhold.set_rules(rules.clone()),
                 Word::Ledger(rules) => self.ledger.set_rules(*rules),
-                Word::Sink(_) | Word::SinkBegins(_) | Word::SinkEnds(_) | Word::Seen(_) => {}
+                Word::Sink(_) | Word::SinkBegins(_) | Word::SinkEnds(_) | Word::Seen(_) | Word::LossIsSaid => {}
             }
         }
         let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());

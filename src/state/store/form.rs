@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::StoreError;
 
 /// The form of the tables; an older one is brought up to it.
-pub(super) const VERSION: i64 = 5;
+pub(super) const VERSION: i64 = 6;
 /// "sftd": what says that the file is ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 /// How it is kept. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied into the tables: most records have been written by then, are deleted,
@@ -17,6 +17,9 @@ pub(super) const SETTINGS: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journa
 pub(super) const SILENCES: &str = "
 CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
 ";
+
+/// When a file that was set aside had last been written, until a `run` has said that it is lost; since version 6.
+pub(super) const LOSS: &str = "CREATE TABLE loss (at INTEGER NOT NULL);";
 
 /// The tables of the first form.
 pub(super) const TABLES: &str = "

@@ -3,11 +3,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::{breakers, history};
+use crate::core::event::Timestamp;
 use crate::core::signature::SIG_VERSION;
 
 mod aside;
@@ -17,7 +18,7 @@ mod salvage;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
+use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
 pub use tx::Tx;
@@ -28,6 +29,8 @@ pub const FILE: &str = "siftd.db";
 const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
 const BUSY: Duration = Duration::from_secs(5);
+/// Another process makes the file within this time.
+const MADE_WITHIN: Duration = Duration::from_millis(300);
 /// So many free pages are kept for what comes next.
 const SPARE_PAGES: i64 = 2000;
 /// A larger file is not checked page by page at the start.
@@ -71,7 +74,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or makes the state file of a folder. The text says what was set aside.
+    /// Opens or makes the state file of a folder. The text says what was set aside. For who has the folder's lock.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
@@ -79,11 +82,24 @@ impl Store {
         let path = folder.join(FILE);
         match Self::try_open(&path) {
             Err(StoreError::Unreadable(why)) => {
-                let (store, said) = Self::renew(folder, &why)?;
-                Ok((store, Some(format!("{said}: files are read as at a first start"))))
+                let (store, said) = Self::begin_anew(folder, &why)?;
+                Ok((store, Some(format!("{said}: files are read as at a first start, from where `start_at` says, and a gap record of each source says so"))))
             }
             opened => opened.map(|store| (store, None)),
         }
+    }
+
+    /// As [`renew`](Self::renew), where nobody knows any more what was in it: the next `run` says so.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn begin_anew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
+        let written = written(&folder.join(FILE));
+        let (mut store, said) = Self::renew(folder, why)?;
+        let tx = store.begin()?;
+        tx.note_loss(written)?;
+        tx.commit()?;
+        Ok((store, said))
     }
 
     /// Sets the file aside that this one was, and begins a new one, in which history and breakers go on as far as they
@@ -100,9 +116,13 @@ impl Store {
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
-        let mut store = Self::connect(path, BUSY)?;
-        store.check(path)?;
-        Ok(store)
+        let is_new = !path.exists();
+        let opened = Self::connect(path, BUSY).and_then(|mut store| store.check(path).map(|()| store));
+        if is_new && opened.is_err() && is_empty(path) {
+            // There was no room: it is no file that has lost anything.
+            let _ = fs::remove_file(path);
+        }
+        opened
     }
 
     /// Opens or makes the state file beside whoever else has it open; what cannot be read stays where it is.
@@ -115,6 +135,9 @@ impl Store {
     }
 
     fn connect(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+        if is_left_empty(path) {
+            return Err(StoreError::Unreadable("it is empty".to_owned()));
+        }
         let db = Connection::open(path)?;
         db.busy_timeout(patience)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -147,6 +170,9 @@ impl Store {
         }
         if version < 5 {
             tx.execute_batch(history::tail::TABLE)?;
+        }
+        if version < 6 {
+            tx.execute_batch(LOSS)?;
         }
         if version < VERSION {
             tx.execute_batch(&format!("PRAGMA user_version={VERSION}; PRAGMA application_id={APPLICATION_ID};"))?;
@@ -232,6 +258,30 @@ impl Store {
         self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
         Ok(true)
     }
+}
+
+/// When a file was last written.
+fn written(path: &Path) -> Timestamp {
+    let time = fs::metadata(path).and_then(|meta| meta.modified()).ok();
+    let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_micros()).unwrap_or_default())
+}
+
+/// Whether a file is there and holds nothing, as a power cut may leave it; one that another process is just making grows
+/// at once.
+fn is_left_empty(path: &Path) -> bool {
+    let until = Instant::now() + MADE_WITHIN;
+    while is_empty(path) {
+        if Instant::now() >= until {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|meta| meta.len() == 0)
 }
 
 /// SQLite's integers have a sign; offsets and inodes keep their bits.

@@ -97,6 +97,15 @@ impl Store {
         Ok(all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
+    /// When a state had last been written that is lost, and of which no `run` has said so.
+    ///
+    /// # Errors
+    /// SQLite's.
+    pub fn loss(&self) -> Result<Option<Timestamp>, StoreError> {
+        let first: Option<i64> = self.db.query_row("SELECT min(at) FROM loss", [], |row| row.get(0))?;
+        Ok(first.map(Timestamp))
+    }
+
     /// Events that could be found again: stream, and generation, offset, inner line.
     ///
     /// # Errors

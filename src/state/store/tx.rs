@@ -27,6 +27,16 @@ impl Tx<'_> {
         Ok(())
     }
 
+    pub(in crate::state) fn note_loss(&self, at: Timestamp) -> Result<(), StoreError> {
+        self.0.execute("INSERT INTO loss VALUES (?1)", [at.0])?;
+        Ok(())
+    }
+
+    pub(in crate::state) fn no_loss(&self) -> Result<(), StoreError> {
+        self.0.execute("DELETE FROM loss", [])?;
+        Ok(())
+    }
+
     pub(in crate::state) fn mark(&self, uid: &Uid, label: &Label, mark: &Mark, seen: Timestamp) -> Result<(), StoreError> {
         let mut put = self.0.prepare_cached(
             "INSERT OR REPLACE INTO stream VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",

@@ -1,5 +1,5 @@
-//! Files that are no log, told by their first block: programs, images and databases, archives, and siftd's own output. A stream
-//! is never judged so: what writes it is known to whoever pipes it in.
+//! Inputs that are no log, told by their first block: programs, images and databases, archives, and siftd's own output. That
+//! nothing is found in them would be taken for an answer.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ const BLOCK_BYTES: usize = 8 << 10;
 /// From so many zeros amid text on a file is binary: one or two are a damaged log's.
 const MIN_ZEROS: usize = 3;
 
-/// Why a file is no log.
+/// Why an input is no log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
     /// Zeros stand between its bytes.
@@ -33,7 +33,7 @@ impl Foreign {
     }
 }
 
-/// Judges the first bytes of a file, unpacked.
+/// Judges the first bytes of an input, unpacked.
 pub fn judge(first: &[u8]) -> Option<Foreign> {
     let block = &first[..first.len().min(BLOCK_BYTES)];
     if Own::of(block).is_some() {

@@ -1,0 +1,79 @@
+//! A reader over gzip members (RFC 1952), one after the other. What stands behind a whole one and is none, such as the
+//! padding of a tape, is no fault: reading ends there, as that of gzip does.
+
+use std::io::{self, BufRead, ErrorKind, Read};
+
+use flate2::bufread::GzDecoder;
+
+use super::input::fill;
+
+/// What a member begins with.
+pub const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
+
+/// Decompresses what a source holds.
+pub struct Gz<R: BufRead> {
+    /// None: all were read.
+    member: Option<GzDecoder<Ahead<R>>>,
+}
+
+impl<R: BufRead> Gz<R> {
+    /// Of a source that begins with a member.
+    pub fn new(source: R) -> Self {
+        Self { member: Some(GzDecoder::new(Ahead { source, held: MAGIC, from: 0, to: 0 })) }
+    }
+}
+
+impl<R: BufRead> Read for Gz<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.member {
+            let count = member.read(buf)?;
+            if count > 0 || buf.is_empty() {
+                return Ok(count);
+            }
+            let mut behind = self.member.take().map(GzDecoder::into_inner);
+            if behind.as_mut().map_or(Ok(false), Ahead::begins_member)? {
+                self.member = behind.map(GzDecoder::new);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// A source of which the next bytes were looked at.
+struct Ahead<R> {
+    source: R,
+    held: [u8; MAGIC.len()],
+    from: usize,
+    to: usize,
+}
+
+impl<R: BufRead> Ahead<R> {
+    /// Whether another member follows; one that is cut in its first bytes is an error.
+    fn begins_member(&mut self) -> io::Result<bool> {
+        (self.from, self.to) = (0, fill(&mut self.source, &mut self.held)?);
+        let next = &self.held[..self.to];
+        match MAGIC.starts_with(next) {
+            true if !next.is_empty() && next.len() < MAGIC.len() => Err(ErrorKind::UnexpectedEof.into()),
+            begins => Ok(begins && !next.is_empty()),
+        }
+    }
+}
+
+impl<R: BufRead> Read for Ahead<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let mut next = self.fill_buf()?;
+        let count = next.read(buf)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl<R: BufRead> BufRead for Ahead<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.from < self.to { Ok(&self.held[self.from..self.to]) } else { self.source.fill_buf() }
+    }
+
+    fn consume(&mut self, count: usize) {
+        if self.from < self.to { self.from += count } else { self.source.consume(count) }
+    }
+}

@@ -1,0 +1,30 @@
+//! What is said of a state file that was set aside before this start: where its files were read to is lost, so that
+//! what came meanwhile may be skipped, or found a second time. A `gap` record of each source stands for it, committed
+//! together with the word that it was said.
+
+use std::sync::Arc;
+
+use super::committer::Committer;
+use super::queue::Word;
+use super::store::StoreError;
+use crate::core::event::Timestamp;
+use crate::delivery::{Batch, Label, Notice, Uid, Why, derived_id};
+
+impl Committer {
+    /// Says for each of these sources that an earlier state is lost, if one is and nobody has said so.
+    ///
+    /// # Errors
+    /// The store's: nothing was said then.
+    pub fn say_loss(&mut self, sources: &[Label], now: Timestamp) -> Result<(), StoreError> {
+        let Some(since) = self.store.as_ref().map_or(Ok(None), |store| store.loss())? else { return Ok(()) };
+        let gaps: Vec<Batch> = sources.iter().map(|label| gap(label, since, now)).collect();
+        self.commit(&gaps, &[Word::LossIsSaid], now)
+    }
+}
+
+fn gap(label: &Label, since: Timestamp, now: Timestamp) -> Batch {
+    let id = derived_id("gap", &[b"state", label.source.as_bytes(), &since.0.to_be_bytes()]);
+    let notice = Notice::Gap { id, why: Why::StateLost, bytes: None, events: None, datagrams: None, connections: None, from: since, to: now };
+    let (records, body) = Default::default();
+    Batch { uid: Uid::default(), label: Arc::new(label.clone()), records, body, notices: vec![notice], mark: None, at: now }
+}

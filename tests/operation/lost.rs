@@ -1,0 +1,74 @@
+//! A state that a power cut or a fault of the disk has spoilt: it is set aside, and what it knew is said to be lost.
+
+use std::fs;
+
+use super::rig::{Daemon, ONE, World, error};
+use super::wait::wait;
+
+/// `start_at` as it is without a word: what is there at the first start is left out.
+fn from_the_end() -> String {
+    ONE.replace("start_at = \"beginning\"\n", "").replace("[[sink]]", "[[source]]\nname = \"u\"\ntype = \"unix\"\npath = \"@/u.sock\"\n[[sink]]")
+}
+
+/// A daemon that has found an error, and was killed.
+fn killed(world: &World) {
+    world.configure(&from_the_end());
+    world.append("a.log", &error("of long ago"));
+    let mut daemon = world.start(&[]);
+    world.append("a.log", &error("one"));
+    world.written("one.ndjson", 1);
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    world.hear_no_more();
+    // The log of the database could make it whole again.
+    ["state/siftd.db-wal", "state/siftd.db-shm"].iter().for_each(|name| fs::remove_file(world.path(name)).unwrap());
+    world.append("a.log", &error("skipped"));
+}
+
+/// Sources of the gaps, and all texts.
+fn gaps(world: &World) -> Vec<String> {
+    let records = world.records("one.ndjson");
+    let of_state = records.iter().filter(|record| record["kind"] == "gap" && record["why"] == "state_lost");
+    let mut names: Vec<String> =
+        of_state.map(|record| format!("{} {}", record["source"]["type"].as_str().unwrap(), record["source"]["name"].as_str().unwrap())).collect();
+    names.sort();
+    names
+}
+
+fn started_anew(world: &World) -> Daemon {
+    let daemon = world.start(&[]);
+    wait("a gap of each source", || (gaps(world).len() >= 2).then_some(()));
+    daemon
+}
+
+#[test]
+fn a_state_that_is_empty_or_damaged_is_a_gap_of_each_source_once() {
+    for bytes in [&b""[..], &[0xa5; 3000]] {
+        let world = World::new();
+        killed(&world);
+        fs::write(world.path("state/siftd.db"), bytes).unwrap();
+        let daemon = started_anew(&world);
+        assert!(world.said().contains("set aside as") && world.said().contains("a gap record of each source"), "{}", world.said());
+        world.append("a.log", &error("two"));
+        world.written("one.ndjson", 4);
+        assert_eq!(daemon.stop(), Some(0));
+        assert_eq!(gaps(&world), ["file a", "unix u"]);
+        let daemon = world.start(&[]);
+        world.append("a.log", &error("three"));
+        let texts = world.written("one.ndjson", 5);
+        assert_eq!(texts, ["one", "", "", "two", "three"]);
+        assert_eq!(daemon.stop(), Some(0));
+    }
+}
+
+#[test]
+fn a_state_that_another_command_has_set_aside_is_said_by_the_next_run() {
+    let world = World::new();
+    killed(&world);
+    fs::write(world.path("state/siftd.db"), "").unwrap();
+    let (code, _, said) = super::rig::siftd(&["breaker", "record", "a", "--exit-code", "1", "--state-dir", "state"], world.folder.path());
+    assert!(code == Some(0) && said.contains("it is empty") && said.contains("set aside as"), "{code:?} {said}");
+    let daemon = started_anew(&world);
+    assert_eq!(gaps(&world), ["file a", "unix u"]);
+    assert_eq!(daemon.stop(), Some(0));
+}
