@@ -206,12 +206,25 @@ fn names_packed(glob: &Path) -> bool {
 
 /// Whether a file is an older generation of an output, such as `events.ndjson.1` or `events.ndjson-20261122.gz`.
 fn is_generation(own: &Path, path: &Path) -> bool {
-    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes());
-    rest.is_some_and(|rest| rest.len() > 1 && b".-".contains(&rest[0]) && !rest.contains(&b'/') && rest[1..].iter().any(u8::is_ascii_digit))
+    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes()).unwrap_or_default();
+    let rest = rest.strip_suffix(b".gz").or(rest.strip_suffix(b".zst")).unwrap_or(rest);
+    rest.len() > 1 && b".-".contains(&rest[0]) && rest[1..].iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
 }
 
 /// Whether a name is that of a rotated copy that was compressed: it never grows.
 #[must_use]
 pub fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "gz" || end == "zst")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_output_is_known_by_its_number_or_date() {
+        let is_own = |name: &str| is_generation(Path::new("/logs/all"), Path::new(name));
+        assert!(["/logs/all.1", "/logs/all.12.gz", "/logs/all-20261122", "/logs/all-2026-11-22.zst"].into_iter().all(is_own));
+        assert!(!["/logs/all", "/logs/all.", "/logs/all.log", "/logs/all-2.log", "/logs/all1", "/logs/b.1", "/logs/all.1/x"].into_iter().any(is_own));
+    }
 }

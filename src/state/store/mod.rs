@@ -30,7 +30,7 @@ const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
 const BUSY: Duration = Duration::from_secs(5);
 /// Another process makes the file within this time.
-const MADE_WITHIN: Duration = Duration::from_millis(300);
+const MADE_WITHIN: Duration = Duration::from_secs(2);
 /// So many free pages are kept for what comes next.
 const SPARE_PAGES: i64 = 2000;
 /// A larger file is not checked page by page at the start.
