@@ -128,7 +128,8 @@ impl Spec {
         entries.flatten().filter(|entry| !entry.file_type().is_dir() && self.means(entry.path())).map(walkdir::DirEntry::into_path).collect()
     }
 
-    /// Leaves out what siftd itself writes: a folder with all in it, or a file with its older generations.
+    /// Leaves out what siftd itself writes: the state in a folder, where logs may stand beside it, or a file with its older
+    /// generations.
     ///
     /// # Errors
     /// The current folder is not known.
@@ -157,7 +158,7 @@ impl Spec {
         if self.is_literal(path) {
             return true;
         }
-        self.matches_glob(path) && !self.own.iter().any(|own| path.starts_with(own) || is_generation(own, path))
+        self.matches_glob(path) && !self.own.iter().any(|own| path == own || is_state_of(own, path) || is_generation(own, path))
     }
 
     /// Whether the file was named itself.
@@ -204,6 +205,12 @@ fn names_packed(glob: &Path) -> bool {
     [&b"gz"[..], b"zst"].iter().any(|end| memchr::memmem::find(last, end).is_some())
 }
 
+/// Whether a file is a part of the state in `folder`: the database, what stands beside it, what was set aside, lock and socket.
+fn is_state_of(folder: &Path, path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    path.parent() == Some(folder) && (name.starts_with(b"siftd.db") || [&b"lock"[..], b"status.sock"].contains(&name))
+}
+
 /// Whether a file is an older generation of an output, such as `events.ndjson.1` or `events.ndjson-20261122.gz`.
 fn is_generation(own: &Path, path: &Path) -> bool {
     let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes()).unwrap_or_default();
@@ -220,6 +227,13 @@ pub fn is_packed(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn logs_may_stand_beside_the_state() {
+        let is_own = |name: &str| is_state_of(Path::new("/state"), Path::new(name));
+        assert!(["/state/siftd.db", "/state/siftd.db-wal", "/state/lock", "/state/status.sock"].into_iter().all(is_own));
+        assert!(!["/state/app.log", "/state/lock/a", "/logs/siftd.db"].into_iter().any(is_own));
+    }
 
     #[test]
     fn an_older_output_is_known_by_its_number_or_date() {
