@@ -158,7 +158,7 @@ impl Spec {
         if self.is_literal(path) {
             return true;
         }
-        self.matches_glob(path) && !self.own.iter().any(|own| path == own || is_state_of(own, path) || is_generation(own, path))
+        self.matches_glob(path) && !self.own.iter().any(|own| is_own(own, path))
     }
 
     /// Whether the file was named itself.
@@ -205,15 +205,22 @@ fn names_packed(glob: &Path) -> bool {
     [&b"gz"[..], b"zst"].iter().any(|end| memchr::memmem::find(last, end).is_some())
 }
 
-/// Whether a file is a part of the state in `folder`: the database, what stands beside it, what was set aside, lock and socket.
-fn is_state_of(folder: &Path, path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    path.parent() == Some(folder) && (name.starts_with(b"siftd.db") || [&b"lock"[..], b"status.sock"].contains(&name))
+/// Whether siftd writes `path`, where `own` is its state's folder or an output. Bytes are compared: this is asked of every
+/// file of every look.
+fn is_own(own: &Path, path: &Path) -> bool {
+    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || is_state(rest) || is_generation(rest))
 }
 
-/// Whether a file is an older generation of an output, such as `events.ndjson.1` or `events.ndjson-20261122.gz`.
-fn is_generation(own: &Path, path: &Path) -> bool {
-    let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes()).unwrap_or_default();
+/// Whether this stands behind the state's folder in the name of one of its files: the database, what stands beside it and
+/// what was set aside, lock, socket.
+fn is_state(rest: &[u8]) -> bool {
+    let Some(name) = rest.strip_prefix(b"/") else { return false };
+    (name.starts_with(b"siftd.db") && !name.contains(&b'/')) || [&b"lock"[..], b"status.sock"].contains(&name)
+}
+
+/// Whether this stands behind an output's name in that of an older generation: `.1`, `-20261122.gz`.
+fn is_generation(rest: &[u8]) -> bool {
     let rest = rest.strip_suffix(b".gz").or(rest.strip_suffix(b".zst")).unwrap_or(rest);
     rest.len() > 1 && b".-".contains(&rest[0]) && rest[1..].iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
 }
@@ -230,15 +237,15 @@ mod tests {
 
     #[test]
     fn logs_may_stand_beside_the_state() {
-        let is_own = |name: &str| is_state_of(Path::new("/state"), Path::new(name));
+        let is_own = |name: &str| is_own(Path::new("/state"), Path::new(name));
         assert!(["/state/siftd.db", "/state/siftd.db-wal", "/state/lock", "/state/status.sock"].into_iter().all(is_own));
-        assert!(!["/state/app.log", "/state/lock/a", "/logs/siftd.db"].into_iter().any(is_own));
+        assert!(!["/state/app.log", "/state/lock/a", "/state/siftd.db/a", "/logs/siftd.db"].into_iter().any(is_own));
     }
 
     #[test]
     fn an_older_output_is_known_by_its_number_or_date() {
-        let is_own = |name: &str| is_generation(Path::new("/logs/all"), Path::new(name));
-        assert!(["/logs/all.1", "/logs/all.12.gz", "/logs/all-20261122", "/logs/all-2026-11-22.zst"].into_iter().all(is_own));
-        assert!(!["/logs/all", "/logs/all.", "/logs/all.log", "/logs/all-2.log", "/logs/all1", "/logs/b.1", "/logs/all.1/x"].into_iter().any(is_own));
+        let is_own = |name: &str| is_own(Path::new("/logs/all"), Path::new(name));
+        assert!(["/logs/all", "/logs/all.1", "/logs/all.12.gz", "/logs/all-20261122", "/logs/all-2026-11-22.zst"].into_iter().all(is_own));
+        assert!(!["/logs/all.", "/logs/all.log", "/logs/all-2.log", "/logs/all1", "/logs/b.1", "/logs/all.1/x"].into_iter().any(is_own));
     }
 }
