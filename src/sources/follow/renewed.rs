@@ -1,0 +1,25 @@
+//! A followed file whose name leads to a younger one that holds all of it (PROTOCOLS, E 4, for files under way).
+
+use std::fs::File;
+use std::path::Path;
+
+use super::{Follower, lock};
+use crate::core::event::Timestamp;
+use crate::delivery::Node;
+
+impl Follower {
+    /// Whether a new file under this name goes on from the one that had it; then that one is followed in it.
+    pub(super) fn renew(&mut self, index: usize, path: &Path, (new, node, size): &(File, Node, u64), now: Timestamp) -> bool {
+        let has_lost_it = self.files.iter().find(|(_, file)| file.spec == index && file.path == path && file.retired.is_some() && !file.is_last);
+        let Some(id) = has_lost_it.filter(|(_, file)| lock(&file.reader).goes_on_in(new, *size)).map(|(id, _)| *id) else { return false };
+        let Some(file) = self.files.get_mut(&id) else { return false };
+        lock(&file.reader).renew(*node);
+        self.open -= usize::from(std::mem::take(&mut file.is_open));
+        self.by_node.remove(&(file.node.dev, file.node.ino));
+        self.by_node.insert((node.dev, node.ino), id);
+        self.by_path.insert(path.to_owned(), id);
+        (file.node, file.mark.node, file.retired, file.written, file.changed_at) = (*node, *node, None, 0, now);
+        self.turns.queue(id);
+        true
+    }
+}
