@@ -45,6 +45,8 @@ pub struct OpenTrace {
     pub stamped: bool,
     /// The head line had a level.
     pub leveled: bool,
+    /// It is a one-line error, and what stands below it may be its stack.
+    pub waits: bool,
     /// How many times and levels the head line had.
     stamps: (u8, u8),
     /// The one-line error that it took over: its first lines.
@@ -103,6 +105,7 @@ impl OpenTrace {
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
             leveled: line.prefix().level.is_some(),
+            waits: false,
             stamps: (line.prefix().times, line.prefix().levels),
             adopted: None,
             time: line.place.time.or(line.prefix().time),
