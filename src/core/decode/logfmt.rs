@@ -42,7 +42,7 @@ pub fn logfmt(line: &[u8], now: Timestamp) -> Option<Logfmt> {
     let (mut pairs, mut paired, mut total, mut marked) = (0usize, 0usize, 0usize, false);
     let mut at = skip_blanks(line, 0);
     // An element of a report in XML: its attributes are a finding's, and rules read them.
-    if rest(line, at).starts_with(b"<error ") {
+    if rest(line, at).starts_with(b"<error ") || rest(line, at).starts_with(b"<issue ") {
         return None;
     }
     while at < line.len() {
