@@ -56,10 +56,19 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     None
 }
 
-/// A level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `.
+/// A level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `; or in upper
+/// case behind the name of a program that runs beside others: `[0] ERROR `, `[api] WARN: `.
 fn behind_name(line: &[u8], at: usize) -> Option<Tag> {
     let close = group(line, at).filter(|_| byte(line, at) == b'[')?;
     let open = close + 1 + usize::from(byte(line, close + 1) == b' ');
+    let end = run(line, open, |b| b.is_ascii_uppercase());
+    if end > open && open > close + 1 {
+        let name = &line[at + 1..close];
+        // A box that is ticked, a count.
+        let named = !name.is_empty() && !matches!(name, b"x" | b"X" | b"-" | b"_") && name.iter().all(|&b| is_name(b));
+        let parted = is_blank(byte(line, end)) || (byte(line, end) == b':' && is_blank(byte(line, end + 1)));
+        return level_word(&line[open..end]).filter(|_| named && parted && is_common(&line[open..end])).map(|level| Tag { level, start: open, end });
+    }
     let end = group(line, open).filter(|_| byte(line, open) == b'[')?;
     let named = line[at + 1..close].iter().all(|&b| is_name(b)) && is_blank(byte(line, end + 1));
     let level = level_word(&line[open + 1..end]).filter(|_| named)?;

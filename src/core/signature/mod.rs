@@ -4,7 +4,7 @@
 //! # Recipe, version 2 ([`SIG_VERSION`]; any change of an output raises it)
 //! 1. A text is normalised by one pass of a byte machine (`normalise`), in this order at each token:
 //!    what *is* the fault stays (HTTP status, exit code, errno, signal, compiler code, SQLSTATE); dates and times → `DATE`;
-//!    URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
+//!    users after `user=`, `user` and the like → `USER`; URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
 //!    e-mail addresses → `USER@HOST`; UUIDs → `UUID`; `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; hex ids → `N`, for one that
 //!    has no letter is a number (version 1: `HEX`); random strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`; sizes → `SIZE`; other digits → `N`,
 //!    within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`, `x86_64`). White space becomes one blank,

@@ -18,6 +18,10 @@ impl<L: Listener> Machine<'_, '_, L> {
         while at < end {
             if self.bytes[at].is_ascii_alphanumeric() {
                 at = self.part(from, at, end);
+            } else if self.bytes[at] == b'-' && at > from && self.bytes[at - 1] == b'_' && shape::digits(self.bytes, at + 1) >= 8 {
+                // HDFS: `blk_-1608999687919862906`.
+                self.replace((at, at + 1), "", "sign");
+                at += 1;
             } else {
                 at += 1;
             }
@@ -49,6 +53,12 @@ impl<L: Listener> Machine<'_, '_, L> {
         {
             self.replace((at, next), "UUID", "UUID");
             return next;
+        }
+        // The kernel: `libshop.so[7f2a1c000000+1af000]`.
+        let is_hex = |part: &[u8]| part.iter().all(u8::is_ascii_hexdigit);
+        if at > from + 7 && self.bytes[at - 1] == b'+' && is_hex(word) && is_hex(self.slice((from, at - 1))) {
+            self.replace((at, stop), "N", "offset");
+            return stop;
         }
         let digits = word.iter().filter(|b| b.is_ascii_digit()).count();
         if digits == 0 {

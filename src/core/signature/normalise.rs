@@ -240,7 +240,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     }
 
     /// What stands for a value that its name says is a user, host or id: `user=root`, `ENOTFOUND db`.
-    fn value_of(&self, (at, _): Span) -> Option<&'static str> {
+    fn value_of(&self, (at, end): Span) -> Option<&'static str> {
         let (from, to) = self.words[1];
         if at != to + 1 {
             return None;
@@ -253,7 +253,20 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
                 _ => None,
             },
             b" " if name == b"ENOTFOUND" || name == b"EAI_AGAIN" => Some("HOST"),
+            b" " if self.names_user(name, end) => Some("USER"),
             _ => None,
+        }
+    }
+
+    /// `Invalid user pi from`, `opened for user pi by`, `Failed password for pi from`: the value that ends at `end` is a user.
+    fn names_user(&self, name: &[u8], end: usize) -> bool {
+        let before = self.slice(self.words[0]);
+        let follows = |word: &[u8]| self.bytes[end..].starts_with(word);
+        let comes = follows(b" from ") && self.bytes.get(end + 6).is_some_and(u8::is_ascii_digit);
+        match name {
+            b"user" => comes || follows(b" (id ") || follows(b" (uid=") || (before == b"for" && (follows(b" by ") || end == self.bytes.len())),
+            b"for" => comes && matches!(before, b"password" | b"publickey"),
+            _ => false,
         }
     }
 

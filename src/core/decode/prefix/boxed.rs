@@ -55,6 +55,11 @@ impl Scan<'_> {
                 self.time(moment.time);
                 self.at = past_blank(self.line, close + 1);
             }
+            Some(moment) if close == end && quote == b'[' && is_before_text(self.line, close) => {
+                self.time(moment.time);
+                self.ground = Ground::Bare;
+                self.at = past_blank(self.line, close + 1);
+            }
             Some(moment) => self.take_time(moment, close + 1),
             None if tag.is_some() || close == end => {
                 self.ground = Ground::Logger;
@@ -151,6 +156,22 @@ impl Scan<'_> {
         }
         false
     }
+}
+
+/// Behind `[2026-11-10T10:00:00.123Z]`, which ends at `close`, stands what a program printed, as Jenkins stamps it, and no
+/// field of a logger: it is indented, deeper than a level in a column, or begins with a sign.
+fn is_before_text(line: &[u8], close: usize) -> bool {
+    let text = blanks(line, close + 1);
+    let gap = &line[close + 1..text];
+    let first = byte(line, text);
+    let is_field = first.is_ascii_alphabetic() || first == b'[';
+    line[close - 1] == b'Z'
+        && match gap.len() {
+            0 => false,
+            1 => gap == b" " && matches!(first, b'=' | b'^' | b'~' | b'+' | b'#'),
+            2 => gap == b" \t" || !is_field,
+            _ => true,
+        }
 }
 
 /// End of `[   12.345678]` at `at`, of `[   12.345678s]` (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
