@@ -112,7 +112,7 @@ pub struct EntrySpec {
     /// Bytes that may not follow a literal.
     #[serde(default)]
     pub not_after: String,
-    /// Bytes that may not precede a literal.
+    /// Bytes that may not precede a literal; a blank may not where it stands behind a word of prose.
     #[serde(default)]
     pub not_before: String,
     /// Text that may not stand before a literal.

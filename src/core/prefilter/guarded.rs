@@ -187,10 +187,15 @@ impl Guarded {
             return false;
         }
         match (&self.not_before, start.checked_sub(1)) {
-            (Some(set), Some(left)) if set.contains(hay[left]) => hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
+            (Some(set), Some(left)) if set.contains(hay[left]) && (hay[left] != b' ' || ends_a_word(&hay[..left])) => hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
             _ => true,
         }
     }
+}
+
+/// Whether prose stands before a blank: behind anything else, such as a time, a level or a name with a colon, a message begins.
+fn ends_a_word(text: &[u8]) -> bool {
+    text.last().is_some_and(|last| last.is_ascii_lowercase() || *last == b',')
 }
 
 /// Which bytes may follow a literal; `None` when all may.
