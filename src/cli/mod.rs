@@ -36,6 +36,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::core::redact::clean;
 use crate::diag::Diagnostics;
 use crate::exec::{keeper, relay};
 use crate::sinks::human::sanitise;
@@ -144,10 +145,10 @@ fn stdin_is_given() -> bool {
     !std::io::stdin().is_terminal()
 }
 
-/// One message on stderr. A message that is a diagnostic already begins with `error:`.
+/// One message on stderr, without secrets. A message that is a diagnostic already begins with `error:`.
 fn say(message: &impl fmt::Display) {
     let message = message.to_string();
-    let lines: Vec<_> = message.lines().map(sanitise).collect();
+    let lines: Vec<_> = message.lines().map(|line| sanitise(&clean(line)).into_owned()).collect();
     let head = if message.starts_with("error: ") { "" } else { "siftd: " };
     // Where stderr is closed or full nobody can be told so.
     let _ = writeln!(std::io::stderr(), "{head}{}", lines.join("\n"));

@@ -25,7 +25,7 @@ mod waiting;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,8 +42,10 @@ use terminal::Around;
 
 use crate::config::Retry as RetryConfig;
 use crate::core::event::{Io, Severity};
+use crate::core::redact::clean;
 use crate::core::text::Hex;
 use crate::digest::{self, Digest};
+use crate::sinks::human::sanitise;
 use crate::sinks::record;
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
@@ -342,5 +344,5 @@ fn seconds(delay: Duration) -> String {
 
 /// One line of siftd's own on stderr.
 fn tell(text: &str) {
-    eprintln!("siftd: {}", crate::sinks::human::sanitise(text));
+    let _ = writeln!(io::stderr(), "siftd: {}", sanitise(&clean(text)));
 }
