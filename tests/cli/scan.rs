@@ -137,6 +137,10 @@ fn a_file_is_read_once_however_often_it_is_named() {
     let folder = Folder::new();
     folder.write("logs/a.log", error("boom"));
     assert_eq!(folder.siftd(["scan", "logs/a.log", "logs", "./logs/a.log", "logs/*.log"]).ended(0).records().len(), 1);
+    std::fs::hard_link(folder.at("logs/a.log"), folder.at("hard.log")).unwrap();
+    std::os::unix::fs::symlink("logs/a.log", folder.at("soft.log")).unwrap();
+    assert_eq!(folder.siftd(["scan", "soft.log", "logs/a.log", "hard.log"]).ended(0).shown(), ["soft.log:1 ERROR boom"]);
+    assert_eq!(folder.siftd(["scan", "gone", "gone"]).ended(2).err().lines().count(), 2, "what is not there is said");
     std::fs::create_dir(folder.at("empty")).unwrap();
     assert_eq!(folder.siftd(["scan", "empty"]).ended(0).err(), "siftd: empty: no file to read\n");
 }
