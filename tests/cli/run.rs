@@ -436,3 +436,37 @@ fn stdin_is_unpacked_or_left_out_as_scan_does() {
     let said = folder.piped(["run"], &packed[..packed.len() - 4]).ended(2).err();
     assert!(said.contains("stdin: reading ended early: unexpected end of file"), "{said}");
 }
+
+/// Records of two would be mixed, and rotated under each other.
+#[test]
+fn only_one_writes_to_an_output_file() {
+    let folder = Folder::new();
+    folder.write("a.log", error("one"));
+    let second = || folder.siftd(["run", "--file", "a.log", "--state-dir", "two", "--output", "out.ndjson"]).ended(2).err();
+    let running = Running::new(&folder, &["--file", "a.log", "--state-dir", "one"]);
+    running.wait_for(&["a.log:1 ERROR one"]);
+    let said = second();
+    let pid = running.child.as_ref().map_or(0, Child::id);
+    assert!(
+        said.contains("out.ndjson: process ") && said.contains(&format!(" {pid} (siftd) writes to it already: give each siftd an output of its own\n")),
+        "{said}"
+    );
+    assert_eq!(folder.read("out.ndjson").lines().count(), 1);
+    // Others may move it away; the new one is held, too.
+    fs::rename(folder.at("out.ndjson"), folder.at("out.ndjson.1")).unwrap();
+    assert!(Command::new("kill").args(["-USR1", &pid.to_string()]).status().unwrap().success());
+    append(&folder, "a.log", &error("two"));
+    running.wait_for(&["a.log:2 ERROR two"]);
+    assert!(second().contains("writes to it already"));
+    running.end("-TERM", 0);
+
+    // What the shell has opened may be shared.
+    let held = OpenOptions::new().append(true).open(folder.at("out.ndjson")).unwrap();
+    held.try_lock().unwrap();
+    assert!(second().contains("writes to it already"));
+    for output in [&[][..], &["--output", "/dev/stdout"]] {
+        let run = folder.command([&["run"][..], output].concat()).stdin(fs::File::open(folder.at("a.log")).unwrap()).stdout(held.try_clone().unwrap()).status();
+        assert!(run.unwrap().success());
+    }
+    assert_eq!(folder.read("out.ndjson").lines().count(), 1 + 2 * 2);
+}
