@@ -71,6 +71,22 @@ fn a_damaged_archive_gives_what_it_holds_and_exit_2() {
     assert!(done.err().contains("cut.gz: reading ended early") && done.err().contains("cut.zst: "), "{}", done.err());
 }
 
+#[test]
+fn damage_is_told_in_words_that_are_no_code() {
+    let folder = Folder::new();
+    let whole = unhex(ZST);
+    for at in 4..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x14;
+        folder.write("a.zst", &damaged);
+        let said = folder.siftd(["scan", "a.zst"]).err();
+        let known =
+            ["", "unexpected end of file", "its compressed data are damaged", "it was compressed with a dictionary: zstd -D DICTIONARY -dc FILE | siftd"];
+        let why = said.strip_prefix("siftd: a.zst: reading ended early: ").unwrap_or(&said);
+        assert!(known.contains(&why.trim_end()) || why.starts_with("it wants "), "{said}");
+    }
+}
+
 /// A log of which one block has 128 KiB: damage is told only when most of a read was unpacked.
 fn many() -> String {
     (0..4000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect()
