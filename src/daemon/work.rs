@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use super::pulse::Pulse;
 use super::wake::{Heard, Wake};
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
+use crate::delivery::{Batch, Label, Mark, Missed, Notice, Record, Uid};
 use crate::sinks::notice::SEEN_BYTES;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
@@ -202,7 +202,7 @@ impl Writer {
     /// The batch of a turn; none if there is nothing to say.
     #[must_use]
     pub fn batch(&self, uid: Uid, label: &Arc<Label>, mut turn: Turn) -> Option<Batch> {
-        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { bytes: None, events: None, datagrams: None, connections: None, .. }));
+        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { missed: Missed::Unknown, .. }));
         if turn.events.is_empty() && turn.notices.is_empty() && turn.mark.is_none() {
             return None;
         }
