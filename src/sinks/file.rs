@@ -9,7 +9,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
-use std::time::UNIX_EPOCH;
 
 use super::choose::Choose;
 use super::generations as older;
@@ -179,8 +178,7 @@ impl Output {
             // A FIFO or device has no end to find again.
             self.mark.node = Node::default();
         } else {
-            let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_micros() as i64);
-            self.mark.node = Node { dev: meta.dev(), ino: meta.ino(), born };
+            self.mark.node = Node::of(&meta);
             desk.owns(meta.dev(), meta.ino());
         }
         self.mark.len = meta.len();
