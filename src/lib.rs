@@ -58,6 +58,7 @@ pub mod digest;
 pub mod examples;
 pub mod exec;
 pub mod hook;
+pub mod locks;
 pub mod memory;
 pub mod sinks;
 pub mod sources;

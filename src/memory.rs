@@ -2,6 +2,7 @@
 //! its error. Shared by threads; others are waited for only shortly, and a state that cannot be used is an error for
 //! the caller to tell.
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -36,7 +37,8 @@ impl Memory {
     /// It cannot be opened, in words for the user.
     pub fn open(folder: &Path, rules: Rules, name: &str) -> Result<Self, String> {
         let shared = Shared::open(folder, rules, PATIENCE)?;
-        shared.aside.iter().for_each(|said| eprintln!("siftd: {said}"));
+        // Where stderr is closed or full nobody can be told.
+        shared.aside.iter().for_each(|said| drop(writeln!(io::stderr(), "siftd: {said}")));
         Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", ..Label::default() } })
     }
 

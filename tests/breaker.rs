@@ -194,7 +194,7 @@ fn a_damaged_state_that_a_run_has_open_stays() {
     folder.write("st/siftd.db", "garbage");
     let lock = std::fs::File::create(folder.at("st/lock")).unwrap();
     lock.try_lock().unwrap();
-    let done = exec(&folder, &["--breaker", "p"], "echo ran").ended(2);
+    let done = exec(&folder, &["--breaker", "p"], "echo ran").ended(125);
     assert!(done.out().is_empty() && done.err().contains("is held"), "{}", done.err());
     assert_eq!(folder.read("st/siftd.db"), "garbage");
 }

@@ -16,13 +16,18 @@ const AGENT: &str = "#!/bin/sh\necho run >> runs; n=$(wc -l < runs); n=$((n)); p
 /// Plays the loop with an agent that does `script`.
 fn play(folder: &Folder, script: &str) -> Done {
     folder.write("agent", format!("{AGENT}{script}\n"));
-    folder.write("c.toml", "[retry]\nbase_delay = \"1ms\"\nmax_delay = \"2ms\"\nmax_reset_wait = \"30ms\"\nmax_retries = 3\n");
+    folder.write("c.toml", "[retry]\nbase_delay = \"1ms\"\nmax_delay = \"2ms\"\nmax_retries = 3\n");
+    Done(loop_command(folder, "--config c.toml").output().unwrap())
+}
+
+/// The loop with `./agent`, and with these flags of `siftd exec`.
+fn loop_command(folder: &Folder, flags: &str) -> Command {
     let loop_ = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/loops/fix.sh");
     let path = std::env::join_paths(siftd().parent().map(Into::into).into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
     let mut command = Command::new("timeout");
     command.args(["120", "sh", loop_, "cart", "sh", "./agent"]).current_dir(folder.path()).stdin(Stdio::null());
-    command.env("PATH", path).env("FLAGS", "--config c.toml").env("TIMEOUT", "500ms").env_remove("STATE").env_remove("SIFTD_LOG");
-    Done(command.output().unwrap())
+    command.env("PATH", path).env("FLAGS", flags).env("TIMEOUT", "500ms").env_remove("STATE").env_remove("SIFTD_LOG");
+    command
 }
 
 fn runs(folder: &Folder) -> usize {
@@ -52,10 +57,28 @@ fn a_transient_fault_that_passes_is_waited_for() {
 #[test]
 fn a_rate_limit_is_waited_for_as_long_as_it_says() {
     let folder = Folder::new();
-    play(&folder, "[ $n -ge 2 ] && exit; echo 'API Error: 429 Too Many Requests (retry after 2 hours)' >&2; exit 1").ended(0);
+    play(&folder, "[ $n -ge 2 ] && exit; echo 'API Error: 429 Too Many Requests (retry after 40 ms)' >&2; exit 1").ended(0);
     let retry = folder.records("cart.ndjson").into_iter().find(|record| record["kind"] == "retry").unwrap();
-    assert_eq!((&retry["reason"], &retry["delay_ms"]), (&"api_rate_limit".into(), &30.into()), "max_reset_wait caps it");
+    assert_eq!((&retry["reason"], &retry["delay_ms"]), (&"api_rate_limit".into(), &40.into()));
     assert_eq!(breakers(&folder).len(), 0);
+}
+
+#[test]
+fn a_limit_for_days_is_not_run_against_again_and_again() {
+    let folder = Folder::new();
+    let done = play(&folder, "echo 'API Error: 429 Too Many Requests (retry after 2 days)' >&2; exit 1").ended(11);
+    assert_eq!((runs(&folder), breakers(&folder).last().map(String::as_str)), (20, Some("open transient_open_after")));
+    assert!(done.err().contains("it may be tried again at 20"), "{}", done.err());
+}
+
+/// grep, diff and make say 2 where it is no wrong flag of siftd's.
+#[test]
+fn an_agent_that_exits_with_2_is_run_again() {
+    let folder = Folder::new();
+    play(&folder, "[ $n -ge 3 ] && exit; echo \"KeyError: $n\" >&2; exit 2").ended(0);
+    assert_eq!(runs(&folder), 3);
+    let done = Done(loop_command(&folder, "--max-chars x").output().unwrap()).ended(125);
+    assert!(done.err().contains("cart: stopped (125)"), "{}", done.err());
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
 
 /// A state that was damaged is no longer in use.
 fn say_aside(shared: &Shared) {
-    shared.aside.iter().for_each(|said| eprintln!("siftd: {said}"));
+    shared.aside.iter().for_each(say);
 }
 
 fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {

@@ -10,6 +10,7 @@ use super::objects::{answer_each, integer, text};
 use super::{Exit, Failure, say, setup};
 use crate::config::Retry;
 use crate::core::event::{Category, Cause};
+use crate::core::redact::clean;
 use crate::core::retry::{StructuredError, UNMATCHED, classify_structured};
 use crate::exec::policy;
 use crate::sources::clock::now;
@@ -50,10 +51,11 @@ fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {
     let verdict = classify_structured(&said.error(object), policy.continue_on_error);
     let attempt = integer(object, "attempt").and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1).max(1);
     let delay = if verdict.retryable { policy::delay(policy, attempt, verdict.retry.reset_at.as_deref(), now()) } else { Duration::ZERO };
+    let task = text(object, "task").map(clean);
     let mut answer = Object::new(out);
     answer.member("category", verdict.category.as_str()).member("cause", verdict.cause.as_str());
     answer.member("fatal", verdict.fatal).member("retryable", verdict.retryable).retry_as(&verdict.retry, verdict.retryable);
-    answer.member("delay_ms", delay.as_millis() as u64).optional("task", text(object, "task")).end();
+    answer.member("delay_ms", delay.as_millis() as u64).optional("task", task.as_deref()).end();
 }
 
 /// What is no error object is not retried, and stops nothing.

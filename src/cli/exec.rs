@@ -12,7 +12,7 @@ use super::{Failure, breaker, identity, say, setup};
 use crate::config::{Config, User};
 use crate::core::engine::Engine;
 use crate::core::event::Io;
-use crate::core::redact::Redactor;
+use crate::core::redact::clean;
 use crate::core::retry;
 use crate::core::text::Hex;
 use crate::digest::{Form, Quoted};
@@ -76,7 +76,7 @@ fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
         },
         pauses: Pauses { base: args.base_delay, max: args.max_delay, reset: args.max_reset_wait },
         also: args.retry_on.clone(),
-        task: args.task.as_deref().map(|task| Redactor::builtin().redact(task, &mut 0).into_owned()),
+        task: args.task.as_deref().map(|task| clean(task).into_owned()),
         verdict: opened("--verdict", args.verdict.as_deref(), Mode::Replace)?,
         digest: digest.map(|file| (file, form)),
         keep_output: args.keep_output.clone(),

@@ -1,5 +1,6 @@
 //! `siftd explain`: why a line is, or is not, an error. What decoding sees in it, which rules its
-//! literals lead to and what they say, and the event that the whole text makes of it.
+//! literals lead to and what they say, and the event that the whole text makes of it. The line is judged as it stands;
+//! what is shown of it is without secrets, as events are.
 
 use std::fmt::Write;
 use std::io::{self, BufRead, BufReader, Read};
@@ -17,6 +18,7 @@ use crate::core::extract::Origin;
 use crate::core::line::{Line, Place};
 use crate::core::pipeline::Stream;
 use crate::core::prefilter::Scratch;
+use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::normalise;
 use crate::core::visible::visible;
 use crate::rules::Kind;
@@ -40,10 +42,10 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
                 Failure::new(format!("{path}: {why}"))
             };
             let found = line_of(&setup.engine, &path, line).map_err(fault)?;
-            let (text, opened) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
+            let (text, behind) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
             let covers = |event: &Event| (event.line_num..=event.line_end).contains(&line);
             let events = events(&setup.engine, open(&path).map_err(fault)?, covers).map_err(fault)?;
-            explain_line(&setup.engine, &format!("{}:{line}", path.display()), &text, &Found { num: line, events: &events, opened }, &mut page);
+            explain_line(&setup.engine, &format!("{}:{line}", path.display()), &text, &Found { num: line, events: &events, behind }, &mut page);
         }
         None => {
             let mut bytes = Vec::new();
@@ -59,7 +61,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
             for text in bytes.split(|&b| b == b'\n') {
                 walk.step(text);
                 if !text.trim_ascii().is_empty() {
-                    let found = Found { num: walk.lines, events: &events, opened: walk.opened() };
+                    let found = Found { num: walk.lines, events: &events, behind: walk.behind() };
                     explain_line(&setup.engine, &format!("line {}", walk.lines), text, &found, &mut page);
                 }
             }
@@ -92,15 +94,15 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     input::file(path, Watched::default()).map(|opened| opened.bytes)
 }
 
-/// A line of a file, and what is open behind it.
-fn line_of(engine: &Arc<Engine>, path: &Path, line: u64) -> io::Result<Option<(Vec<u8>, Opened)>> {
+/// A line of a file, and what stands open behind it.
+fn line_of(engine: &Arc<Engine>, path: &Path, line: u64) -> io::Result<Option<(Vec<u8>, Behind)>> {
     let mut walk = Walk::new(engine);
     let mut bytes = BufReader::new(open(path)?);
     let mut text = Vec::new();
     while walk.lines < line && next_line(&mut bytes, engine.limits.max_line_bytes, &mut text)? {
         walk.step(&text);
     }
-    Ok((walk.lines == line).then(|| (text, walk.opened())))
+    Ok((walk.lines == line).then(|| (text, walk.behind())))
 }
 
 /// Reads a line without its newline, of a long one the first `limit` bytes; `false` at the end.
@@ -115,11 +117,13 @@ fn next_line(bytes: &mut impl BufRead, limit: usize, text: &mut Vec<u8>) -> io::
     Ok(true)
 }
 
-/// Regions and traces that are open, by their ids.
+/// What stands open behind a line: regions and traces, by their ids.
 #[derive(Default)]
-struct Opened {
+struct Behind {
     regions: Vec<String>,
     traces: Vec<String>,
+    /// The line is one of a private key.
+    is_key: bool,
 }
 
 /// The stream, line by line, to see what each finds open.
@@ -127,11 +131,13 @@ struct Walk<'a> {
     engine: &'a Arc<Engine>,
     stream: Stream,
     lines: u64,
+    key: KeyBlock,
+    is_key: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(engine: &'a Arc<Engine>) -> Self {
-        Self { engine, stream: Stream::new(engine.clone(), Origin::default()), lines: 0 }
+        Self { engine, stream: Stream::new(engine.clone(), Origin::default()), lines: 0, key: KeyBlock::default(), is_key: false }
     }
 
     fn step(&mut self, text: &[u8]) {
@@ -139,12 +145,15 @@ impl<'a> Walk<'a> {
         self.stream.push(text, now(), &mut events);
         self.stream.push(b"\n", now(), &mut events);
         self.lines += 1;
+        let text = visible(text, None);
+        let may_be_key = self.key.is_open() || memchr::memmem::find(&text, b"PRIVATE KEY").is_some();
+        self.is_key = may_be_key && self.key.takes(&message_of(&text));
     }
 
-    fn opened(&self) -> Opened {
+    fn behind(&self) -> Behind {
         let (regions, traces) = self.stream.opened();
         let ids = |entries: Vec<u16>| entries.iter().map(|&entry| self.engine.rules.entries[usize::from(entry)].id.clone()).collect();
-        Opened { regions: ids(regions), traces: ids(traces) }
+        Behind { regions: ids(regions), traces: ids(traces), is_key: self.is_key }
     }
 }
 
@@ -167,8 +176,7 @@ fn events(engine: &Arc<Engine>, mut bytes: impl Read, wanted: impl Fn(&Event) ->
 struct Found<'a> {
     num: u64,
     events: &'a [Event],
-    /// Open behind the line.
-    opened: Opened,
+    behind: Behind,
 }
 
 impl Found<'_> {
@@ -183,9 +191,13 @@ fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &m
     let place = Place { num: found.num, ..Place::default() };
     let line = Line::new(place, &text, now());
     let _ = writeln!(page, "{}", sanitise(name));
-    field(page, "text", &String::from_utf8_lossy(&text));
-    prefix(&line, page);
-    record(&text, page);
+    if found.behind.is_key {
+        field(page, "text", &KeyBlock::token());
+    } else {
+        field(page, "text", &String::from_utf8_lossy(&text));
+        prefix(&line, page);
+        record(&text, page);
+    }
     hits(engine, &line, found, page);
     joined(found, page);
     if found.covering().next().is_none() {
@@ -195,9 +207,14 @@ fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &m
     page.push('\n');
 }
 
-/// One field; its value is sanitised here and nowhere else.
+/// One field; its value is redacted and sanitised here and nowhere else.
 fn field(page: &mut String, name: &str, value: &str) {
-    let _ = writeln!(page, "  {name:<10} {}", sanitise(value));
+    let _ = writeln!(page, "  {name:<10} {}", sanitise(&clean(value)));
+}
+
+/// What a line says behind its prefix.
+fn message_of(text: &[u8]) -> String {
+    String::from_utf8_lossy(Line::new(Place::default(), text, now()).message()).into_owned()
 }
 
 fn prefix(line: &Line, page: &mut String) {
@@ -212,8 +229,16 @@ fn prefix(line: &Line, page: &mut String) {
         field(page, "writer", &String::from_utf8_lossy(key));
     }
     if prefix.message > 0 {
-        field(page, "message", &String::from_utf8_lossy(line.message()));
+        field(page, "message", &message(line, prefix.message));
     }
+}
+
+/// The message, without the secrets that can be told only by what stands before it, such as `password: ` that was taken for
+/// a writer.
+fn message(line: &Line, at: usize) -> String {
+    let [whole, before, message] = [line.text, &line.text[..at], line.message()].map(String::from_utf8_lossy);
+    let all = clean(&whole);
+    all.strip_prefix(&*before).map_or_else(|| clean(&message).into_owned(), str::to_owned)
 }
 
 fn record(text: &[u8], page: &mut String) {
@@ -234,7 +259,7 @@ fn record(text: &[u8], page: &mut String) {
 
 /// The regions around the line, and the trace that it goes on with.
 fn joined(found: &Found, page: &mut String) {
-    for region in &found.opened.regions {
+    for region in &found.behind.regions {
         field(page, "region", &format!("{region} is open"));
     }
     for event in found.covering().filter(|event| event.line_num < event.line_end) {
@@ -243,7 +268,7 @@ fn joined(found: &Found, page: &mut String) {
     }
     let known = |id: &&String| !found.covering().any(|event| *event.rule == ***id);
     if found.covering().next().is_none()
-        && let Some(trace) = found.opened.traces.iter().find(known)
+        && let Some(trace) = found.behind.traces.iter().find(known)
     {
         field(page, "joined", &format!("{trace}, on trial: the lines after it did not make it an error"));
     }

@@ -37,7 +37,7 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
             "`siftd run` keeps one with its state, `exec` and `scan` with --state-dir; name its folder with --state-dir, or the configuration with --config";
         return Err(Failure::new(format!("no history in {}: {mend}", folder.display())));
     };
-    shared.aside.iter().for_each(|said| eprintln!("siftd: {said}"));
+    shared.aside.iter().for_each(say);
     match &args.command {
         None => list(&shared, &args.list, form),
         Some(HistoryCommand::List(which)) => list(&shared, which, form),

@@ -36,6 +36,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::core::redact::clean;
 use crate::diag::Diagnostics;
 use crate::exec::{keeper, relay};
 use crate::sinks::human::sanitise;
@@ -54,6 +55,8 @@ pub enum Exit {
     HalfOpen = 10,
     /// 11: a breaker is open.
     Open,
+    /// 125: `exec` itself cannot do its work, and nothing was run, as env(1) and timeout(1) say it: 2 would be the command's.
+    NotRun = 125,
 }
 
 impl From<Exit> for ExitCode {
@@ -103,14 +106,20 @@ pub fn main() -> ExitCode {
     }
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-        slips::explain(error, &args).exit()
+        let error = slips::explain(error, &args);
+        if error.use_stderr() && slips::command_of(&args) == Some("exec") {
+            // Where stderr is closed or full nobody can be told.
+            drop(error.print());
+            std::process::exit(Exit::NotRun as i32);
+        }
+        error.exit()
     });
     let color = cli.color;
     let done = match cli.command {
         Command::Exec(args) => {
             return exec::exec(*args).unwrap_or_else(|failure| {
                 say(&failure);
-                Exit::Trouble.into()
+                Exit::NotRun.into()
             });
         }
         Command::Digest(args) => digest::digest(&args),
@@ -144,10 +153,10 @@ fn stdin_is_given() -> bool {
     !std::io::stdin().is_terminal()
 }
 
-/// One message on stderr. A message that is a diagnostic already begins with `error:`.
+/// One message on stderr, without secrets. A message that is a diagnostic already begins with `error:`.
 fn say(message: &impl fmt::Display) {
     let message = message.to_string();
-    let lines: Vec<_> = message.lines().map(sanitise).collect();
+    let lines: Vec<_> = message.lines().map(|line| sanitise(&clean(line)).into_owned()).collect();
     let head = if message.starts_with("error: ") { "" } else { "siftd: " };
     // Where stderr is closed or full nobody can be told so.
     let _ = writeln!(std::io::stderr(), "{head}{}", lines.join("\n"));

@@ -106,12 +106,13 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
     Ok(vec![PathBuf::from("-")])
 }
 
-/// A file that is named twice, or named and found, is read once: its records would have the same ids.
+/// A file that is named twice, named and found, or there under several names, is read once: its errors would be counted twice.
 fn once(inputs: &mut Vec<Input>) {
-    let mut seen = HashSet::new();
+    let (mut files, mut has_stdin) = (HashSet::new(), false);
     inputs.retain(|input| match input {
-        Input::Stdin => seen.insert(PathBuf::from("-")),
-        Input::Named(path) | Input::Found(path) => seen.insert(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
+        Input::Stdin => !std::mem::replace(&mut has_stdin, true),
+        // What is not there is said, each time that it is named.
+        Input::Named(path) | Input::Found(path) => Identity::at(path).map_or(true, |file| files.insert(file)),
     });
 }
 

@@ -65,10 +65,15 @@ fn below(place: &ServicePlace, path: impl AsRef<Path>) -> PathBuf {
     place.root.as_ref().map_or_else(|| path.to_owned(), |root| root.join(path.strip_prefix("/").unwrap_or(path)))
 }
 
-fn install(place: &ServicePlace) -> Result<Exit, Failure> {
-    if !place.prefix.is_absolute() {
-        return Err(Failure::new(format!("--prefix {}: write it from the root on, such as /usr/local", place.prefix.display())));
+fn check_prefix(place: &ServicePlace) -> Result<(), Failure> {
+    match place.prefix.is_absolute() {
+        true => Ok(()),
+        false => Err(Failure::new(format!("--prefix {}: write it from the root on, such as /usr/local", place.prefix.display()))),
     }
+}
+
+fn install(place: &ServicePlace) -> Result<Exit, Failure> {
+    check_prefix(place)?;
     let mut hand = Hand::new(place);
     // A package is for any version; the drop-in is added where it is installed.
     let with_newer = place.root.is_none() && version() >= Some(NEWER);
@@ -90,13 +95,16 @@ fn install(place: &ServicePlace) -> Result<Exit, Failure> {
 }
 
 fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
+    check_prefix(place)?;
+    if let Some(root) = place.root.as_ref().filter(|root| !root.is_dir()) {
+        return Err(Failure::new(format!("--root {}: there is no such folder", root.display())));
+    }
+    let (gone, others) = (written(place), of_other_prefixes(place));
     let mut hand = Hand::new(place);
     if place.root.is_none() {
         hand.run("systemctl", &["disable", "--now", "siftd.service", "siftd.socket"])?;
         hand.run("systemctl", &["stop", "siftd@*.service"])?;
     }
-    let mut gone: Vec<PathBuf> = files(place, true).into_iter().map(|(path, _)| path).collect();
-    gone.push(below(place, place.prefix.join("bin/siftd")));
     for path in gone {
         hand.remove(&path, |path| fs::remove_file(path))?;
         // Only a folder of ours, and only when nothing else is in it.
@@ -113,10 +121,37 @@ fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
             false => {}
         }
     }
+    for (path, prefix) in others {
+        hand.say("left", "would leave", &path, &format!(": it was installed with --prefix {prefix}, name that"));
+    }
+    if hand.said.is_empty() {
+        hand.said += "nothing of siftd's service is there\n";
+    }
     if place.root.is_none() {
         hand.run("systemctl", &["daemon-reload"])?;
     }
     out::print(&hand.said)
+}
+
+/// All that `install` writes and `uninstall` removes.
+fn written(place: &ServicePlace) -> Vec<PathBuf> {
+    let files = files(place, true).into_iter().map(|(path, _)| path);
+    files.chain([below(place, place.prefix.join("bin/siftd"))]).collect()
+}
+
+/// What was written with another prefix and is there, each with that prefix: a unit says where its program lies.
+fn of_other_prefixes(place: &ServicePlace) -> Vec<(PathBuf, String)> {
+    let own = written(place);
+    let mut found: Vec<(PathBuf, String)> = Vec::new();
+    for folder in ["/etc", "/usr/lib"] {
+        let unit = fs::read_to_string(below(place, format!("{folder}/systemd/system/siftd.service"))).unwrap_or_default();
+        let program = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")?.split_whitespace().next());
+        let Some(prefix) = program.and_then(|program| program.strip_suffix("/bin/siftd")) else { continue };
+        let there = ServicePlace { prefix: prefix.into(), root: place.root.clone(), dry_run: place.dry_run };
+        let others = written(&there).into_iter().filter(|path| path.exists() && !own.contains(path));
+        found.extend(others.map(|path| (path, prefix.to_owned())));
+    }
+    found
 }
 
 /// Changes the system, or only says how it would.

@@ -1,11 +1,12 @@
 //! `siftd signature`: a text line in, `<md5>TAB<normalised>` out, one for one. The number is the
-//! signature that an event of this line alone has. Bad UTF-8 is replaced; it reads stdin only.
+//! signature that an event of this line alone has, of the line without its secrets. Bad UTF-8 is replaced; it reads stdin only.
 
 use std::io::{self, BufRead, BufReader, Write};
 
 use super::args::SignatureArgs;
 use super::{Exit, Failure, out};
 use crate::core::event::Frames;
+use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::{Replacement, normalise_explained, signature as sign};
 use crate::sinks::human::sanitise;
 
@@ -19,9 +20,11 @@ pub fn signature(args: &SignatureArgs) -> Result<Exit, Failure> {
 fn lines(why: bool) -> io::Result<()> {
     let mut input = BufReader::with_capacity(64 << 10, io::stdin());
     let mut out = io::BufWriter::new(io::stdout().lock());
-    let mut line = Vec::new();
+    let (mut line, mut key) = (Vec::new(), KeyBlock::default());
     while next_line(&mut input, &mut line)? {
-        let text = String::from_utf8_lossy(&line);
+        let whole = String::from_utf8_lossy(&line);
+        // No secret is in an event's signature either.
+        let text = if key.takes(&whole) { KeyBlock::token().into() } else { clean(&whole) };
         let (normalised, replacements) = normalise_explained(&text);
         let (strict, _) = sign(None, "", &[], &text, &Frames::default());
         writeln!(out, "{strict}\t{normalised}")?;

@@ -12,7 +12,7 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
     };
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => asked(ContextKind::InvalidSubcommand).and_then(|name| command(&name)),
-        ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| argument(args.iter().find(|arg| !arg.starts_with('-'))?, &arg)),
+        ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| argument(command_of(args)?, &arg)),
         ErrorKind::ValueValidation => asked(ContextKind::InvalidArg).zip(asked(ContextKind::InvalidValue)).and_then(|(flag, value)| count(args, &flag, &value)),
         _ => None,
     };
@@ -23,6 +23,12 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
     error
+}
+
+/// The command of siftd that the arguments name.
+pub fn command_of(args: &[String]) -> Option<&str> {
+    let is_value = |at: usize| at > 0 && args[at - 1] == "--color";
+    args.iter().enumerate().find(|(at, arg)| !arg.starts_with('-') && !is_value(*at)).map(|(_, arg)| arg.as_str())
 }
 
 /// A log where a command belongs.
@@ -48,7 +54,7 @@ fn argument(command: &str, arg: &str) -> Option<String> {
 
 /// The command of `exec` where a flag's number may stand.
 fn count(args: &[String], flag: &str, value: &str) -> Option<String> {
-    let is_command = args.first().is_some_and(|command| command == "exec") && flag.starts_with("--retries") && !value.starts_with(|c: char| c.is_ascii_digit());
+    let is_command = command_of(args) == Some("exec") && flag.starts_with("--retries") && !value.starts_with(|c: char| c.is_ascii_digit());
     is_command.then(|| format!("two hyphens stand before the command: siftd exec --retries -- {}", quoted(value)))
 }
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::args::{ListFormat, StateArgs, StateCommand, StatePlace};
-use super::{Exit, Failure, out, setup};
+use super::{Exit, Failure, out, say, setup};
 use crate::core::assemble::Facts;
 use crate::core::event::Hex;
 use crate::delivery::{Mark, Node};
@@ -169,7 +169,7 @@ fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
     })?;
     let fault = |error: StoreError| Failure::new(error.to_string());
     let (mut store, said) = Store::open(folder).map_err(fault)?;
-    said.iter().for_each(|said| eprintln!("siftd: {said}"));
+    said.iter().for_each(say);
     let tx = store.begin().map_err(fault)?;
     found.iter().try_for_each(|entry| tx.forget(&entry.row.uid)).map_err(fault)?;
     tx.commit().map_err(fault)?;

@@ -199,20 +199,16 @@ impl Redactor {
     /// Redacts lines that belong together: a private key's block is followed from line to line, as long as its lines look like one,
     /// and back from its end where the lines begin within it. The number of lines stays.
     pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
-        let mut in_key = false;
+        let mut key = KeyBlock::default();
         for at in 0..lines.len() {
-            if !in_key && ends_key(&lines[at]) {
+            if !key.is_open && ends_key(&lines[at]) {
                 let body = lines[..at].iter().rev().take_while(|line| is_key_body(line)).count();
-                lines[at - body..at].fill(format!("[redacted:{PRIVATE_KEY}]"));
+                lines[at - body..at].fill(KeyBlock::token());
             }
             let line = &mut lines[at];
-            if in_key && is_key_body(line) {
-                in_key = !line.contains("-----END ");
-                *line = format!("[redacted:{PRIVATE_KEY}]");
-                continue;
-            }
-            in_key = opens_key(line);
-            if let Cow::Owned(changed) = self.redact(line, count) {
+            if key.takes(line) {
+                *line = KeyBlock::token();
+            } else if let Cow::Owned(changed) = self.redact(line, count) {
                 *line = changed;
             }
         }
@@ -297,6 +293,42 @@ impl Secret {
     /// Compiled when its gate first opens.
     fn regex(&self) -> Option<&Regex> {
         self.regex.get_or_init(|| Regex::new(&self.source).ok()).as_ref()
+    }
+}
+
+/// The text without secrets, by the built-in patterns.
+#[must_use]
+pub fn clean(text: &str) -> Cow<'_, str> {
+    Redactor::builtin().redact(text, &mut 0)
+}
+
+/// A private key's block, followed from line to line as long as its lines look like one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyBlock {
+    is_open: bool,
+}
+
+impl KeyBlock {
+    /// Goes on to the next line; whether that is within the block.
+    pub fn takes(&mut self, line: &str) -> bool {
+        if self.is_open && is_key_body(line) {
+            self.is_open = !line.contains("-----END ");
+            return true;
+        }
+        self.is_open = opens_key(line);
+        false
+    }
+
+    /// Whether the next line may be within it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// What stands for such a line.
+    #[must_use]
+    pub fn token() -> String {
+        format!("[redacted:{PRIVATE_KEY}]")
     }
 }
 

@@ -154,7 +154,9 @@ impl Delivery {
             && self.is_first
             && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
         {
-            drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}: check its path and who may write there", self.sink.place())))));
+            // Who else writes to it says what to do.
+            let mend = if error.kind() == ErrorKind::ResourceBusy { "" } else { ": check its path and who may write there" };
+            drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}{mend}", self.sink.place())))));
         }
     }
 

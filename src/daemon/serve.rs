@@ -296,7 +296,7 @@ impl Daemon {
         let ended = match self.failed {
             Some(Some(why)) => Err(why),
             Some(None) => Ok(Ended::Well),
-            None if self.follower.is_troubled() => Ok(Ended::Troubled),
+            None if self.follower.is_troubled() || self.streams.has_failed() => Ok(Ended::Troubled),
             None => Ok(Ended::Well),
         };
         (self.sinks, ended)

@@ -94,6 +94,11 @@ impl Streams {
         Ok(handle)
     }
 
+    /// Whether some stream could not be read to its end.
+    pub fn has_failed(&self) -> bool {
+        self.intake.has_failed()
+    }
+
     /// What a reload would do, with everything made ready that can be; nothing has changed yet.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use super::pulse::Pulse;
 use super::wake::{Heard, Wake};
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Label, Mark, Notice, Record, Uid};
+use crate::delivery::{Batch, Label, Mark, Missed, Notice, Record, Uid};
 use crate::sinks::notice::SEEN_BYTES;
 use crate::sinks::record::{self, Envelope};
 use crate::sources::clock::now;
@@ -151,14 +151,13 @@ impl Worker {
         let mut reader = lock(&job.reader);
         let mut turn = if job.last { reader.finish(space, now()) } else { reader.turn(space, now()) };
         counted(&job.label, &turn);
-        let mut said = Turn { mark: turn.mark.clone(), ..Turn::default() };
-        (said.more, said.deadline, said.is_open, said.bytes, said.lost) = (turn.more, turn.deadline, turn.is_open, turn.bytes, turn.lost);
-        (said.rewritten, said.trouble, said.unlinked, said.finished) = (turn.rewritten, turn.trouble.take(), turn.unlinked, turn.finished);
+        let (events, notices) = (std::mem::take(&mut turn.events), std::mem::take(&mut turn.notices));
+        let found = Turn { events, notices, mark: turn.mark.clone(), ..Turn::default() };
         // Before another thread can have the reader: batches of a stream are in order.
-        let is_sent = writer.batch(job.uid, &job.label, turn).is_none_or(|batch| self.queue.send(batch));
+        let is_sent = writer.batch(job.uid, &job.label, found).is_none_or(|batch| self.queue.send(batch));
         drop(reader);
         self.pool.comes(self.thread);
-        is_sent && self.sender.send(Wake::Done(job.id, Box::new(said))).is_ok()
+        is_sent && self.sender.send(Wake::Done(job.id, Box::new(turn))).is_ok()
     }
 
     /// The turn of a stream that is no file; false: nobody wants any more.
@@ -203,7 +202,7 @@ impl Writer {
     /// The batch of a turn; none if there is nothing to say.
     #[must_use]
     pub fn batch(&self, uid: Uid, label: &Arc<Label>, mut turn: Turn) -> Option<Batch> {
-        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { bytes: None, events: None, datagrams: None, connections: None, .. }));
+        turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { missed: Missed::Unknown, .. }));
         if turn.events.is_empty() && turn.notices.is_empty() && turn.mark.is_none() {
             return None;
         }

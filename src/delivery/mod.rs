@@ -3,13 +3,16 @@
 
 mod notice;
 
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use md5::{Digest, Md5};
 
 use crate::core::event::{Category, Event, Hex, Io, RetryClass, Severity, Timestamp};
-pub use notice::{Notice, Why};
+pub use notice::{Missed, Notice, Why};
 
 /// Identity of a stream; kept in the state, never computed again.
 pub type Uid = [u8; 16];
@@ -46,6 +49,13 @@ pub struct Node {
 }
 
 impl Node {
+    /// Of a file, by what the file system says of it.
+    #[must_use]
+    pub fn of(meta: &Metadata) -> Self {
+        let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self { dev: meta.dev(), ino: meta.ino(), born: born.map_or(0, |since| since.as_micros() as i64) }
+    }
+
     /// Whether both are the same file, as far as the file system says: an inode is handed out again.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {

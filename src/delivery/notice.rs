@@ -38,6 +38,21 @@ impl Why {
     }
 }
 
+/// What was missed, as far as it is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// Nobody knows how much.
+    Unknown,
+    /// So many bytes.
+    Bytes(u64),
+    /// So many events.
+    Events(u64),
+    /// So many datagrams.
+    Datagrams(u64),
+    /// So many connections.
+    Connections(u64),
+}
+
 /// A record that is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -47,14 +62,8 @@ pub enum Notice {
         id: String,
         /// Why.
         why: Why,
-        /// Bytes, if they are known.
-        bytes: Option<u64>,
-        /// Events, if they are known.
-        events: Option<u64>,
-        /// Datagrams, if it was these.
-        datagrams: Option<u64>,
-        /// Connections, if it was these.
-        connections: Option<u64>,
+        /// What.
+        missed: Missed,
         /// Since when.
         from: Timestamp,
         /// Until when.

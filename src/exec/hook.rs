@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use rustix::process::Pid;
 
-use super::signals;
+use super::{signals, tell};
 use crate::core::text::Hex;
 use crate::hook;
 
@@ -42,7 +42,7 @@ impl Hook {
     pub fn call(&self, signature: Hex, record: &[u8]) {
         let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(signature);
         if is_new && self.sender.try_send(record.to_vec()).is_err() {
-            eprintln!("siftd: --on-blocking: too many errors are waiting for it; one was left out");
+            tell("--on-blocking: too many errors are waiting for it; one was left out");
         }
     }
 
@@ -63,7 +63,7 @@ impl Hook {
 fn serve(argv: &[String], records: &Receiver<Vec<u8>>, pid: &AtomicI32) {
     for record in records {
         if let Err(error) = run(argv, &record, pid) {
-            eprintln!("siftd: --on-blocking {}: {error}", argv.first().map_or("", String::as_str));
+            tell(&format!("--on-blocking {}: {error}", argv.first().map_or("", String::as_str)));
         }
         pid.store(0, Ordering::Relaxed);
     }

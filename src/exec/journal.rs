@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde_json::json;
 
 use super::hook::Hook;
-use super::pump;
+use super::{pump, tell};
 use crate::config::Retry as RetryConfig;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Severity};
@@ -115,7 +115,7 @@ impl Journal {
         let max_bytes = self.ready().max_event_bytes;
         match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, (max_bytes, SHORT_PATIENCE))) {
             Some(Ok((records, _))) => return records,
-            Some(Err(why)) if !self.complained.swap(true, Ordering::Relaxed) => eprintln!("siftd: the history does not get these errors: {why}"),
+            Some(Err(why)) if !self.complained.swap(true, Ordering::Relaxed) => tell(&format!("the history does not get these errors: {why}")),
             _ => {}
         }
         let mut out = Vec::new();

@@ -25,7 +25,7 @@ mod waiting;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,8 +42,10 @@ use terminal::Around;
 
 use crate::config::Retry as RetryConfig;
 use crate::core::event::{Io, Severity};
+use crate::core::redact::clean;
 use crate::core::text::Hex;
 use crate::digest::{self, Digest};
+use crate::sinks::human::sanitise;
 use crate::sinks::record;
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
@@ -132,6 +134,16 @@ struct Outcome {
     interrupted: bool,
 }
 
+impl Outcome {
+    /// No retry is left that could help.
+    fn exhausted(mut self) -> Self {
+        let facts = Facts { run_status: Some(Status::TransientExhausted), ..self.verdict.facts };
+        self.verdict = verdict::judge(facts, &self.said);
+        self.exit = code::EXHAUSTED;
+        self
+    }
+}
+
 /// Runs the command, with retries, and writes what was asked for. Returns the exit code.
 ///
 /// # Errors
@@ -186,11 +198,12 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
         match next(order, journal, &outcome, run, interrupted) {
             Next::Stop => return Ok(outcome),
             Next::Exhausted => {
-                let facts = Facts { run_status: Some(Status::TransientExhausted), ..outcome.verdict.facts.clone() };
-                outcome.verdict = verdict::judge(facts, &outcome.said);
-                outcome.exit = code::EXHAUSTED;
                 tell(&format!("gave up after {run} runs ({})", outcome.verdict.retry.reason));
-                return Ok(outcome);
+                return Ok(outcome.exhausted());
+            }
+            Next::Later(pause) => {
+                tell(&format!("gave up ({}): {}", outcome.verdict.retry.reason, later(pause)));
+                return Ok(outcome.exhausted());
             }
             Next::Again { max, delay } => {
                 let reason = outcome.verdict.retry.reason.to_string();
@@ -340,7 +353,14 @@ fn seconds(delay: Duration) -> String {
     if delay.as_millis().is_multiple_of(1000) { format!("{} s", delay.as_secs()) } else { format!("{} ms", delay.as_millis()) }
 }
 
-/// One line of siftd's own on stderr.
+/// From when on a retry can help, which is later than is waited for.
+fn later(pause: Duration) -> String {
+    let at = i64::try_from(pause.as_micros()).ok().and_then(|micros| jiff::Timestamp::from_microsecond(now().0.checked_add(micros)?).ok());
+    let at = at.map_or_else(|| "much later".to_owned(), |at| format!("at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")));
+    format!("it may be tried again {at}, in {} s; --max-reset-wait {0}s would wait for that", pause.as_secs_f64().ceil())
+}
+
+/// One line of siftd's own on stderr, without secrets. Where that is closed or full nobody can be told.
 fn tell(text: &str) {
-    eprintln!("siftd: {}", crate::sinks::human::sanitise(text));
+    let _ = writeln!(io::stderr(), "siftd: {}", sanitise(&clean(text)));
 }

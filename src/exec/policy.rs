@@ -41,6 +41,8 @@ pub enum Next {
     Stop,
     /// A retry could help, and none is left.
     Exhausted,
+    /// A retry could help only after this pause, which is longer than is waited for.
+    Later(Duration),
     /// Try again after a pause.
     Again {
         /// At most so many retries.
@@ -59,7 +61,11 @@ impl Policy {
             0 => Next::Stop,
             _ if !wanted => Next::Stop,
             max if attempt > max => Next::Exhausted,
-            max => Next::Again { max, delay: delay(&self.config, attempt, retry.reset_at.as_deref(), now) },
+            max => match stated(retry.reset_at.as_deref(), now).filter(|stated| *stated > self.config.max_reset_wait) {
+                // Earlier it would fail in the same way.
+                Some(stated) => Next::Later(stated),
+                None => Next::Again { max, delay: delay(&self.config, attempt, retry.reset_at.as_deref(), now) },
+            },
         }
     }
 
@@ -78,8 +84,12 @@ impl Policy {
 pub fn delay(config: &Config, attempt: u32, reset_at: Option<&str>, now: Timestamp) -> Duration {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
     let backoff = Duration::from_millis(backoff_ms(attempt, millis(config.base_delay), millis(config.max_delay)));
-    let stated = reset_at.and_then(|text| reset::pause(text, jiff::Timestamp::from_microsecond(now.0).ok()?, &TimeZone::system()));
-    stated.map_or(backoff, |stated| backoff.max(stated.min(config.max_reset_wait)))
+    stated(reset_at, now).map_or(backoff, |stated| backoff.max(stated.min(config.max_reset_wait)))
+}
+
+/// The pause that the failure itself names.
+fn stated(reset_at: Option<&str>, now: Timestamp) -> Option<Duration> {
+    reset::pause(reset_at?, jiff::Timestamp::from_microsecond(now.0).ok()?, &TimeZone::system())
 }
 
 #[cfg(test)]
@@ -132,6 +142,15 @@ mod tests {
                 None => assert_eq!(next, Next::Stop, "{retry:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_stated_time_beyond_the_cap_is_not_tried_before_it() {
+        let said = |text: &str| Retry { reset_at: Some(text.into()), ..retry(RetryClass::Transient, RATE_LIMIT) };
+        let policy = policy(Retries::Count(3), &[]);
+        assert_eq!(policy.next(1, &said("3600"), Timestamp(0)), Next::Later(Duration::from_secs(3600)));
+        assert!(matches!(policy.next(1, &said("600"), Timestamp(0)), Next::Again { delay, .. } if delay.as_secs() == 600));
+        assert_eq!(policy.next(4, &said("3600"), Timestamp(0)), Next::Exhausted);
     }
 
     #[test]

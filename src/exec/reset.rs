@@ -11,6 +11,8 @@ use jiff::{Timestamp, ToSpan, Zoned};
 /// Larger numbers are seconds since 1970, and 1000 times larger ones milliseconds.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLIS: f64 = 1e12;
+/// A time of the day that passed so shortly ago is that of today: we have waited for it, or its clock is slow.
+const JUST_NOW: Duration = Duration::from_secs(300);
 
 /// The pause from `now` until the time that `text` names; zero when that has passed, `None` when it names none.
 #[must_use]
@@ -81,7 +83,8 @@ fn clock(text: &str, now: Timestamp, local: &TimeZone) -> Option<Timestamp> {
         }
         None => {
             let today = here.date().to_datetime(time).to_zoned(here.time_zone().clone()).ok()?;
-            let later = today <= here || words.iter().any(|word| word.eq_ignore_ascii_case("tomorrow"));
+            let has_passed = Duration::try_from(here.timestamp().duration_since(today.timestamp())).is_ok_and(|since| since > JUST_NOW);
+            let later = has_passed || words.iter().any(|word| word.eq_ignore_ascii_case("tomorrow"));
             if later { today.checked_add(1.day()).ok()? } else { today }
         }
     };
@@ -155,6 +158,8 @@ mod tests {
             ("15:00 UTC", Some(3.0 * 3600.0)),
             ("3:00 PM", Some(3.0 * 3600.0)),
             ("11am", Some(23.0 * 3600.0)),
+            ("11:56am", Some(0.0)),
+            ("11:54am", Some(23.9 * 3600.0)),
             ("tomorrow at 1pm", Some(25.0 * 3600.0)),
             ("Jan 3, 1pm (UTC)", Some(25.0 * 3600.0)),
             ("2026-01-01T00:00:00Z", Some(0.0)),

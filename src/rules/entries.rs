@@ -151,7 +151,7 @@ impl Entries {
         })
     }
 
-    /// One that is compiled in.
+    /// One that is compiled in: any other is in its cell from the start.
     fn read(&self, at: usize) -> Entry {
         let mut entry = builtin::entry(usize::from(self.compiled[at].unwrap_or_default()));
         if let Kind::Region(region) = &mut entry.kind {

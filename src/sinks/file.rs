@@ -1,19 +1,19 @@
 //! A file that records are appended to: whole records, no byte ever taken back, but for the half of a record that
 //! nobody will complete: at the end of a run without a state. What was written and not yet committed as written is
-//! found again by comparing the file's end with the records (PROTOCOLS, A). It is rotated by size, by age, or by someone else and SIGUSR1; each step of that is committed before the
-//! next, so that the file is found again under whatever name an end in the middle left it.
+//! found again by comparing the file's end with the records (PROTOCOLS, A). It is rotated by size, by age, or by someone
+//! else and SIGUSR1; each step of that is committed before the next, so that the file is found again under whatever name
+//! an end in the middle left it. Only one siftd writes to it (`tail::hold`); whoever else reads or moves it may do so.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::thread::JoinHandle;
-use std::time::UNIX_EPOCH;
 
 use super::choose::Choose;
 use super::generations as older;
 use super::rest::Rest;
-use super::tail::{append_to, end_line, line_at, read_at, write_all};
+use super::tail::{append_to, end_line, hold, line_at, read_at, write_all};
 use super::{Desk, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, SinkMark};
@@ -88,6 +88,7 @@ impl Output {
         let old = self.find_old()?;
         match old {
             Some((path, file)) => {
+                hold(&file, &self.options.path)?;
                 self.reconcile(&file, desk)?;
                 if path == self.options.path {
                     self.file = Some(file);
@@ -169,6 +170,7 @@ impl Output {
     /// Opens the path, and tells that it is the file now; records wait until that is committed.
     fn enter(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
         let file = append_to(&self.options.path)?;
+        hold(&file, &self.options.path)?;
         older::sync_folder(&self.options.path);
         end_line(&file)?;
         let meta = file.metadata()?;
@@ -176,8 +178,7 @@ impl Output {
             // A FIFO or device has no end to find again.
             self.mark.node = Node::default();
         } else {
-            let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map_or(0, |since| since.as_micros() as i64);
-            self.mark.node = Node { dev: meta.dev(), ino: meta.ino(), born };
+            self.mark.node = Node::of(&meta);
             desk.owns(meta.dev(), meta.ino());
         }
         self.mark.len = meta.len();

@@ -2,7 +2,7 @@
 //! every record; and of what the history adds to an error.
 
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice};
+use crate::delivery::{Label, Missed, Notice};
 
 use super::record::{rfc3339, with_rfc3339};
 use crate::core::text::with_digits;
@@ -45,12 +45,15 @@ fn source(line: &mut Line, label: &Label) {
 /// What only its kind has.
 fn members(line: &mut Line, label: &Label, notice: &Notice) {
     match notice {
-        Notice::Gap { why, bytes, events, datagrams, connections, from, to, .. } => {
+        Notice::Gap { why, missed, from, to, .. } => {
             line.text("why", why.as_str());
-            bytes.iter().for_each(|count| line.number("bytes", *count));
-            events.iter().for_each(|count| line.number("count", *count));
-            datagrams.iter().for_each(|count| line.number("datagrams", *count));
-            connections.iter().for_each(|count| line.number("connections", *count));
+            match missed {
+                Missed::Unknown => {}
+                Missed::Bytes(count) => line.number("bytes", *count),
+                Missed::Events(count) => line.number("count", *count),
+                Missed::Datagrams(count) => line.number("datagrams", *count),
+                Missed::Connections(count) => line.number("connections", *count),
+            }
             line.text("from", &rfc3339(*from));
             line.text("to", &rfc3339(*to));
         }
@@ -168,7 +171,7 @@ mod tests {
     fn a_gap_and_a_repeat() {
         let label = Label { source: "agent".into(), kind: "file", path: "a\"b.log".into(), ..Label::default() };
         let (since, to) = (Timestamp(0), Timestamp(1_500_000));
-        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, bytes: None, events: Some(7), datagrams: None, connections: None, from: since, to };
+        let gap = Notice::Gap { id: "00".into(), why: Why::RateLimit, missed: Missed::Events(7), from: since, to };
         let repeat = Notice::Repeat { id: "01".into(), signature: "ff".into(), kind: Some((Severity::High, Category::ALL[0])), count: 3, since, to };
         let mut out = Vec::new();
         write(&mut out, "h", &label, &gap, to);

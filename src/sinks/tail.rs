@@ -1,16 +1,41 @@
-//! The end of an output file: what stands there, and what is appended to it.
+//! The end of an output file: what stands there, what is appended to it, and that nobody else does.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use crate::locks;
 
 /// Opens a file to append to it, and to read it back where that can be; one that is not there is made.
-pub(super) fn append_to(path: &std::path::Path) -> io::Result<File> {
+pub(super) fn append_to(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).open(path).or_else(|error| {
         // What cannot be read back, such as /dev/stderr or a pipe, can still be written.
         let plain = OpenOptions::new().append(true).open(path);
         plain.map_err(|_| error)
     })
+}
+
+/// Keeps every other siftd from writing to a file, as long as it is open: records would be mixed, and rotated under each other.
+/// The lock is advisory: other programs neither see nor need it.
+///
+/// # Errors
+/// Another one has it already.
+pub(super) fn hold(file: &File, path: &Path) -> io::Result<()> {
+    let meta = file.metadata()?;
+    // Behind such a name is what the shell has opened, perhaps for several programs.
+    let is_lent = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    if is_lent || !meta.is_file() {
+        return Ok(());
+    }
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let who = locks::writer(meta.ino(), 0..=u64::MAX).unwrap_or_else(|| "another siftd, or another sink of this one,".to_owned());
+            Err(io::Error::new(ErrorKind::ResourceBusy, format!("{who} writes to it already: give each siftd an output of its own")))
+        }
+        // There are file systems without locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
 }
 
 /// Reads until `space` is full or the file ends; returns how much it is.

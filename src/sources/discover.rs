@@ -57,29 +57,19 @@ impl Spec {
     /// There is no current folder.
     pub fn new(name: impl Into<String>, start: Start, rotate_wait: Duration) -> Result<Self, String> {
         let folder = std::env::current_dir().map_err(|error| format!("the current folder is not known: {error}"))?;
+        Ok(Self::within(folder, name.into(), start, rotate_wait))
+    }
+
+    fn within(folder: PathBuf, name: String, start: Start, rotate_wait: Duration) -> Self {
         let (literals, globs, exclude, links_into, own, rooted) = Default::default();
         let forget_after = Duration::from_secs(30 * 86_400);
-        Ok(Self { name: name.into(), start, rotate_wait, forget_after, literals, globs, exclude, links_into, own, rooted, folder })
+        Self { name, start, rotate_wait, forget_after, literals, globs, exclude, links_into, own, rooted, folder }
     }
 
     /// The same source, with nothing to follow any more.
     #[must_use]
     pub fn without_files(&self) -> Self {
-        let (literals, globs, exclude, links_into, own, rooted) = Default::default();
-        let (name, folder) = (self.name.clone(), self.folder.clone());
-        Self {
-            name,
-            start: self.start,
-            rotate_wait: self.rotate_wait,
-            forget_after: self.forget_after,
-            literals,
-            globs,
-            exclude,
-            links_into,
-            own,
-            rooted,
-            folder,
-        }
+        Self { forget_after: self.forget_after, ..Self::within(self.folder.clone(), self.name.clone(), self.start, self.rotate_wait) }
     }
 
     /// Adds a file or a glob.

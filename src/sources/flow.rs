@@ -124,6 +124,13 @@ impl Flow {
         self.hand_in(Piece::End);
     }
 
+    /// It cannot be read any further, which is said, and the run has not ended well.
+    pub fn fail(self: &Arc<Self>, why: &str) {
+        tracing::warn!("{}: {why}", self.label.source.escape_debug());
+        self.intake.has_failed.store(true, Ordering::Release);
+        self.end();
+    }
+
     fn hand_in(self: &Arc<Self>, piece: Piece) {
         let mut state = lock(&self.state);
         if !state.has_ended {

@@ -51,10 +51,10 @@ impl<R: BufRead> Ahead<R> {
     /// Whether another member follows; one that is cut in its first bytes is an error.
     fn begins_member(&mut self) -> io::Result<bool> {
         (self.from, self.to) = (0, fill(&mut self.source, &mut self.held)?);
-        let next = &self.held[..self.to];
-        match MAGIC.starts_with(next) {
-            true if !next.is_empty() && next.len() < MAGIC.len() => Err(ErrorKind::UnexpectedEof.into()),
-            begins => Ok(begins && !next.is_empty()),
+        match &self.held[..self.to] {
+            [] => Ok(false),
+            next if next.len() < MAGIC.len() && MAGIC.starts_with(next) => Err(ErrorKind::UnexpectedEof.into()),
+            next => Ok(next == MAGIC),
         }
     }
 }

@@ -20,8 +20,8 @@ pub const HEAD_BYTES: usize = 4096;
 const LAST_BYTES: usize = 1 << 20;
 /// Buffer in front of a decompressor.
 const PACKED_BYTES: usize = 64 << 10;
-const GZIP: &[u8] = &gz::MAGIC;
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+pub(super) const GZIP: &[u8] = &gz::MAGIC;
+pub(super) const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Device and inode: which file it is, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

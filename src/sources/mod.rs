@@ -1,5 +1,5 @@
 //! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one, or until
-//! `interrupt`, but no `archive`; `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
+//! `interrupt`, but neither an `archive` nor what is `binary`; `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
 //! `content` knows them again, `reader` reads them, `watch` says when. What is no file is a `flow`: `service` makes
 //! such a source ready and runs it: a `socket`, with `tls` and a `codec` that finds the frames, a `command` (with
 //! `argv` as records show it), or `stdin`. `cursor` keeps the place of one that can be read again. Sources know files,
@@ -7,6 +7,7 @@
 
 pub mod archive;
 pub mod argv;
+pub mod binary;
 pub mod bytes;
 pub mod clock;
 pub mod codec;

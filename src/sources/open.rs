@@ -1,11 +1,10 @@
 //! Opening what an untrusted program may have left: never blocks on a FIFO, takes no device, follows no
 //! link that leads out of the source's folders, and asks the descriptor, not the name, what it is.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use crate::delivery::Node;
 
@@ -44,14 +43,7 @@ pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
     {
         return Err(io::Error::other(format!("leads to {}, out of the folders of its source (follow_links_into)", real.display())));
     }
-    Ok((file, node(&meta), meta.len()))
-}
-
-/// Which file it is.
-#[must_use]
-pub fn node(meta: &Metadata) -> Node {
-    let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    Node { dev: meta.dev(), ino: meta.ino(), born: born.map_or(0, |since| since.as_micros() as i64) }
+    Ok((file, Node::of(&meta), meta.len()))
 }
 
 /// What a path leads to.
@@ -70,7 +62,7 @@ pub struct Seen {
 pub fn look(path: &Path) -> Option<Seen> {
     let meta = std::fs::metadata(path).ok()?;
     let written = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-    Some(Seen { node: node(&meta), size: meta.len(), written })
+    Some(Seen { node: Node::of(&meta), size: meta.len(), written })
 }
 
 /// Where an open file lies; a switched folder on the way is seen here. Unknown without /proc.

@@ -54,16 +54,20 @@ impl<R: BufRead> Zst<R> {
     }
 }
 
-/// An error without the decoder's words for an early end.
+/// What a user can be told: the decoder's own words are those of its code.
 fn plain(error: FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(error) = cause {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
-            return io::ErrorKind::UnexpectedEof.into();
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error);
         }
         cause = error.source();
     }
-    io::Error::other(error)
+    io::Error::other(match error {
+        FrameDecoderError::WindowSizeTooBig { requested, .. } => format!("it wants {} MiB to be unpacked: zstd --long=31 -dc FILE | siftd", requested >> 20),
+        FrameDecoderError::DictNotProvided { .. } => "it was compressed with a dictionary: zstd -D DICTIONARY -dc FILE | siftd".to_owned(),
+        _ => "its compressed data are damaged".to_owned(),
+    })
 }
 
 impl<R: BufRead> Read for Zst<R> {

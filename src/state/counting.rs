@@ -2,7 +2,7 @@
 //! that one that is tried again counts once.
 
 use super::outbox::Outbox;
-use crate::delivery::{Batch, Notice, Record, SinkMark};
+use crate::delivery::{Batch, Missed, Notice, Record, SinkMark};
 use crate::telemetry::metrics;
 use crate::words::{Category, Severity};
 
@@ -23,8 +23,13 @@ impl Counted {
 
     /// Something that is no error.
     pub fn notice(&mut self, notice: &Notice) {
-        if let Notice::Gap { why, bytes, events, datagrams, connections, .. } = notice {
-            self.gaps.push((why.as_str(), bytes.unwrap_or(0), events.or(*datagrams).or(*connections).unwrap_or(0)));
+        if let Notice::Gap { why, missed, .. } = notice {
+            let (bytes, items) = match *missed {
+                Missed::Unknown => (0, 0),
+                Missed::Bytes(count) => (count, 0),
+                Missed::Events(count) | Missed::Datagrams(count) | Missed::Connections(count) => (0, count),
+            };
+            self.gaps.push((why.as_str(), bytes, items));
         }
     }
 }

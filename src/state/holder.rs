@@ -1,5 +1,4 @@
-//! Who keeps the state file from others: the process that holds a lock on it, as the kernel lists them (proc(5),
-//! `/proc/locks`), or else the `run` that has the folder.
+//! Who keeps the state file from others: the process that holds a lock on it, or else the `run` that has the folder.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -7,6 +6,7 @@ use std::path::Path;
 
 use super::lock::Lock;
 use super::store::FILE;
+use crate::locks::writer;
 
 /// The byte of the shared-memory file that a writer locks (sqlite.org, "WAL-mode File Format", 2.3.1).
 const WRITE_LOCK: u64 = 120;
@@ -14,48 +14,8 @@ const WRITE_LOCK: u64 = 120;
 /// The process that writes, in words for a message; `None`: nobody is known.
 #[must_use]
 pub fn holder(folder: &Path) -> Option<String> {
-    let locks = fs::read_to_string("/proc/locks").unwrap_or_default();
     let inode = |end: &str| fs::metadata(folder.join(format!("{FILE}{end}"))).map(|meta| meta.ino()).ok();
-    let pid = inode("-shm").and_then(|ino| writer(&locks, ino, WRITE_LOCK..=WRITE_LOCK)).or_else(|| writer(&locks, inode("")?, 0..=u64::MAX));
-    match pid {
-        Some(pid) => Some(described(pid)),
-        None => Lock::holder(folder).map(|pid| format!("process {pid} (siftd run)")),
-    }
-}
-
-/// The process with a write lock on any of these bytes of a file.
-fn writer(locks: &str, inode: u64, bytes: std::ops::RangeInclusive<u64>) -> Option<u32> {
-    let own = std::process::id();
-    locks.lines().find_map(|line| {
-        // 1: POSIX  ADVISORY  WRITE 4711 08:01:131 120 120
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let [.., kind, pid, place, from, to] = words[..] else { return None };
-        let from: u64 = from.parse().ok()?;
-        let to: u64 = to.parse().unwrap_or(u64::MAX);
-        let pid: u32 = pid.parse().ok().filter(|pid| *pid != own)?;
-        let is_it = kind == "WRITE" && place.rsplit(':').next()?.parse() == Ok(inode) && from <= *bytes.end() && to >= *bytes.start();
-        is_it.then_some(pid)
-    })
-}
-
-fn described(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    match name.trim() {
-        "" => format!("process {pid}"),
-        name => format!("process {pid} ({name})"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_writer_is_found_in_the_kernels_list() {
-        let locks = "1: POSIX  ADVISORY  READ 41 08:01:131 123 123\n2: POSIX  ADVISORY  WRITE 42 08:01:131 124 124\n\
-                     3: POSIX  ADVISORY  WRITE 43 08:01:131 120 120\n4: FLOCK  ADVISORY  WRITE 44 00:1a:9 0 EOF\n5: -> POSIX\n";
-        assert_eq!(writer(locks, 131, WRITE_LOCK..=WRITE_LOCK), Some(43));
-        assert_eq!(writer(locks, 9, 0..=u64::MAX), Some(44));
-        assert_eq!(writer(locks, 7, 0..=u64::MAX), None);
-    }
+    let of_shared_memory = inode("-shm").and_then(|ino| writer(ino, WRITE_LOCK..=WRITE_LOCK));
+    let of_database = || writer(inode("")?, 0..=u64::MAX);
+    of_shared_memory.or_else(of_database).or_else(|| Lock::holder(folder).map(|pid| format!("process {pid} (siftd run)")))
 }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use super::committer::Committer;
 use crate::core::event::Timestamp;
-use crate::delivery::{FOR_SINK, Label, Notice, SinkMark, Why, derived_id};
+use crate::delivery::{FOR_SINK, Label, Missed, Notice, SinkMark, Why, derived_id};
 
 /// Records that a sink is not given.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct LeftOut {
 impl LeftOut {
     pub fn notice(&self, now: Timestamp) -> (Label, Notice) {
         let id = derived_id("gap", &[self.sink.as_bytes(), &self.from.to_be_bytes(), &self.to.to_be_bytes()]);
-        let gap = Notice::Gap { id, why: Why::OutboxFull, bytes: None, events: Some(self.count), datagrams: None, connections: None, from: self.at, to: now };
+        let gap = Notice::Gap { id, why: Why::OutboxFull, missed: Missed::Events(self.count), from: self.at, to: now };
         (Label { source: self.sink.clone(), kind: FOR_SINK, path: String::new(), ..Label::default() }, gap)
     }
 
@@ -144,7 +144,7 @@ mod tests {
             text.clone_from(&chunk.body);
         }
         let text = String::from_utf8(text).unwrap();
-        assert!(seq == 32 && text.starts_with("slow Gap") && text.contains("OutboxFull") && text.contains("events: Some(24)"), "{text}");
+        assert!(seq == 32 && text.starts_with("slow Gap") && text.contains("OutboxFull") && text.contains("Events(24)"), "{text}");
         assert_eq!(take(&outbox, "good", 28).unwrap().first, 29, "the other one misses nothing");
         // It has done what it was given before: nothing of that is said again.
         for name in ["slow", "good"] {

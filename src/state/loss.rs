@@ -8,7 +8,7 @@ use super::committer::Committer;
 use super::queue::Word;
 use super::store::StoreError;
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Label, Notice, Uid, Why, derived_id};
+use crate::delivery::{Batch, Label, Missed, Notice, Uid, Why, derived_id};
 
 impl Committer {
     /// Says for each of these sources that an earlier state is lost, if one is and nobody has said so.
@@ -24,7 +24,7 @@ impl Committer {
 
 fn gap(label: &Label, since: Timestamp, now: Timestamp) -> Batch {
     let id = derived_id("gap", &[b"state", label.source.as_bytes(), &since.0.to_be_bytes()]);
-    let notice = Notice::Gap { id, why: Why::StateLost, bytes: None, events: None, datagrams: None, connections: None, from: since, to: now };
+    let notice = Notice::Gap { id, why: Why::StateLost, missed: Missed::Unknown, from: since, to: now };
     let (records, body) = Default::default();
     Batch { uid: Uid::default(), label: Arc::new(label.clone()), records, body, notices: vec![notice], mark: None, at: now }
 }

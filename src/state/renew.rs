@@ -6,7 +6,7 @@ use std::path::Path;
 use super::committer::Committer;
 use super::store::{Store, StoreError};
 use crate::core::event::Timestamp;
-use crate::delivery::{Chunk, Label, Notice, Why, derived_id};
+use crate::delivery::{Chunk, Label, Missed, Notice, Why, derived_id};
 
 impl Committer {
     /// Goes on with a new file. The text says what was set aside.
@@ -36,7 +36,7 @@ impl Committer {
         if lost > 0 {
             said += &format!("; {lost} records that waited in it for sinks are lost");
             let id = derived_id("gap", &[b"state", &done.to_be_bytes(), &lost.to_be_bytes()]);
-            let gap = Notice::Gap { id, why: Why::StateLost, bytes: None, events: Some(lost), datagrams: None, connections: None, from: now, to: now };
+            let gap = Notice::Gap { id, why: Why::StateLost, missed: Missed::Events(lost), from: now, to: now };
             self.say(&Label { source: "state".to_owned(), kind: "file", path: folder.display().to_string(), ..Label::default() }, &gap, now)?;
         }
         Ok(said)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::core::event::{Category, Severity, Timestamp};
-use crate::delivery::{Label, Notice, Record, Why, derived_id};
+use crate::delivery::{Label, Missed, Notice, Record, Why, derived_id};
 
 /// A source's flood is over when it kept within its limit for so long.
 const SECOND_US: i64 = 1_000_000;
@@ -215,16 +215,7 @@ fn notice(key: &Key, held: &Held) -> Notice {
     let count = held.count.to_be_bytes();
     if key.signature.is_empty() {
         let id = derived_id("gap", &[held.first_id.as_bytes(), &count]);
-        return Notice::Gap {
-            id,
-            why: Why::RateLimit,
-            bytes: None,
-            events: Some(held.count),
-            datagrams: None,
-            connections: None,
-            from: held.since,
-            to: held.to,
-        };
+        return Notice::Gap { id, why: Why::RateLimit, missed: Missed::Events(held.count), from: held.since, to: held.to };
     }
     let id = derived_id("repeat", &[held.first_id.as_bytes(), &count]);
     Notice::Repeat { id, signature: key.signature.clone(), kind: held.kind, count: held.count, since: held.since, to: held.to }
@@ -260,7 +251,7 @@ mod tests {
         }
         assert_eq!(passed, 15);
         let notices = withhold.due(Timestamp(7 * S), false);
-        assert!(matches!(notices[..], [(_, Notice::Gap { events: Some(85), why: Why::RateLimit, from: Timestamp(150_000), .. })]), "{notices:?}");
+        assert!(matches!(notices[..], [(_, Notice::Gap { missed: Missed::Events(85), why: Why::RateLimit, from: Timestamp(150_000), .. })]), "{notices:?}");
         assert_eq!(withhold.deadline(), None);
         assert!(withhold.passes(&label(), &record(1, "s"), Timestamp(9 * S)));
     }

@@ -1,6 +1,6 @@
 //! siftd's own messages: where they go, how many, and in which form. Set up once by a command at its start;
 //! `SIFTD_LOG` chooses (`SIFTD_LOG=debug siftd run …`). The core never logs, and records never go through here: what
-//! a log says stands in no message above debug. They have no colours, on a terminal neither.
+//! a log says stands in no message above debug. No secrets stand in them, those of a configuration neither. They have no colours, on a terminal neither.
 
 use std::fmt;
 use std::os::fd::AsFd;
@@ -13,6 +13,8 @@ use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::registry::LookupSpan;
+
+use crate::core::redact::clean;
 
 /// The form of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +63,7 @@ where
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let mut said = Said::default();
         event.record(&mut said);
-        writeln!(out, "{}", line(self.form, *event.metadata().level(), &time, &said.0))
+        writeln!(out, "{}", line(self.form, *event.metadata().level(), &time, &clean(&said.0)))
     }
 }
 

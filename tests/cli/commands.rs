@@ -55,6 +55,57 @@ fn filter_takes_noise_and_leaves_every_other_byte() {
     assert_eq!(folder.piped(["filter"], &long).ended(0).out(), long);
 }
 
+const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+#[test]
+fn no_secret_is_shown_by_what_explains_a_line() {
+    let folder = Folder::new();
+    let plain = format!("2026-01-01T00:00:00Z ERROR web: token={TOKEN} refused by postgres://u:pw12345@h/db");
+    let json = format!("{{\"level\":\"error\",\"msg\":\"token={TOKEN} refused by postgres://u:pw12345@h/db\"}}");
+    let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAsecretsecretsecret\n-----END RSA PRIVATE KEY-----";
+    let text = format!("{plain}\n{json}\npassword: hunter2secret99\n{key}\n");
+    folder.write("a.log", &text);
+    let lines: Vec<String> = (1..=6).map(|line| folder.siftd(["explain", &format!("a.log:{line}")]).ended(0).out()).collect();
+    let piped = folder.piped(["explain"], &text).ended(0).out();
+    let signed = folder.piped(["signature", "--why"], &text).ended(0).out();
+    for page in lines.iter().chain([&piped, &signed]) {
+        for secret in ["ghp_", "pw12345", "hunter2", "MIIE"] {
+            assert!(!page.contains(secret), "{page}");
+        }
+    }
+    assert!(lines[0].contains("message    web: token=[redacted:github-token] refused by postgres://[redacted:url-credentials]@h/db"), "{}", lines[0]);
+    assert!(lines[4].contains("text       [redacted:private-key]"), "{}", lines[4]);
+    // The signature is that of the event.
+    let event = &folder.piped(["scan"], format!("ERROR: token={TOKEN} refused\n")).records()[0];
+    let signed = folder.piped(["signature"], format!("ERROR: token={TOKEN} refused\n")).out();
+    assert_eq!(signed.split_once('\t').unwrap().0, event["signature"]);
+}
+
+#[test]
+fn no_secret_is_shown_by_what_siftd_says_of_itself() {
+    let folder = Folder::new();
+    let source =
+        format!("[[source]]\nname = \"c\"\ntype = \"command\"\nargv = [\"curl\", \"-H\", \"Authorization: Bearer {TOKEN}\", \"https://u:pw12345@h/\"]\n");
+    let sink = format!("[[sink]]\nname = \"s\"\ntype = \"http\"\nurl = \"https://localhost:1/x?key={TOKEN}\"\n");
+    folder.write("c.toml", format!("state_dir = \"state\"\n{source}{sink}"));
+    folder.write("bad.toml", format!("{source}{sink}heeders = {{ Authorization = \"Bearer {TOKEN}\" }}\n"));
+    let said = |args: &[&str], stdin: &str| {
+        let done = folder.piped(args, stdin);
+        done.out() + &done.err()
+    };
+    let task = format!("{{\"message\":\"ECONNREFUSED\",\"task\":\"token={TOKEN}\"}}\n");
+    for (args, stdin, wanted) in [
+        (&["run", "--config", "c.toml", "--dry-run"][..], "", "source c: curl -H "),
+        (&["check", "--config", "bad.toml"], "", "did you mean `headers`"),
+        (&["classify"], &task, "\"task\":\"token=[redacted"),
+        (&["exec", "--", &format!("./no-{TOKEN}")], "", "command not found"),
+        (&["scan", &format!("token={TOKEN}")], "", "No such file"),
+    ] {
+        let said = said(args, stdin);
+        assert!(said.contains(wanted) && !said.contains("ghp_") && !said.contains("pw12345"), "{args:?}: {said}");
+    }
+}
+
 #[test]
 fn explain_says_why() {
     let folder = Folder::new();
@@ -141,7 +192,7 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
 fn slips_are_answered_in_the_users_words() {
     let folder = Folder::new();
     folder.write("a.log", error("boom"));
-    let said = |args: &[&str]| folder.siftd(args).ended(2).err();
+    let said = |args: &[&str]| folder.siftd(args).ended(if args[0] == "exec" { 125 } else { 2 }).err();
     assert!(said(&["exec", "--retries", "make", "test"]).contains("siftd exec --retries -- make"));
     assert!(!said(&["exec", "--retries", "5000", "--", "x"]).contains("--retries -- "));
     assert_eq!(said(&["explain", "nope:3"]), "siftd: nope: No such file or directory\n");
@@ -166,7 +217,7 @@ fn exec_misses_a_configuration_that_was_named() {
         let done = folder.siftd([&["exec"], flags, &["--", "echo", "hi"]].concat()).ended(0);
         assert_eq!(done.out(), "hi\n");
         assert!(done.err().starts_with("siftd: nope.toml: No such file or directory"), "{}", done.err());
-        folder.siftd([&["exec", "--strict-config"], flags, &["--", "echo", "hi"]].concat()).ended(2);
+        folder.siftd([&["exec", "--strict-config"], flags, &["--", "echo", "hi"]].concat()).ended(125);
     }
 }
 

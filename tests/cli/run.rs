@@ -376,3 +376,97 @@ fn a_transcript_is_read_as_one_where_it_begins_unless_told_otherwise() {
         assert_eq!(scanned.records().iter().filter(|event| event["tool_call_id"] == "t1").count(), calls, "{mode}");
     }
 }
+
+/// `run` waits for what is appended to a file: of an archive it would wait for ever, and say nothing.
+#[test]
+fn what_is_no_log_is_left_out_and_said_once() {
+    let folder = Folder::new();
+    let (xz, zip) = (b"\xfd7zXZ\0\0\x04\xe6\xd6", b"PK\x03\x04\x14\0\x08\0");
+    folder.write("named.xz", xz);
+    folder.write("old.log.gz.1", b"\x1f\x8b\x08\0\0");
+    folder.write("logs/a.log", error("one"));
+    folder.write("logs/b.zip", zip);
+    folder.write("logs/tool", b"\x7fELF\x02\x01\x01\0\0\x03\0>\0\nERROR: usage\0ERROR: two\0\n");
+    let named = ["--file", "named.xz", "--file", "old.log.gz.1"];
+    let dry = folder.siftd(["run", "--dry-run", "--file", "named.xz", "--file", "logs/*"]).ended(0).out();
+    assert!(
+        dry.contains("  named.xz  is compressed with xz") && dry.contains("  logs/tool  is a binary file") && dry.contains("  logs/a.log  from its beg"),
+        "{dry}"
+    );
+
+    let running = Running::new(&folder, &["--file", "logs/*"]);
+    running.wait_for(&["logs/a.log:1 ERROR one"]);
+    // As `xz` does it: the file is there before it holds anything.
+    append(&folder, "logs/c.xz", "");
+    append(&folder, "logs/a.log", &error("two"));
+    running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR two"]);
+    folder.write("logs/c.xz", xz);
+    fs::OpenOptions::new().append(true).open(folder.at("logs/c.xz")).unwrap().write_all(&error("no text").into_bytes()).unwrap();
+    // What was left out and is rewritten as a log is read.
+    folder.write("logs/b.zip", error("three"));
+    append(&folder, "logs/a.log", &error("four"));
+    running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR two", "logs/b.zip:1 ERROR three", "logs/a.log:3 ERROR four"]);
+    // What a glob matches besides logs is no fault.
+    let said = running.end("-TERM", 0).err();
+    for (name, why) in [
+        ("logs/b.zip", "is a zip archive, which is not read here: unzip -p FILE | siftd run"),
+        ("logs/c.xz", "xz -dc FILE | siftd run"),
+        ("logs/tool", "is a binary file"),
+    ] {
+        let lines: Vec<_> = said.lines().filter(|line| line.contains(name)).collect();
+        assert!(lines.len() == 1 && lines[0].contains(why), "{name}: {said}");
+    }
+
+    let running = Running::new(&folder, &[&named[..], &["--file", "logs/a.log"]].concat());
+    append(&folder, "logs/a.log", &error("five"));
+    until(|| running.records().iter().any(|record| shown(record).contains("five")), || "five".into());
+    let said = running.end("-TERM", 2).err();
+    assert!(said.contains("named.xz: is compressed with xz") && said.contains("old.log.gz.1: is compressed with gzip, and is read here only if"), "{said}");
+}
+
+#[test]
+fn stdin_is_unpacked_or_left_out_as_scan_does() {
+    let folder = Folder::new();
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(error("packed").as_bytes()).unwrap();
+    let packed = packer.finish().unwrap();
+    assert_eq!(folder.piped(["run"], &packed).ended(0).shown(), ["-:1 ERROR packed"]);
+    let said = folder.piped(["run"], b"\xfd7zXZ\0\0\x04\xe6\xd6").ended(2).err();
+    assert!(said.contains("stdin: is compressed with xz, which is not read here: xz -dc FILE | siftd run"), "{said}");
+    let said = folder.piped(["run"], &packed[..packed.len() - 4]).ended(2).err();
+    assert!(said.contains("stdin: reading ended early: unexpected end of file"), "{said}");
+}
+
+/// Records of two would be mixed, and rotated under each other.
+#[test]
+fn only_one_writes_to_an_output_file() {
+    let folder = Folder::new();
+    folder.write("a.log", error("one"));
+    let second = || folder.siftd(["run", "--file", "a.log", "--state-dir", "two", "--output", "out.ndjson"]).ended(2).err();
+    let running = Running::new(&folder, &["--file", "a.log", "--state-dir", "one"]);
+    running.wait_for(&["a.log:1 ERROR one"]);
+    let said = second();
+    let pid = running.child.as_ref().map_or(0, Child::id);
+    assert!(
+        said.contains("out.ndjson: process ") && said.contains(&format!(" {pid} (siftd) writes to it already: give each siftd an output of its own\n")),
+        "{said}"
+    );
+    assert_eq!(folder.read("out.ndjson").lines().count(), 1);
+    // Others may move it away; the new one is held, too.
+    fs::rename(folder.at("out.ndjson"), folder.at("out.ndjson.1")).unwrap();
+    assert!(Command::new("kill").args(["-USR1", &pid.to_string()]).status().unwrap().success());
+    append(&folder, "a.log", &error("two"));
+    running.wait_for(&["a.log:2 ERROR two"]);
+    assert!(second().contains("writes to it already"));
+    running.end("-TERM", 0);
+
+    // What the shell has opened may be shared.
+    let held = OpenOptions::new().append(true).open(folder.at("out.ndjson")).unwrap();
+    held.try_lock().unwrap();
+    assert!(second().contains("writes to it already"));
+    for output in [&[][..], &["--output", "/dev/stdout"]] {
+        let run = folder.command([&["run"][..], output].concat()).stdin(fs::File::open(folder.at("a.log")).unwrap()).stdout(held.try_clone().unwrap()).status();
+        assert!(run.unwrap().success());
+    }
+    assert_eq!(folder.read("out.ndjson").lines().count(), 1 + 2 * 2);
+}

@@ -71,6 +71,22 @@ fn a_damaged_archive_gives_what_it_holds_and_exit_2() {
     assert!(done.err().contains("cut.gz: reading ended early") && done.err().contains("cut.zst: "), "{}", done.err());
 }
 
+#[test]
+fn damage_is_told_in_words_that_are_no_code() {
+    let folder = Folder::new();
+    let whole = unhex(ZST);
+    for at in 4..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x14;
+        folder.write("a.zst", &damaged);
+        let said = folder.siftd(["scan", "a.zst"]).err();
+        let known =
+            ["", "unexpected end of file", "its compressed data are damaged", "it was compressed with a dictionary: zstd -D DICTIONARY -dc FILE | siftd"];
+        let why = said.strip_prefix("siftd: a.zst: reading ended early: ").unwrap_or(&said);
+        assert!(known.contains(&why.trim_end()) || why.starts_with("it wants "), "{said}");
+    }
+}
+
 /// A log of which one block has 128 KiB: damage is told only when most of a read was unpacked.
 fn many() -> String {
     (0..4000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect()
@@ -137,6 +153,10 @@ fn a_file_is_read_once_however_often_it_is_named() {
     let folder = Folder::new();
     folder.write("logs/a.log", error("boom"));
     assert_eq!(folder.siftd(["scan", "logs/a.log", "logs", "./logs/a.log", "logs/*.log"]).ended(0).records().len(), 1);
+    std::fs::hard_link(folder.at("logs/a.log"), folder.at("hard.log")).unwrap();
+    std::os::unix::fs::symlink("logs/a.log", folder.at("soft.log")).unwrap();
+    assert_eq!(folder.siftd(["scan", "soft.log", "logs/a.log", "hard.log"]).ended(0).shown(), ["soft.log:1 ERROR boom"]);
+    assert_eq!(folder.siftd(["scan", "gone", "gone"]).ended(2).err().lines().count(), 2, "what is not there is said");
     std::fs::create_dir(folder.at("empty")).unwrap();
     assert_eq!(folder.siftd(["scan", "empty"]).ended(0).err(), "siftd: empty: no file to read\n");
 }

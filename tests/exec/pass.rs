@@ -41,9 +41,11 @@ fn what_cannot_be_run_has_the_shells_codes() {
     assert_eq!(missing.records()[0]["cause"], "environment_error");
     let plain = folder.siftd(["exec", "--", "./plain.txt"]).ended(126);
     assert!(plain.err().contains("cannot be run: Permission denied"), "{}", plain.err());
-    folder.siftd(["exec"]).ended(2);
-    folder.siftd(["exec", "--events", "no/such/folder", "--", "true"]).ended(2);
-    folder.siftd(["exec", "--verdict", "fd:77", "--", "true"]).ended(2);
+    folder.siftd(["exec"]).ended(125);
+    folder.siftd(["--color", "never", "exec", "--max-chars", "x", "--", "true"]).ended(125);
+    folder.siftd(["exec", "--help"]).ended(0);
+    folder.siftd(["exec", "--events", "no/such/folder", "--", "true"]).ended(125);
+    folder.siftd(["exec", "--verdict", "fd:77", "--", "true"]).ended(125);
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn a_wrong_configuration_is_one_warning() {
     let done = folder.exec(&["--config", "wrong.toml", "--verdict", "-"], "echo 'TypeError: x is not a function' >&2; exit 4").ended(4);
     assert!(done.err().contains("wrong.toml:2:1") && done.err().contains("built-in configuration"), "{}", done.err());
     assert_eq!(done.records()[0]["errors"][0]["category"], "type_error");
-    let strict = folder.exec(&["--config", "wrong.toml", "--verdict", "-", "--strict-config"], "touch ran").ended(2);
+    let strict = folder.exec(&["--config", "wrong.toml", "--verdict", "-", "--strict-config"], "touch ran").ended(125);
     assert!(strict.err().contains("wrong.toml:2:1") && !folder.at("ran").exists());
 }
 

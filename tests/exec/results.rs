@@ -20,7 +20,7 @@ fn a_verdict_goes_where_it_is_wanted() {
     assert!(folder.read("nine").starts_with("before\n{"), "what the caller wrote before stays");
     folder.shell("{ $SIFTD exec --verdict fd:9 -- true; echo behind >&9; } 9> nine");
     assert!(folder.read("nine").ends_with("}\nbehind\n"), "one position for both: {}", folder.read("nine"));
-    assert!(folder.shell("$SIFTD exec --verdict fd:9 -- true 9< nine").ended(2).err().contains("for reading only"));
+    assert!(folder.shell("$SIFTD exec --verdict fd:9 -- true 9< nine").ended(125).err().contains("for reading only"));
     let piped = folder.shell("$SIFTD exec --verdict fd:9 -- echo out 9>&1 >/dev/null | cat");
     assert_eq!(piped.records()[0]["success"], true);
 }
@@ -107,7 +107,7 @@ fn a_blocking_error_calls_the_users_command_once() {
     assert!(!folder.at("pwned").exists() && done.out().is_empty() && done.err().contains("from the hook"));
     let missing = folder.exec(&["--on-blocking", "./no-such-hook"], "echo 'bash: foo: command not found' >&2").ended(0);
     assert!(missing.err().contains("--on-blocking ./no-such-hook"), "{}", missing.err());
-    assert!(folder.exec(&["--on-blocking", "'open"], "true").ended(2).err().contains("quotes closed"));
+    assert!(folder.exec(&["--on-blocking", "'open"], "true").ended(125).err().contains("quotes closed"));
 }
 
 /// It is called while the command still runs.

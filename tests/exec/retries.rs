@@ -69,7 +69,7 @@ fn permanent_and_unmatched_failures_are_not_tried_again() {
         assert_eq!(folder.read("runs"), "run\n", "{text}");
     }
     folder.exec(&["--retries", "1", "--base-delay", "1ms", "--retry-on", "unmatched"], "echo 'Error: something broke' >&2; exit 1").ended(75);
-    assert!(folder.exec(&["--retry-on", "no_such"], "true").ended(2).err().contains("there are agent_llm_failed,"));
+    assert!(folder.exec(&["--retry-on", "no_such"], "true").ended(125).err().contains("there are agent_llm_failed,"));
 }
 
 /// What ended well is not done twice, whatever it printed.
@@ -94,13 +94,26 @@ fn the_policy_is_the_configurations() {
 }
 
 #[test]
-fn a_time_that_the_failure_names_is_honoured_up_to_its_cap() {
+fn a_time_that_the_failure_names_is_waited_for() {
     let folder = Folder::new();
-    let script = "echo 'API Error: 429 Too Many Requests (retry after 2 hours)' >&2; exit 1";
-    folder.exec(&["--retries", "1", "--base-delay", "1ms", "--max-reset-wait", "30ms", "--events", "e.ndjson"], script).ended(75);
-    let records = folder.records("e.ndjson");
-    assert_eq!(of_kind(&records, "retry")[0]["delay_ms"], 30);
-    assert_eq!(of_kind(&records, "error")[0]["retry"]["reset_at"], "2 hours");
+    let script = "echo 'API Error: 429 Too Many Requests (retry after 30 ms)' >&2; exit 1";
+    folder.exec(&["--retries", "1", "--base-delay", "1ms", "--events", "e.ndjson"], script).ended(75);
+    assert_eq!(of_kind(&folder.records("e.ndjson"), "retry")[0]["delay_ms"], 30);
+}
+
+#[test]
+fn a_time_that_is_too_far_off_ends_it_at_once_and_is_said() {
+    for (words, reset_at) in [("429 Too Many Requests (retry after 1 hour)", "1 hour"), ("429 Too Many Requests, Retry-After: 3600", "3600")] {
+        let folder = Folder::new();
+        let script = format!("echo run >> runs; echo 'API Error: {words}' >&2; exit 1");
+        let done = folder.exec(&["--retries", "2", "--max-reset-wait", "2s", "--events", "e.ndjson", "--verdict", "v.json"], &script).ended(75);
+        assert_eq!(folder.read("runs"), "run\n");
+        assert!(done.err().contains("siftd: gave up (api_rate_limit): it may be tried again at 20"), "{}", done.err());
+        assert!(done.err().contains("in 3600 s; --max-reset-wait 3600s"), "{}", done.err());
+        let records = folder.records("e.ndjson");
+        assert_eq!((of_kind(&records, "retry").len(), &of_kind(&records, "exit")[0]["code"]), (0, &1.into()));
+        assert_eq!(folder.records("v.json")[0]["retry"]["reset_at"], reset_at);
+    }
 }
 
 #[test]

@@ -124,6 +124,31 @@ fn a_package_has_its_units_where_packages_have_them_and_what_would_be_done_can_b
 }
 
 #[test]
+fn what_was_installed_elsewhere_is_said_and_nothing_is_no_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    let uninstall =
+        |more: &[&str]| Command::new(env!("CARGO_BIN_EXE_siftd")).args([&["service", "uninstall", "--root", root][..], more].concat()).output().unwrap();
+    assert_eq!(text(&uninstall(&[])), "nothing of siftd's service is there\n");
+    for (prefix, left) in
+        [("/usr", &["usr/lib/systemd/system/siftd.service", "usr/bin/siftd", "usr/lib/sysusers.d/siftd.conf"][..]), ("/opt/siftd", &["opt/siftd/bin/siftd"])]
+    {
+        siftd(&["service", "install", "--root", root, "--prefix", prefix]);
+        let said = text(&uninstall(&[]));
+        for path in left {
+            assert!(said.contains(&format!("left {root}/{path}: it was installed with --prefix {prefix}, name that\n")), "{said}");
+        }
+        assert!(!said.contains("removed /usr/bin"), "{said}");
+        uninstall(&["--prefix", prefix]);
+        if prefix == "/usr" {
+            assert!(!folder.path().join("usr/bin/siftd").exists());
+        }
+    }
+    let gone = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["service", "uninstall", "--root", "/no/such/root"]).output().unwrap();
+    assert_eq!((gone.status.code(), text(&gone).as_str()), (Some(2), "siftd: --root /no/such/root: there is no such folder\n"));
+}
+
+#[test]
 fn what_is_installed_can_be_removed_and_what_is_the_users_stays() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();

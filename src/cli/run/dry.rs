@@ -1,14 +1,21 @@
 //! `siftd run --dry-run`: what would be followed, from where, and where records would go. It looks as `run`
 //! does at its start, and changes nothing.
 
+use std::path::Path;
+
 use super::super::setup::Setup;
 use super::super::state::amount;
 use super::super::{Exit, Failure, identity, out, say};
 use super::plan::{Sources, state_dir};
 use super::{RunArgs, output, services};
 use crate::sinks::human::sanitise;
+use crate::sources::binary;
+use crate::sources::bytes::Bytes;
 use crate::sources::clock::now;
+use crate::sources::content::bytes_at;
+use crate::sources::discover::Spec;
 use crate::sources::follow::{Follower, Known};
+use crate::sources::open::open;
 use crate::state::store::Store;
 
 pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
@@ -46,6 +53,13 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     Ok(if follower.is_troubled() { Exit::Trouble } else { Exit::Done })
 }
 
+/// Why a file of which nothing was read would be left out, if it is no log.
+fn left_out(path: &Path, spec: &Spec, read: u64) -> Option<String> {
+    let (file, ..) = open(path, &spec.trust(path)).ok().filter(|_| read == 0)?;
+    let first = bytes_at(&Bytes::new(file, path), 0, binary::FIRST_BYTES).ok()?;
+    binary::left_out(&first)
+}
+
 /// The files of each source, and from where they would be read.
 fn followed(follower: &Follower) -> String {
     let mut text = String::new();
@@ -62,6 +76,10 @@ fn followed(follower: &Follower) -> String {
                 (_, 0) => "from its end".to_owned(),
                 _ => format!("from byte {from}"),
             };
+            if let Some(why) = left_out(path, spec, mark.read) {
+                text += &format!("  {}  {why}\n", sanitise(&spec.shown(path)));
+                continue;
+            }
             let rotated = if is_rotated { ", rotated: to its end" } else { "" };
             text += &format!("  {}  {place}, {} to read{rotated}\n", sanitise(&spec.shown(path)), amount(left));
         }

@@ -7,7 +7,7 @@ use super::super::{Failure, out};
 use super::{RunArgs, peer};
 use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
 use crate::core::event::Severity;
-use crate::core::redact::Redactor;
+use crate::core::redact::clean;
 use crate::daemon::SinkPlan;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
@@ -79,8 +79,7 @@ pub fn own() -> HashSet<(u64, u64)> {
 
 /// The labels of each source, without secrets.
 pub fn labels(config: &Config) -> BTreeMap<String, Vec<(String, String)>> {
-    let clean = |text: &String| Redactor::builtin().redact(text, &mut 0).into_owned();
-    let of = |source: &SourceConfig| source.labels.iter().map(|(name, value)| (clean(name), clean(value))).collect();
+    let of = |source: &SourceConfig| source.labels.iter().map(|(name, value)| (clean(name).into_owned(), clean(value).into_owned())).collect();
     config.sources.iter().map(|source| (source.name.clone(), of(source))).collect()
 }
 

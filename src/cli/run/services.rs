@@ -2,6 +2,7 @@
 
 use super::super::{Failure, identity};
 use crate::config::{Config, SocketMode, SourceConfig, SourceKind};
+use crate::sources::argv;
 use crate::sources::service::Service;
 use crate::state::lock::{Lock, LockError};
 
@@ -24,7 +25,10 @@ pub fn described(source: &SourceConfig) -> String {
             let path = source.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
             format!("unix {path}, mode {:04o}", source.permissions)
         }
-        SourceKind::Command => shlex::try_join(source.argv.iter().map(String::as_str)).unwrap_or_else(|_| source.argv.join(" ")),
+        SourceKind::Command => {
+            let words = argv::shown(&source.argv.iter().map(Into::into).collect::<Vec<_>>());
+            shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "))
+        }
         kind => kind.as_str().to_owned(),
     };
     if source.kind == SourceKind::Unix && source.mode == SocketMode::Datagram {

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::config::HttpFormat;
 use crate::core::event::Timestamp;
+use crate::core::redact::clean;
 
 /// Longest text of the server that is kept as a reason, in characters.
 const MAX_REASON_CHARS: usize = 300;
@@ -160,8 +161,9 @@ fn reason(format: HttpFormat, answer: &Answer) -> String {
     if text.is_empty() { named(answer.status) } else { text }
 }
 
-/// Short, and without what a terminal obeys: the text is someone else's.
+/// Short, without secrets, and without what a terminal obeys: the text is someone else's.
 fn harmless(text: &str) -> String {
+    let text = clean(text);
     let plain =
         text.chars().map(|c| if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}') { ' ' } else { c });
     plain.take(MAX_REASON_CHARS).collect()

@@ -2,7 +2,7 @@
 //! them is due next. What a stream does with what it is given is [`Flow`]'s.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{Notify, Semaphore};
@@ -44,14 +44,15 @@ pub struct Intake {
     pub(super) timers: Mutex<BTreeMap<(Timestamp, u64), Arc<Flow>>>,
     count: AtomicUsize,
     pub(super) open: AtomicUsize,
+    pub(super) has_failed: AtomicBool,
 }
 
 impl Intake {
     /// None yet.
     #[must_use]
     pub fn new(engine: Arc<Engine>, nonce: Nonce, hooks: Hooks) -> Arc<Self> {
-        let (timers, count, open) = Default::default();
-        Arc::new(Self { engine: Mutex::new(engine), nonce, hooks, budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), timers, count, open })
+        let (timers, count, open, has_failed) = Default::default();
+        Arc::new(Self { engine: Mutex::new(engine), nonce, hooks, budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), timers, count, open, has_failed })
     }
 
     /// Streams that are opened from now on have these rules and limits.
@@ -98,6 +99,12 @@ impl Intake {
     #[must_use]
     pub fn open_flows(&self) -> usize {
         self.open.load(Ordering::Acquire)
+    }
+
+    /// Whether some stream could not be read to its end.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
     }
 
     /// When something open wants to be published.

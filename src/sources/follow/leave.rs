@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{FileId, Followed, Follower, Known, Lost, lock};
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Mark, Notice, Uid, Why, derived_id};
+use crate::delivery::{Label, Mark, Missed, Notice, Uid, Why, derived_id};
 use crate::sources::discover::is_packed;
 use crate::sources::open::look;
 
@@ -149,16 +149,7 @@ impl Follower {
 pub(super) fn lost(uid: Uid, label: &Arc<Label>, mark: &mut Mark, now: Timestamp) -> Option<Lost> {
     let unread = mark.size.checked_sub(mark.read).filter(|unread| *unread > 0)?;
     let parts: [&[u8]; 3] = [&uid, &mark.generation.to_be_bytes(), &mark.read.to_be_bytes()];
-    let notice = Notice::Gap {
-        id: derived_id("gap", &parts),
-        why: Why::RotatedAway,
-        bytes: Some(unread),
-        events: None,
-        datagrams: None,
-        connections: None,
-        from: now,
-        to: now,
-    };
+    let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, missed: Missed::Bytes(unread), from: now, to: now };
     mark.size = mark.read;
     Some(Lost { uid, label: label.clone(), notice, mark: mark.clone() })
 }

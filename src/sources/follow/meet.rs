@@ -168,6 +168,7 @@ impl Follower {
             is_open,
             is_last: false,
             is_new: true,
+            is_left_out: false,
             is_changed: false,
         };
         self.files.insert(id, file);

@@ -108,6 +108,8 @@ struct Followed {
     is_last: bool,
     /// It was not read to its end since it was met.
     is_new: bool,
+    /// It is no log, which was said.
+    is_left_out: bool,
     /// It goes on under other rules or another trust with its next turn.
     is_changed: bool,
 }
@@ -305,10 +307,16 @@ impl Follower {
             file.is_open = true;
             self.open += 1;
         }
+        let was_left_out = std::mem::replace(&mut file.is_left_out, turn.left_out.is_some());
         let (spec, path) = (file.spec, file.path.clone());
-        match &turn.trouble {
-            Some(why) => self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default()),
-            None => self.said_no_more(&path),
+        let is_named = self.specs[spec].is_literal(&path);
+        match (&turn.trouble, &turn.left_out) {
+            (Some(why), _) => self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default()),
+            (None, Some(why)) if is_named => self.trouble(spec, &path, why),
+            // What a glob matches besides logs is no fault.
+            (None, Some(why)) if !was_left_out => self.warn(spec, &path, why),
+            (None, Some(_)) => {}
+            (None, None) => self.said_no_more(&path),
         }
     }
 
@@ -338,9 +346,13 @@ impl Follower {
     /// Says once what is wrong with a path.
     fn trouble(&mut self, index: usize, path: &Path, why: &str) {
         if self.troubles.get(path).is_none_or(|known| known != why) {
-            tracing::warn!("{}: {why}", self.specs[index].shown(path).escape_debug());
+            self.warn(index, path, why);
             self.troubles.insert(path.to_owned(), why.to_owned());
         }
+    }
+
+    fn warn(&self, index: usize, path: &Path, why: &str) {
+        tracing::warn!("{}: {why}", self.specs[index].shown(path).escape_debug());
     }
 }
 

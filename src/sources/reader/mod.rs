@@ -81,6 +81,8 @@ pub struct Turn {
     pub rewritten: bool,
     /// What went wrong.
     pub trouble: Option<String>,
+    /// Why nothing is read of it: it is no log.
+    pub left_out: Option<String>,
     /// No name leads to the file any more.
     pub unlinked: bool,
     /// It was the last turn: everything is read and finished.

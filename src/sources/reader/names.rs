@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::delivery::Node;
-use crate::sources::open;
 
 /// Whether `other` could be a rotated copy of `live`, by its name: `app.log` → `app.log.1`, `app-2026.log`.
 /// It is asked of many pairs.
@@ -24,7 +23,7 @@ pub fn is_related(live: &Path, other: &Path) -> bool {
 pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
     use std::os::unix::fs::DirEntryExt;
     let entries = std::fs::read_dir(folder).ok()?.flatten();
-    let born = |entry: &std::fs::DirEntry| entry.metadata().map_or(0, |meta| open::node(&meta).born);
+    let born = |entry: &std::fs::DirEntry| entry.metadata().map_or(0, |meta| Node::of(&meta).born);
     let is_same = |entry: &std::fs::DirEntry| entry.ino() == node.ino && [0, born(entry)].contains(&node.born);
     let mut same = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()) && is_same(entry));
     same.next().map(|entry| entry.path())
@@ -40,7 +39,7 @@ impl Folders {
     pub fn find(&mut self, folder: &Path, node: Node) -> Option<PathBuf> {
         let listed = self.0.entry(folder.to_owned()).or_insert_with(|| by_inode(folder));
         let path = listed.get(&node.ino)?;
-        path.symlink_metadata().is_ok_and(|meta| meta.is_file() && [0, open::node(&meta).born].contains(&node.born)).then(|| path.clone())
+        path.symlink_metadata().is_ok_and(|meta| meta.is_file() && [0, Node::of(&meta).born].contains(&node.born)).then(|| path.clone())
     }
 }
 

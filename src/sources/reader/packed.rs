@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
-use crate::delivery::{Notice, Why, derived_id};
+use crate::delivery::{Missed, Notice, Why, derived_id};
 
 impl Reader {
     /// Whether it is a compressed file that was read, and is as it was then.
@@ -20,7 +20,7 @@ impl Reader {
         if let Some(fault) = fault {
             turn.trouble = Some(format!("cannot be unpacked beyond {} bytes: {fault}", self.offset));
             let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &self.offset.to_be_bytes()]);
-            turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes: None, events: None, datagrams: None, connections: None, from: now, to: now });
+            turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, missed: Missed::Unknown, from: now, to: now });
         }
         let mark = self.mark();
         if let Some(stream) = &mut self.stream {

@@ -6,8 +6,9 @@ use std::io::{self, IoSliceMut};
 use super::hole::pass;
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
+use crate::sources::binary;
 use crate::sources::bytes::{Bytes, ReadAt};
-use crate::sources::content::{TAIL_BYTES, push_tail};
+use crate::sources::content::{TAIL_BYTES, bytes_at, push_tail};
 
 /// A file is with its reader for so many bytes, then the next one has its turn.
 const TURN_BYTES: u64 = 1 << 20;
@@ -31,6 +32,12 @@ enum Got {
 
 impl Reader {
     pub(super) fn read(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        if self.offset == 0 && !self.is_done() {
+            turn.left_out = self.left_out();
+            if turn.left_out.is_some() {
+                return Ok(());
+            }
+        }
         let mut rewrites = 0;
         while !self.is_done() {
             let most = if self.counting.is_some() { COUNT_BYTES } else { TURN_BYTES };
@@ -56,6 +63,13 @@ impl Reader {
             }
         }
         Ok(())
+    }
+
+    /// Why the file is no log, if it is none.
+    fn left_out(&self) -> Option<String> {
+        // Bytes that cannot be had are said where they are read.
+        let first = bytes_at(self.file.as_ref()?, 0, binary::FIRST_BYTES).ok()?;
+        binary::left_out(&first)
     }
 
     /// One read.

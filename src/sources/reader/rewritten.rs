@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use super::names::is_related;
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
-use crate::delivery::{Mark, Notice, Why, derived_id};
+use crate::delivery::{Mark, Missed, Notice, Why, derived_id};
 use crate::sources::content;
 use crate::sources::open::{self, Trust};
 
@@ -22,9 +22,9 @@ impl Reader {
                 Some(copy) => self.read_copy(&copy, space, now, turn)?,
                 None if old.read > 0 || old.size > 0 => {
                     // At least what was there when it was last looked at.
-                    let bytes = old.size.checked_sub(old.read).filter(|unread| *unread > 0);
+                    let missed = old.size.checked_sub(old.read).filter(|unread| *unread > 0).map_or(Missed::Unknown, Missed::Bytes);
                     let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &old.read.to_be_bytes()]);
-                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, bytes, events: None, datagrams: None, connections: None, from: now, to: now });
+                    turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, missed, from: now, to: now });
                 }
                 None => {}
             }

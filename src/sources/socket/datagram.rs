@@ -19,7 +19,7 @@ use super::Served;
 use super::lost::{Lost, add};
 use super::rate::Rates;
 use crate::core::event::Timestamp;
-use crate::delivery::{Label, Notice, Uid, Why};
+use crate::delivery::{Label, Missed, Notice, Uid, Why};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
 
@@ -51,7 +51,7 @@ struct Came {
 }
 
 /// Reads until the source is to end, and then what has arrived.
-pub async fn serve(socket: Datagrams, mut served: Served) {
+pub async fn serve(socket: Datagrams, served: Served) {
     let mut senders = Senders::new(&served);
     let mut space = vec![0; MAX_BYTES];
     let mut stop = served.clone();
@@ -61,12 +61,12 @@ pub async fn serve(socket: Datagrams, mut served: Served) {
             biased;
             () = stop.stopped() => break,
             () = tokio::time::sleep(pause) => senders.look(&served),
-            came = socket.read(&mut space) => senders.take(came, &space, &mut served).await,
+            came = socket.read(&mut space) => senders.take(came, &space, &served).await,
         }
     }
     // What has arrived by now.
     while let Ok(came) = socket.try_read(&mut space) {
-        senders.take(Ok(came), &space, &mut served).await;
+        senders.take(Ok(came), &space, &served).await;
     }
     senders.end();
 }
@@ -128,7 +128,7 @@ impl Senders {
         }
     }
 
-    async fn take(&mut self, came: io::Result<Came>, space: &[u8], served: &mut Served) {
+    async fn take(&mut self, came: io::Result<Came>, space: &[u8], served: &Served) {
         let came = match came {
             Ok(came) => came,
             Err(error) => {
@@ -255,24 +255,8 @@ impl Losses {
             (self.dropped.take(), Why::UdpLoss, "were dropped by the kernel because they came faster than they were read: raise receive_buffer"),
             (self.withheld.take(), Why::RateLimit, "were left out: their senders are beyond max_peer_bytes_per_second"),
         ];
-        let all = kinds.into_iter().filter_map(|(lost, why, what)| lost.map(|lost| (lost, why, what)));
-        all.map(|(lost, why, what)| {
-            (
-                Notice::Gap {
-                    id: lost.id(uid, why),
-                    why,
-                    bytes: None,
-                    events: None,
-                    datagrams: Some(lost.count),
-                    connections: None,
-                    from: lost.from,
-                    to: lost.to,
-                },
-                what,
-                lost.count,
-            )
-        })
-        .collect()
+        let said = |(lost, why, what): (Option<Lost>, Why, _)| lost.map(|lost| (lost.notice(uid, why, Missed::Datagrams), what, lost.count));
+        kinds.into_iter().filter_map(said).collect()
     }
 }
 

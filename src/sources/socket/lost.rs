@@ -1,7 +1,7 @@
 //! What peers sent and nobody took: counted until it is said, as a `gap` record.
 
 use crate::core::event::Timestamp;
-use crate::delivery::{Uid, Why, derived_id};
+use crate::delivery::{Missed, Notice, Uid, Why, derived_id};
 
 /// Things of one kind that were lost since they were last said.
 #[derive(Clone, Copy, Debug)]
@@ -15,9 +15,10 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// The id of the record that says it, for a stream of that identity.
-    pub fn id(&self, uid: &Uid, why: Why) -> String {
-        derived_id("gap", &[uid, why.as_str().as_bytes(), &self.from.0.to_be_bytes(), &self.to.0.to_be_bytes()])
+    /// The record that says it, in a stream of that identity; `missed` says of what there were so many.
+    pub fn notice(&self, uid: &Uid, why: Why, missed: fn(u64) -> Missed) -> Notice {
+        let id = derived_id("gap", &[uid, why.as_str().as_bytes(), &self.from.0.to_be_bytes(), &self.to.0.to_be_bytes()]);
+        Notice::Gap { id, why, missed: missed(self.count), from: self.from, to: self.to }
     }
 }
 

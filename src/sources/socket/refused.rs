@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::Served;
 use super::lost::{Lost, add};
 use super::said::Said;
-use crate::delivery::{Notice, Why};
+use crate::delivery::{Missed, Why};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
 
@@ -49,8 +49,7 @@ impl Refused {
         self.since = None;
         let Some(lost) = self.lost.take() else { return };
         let own = self.own.get_or_insert_with(|| served.intake.open(served.label(), served.reading()));
-        let (why, id) = (Why::TurnedAway, lost.id(&own.uid, Why::TurnedAway));
-        own.notice(Notice::Gap { id, why, bytes: None, events: None, datagrams: None, connections: Some(lost.count), from: lost.from, to: lost.to });
+        own.notice(lost.notice(&own.uid, Why::TurnedAway, Missed::Connections));
     }
 
     /// The source ends.

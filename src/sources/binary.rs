@@ -1,0 +1,84 @@
+//! Bytes that are no log: programs, databases, images and archives, told by the first of them.
+
+use super::archive;
+use super::input::{GZIP, ZSTD};
+
+/// Bytes that are enough to leave out a file that is followed, which nobody could have read all the same: in its first block a
+/// log that was damaged may have as many zeros as a binary file.
+pub const FIRST_BYTES: usize = 512;
+/// Of these, those in which zeros count.
+const HEAD_BYTES: usize = 64;
+/// From so many zeros amid text on a file is binary: one or two are a damaged log's.
+const MIN_ZEROS: usize = 3;
+
+/// Why what begins so is not followed, if it is no log.
+#[must_use]
+pub fn left_out(first: &[u8]) -> Option<String> {
+    let packed = archive::of(first).map(|archive| archive.advice("run"));
+    packed
+        .or_else(|| unpacked_by_name(first))
+        .or_else(|| is_binary(&first[..first.len().min(HEAD_BYTES)]).then(|| "is a binary file and is not read".to_owned()))
+}
+
+/// What `run` unpacks only where the name says that it never grows.
+fn unpacked_by_name(first: &[u8]) -> Option<String> {
+    let forms = [(GZIP, "gzip", ".gz", "gzip -dc"), (ZSTD, "zstd", ".zst", "zstd -dc")];
+    let (_, what, end, unpack) = forms.into_iter().find(|(magic, ..)| first.starts_with(magic))?;
+    Some(format!("is compressed with {what}, and is read here only if its name ends with {end}: {unpack} FILE | siftd run"))
+}
+
+/// Zeros between text, and not those of a hole before a line, which a writer leaves whose file was truncated under it.
+#[must_use]
+pub fn is_binary(block: &[u8]) -> bool {
+    if memchr::memchr(0, block).is_none() || is_utf16(block) {
+        return false;
+    }
+    let begins = |at: usize| block[at] == 0 && !matches!(at.checked_sub(1).map(|before| block[before]), None | Some(0 | b'\n'));
+    (0..block.len()).filter(|&at| begins(at)).nth(MIN_ZEROS - 1).is_some()
+}
+
+/// With a mark, or with a zero in every other byte and nowhere else.
+fn is_utf16(block: &[u8]) -> bool {
+    let zeros = |from: usize| block.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
+    let (even, odd) = (zeros(0), zeros(1));
+    block.starts_with(b"\xff\xfe") || block.starts_with(b"\xfe\xff") || (even.min(odd) == 0 && even.max(odd) > block.len() / 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_amid_text_make_a_file_binary_and_a_hole_does_not() {
+        let utf16: Vec<u8> = "an error\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (first, want) in [
+            (&b"\x7fELF\x02\x01\x01\0\0\0\0\x03\0>\0\x01\0\0\0error:"[..], true),
+            (b"SQLite format 3\0\x10\0\x01\x01\0@  \0\0", true),
+            (b"\0\0\0\0error: x\nmore\n", false),
+            (b"a\n\0\0\0error: x\nb\n\0\0c\nd\n\0\0e\nf\n\0\0", false),
+            (b"power lost\0\0\0\0\nerror: x\n", false),
+            (b"\xff\xfea\0b\0c\0d\0", false),
+            (&utf16, false),
+            (&[0; 9000], false),
+            (b"error: x\n", false),
+            (b"", false),
+        ] {
+            assert_eq!(is_binary(first), want, "{first:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_followed_is_left_out_by_its_first_bytes_alone() {
+        let wtmp = b"\x02\0\0\0\0\0\0\0~\0\0\0\0\0\0\0\0\0\0\0~~\0\0reboot\0\0";
+        for (first, word) in [
+            (&b"\x7fELF\x02\x01\x01\0\0\0\0\x03\0>\0\x01\0\0\0"[..], "binary"),
+            (wtmp, "binary"),
+            (b"\xfd7zXZ\0\0\x04", "xz -dc FILE | siftd run"),
+            (b"\x1f\x8b\x08", "ends with .gz"),
+        ] {
+            assert!(left_out(first).is_some_and(|why| why.contains(word)), "{first:?}");
+        }
+        let damaged = [&[b'a'; 100][..], b"\0\0b\0\0c\0\0d\0\0\n"].concat();
+        assert_eq!(left_out(&damaged), None);
+    }
+}
