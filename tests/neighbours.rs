@@ -139,7 +139,9 @@ fn may_be_one((first, text): (&str, &str), (second, behind): (&str, &str), betwe
     let is_indented = behind.starts_with([' ', '\t']);
     let is_record = text.lines().count() == 1 && Line::new(Place::default(), text.trim_end().as_bytes(), NOW).is_stamped();
     let is_shapeless = between.is_empty() && SHAPELESS.contains(&first);
-    first == second || is_shapeless || ONE.contains(&(first, second)) || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
+    // A record that announces what comes takes it.
+    let announces = is_record && !is_apart && text.trim_end().ends_with(':');
+    first == second || is_shapeless || announces || ONE.contains(&(first, second)) || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
 }
 
 fn scan(engine: &Arc<Engine>, text: &str) -> Vec<Found> {

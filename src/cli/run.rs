@@ -3,6 +3,7 @@
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
 use crate::config::{Config, LogFormat, SinkKind};
+use crate::core::redact;
 use crate::daemon::{self, Again, Ended};
 use crate::telemetry::log;
 
@@ -46,12 +47,13 @@ fn again(args: RunArgs) -> Again {
 
 pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, args.reading.into())?;
-    log::init(match setup.config.telemetry.log_format {
+    let form = match setup.config.telemetry.log_format {
         LogFormat::Auto => log::Form::fitting(),
         LogFormat::Text => log::Form::Text,
         LogFormat::Json => log::Form::Json,
         LogFormat::Journald => log::Form::Journald,
-    });
+    };
+    log::init(form, redact::clean);
     if args.dry_run {
         return dry::run(args, &setup);
     }

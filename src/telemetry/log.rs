@@ -2,6 +2,7 @@
 //! `SIFTD_LOG` chooses (`SIFTD_LOG=debug siftd run …`). The core never logs, and records never go through here: what
 //! a log says stands in no message above debug. No secrets stand in them, those of a configuration neither. They have no colours, on a terminal neither.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -14,7 +15,8 @@ use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::core::redact::clean;
+/// A text without its secrets.
+pub type Clean = fn(&str) -> Cow<'_, str>;
 
 /// The form of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +42,10 @@ impl Form {
     }
 }
 
-/// Starts writing messages to stderr; a second call does nothing.
-pub fn init(form: Form) {
+/// Starts writing messages to stderr, each made `clean`; a second call does nothing.
+pub fn init(form: Form, clean: Clean) {
     let filter = EnvFilter::try_from_env("SIFTD_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).event_format(Lines { form }).try_init();
+    let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).event_format(Lines { form, clean }).try_init();
     // Only a test that starts two commands in one process comes here twice.
     drop(started);
 }
@@ -51,6 +53,7 @@ pub fn init(form: Form) {
 /// Writes each message with a newline behind it.
 struct Lines {
     form: Form,
+    clean: Clean,
 }
 
 impl<S, N> FormatEvent<S, N> for Lines
@@ -63,7 +66,7 @@ where
         SystemTime.format_time(&mut Writer::new(&mut time))?;
         let mut said = Said::default();
         event.record(&mut said);
-        writeln!(out, "{}", line(self.form, *event.metadata().level(), &time, &clean(&said.0)))
+        writeln!(out, "{}", line(self.form, *event.metadata().level(), &time, &(self.clean)(&said.0)))
     }
 }
 

@@ -187,7 +187,9 @@ impl Guarded {
             return false;
         }
         match (&self.not_before, start.checked_sub(1)) {
-            (Some(set), Some(left)) if set.contains(hay[left]) && (hay[left] != b' ' || ends_a_word(&hay[..left])) => hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b),
+            (Some(set), Some(left)) if set.contains(hay[left]) && (hay[left] != b' ' || ends_a_word(&hay[..left])) => {
+                hay[start.saturating_sub(ESCAPE_BYTES)..start].iter().any(|&b| b == b'\\' || b == 0x1b)
+            }
             _ => true,
         }
     }

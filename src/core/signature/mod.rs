@@ -1,10 +1,10 @@
 //! The signature of a fault: MD5 over its normalised form, the same on another day, host, path and line.
 //! Last stage of the core; sees the event after redaction. It never looks at time, place, line numbers or context.
 //!
-//! # Recipe, version 2 ([`SIG_VERSION`]; any change of an output raises it)
+//! # Recipe, version 3 ([`SIG_VERSION`]; any change of an output raises it)
 //! 1. A text is normalised by one pass of a byte machine (`normalise`), in this order at each token:
 //!    what *is* the fault stays (HTTP status, exit code, errno, signal, compiler code, SQLSTATE); dates and times → `DATE`;
-//!    users after `user=`, `user` and the like → `USER`; URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
+//!    users after `user=` and, since version 3, in what sshd and PAM say of them → `USER`; URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
 //!    e-mail addresses → `USER@HOST`; UUIDs → `UUID`; `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; hex ids → `N`, for one that
 //!    has no letter is a number (version 1: `HEX`); random strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`; sizes → `SIZE`; other digits → `N`,
 //!    within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`, `x86_64`). White space becomes one blank,
@@ -33,7 +33,7 @@ use md5::{Digest, Md5};
 pub use normalise::{Replacement, normalise, normalise_explained};
 
 /// Version of the recipe.
-pub const SIG_VERSION: u32 = 2;
+pub const SIG_VERSION: u32 = 3;
 /// Frames that count.
 const MAX_FRAMES: usize = 20;
 /// Room for what is signed of most errors.
