@@ -17,7 +17,7 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::trace::{OpenTrace, lead_in};
-use crate::rules::{Kind, Note, Take};
+use crate::rules::{Kind, Take};
 
 mod ending;
 mod held;
@@ -298,7 +298,7 @@ impl Assembler {
             self.notes.claim(family, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(note, key.as_deref(), line.place.num) || key.is_none() && self.is_told_by_open(cx, note, line) {
+        if self.notes.is_claimed(note, key.as_deref(), line.place.num) {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
@@ -315,15 +315,6 @@ impl Assembler {
             self.publish(cx, &trace, out);
             self.notes.claim_as_note(family, key.as_deref(), line.place.num);
         }
-    }
-
-    /// Whether a one-line error of another writer, which waits for lines of its own, says the same as `note`: it is one
-    /// already, and claims what sums it up.
-    fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
-        let entries = &cx.engine.rules.entries;
-        let is_near = |trace: &OpenTrace| note.max_lines.is_none_or(|lines| trace.last_num + u64::from(lines) >= line.place.num);
-        let covers = |entry: u16| note.claimed_by.is_empty() || note.claimed_by.contains(&entries[usize::from(entry)].family);
-        self.open.iter().any(|trace| trace.stamped && trace.is_single() && is_near(trace) && trace.rivals().any(covers))
     }
 
     /// Whether the line is a further one of the noise block under way. The lines between, which had no
