@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::step::Said;
-use super::{claude, codex, gemini, messages, openhands, pi, swe};
+use super::{claude, codex, gemini, messages, opencode, openhands, pi, swe};
 
 /// A format of transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub enum Format {
     Gemini,
     /// pi: session files and `--mode json`.
     Pi,
+    /// opencode: `run --format json`.
+    Opencode,
     /// OpenHands: events, one a line or one document.
     Openhands,
     /// SWE-agent: trajectories, one document.
@@ -32,7 +34,7 @@ pub enum Format {
 
 impl Format {
     /// Those whose records are JSON objects, in the order in which they are asked.
-    pub const JSON: [Self; 7] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi, Self::Openhands, Self::SweAgent, Self::Messages];
+    pub const JSON: [Self; 8] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi, Self::Opencode, Self::Openhands, Self::SweAgent, Self::Messages];
 
     /// Whether a record shows by itself that it is of this format.
     #[must_use]
@@ -42,6 +44,7 @@ impl Format {
             Self::Codex => codex::knows(record),
             Self::Gemini => gemini::knows(record),
             Self::Pi => pi::knows(record),
+            Self::Opencode => opencode::knows(record),
             Self::Openhands => openhands::knows(record),
             Self::Messages => messages::knows(record),
             Self::SweAgent | Self::Aider | Self::Specstory => false,
@@ -55,6 +58,7 @@ impl Format {
             Self::Codex => codex::read(record, out),
             Self::Gemini => gemini::read(record, out),
             Self::Pi => pi::read(record, out),
+            Self::Opencode => opencode::read(record, out),
             Self::Openhands => openhands::read(record, out),
             Self::SweAgent => swe::read(record, out),
             Self::Messages => messages::read(record, out),

@@ -51,7 +51,9 @@ impl Reading<'_, '_> {
     fn event(&self, memory: &mut Memory, step: &Step) -> Option<Event> {
         let found = match step.flag {
             Flag::Fine => return None,
-            Flag::Unknown if phrases::shows(step.tool.as_deref(), step.command.as_deref()) => return None,
+            Flag::Unknown if phrases::shows(step.tool.as_deref(), step.command.as_deref()) && !phrases::is_own(step.command.as_deref(), &step.text) => {
+                return None;
+            }
             Flag::Unknown | Flag::Stderr => Some(self.worst(step)?),
             Flag::Failed => None,
         };

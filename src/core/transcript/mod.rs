@@ -26,6 +26,7 @@ mod judge;
 mod markdown;
 mod memory;
 mod messages;
+mod opencode;
 mod openhands;
 mod phrases;
 mod pi;

@@ -80,9 +80,13 @@ pub fn untagged(said: &str) -> &str {
     said.strip_prefix("Error: ").unwrap_or(said).trim()
 }
 
-/// Without tag, and without the exit code in front of a command's output.
+/// Without tag, and without the exit code in front of a command's output or behind it.
 pub fn output(said: &str) -> &str {
     let said = untagged(said);
+    let said = match said.rsplit_once("Command exited with code ") {
+        Some((before, code)) if before.ends_with("\n\n") && code.bytes().all(|byte| byte.is_ascii_digit()) => before.trim_end(),
+        _ => said,
+    };
     match said.strip_prefix("Exit code ").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit())) {
         Some(rest) if rest.is_empty() || rest.starts_with(['\n', '\r']) => rest.trim_start(),
         _ => said,
@@ -115,12 +119,24 @@ pub fn answers(command: Option<&str>) -> bool {
     command.is_some_and(|command| is_one_of(command, &phrases().answering.commands))
 }
 
-/// Whether the last part of a command line is one of these commands: it decides about the output.
-fn is_one_of(command: &str, known: &[String]) -> bool {
+/// Whether all that a command printed is its own: each line begins with its name, as in `cat: nosuch: No such file`.
+pub fn is_own(command: Option<&str>, said: &str) -> bool {
+    let name = command.map(deciding).and_then(|command| command.split(' ').next()).unwrap_or_default();
+    let mut lines = said.lines().filter(|line| !line.is_empty()).peekable();
+    !name.is_empty() && lines.peek().is_some() && lines.all(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
+}
+
+/// The last part of a command line: it decides about the output.
+fn deciding(command: &str) -> &str {
     let last = command.trim().rsplit(['\n', ';']).next().unwrap_or_default();
     let last = last.rsplit("&&").next().unwrap_or_default();
     // Of a pipe the first command counts, as long as the others only select.
-    let first = last.split('|').next().unwrap_or_default().trim();
+    last.split('|').next().unwrap_or_default().trim()
+}
+
+/// Whether the part of a command line that decides is one of these commands.
+fn is_one_of(command: &str, known: &[String]) -> bool {
+    let first = deciding(command);
     known.iter().any(|name| first.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
 }
 
@@ -153,6 +169,9 @@ mod tests {
             assert!(!shows(None, Some(command)), "{command}");
         }
         assert!(answers(Some("cd /x && grep -rn foo src")) && !answers(Some("grepper x")));
+        assert!(is_own(Some("cd /x && cat nosuch"), "cat: nosuch: No such file or directory\n"));
+        assert!(!is_own(Some("cat a.log"), "cat: nosuch: No such file\nERROR: quoted") && !is_own(None, "cat: x") && !is_own(Some("cat a"), ""));
+        assert_eq!(output("row 5 has no price\n\nCommand exited with code 3"), "row 5 has no price");
         assert_eq!((status("overloaded_error"), status("nonsense")), (Some(529), None));
         assert!(is_retrying("stream error: it broke; retrying 2/5 in 400ms"));
     }

@@ -42,7 +42,7 @@ fn scan(input: &str) -> Vec<Event> {
 }
 
 /// Transcripts of the formats, and one that is damaged: name and bytes.
-const FIXTURES: [(&str, &[u8]); 11] = [
+const FIXTURES: [(&str, &[u8]); 12] = [
     ("aider", include_bytes!("../../../fixtures/agents/aider/input.log")),
     ("broken", include_bytes!("../../../fixtures/agents/broken/input.log")),
     ("claude-session", include_bytes!("../../../fixtures/agents/claude-session/input.log")),
@@ -51,6 +51,7 @@ const FIXTURES: [(&str, &[u8]); 11] = [
     ("codex-rollout", include_bytes!("../../../fixtures/agents/codex-rollout/input.log")),
     ("gemini", include_bytes!("../../../fixtures/agents/gemini/input.log")),
     ("messages", include_bytes!("../../../fixtures/agents/messages/input.log")),
+    ("opencode", include_bytes!("../../../fixtures/agents/opencode/input.log")),
     ("openhands", include_bytes!("../../../fixtures/agents/openhands/input.log")),
     ("pi", include_bytes!("../../../fixtures/agents/pi/input.log")),
     ("specstory", include_bytes!("../../../fixtures/agents/specstory/input.log")),
@@ -73,6 +74,7 @@ fn a_format_is_known_by_one_record() {
         (r#"{"id":"0","msg":{"type":"task_started"}}"#, Some(Format::Codex)),
         (r#"{"type":"init","session_id":"x","model":"m","timestamp":"t"}"#, Some(Format::Gemini)),
         (r#"{"type":"session","id":"x","cwd":"/","timestamp":"t"}"#, Some(Format::Pi)),
+        (r#"{"type":"step_start","timestamp":1,"sessionID":"s","part":{"id":"p","type":"step-start"}}"#, Some(Format::Opencode)),
         (r#"{"id":0,"source":"agent","action":"run","args":{}}"#, Some(Format::Openhands)),
         (r#"{"role":"tool","tool_call_id":"c","content":"x"}"#, Some(Format::Messages)),
         ("# aider chat started at 2026-11-20 13:00:00", Some(Format::Aider)),
@@ -103,7 +105,7 @@ fn every_format_has_a_fixture() {
     for (_, input) in FIXTURES {
         found.extend(input.split(|&byte| byte == b'\n').find_map(recognise).map(|format| format!("{format:?}")));
     }
-    for format in [Format::Claude, Format::Codex, Format::Gemini, Format::Pi, Format::Openhands, Format::Messages, Format::Aider, Format::Specstory] {
+    for format in [Format::Claude, Format::Codex, Format::Gemini, Format::Pi, Format::Opencode, Format::Openhands, Format::Messages, Format::Aider, Format::Specstory] {
         assert!(found.contains(&format!("{format:?}")), "{format:?}");
     }
 }
