@@ -85,7 +85,7 @@ const ONE: &[(&str, &str)] = &[
 ];
 /// Most of ten thousand pairs that may come out otherwise and should not. They are faults: mostly a message of any lines that
 /// takes the next error's first ones. No more of them may come in.
-const FAULTS_IN_10_000: usize = 18;
+const FAULTS_IN_10_000: usize = 16;
 
 /// What loggers print under their records.
 const UNDER_RECORD: &[&str] =
@@ -141,7 +141,11 @@ fn may_be_one((first, text): (&str, &str), (second, behind): (&str, &str), betwe
     let is_shapeless = between.is_empty() && SHAPELESS.contains(&first);
     // A record that announces what comes takes it.
     let announces = is_record && !is_apart && text.trim_end().ends_with(':');
-    first == second || is_shapeless || announces || ONE.contains(&(first, second)) || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
+    first == second
+        || is_shapeless
+        || announces
+        || ONE.contains(&(first, second))
+        || (!is_apart && (is_indented || (is_record && UNDER_RECORD.contains(&second))))
 }
 
 fn scan(engine: &Arc<Engine>, text: &str) -> Vec<Found> {

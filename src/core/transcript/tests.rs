@@ -105,7 +105,9 @@ fn every_format_has_a_fixture() {
     for (_, input) in FIXTURES {
         found.extend(input.split(|&byte| byte == b'\n').find_map(recognise).map(|format| format!("{format:?}")));
     }
-    for format in [Format::Claude, Format::Codex, Format::Gemini, Format::Pi, Format::Opencode, Format::Openhands, Format::Messages, Format::Aider, Format::Specstory] {
+    for format in
+        [Format::Claude, Format::Codex, Format::Gemini, Format::Pi, Format::Opencode, Format::Openhands, Format::Messages, Format::Aider, Format::Specstory]
+    {
         assert!(found.contains(&format!("{format:?}")), "{format:?}");
     }
 }
