@@ -218,6 +218,8 @@ fn load(files: u64, mbps: u64, seconds: u64) -> anyhow::Result<()> {
 fn kill(kills: u64, seed: u64) -> anyhow::Result<()> {
     println!("kill: seed {seed}");
     let killed = killing::kill_many(kills as usize, seed, "");
+    // Killed before it came to anything, it has shown nothing.
+    ensure!(u64::from(killed.errors) >= kills, "only {} errors were found and followed by others in {kills} lives", killed.errors);
     println!("kill: SIGKILL {kills} times, {} errors in halves, {} rotations: each error once, no byte taken back", killed.errors, killed.rotations);
     Ok(())
 }

@@ -227,7 +227,9 @@ impl Assembler {
         };
         let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
-        rivals.retain(|&entry| found.next() == Some(true) || !needs_lead(&entries[usize::from(entry)].kind));
+        // The record that it belongs to names the error.
+        let has_head = self.record_above(line).is_some();
+        rivals.retain(|&entry| found.next() == Some(true) || has_head || !needs_lead(&entries[usize::from(entry)].kind));
         if rivals.is_empty() {
             return false;
         }
@@ -259,6 +261,8 @@ impl Assembler {
 
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
+        // Words that any program uses, and a logger's record, may stand above a stack that says no more than where.
+        trace.waits = line.is_stamped() || cx.engine.rules.entries[usize::from(found.entry)].generic;
         trace.depth = self.regions.len();
         if let Some(above) = &cx.engine.rules.entries[usize::from(found.entry)].above {
             trace.heading = cx.back.file_above(above, line, found.view);
@@ -266,7 +270,7 @@ impl Assembler {
         trace.context = self.context(cx, line.place.num, line);
         trace.published = self.is_told(&line.place);
         trace.paused = trace.published;
-        if line.is_stamped() && cx.engine.limits.capture_multiline {
+        if trace.waits && cx.engine.limits.capture_multiline {
             if self.open.len() >= MAX_OPEN_TRACES {
                 self.close(cx, 0, out);
             }

@@ -9,6 +9,7 @@ use super::leadin::LeadIn;
 use super::line::{Line, View};
 use crate::rules::{Entries, Kind, Machine, Take};
 
+mod behind;
 mod rival;
 mod stamp;
 pub use rival::{MAX_SEEN_LINES, lead_in, starts, starts_under_record};
@@ -44,6 +45,8 @@ pub struct OpenTrace {
     pub stamped: bool,
     /// The head line had a level.
     pub leveled: bool,
+    /// It is a one-line error, and what stands below it may be its stack.
+    pub waits: bool,
     /// How many times and levels the head line had.
     stamps: (u8, u8),
     /// The one-line error that it took over: its first lines.
@@ -102,6 +105,7 @@ impl OpenTrace {
             shaped: line.prefix().shaped,
             stamped: line.is_stamped(),
             leveled: line.prefix().level.is_some(),
+            waits: false,
             stamps: (line.prefix().times, line.prefix().levels),
             adopted: None,
             time: line.place.time.or(line.prefix().time),
@@ -251,92 +255,6 @@ impl OpenTrace {
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.rivals.iter().any(|rival| rival.alive && rival.is_unnamed)
-    }
-
-    /// `part` without what the head stood behind; `None` when it does not stand there again.
-    #[must_use]
-    pub fn own_part<'a>(&self, part: &'a [u8]) -> Option<&'a [u8]> {
-        self.lead_in.behind(part)
-    }
-
-    /// Lines of the trace have what the head stood behind: one without it is another writer's.
-    #[must_use]
-    pub fn is_marked(&self) -> bool {
-        self.lead_in.is_shared() && !self.lead_in.is_quote()
-    }
-
-    /// Its lines are quoted, as the head was: one that is not is none of it.
-    #[must_use]
-    pub fn is_quoted(&self) -> bool {
-        self.lead_in.is_shared() && self.lead_in.is_quote()
-    }
-
-    /// The head alone shows no more than that it is quoted: what it begins is nothing until a further line is quoted, too.
-    #[must_use]
-    pub fn may_be_quoted(&self) -> bool {
-        matches!(self.view, View::Quoted(_)) && !self.lead_in.is_shared() && !self.is_restamped()
-    }
-
-    /// The line stands behind another writer's name.
-    #[must_use]
-    pub fn is_others(&self, part: &[u8]) -> bool {
-        self.lead_in.is_other(part)
-    }
-
-    /// What `line` says behind its stamp, and the length of that, if it may be the trace's next line although it is a record
-    /// of its own: a logger that is given a trace line by line stamps each of them.
-    #[must_use]
-    pub fn restamped<'a>(&self, entries: &Entries, line: &Line<'a>) -> Option<(&'a [u8], usize)> {
-        let stamp = self.stamp.as_ref().filter(|_| self.key.as_deref() == line.key())?;
-        let starts_at = |entry: &u16, text: &[u8]| machine(entries, *entry).is_some_and(|machine| starts(machine, text));
-        // What only some of the machines can do without is no stamp.
-        let begins = |text: &[u8]| {
-            let mut able = self.rivals().filter(|entry| starts_at(entry, stamp.said())).peekable();
-            able.peek().is_some() && able.all(|entry| starts_at(&entry, text))
-        };
-        stamp.behind(line, begins)
-    }
-
-    /// Whether a line that has its stamp is first read without it: no machine takes that for a word of its own.
-    #[must_use]
-    pub fn prefers_restamped(&self) -> bool {
-        self.stamp.as_ref().is_some_and(Stamp::comes_first)
-    }
-
-    /// Its further lines are records of their own.
-    #[must_use]
-    pub fn is_restamped(&self) -> bool {
-        self.stamp.as_ref().is_some_and(Stamp::is_shared)
-    }
-
-    /// The line taken last is such a record, behind `length` bytes of the head's stamp: those are no part of the head either.
-    pub fn mark_stamp(&mut self, line: &Line, length: usize) {
-        let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
-        let Some(stamp) = &mut self.stamp else { return };
-        stamp.go_on(line);
-        if belongs && !stamp.is_shared() {
-            let bytes = stamp.share(length);
-            self.lines.shorten(self.lead.min(self.lines.len() - 1), bytes);
-        }
-    }
-
-    /// The line taken last had what the head stood behind: that is no part of the head.
-    pub fn mark(&mut self) {
-        let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
-        if !belongs || self.lead_in.is_shared() {
-            return;
-        }
-        self.lead_in.confirm();
-        if !matches!(self.view, View::Behind | View::Quoted(_)) {
-            self.lines.shorten(self.lead.min(self.lines.len() - 1), self.lead_in.len());
-            self.name_writer();
-        }
-    }
-
-    fn name_writer(&mut self) {
-        if self.key.is_none() {
-            self.key = self.lead_in.name().map(<[u8]>::to_vec);
-        }
     }
 
     /// Keeps a line that a machine took. What is too much goes from the middle: a trace may be named

@@ -60,6 +60,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("checkers.toml", include_str!("../../config/rules/checkers.toml")),
+    ("reports.toml", include_str!("../../config/rules/reports.toml")),
     ("linters.toml", include_str!("../../config/rules/linters.toml")),
     ("builders.toml", include_str!("../../config/rules/builders.toml")),
     ("agents.toml", include_str!("../../config/rules/agents.toml")),

@@ -42,7 +42,8 @@ struct Known {
 /// The rows in use.
 #[derive(Default)]
 pub(super) struct Rows {
-    known: HashMap<Hex, Known>,
+    /// Boxed: in a flood of new errors the map grows to many thousand places, of which half are empty.
+    known: HashMap<Hex, Box<Known>>,
     dirty: Vec<Hex>,
     unfolded: Vec<Hex>,
     sums: BTreeMap<i64, Sum>,
@@ -86,7 +87,7 @@ impl Rows {
     pub fn seen(&mut self, db: &Connection, rules: &Rules, (label, record): (&Label, &Record), bytes: &[u8]) -> Result<Seen, StoreError> {
         if !self.known.contains_key(&record.signature) {
             let known = self.ask(db, record, bytes)?;
-            self.known.insert(record.signature, known);
+            self.known.insert(record.signature, Box::new(known));
         }
         // It is there since the line above.
         let Some(known) = self.known.get_mut(&record.signature) else { return Err(StoreError::Fatal("a row is gone".to_owned())) };

@@ -448,3 +448,94 @@ fn a_quiet_file_is_put_to_rest_and_goes_on() {
     rig.wait(&mut world);
     assert_eq!(bare(&world), ["one", "ValueError: of two halves", "last"]);
 }
+
+/// A log that another program has renewed: copied, changed, and renamed to its place.
+fn renew(world: &World, name: &str, change: impl Fn(String) -> String) {
+    let text = change(fs::read_to_string(world.path(name)).unwrap());
+    fs::write(world.path(".renewed"), text).unwrap();
+    world.rename(".renewed", name);
+}
+
+/// Three errors of more than 256 bytes in all, which are out.
+fn three_are_read() -> (World, Rig) {
+    let world = World::new(&["logs/*.log"]);
+    for name in ["one", "two", "three"] {
+        world.append("a.log", &error(&format!("{name} {}", "x".repeat(100))));
+    }
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    (world, rig)
+}
+
+/// The first word of each text.
+fn words(world: &World) -> Vec<String> {
+    sorted(world).iter().map(|text| text.split(' ').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn rule_4_renewed_with_all_that_was_read_goes_on() {
+    let (mut world, mut rig) = three_are_read();
+    for (n, name) in ["four", "five"].into_iter().enumerate() {
+        renew(&world, "a.log", |text| text + &error(name));
+        match n {
+            0 => rig.settle(&world),
+            // It rests meanwhile, and has no descriptor of what was replaced.
+            _ => world.pass(20 * SECOND),
+        }
+        rig.wait(&mut world);
+    }
+    assert_eq!(words(&world), ["five", "four", "one", "three", "two"]);
+    drop(rig);
+    renew(&world, "a.log", |text| text + &error("six"));
+    let mut rig = play(&mut world);
+    world.append("a.log", &error("seven"));
+    rig.wait(&mut world);
+    assert_eq!(words(&world), ["five", "four", "one", "seven", "six", "three", "two"]);
+}
+
+#[test]
+fn rule_4_renewed_at_rest_goes_on() {
+    let (mut world, mut rig) = three_are_read();
+    for _ in 0..3 {
+        world.pass(20 * SECOND);
+        rig.look(&world);
+        rig.settle(&world);
+    }
+    renew(&world, "a.log", |text| text + &error("four"));
+    rig.wait(&mut world);
+    assert_eq!(words(&world), ["four", "one", "three", "two"]);
+}
+
+#[test]
+fn rule_4_replaced_by_other_content_is_new() {
+    let (mut world, mut rig) = three_are_read();
+    renew(&world, "a.log", |text| text.replace("two", "six") + &error("four"));
+    rig.wait(&mut world);
+    assert_eq!(words(&world), ["four", "one", "one", "six", "three", "three", "two"]);
+}
+
+#[test]
+fn rule_4_replaced_by_as_much_is_new() {
+    let (mut world, mut rig) = three_are_read();
+    renew(&world, "a.log", |text| text);
+    rig.wait(&mut world);
+    assert_eq!(words(&world).len(), 6, "a program may say the same at each start");
+}
+
+#[test]
+fn rule_4_replaced_while_the_elder_has_another_name_is_new() {
+    let (mut world, mut rig) = three_are_read();
+    fs::hard_link(world.path("a.log"), world.path("a.log.1")).unwrap();
+    renew(&world, "a.log", |text| text + &error("four"));
+    rig.wait(&mut world);
+    assert_eq!(words(&world).len(), 7);
+}
+
+#[test]
+fn rule_4_what_was_not_read_yet_is_read_in_the_renewed_one() {
+    let (mut world, mut rig) = three_are_read();
+    world.append("a.log", &error("four"));
+    renew(&world, "a.log", |text| text + &error("five"));
+    rig.wait(&mut world);
+    assert_eq!(words(&world), ["five", "four", "one", "three", "two"]);
+}

@@ -169,6 +169,11 @@ pub fn until_or(longest: Duration, mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
+/// Whether an error has its record. Its line alone may stand in the context of another one.
+fn is_told(output: &[u8], n: u32) -> bool {
+    memchr::memmem::find(output, format!("\"text\":\"ERROR job-{n} ").as_bytes()).is_some()
+}
+
 /// Writes lines in halves and rotates, in a thread of its own, until it is told to stop.
 struct Writer {
     logs: PathBuf,
@@ -217,7 +222,7 @@ impl Writer {
         let last = self.next;
         let mut is_out = false;
         until(&format!("job-{last} does not come"), || {
-            is_out = memchr::memmem::find(&fs::read(&self.out).unwrap_or_default(), format!("ERROR job-{last} ").as_bytes()).is_some();
+            is_out = is_told(&fs::read(&self.out).unwrap_or_default(), last);
             is_out || stop.load(Ordering::Relaxed)
         });
         is_out
@@ -296,7 +301,7 @@ pub fn kill_many(kills: usize, seed: u64, sink: &str) -> Killed {
         writing.join().unwrap()
     });
     let last = writer.next;
-    let missing = |output: &[u8]| (1..=last).filter(|n| memchr::memmem::find(output, format!("ERROR job-{n} ").as_bytes()).is_none()).count();
+    let missing = |output: &[u8]| (1..=last).filter(|n| !is_told(output, *n)).count();
     until_or(Duration::from_secs(20), || missing(&fs::read(&out).unwrap_or_default()) == 0);
     daemon.stop();
     let output = shipper.end();

@@ -69,7 +69,7 @@ impl Model {
     fn step(&mut self) {
         let file = *self.rng.pick(&FILES);
         let name = self.name(file);
-        let kind = self.rng.below(40);
+        let kind = self.rng.below(42);
         self.played.push(format!("{kind} {name}"));
         match kind {
             0..=9 => self.write(file, &name),
@@ -85,6 +85,7 @@ impl Model {
             34 => self.slow_writer(file),
             35 => self.hole(file, &name),
             36 => self.settle(),
+            40..=41 => self.renew(file, &name),
             37 => {
                 if let Some(rig) = self.rig.take() {
                     rig.stop(&self.world);
@@ -228,6 +229,20 @@ impl Model {
         if self.world.path(&name).exists() && self.rig.as_ref().is_some_and(|rig| rig.read().contains_key(&self.name(file))) {
             self.settle();
         }
+    }
+
+    /// Another program puts a longer copy in its place, as rsync does.
+    fn renew(&mut self, file: &'static str, name: &str) {
+        self.settle();
+        let mut text = fs::read_to_string(self.world.path(name)).unwrap_or_default();
+        // With fewer bytes it proves nothing.
+        if text.len() < 256 {
+            return;
+        }
+        text += &self.half.remove(file).unwrap_or_default();
+        text += &self.text();
+        fs::write(self.world.path("renewed"), text).unwrap();
+        self.world.rename("renewed", name);
     }
 
     fn hole(&mut self, file: &'static str, name: &str) {

@@ -46,12 +46,12 @@ impl Assembler {
         false
     }
 
-    /// A one-line error with a time stamp waits for the line after it: a stack trace without one
-    /// belongs to it. `fresh` settles that.
+    /// A one-line error that waits for the line after it: a stack trace without a time stamp belongs to it. `fresh` settles
+    /// that.
     pub(super) fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
         let same_writer = || line.key() == trace.key.as_deref() || is_bare(line);
-        trace.stamped
+        trace.waits
             && trace.is_followed_by(line)
             && trace.is_single()
             && !trace.is_on_trial_beyond_blanks()
@@ -61,15 +61,23 @@ impl Assembler {
             && same_writer()
     }
 
+    /// The one-line error that waits for `line`.
+    pub(super) fn record_above(&self, line: &Line) -> Option<usize> {
+        (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))
+    }
+
     /// Whether what begins at `line` may belong to the record before it: a record that announces it takes all
     /// that comes; otherwise only the machines stay that begin with what loggers print under their records.
     pub(super) fn keep_under_record(&self, cx: &Context, line: &Line, view: View, rivals: &mut Vec<u16>) -> bool {
-        let Some(record) = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line)) else { return true };
-        if self.open[record].announces() {
+        let Some(record) = self.record_above(line) else { return true };
+        let OpenTrace { stamped, .. } = self.open[record];
+        if stamped && self.open[record].announces() {
             return true;
         }
-        let entries = &cx.engine.rules.entries;
-        let fits = |entry: &u16| matches!(&entries[usize::from(*entry)].kind, Kind::Trace(machine) if starts_under_record(machine, view.of(line)));
+        let kind = |entry: &u16| &cx.engine.rules.entries[usize::from(*entry)].kind;
+        let begins_under = |kind: &Kind| matches!(kind, Kind::Trace(machine) if starts_under_record(machine, view.of(line)));
+        // A line without a time stamp is a head for what has none of its own.
+        let fits = |entry: &u16| begins_under(kind(entry)) && (stamped || needs_lead(kind(entry)));
         if !rivals.iter().any(fits) {
             return false;
         }
@@ -79,7 +87,7 @@ impl Assembler {
 
     /// Takes the one-line error that `line` follows out of the open ones.
     pub(super) fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
-        let at = (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))?;
+        let at = self.record_above(line)?;
         self.note_crossing(self.open[at].anchor(), line.place.offset);
         Some(self.open.remove(at))
     }

@@ -41,6 +41,10 @@ pub fn logfmt(line: &[u8], now: Timestamp) -> Option<Logfmt> {
     let mut out = Logfmt::default();
     let (mut pairs, mut paired, mut total, mut marked) = (0usize, 0usize, 0usize, false);
     let mut at = skip_blanks(line, 0);
+    // An element of a report in XML: its attributes are a finding's, and rules read them.
+    if rest(line, at).starts_with(b"<error ") || rest(line, at).starts_with(b"<issue ") {
+        return None;
+    }
     while at < line.len() {
         let end = match pair(line, at) {
             Some(pair) => {
@@ -174,6 +178,7 @@ mod tests {
             r#"{"level":"error"}"#,
             r#"level=error msg="never closed and a long text behind it which is prose"#,
             "export A=1 B=2",
+            r#"<error line="14" column="9" severity="error" message="Missing a comment." source="x"/>"#,
         ] {
             assert_eq!(logfmt(line.as_bytes(), Timestamp(0)), None, "{line}");
         }

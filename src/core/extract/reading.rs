@@ -46,6 +46,7 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
     // A trace that names nothing is what the record above it says.
     let named = named.unwrap_or(if trace.adopted.is_some() { 0 } else { head }).min(outcome.lines.min(trace.lines.len()) - 1);
     let text = printable(trace.lines.get(named).part);
+    said.location = said.location.filter(|place| !place.file.is_empty());
     // An exception group stands behind bars.
     said.text = if machine.crash_last { text.trim_start_matches([' ', '|']).trim() } else { text.trim() }.to_owned();
     said
@@ -115,22 +116,35 @@ fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
             let (line, column) = (number(groups, "line"), number(groups, "column"));
             said.push_frame(family, Frame { function: name("function").trim_end(), file: &name("file"), line, column, in_app: false });
         }
-        // One line may name the file, and another one the line in it.
-        Take::Location => match &mut said.location {
-            Some(place) if place.line == 0 => (place.line, place.column) = (number(groups, "line"), number(groups, "column")),
-            Some(_) => {}
-            None => said.location = location(groups),
-        },
+        Take::Location => read_place(groups, said),
         _ => {
             said.links.push(link(groups));
-            if said.location.is_none() {
-                said.location = location(groups);
+            if said.location.as_ref().is_none_or(|place| place.line == 0) {
+                read_place(groups, said);
             }
             // Ruby and R name in the head where it was thrown.
             if groups.name("function").is_some() {
                 read_groups(family, Take::Frame, groups, said);
             }
         }
+    }
+}
+
+/// One line may name the file, and others the line in it and the column.
+fn read_place(groups: &Groups, said: &mut Said) {
+    let (line, column) = (number(groups, "line"), number(groups, "column"));
+    match &mut said.location {
+        // What no file was named for gives way to a whole place.
+        Some(place) if place.file.is_empty() && groups.name("file").is_some() => {
+            place.file = text(groups, "file");
+            if line > 0 {
+                (place.line, place.column) = (line, column);
+            }
+        }
+        Some(place) if place.line == 0 => (place.line, place.column) = (line, column.max(place.column)),
+        Some(place) if place.column == 0 && line == 0 => place.column = column,
+        Some(_) => {}
+        None => said.location = Some(place_in(&text(groups, "file"), groups)).filter(|place| !place.file.is_empty() || line > 0),
     }
 }
 

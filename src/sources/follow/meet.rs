@@ -64,6 +64,9 @@ impl Follower {
         if let Some(row) = self.known_in_inode(index, &opened) {
             return self.resume(index, path, row, opened.1, now);
         }
+        if self.renew(index, path, &opened, now) {
+            return;
+        }
         match self.is_copy(index, path, &opened) {
             Copy::No => {}
             Copy::Perhaps => return,

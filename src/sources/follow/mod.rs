@@ -1,6 +1,6 @@
 //! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It looks at names
 //! and metadata and hands out readers as jobs; who runs the jobs is not its business, nor does it know a clock: every
-//! step gets the time. `meet` finds out about new paths, with `copy`, `moved`, `packed` and `known`; `leave` is about
+//! step gets the time. `meet` finds out about new paths, with `copy`, `moved`, `renewed`, `packed` and `known`; `leave` is about
 //! files that lose their names or fall quiet; `turns` says who is next, `ask` how it stands.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -22,6 +22,7 @@ mod meet;
 mod moved;
 mod packed;
 mod reconfigure;
+mod renewed;
 mod turns;
 
 pub use known::Known;

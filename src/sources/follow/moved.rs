@@ -14,10 +14,7 @@ use crate::sources::bytes::ReadAt;
 use crate::sources::content::{self, HEAD_BYTES, bytes_at};
 use crate::sources::discover::{Start, is_packed};
 use crate::sources::open::{self, Seen, look};
-use crate::sources::reader::{Folders, Reader, find_inode};
-
-/// Content of fewer bytes does not prove that a file is one that was known by another inode.
-const MIN_MOVED_BYTES: u64 = 256;
+use crate::sources::reader::{Folders, MIN_MOVED_BYTES, Reader, find_inode};
 
 /// A file that is not known by its inode.
 pub(super) struct Stranger {

@@ -24,12 +24,14 @@ mod hole;
 mod names;
 mod packed;
 mod read;
+mod renewed;
 mod rewritten;
 mod take_up;
 mod unfinished;
 
 use count::Counting;
 pub use names::{Folders, find_inode, is_related};
+pub use renewed::MIN_MOVED_BYTES;
 use unfinished::Unfinished;
 
 /// Bytes of one read.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::make::{BESIDE, with_end};
 use super::{FILE, StoreError};
 
 /// Renames the file and what belongs to it; returns its new name, and what is to be said.
@@ -13,13 +14,9 @@ pub(super) fn set_aside(path: &Path, why: &str) -> Result<(PathBuf, String), Sto
     let aside = (0..).map(free).find(|aside| !aside.exists()).unwrap_or_else(|| free(0));
     let fault = |error: std::io::Error| StoreError::Fatal(format!("{} cannot be read ({why}) and not be renamed: {error}", path.display()));
     fs::rename(path, &aside).map_err(fault)?;
-    for end in ["-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        let mut new = aside.as_os_str().to_owned();
-        new.push(end);
+    for end in BESIDE {
         // They need not be there.
-        let _ = fs::rename(&name, &new);
+        let _ = fs::rename(with_end(path, end), with_end(&aside, end));
     }
     let said = format!("the state in {} cannot be read ({why}); it was set aside as {} and a new one begun", path.display(), aside.display());
     Ok((aside, said))

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
@@ -13,6 +13,7 @@ use crate::core::signature::SIG_VERSION;
 
 mod aside;
 mod form;
+mod make;
 mod read;
 mod salvage;
 mod tx;
@@ -29,8 +30,6 @@ pub const FILE: &str = "siftd.db";
 const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
 const BUSY: Duration = Duration::from_secs(5);
-/// Another process makes the file within this time.
-const MADE_WITHIN: Duration = Duration::from_secs(2);
 /// So many free pages are kept for what comes next.
 const SPARE_PAGES: i64 = 2000;
 /// A larger file is not checked page by page at the start.
@@ -116,13 +115,9 @@ impl Store {
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
-        let is_new = !path.exists();
-        let opened = Self::connect(path, BUSY).and_then(|mut store| store.check(path).map(|()| store));
-        if is_new && opened.is_err() && is_empty(path) {
-            // There was no room: it is no file that has lost anything.
-            let _ = fs::remove_file(path);
-        }
-        opened
+        let mut store = Self::connect(path, BUSY)?;
+        store.check(path)?;
+        Ok(store)
     }
 
     /// Opens or makes the state file beside whoever else has it open; what cannot be read stays where it is.
@@ -135,14 +130,20 @@ impl Store {
     }
 
     fn connect(path: &Path, patience: Duration) -> Result<Self, StoreError> {
-        if is_left_empty(path) {
+        make::make(path, patience)?;
+        if fs::metadata(path).is_ok_and(|meta| meta.len() == 0) {
             return Err(StoreError::Unreadable("it is empty".to_owned()));
         }
+        Self::form_at(path, patience)
+    }
+
+    /// Opens a file, or makes it under its own name, in this version's form.
+    fn form_at(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         let db = Connection::open(path)?;
         db.busy_timeout(patience)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS);
         let mut store = Self { db };
-        // All in one look: another process may be making the file just now.
+        // All in one look: another process may be bringing the file up just now.
         let tx = store.db.transaction()?;
         form(&tx)?;
         drop(tx);
@@ -265,23 +266,6 @@ fn written(path: &Path) -> Timestamp {
     let time = fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     Timestamp(i64::try_from(since.as_micros()).unwrap_or_default())
-}
-
-/// Whether a file is there and holds nothing, as a power cut may leave it; one that another process is just making grows
-/// at once.
-fn is_left_empty(path: &Path) -> bool {
-    let until = Instant::now() + MADE_WITHIN;
-    while is_empty(path) {
-        if Instant::now() >= until {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    false
-}
-
-fn is_empty(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|meta| meta.len() == 0)
 }
 
 /// SQLite's integers have a sign; offsets and inodes keep their bits.

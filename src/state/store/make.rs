@@ -1,0 +1,128 @@
+//! How the file is made: whole, under another name, and only then called by its own. So a file with that name is never
+//! one that a kill or a full disk left half made, and an empty one is always one that has lost something.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{Store, StoreError};
+
+/// What SQLite keeps beside a file.
+pub(super) const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// Between two looks whether another process has made it.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// Makes the file if there is none; others that make it are waited for as long as `patience`.
+pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
+    if path.exists() {
+        return Ok(());
+    }
+    let _lock = lock(&with_end(path, ".lock"), patience)?;
+    if path.exists() {
+        return Ok(());
+    }
+    let new = with_end(path, ".new");
+    // Left by one that was killed, or by a file that somebody removed: SQLite would take it for a part of the new one.
+    remove(&new);
+    remove(path);
+    let made = Store::form_at(&new, patience).and_then(|store| Ok(store.db.close().map_err(|(_, error)| error)?)).and_then(|()| name(&new, path));
+    if made.is_err() {
+        remove(&new);
+    }
+    made
+}
+
+fn lock(path: &Path, patience: Duration) -> Result<File, StoreError> {
+    let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(|error| fault(path, &error))?;
+    let until = Instant::now() + patience;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(AGAIN),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Busy("another process is making it".to_owned())),
+            Err(TryLockError::Error(error)) => return Err(fault(path, &error)),
+        }
+    }
+}
+
+/// Gives the file its name, for good.
+fn name(new: &Path, path: &Path) -> Result<(), StoreError> {
+    let named = fs::rename(new, path).and_then(|()| File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all());
+    named.map_err(|error| fault(path, &error))
+}
+
+/// Removes a file and what SQLite keeps beside it; they need not be there.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+    for end in BESIDE {
+        let _ = fs::remove_file(with_end(path, end));
+    }
+}
+
+pub(super) fn with_end(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
+
+fn fault(path: &Path, error: &std::io::Error) -> StoreError {
+    let text = format!("{}: {error}", path.display());
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Later(text),
+        _ => StoreError::Fatal(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::FILE;
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_a_kill_left_half_made_is_no_state_that_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["siftd.db.new", "siftd.db.new-journal", "siftd.db-wal", "siftd.db-journal"] {
+            fs::write(folder.path().join(name), "half").unwrap();
+        }
+        let (store, said) = Store::open(folder.path()).unwrap();
+        assert_eq!(said, None);
+        drop(store);
+        assert_eq!(names(folder.path()), [FILE, "siftd.db.lock"]);
+    }
+
+    #[test]
+    fn many_that_make_it_at_once_have_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let patience = Duration::from_secs(60);
+        std::thread::scope(|scope| {
+            for name in ["a", "b", "c", "d", "e", "f"] {
+                let folder = folder.path();
+                scope.spawn(move || {
+                    let mut store = Store::join(folder, patience).unwrap();
+                    let tx = store.begin().unwrap();
+                    tx.source(name).unwrap();
+                    tx.commit().unwrap();
+                });
+            }
+        });
+        let store = Store::join(folder.path(), patience).unwrap();
+        let count: i64 = store.db.query_row("SELECT count(*) FROM source", [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 6);
+    }
+
+    #[test]
+    fn one_that_is_being_made_for_too_long_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let _lock = lock(&with_end(&path, ".lock"), Duration::ZERO).unwrap();
+        assert_eq!(make(&path, Duration::ZERO), Err(StoreError::Busy("another process is making it".to_owned())));
+        assert_eq!(names(folder.path()), ["siftd.db.lock"]);
+    }
+}
