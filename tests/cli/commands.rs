@@ -119,9 +119,11 @@ fn explain_says_why() {
         "b.log",
         "c8259e6 Fix TypeError: x is not a function\nTraceback (most recent call last):\n  File \"a.py\", line 1, in f\nValueError: x\nerrors: 0, error: 0\n",
     );
-    for (line, said) in
-        [(1, "could begin here, but no frame follows"), (3, "joined     python.traceback, as line 2 of 3"), (5, "generic.zero covers it: a count of zero")]
-    {
+    for (line, said) in [
+        (1, "generic.listed-marks covers it: text that is listed"),
+        (3, "joined     python.traceback, as line 2 of 3"),
+        (5, "generic.zero covers it: a count of zero"),
+    ] {
         let out = folder.siftd(["explain", &format!("b.log:{line}")]).ended(0).out();
         assert!(out.contains(said) && !out.contains(": holds\n  event      none"), "{line}: {out}");
     }
