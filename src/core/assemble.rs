@@ -17,7 +17,7 @@ use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::trace::{OpenTrace, lead_in};
-use crate::rules::{Kind, Take};
+use crate::rules::{Kind, Note, Take};
 
 mod ending;
 mod held;
@@ -225,6 +225,8 @@ impl Assembler {
             View::Quoted(from) => LeadIn::quoting(line, from),
             _ => lead_in(entries, &rivals, view.of(line)),
         };
+        // A line that a pause has told is the first of its event.
+        let back = if self.is_told(&line.place) { LookBack::default() } else { back };
         let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
         // The record that it belongs to names the error.
@@ -298,7 +300,7 @@ impl Assembler {
             self.notes.claim(family, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(note, key.as_deref(), line.place.num) {
+        if self.notes.is_claimed(note, key.as_deref(), line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
@@ -315,6 +317,15 @@ impl Assembler {
             self.publish(cx, &trace, out);
             self.notes.claim_as_note(family, key.as_deref(), line.place.num);
         }
+    }
+
+    /// Whether a one-line error of another writer, which waits for lines of its own, says the same as `note`: it is one
+    /// already, and claims what sums it up.
+    fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
+        let entries = &cx.engine.rules.entries;
+        let is_near = |trace: &OpenTrace| note.max_lines.is_none_or(|lines| trace.last_num + u64::from(lines) >= line.place.num);
+        let covers = |entry: u16| note.claimed_by.is_empty() || note.claimed_by.contains(&entries[usize::from(entry)].family);
+        self.open.iter().any(|trace| trace.waits && trace.is_single() && is_near(trace) && trace.rivals().any(covers))
     }
 
     /// Whether the line is a further one of the noise block under way. The lines between, which had no

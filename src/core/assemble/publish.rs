@@ -40,7 +40,7 @@ impl Assembler {
         let head = match used {
             0 if trace.is_weak(&cx.engine.rules.entries) && !is_told => Tried::InRegion,
             0 if under_record => Tried::UnderRecord,
-            0 if matches!(trace.view, View::Quoted(_)) && !is_told => Tried::Quoted,
+            0 if matches!(trace.view, View::Quoted(_)) => Tried::Quoted,
             0 => Tried::InVain,
             _ => Tried::No,
         };
