@@ -54,7 +54,7 @@ pub use work::Writer;
 use work::{CurrentWriter, Pool};
 
 /// Bytes of events between readers and committer.
-const MAX_QUEUE_BYTES: usize = 3 << 20;
+const MAX_QUEUE_BYTES: usize = 2 << 20;
 
 /// Runs until it is told to stop, or until nothing can come any more.
 ///

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::delivery::{Chunk, SinkMark};
 
 /// Bytes of records that stay in memory.
-const MAX_RING_BYTES: usize = 3 << 20;
+const MAX_RING_BYTES: usize = 2 << 20;
 
 #[derive(Default)]
 struct Inside {
