@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use globset::GlobMatcher;
 
-use super::expand::{base, depth, entries, is_glob, matcher};
+use super::expand::{base, depth, entries, is_glob, is_hidden, matcher, names_hidden};
 use super::open::Trust;
 
 /// Where reading begins in the files that are there when following begins.
@@ -48,6 +48,8 @@ struct Glob {
     matcher: GlobMatcher,
     /// It speaks of compressed files: only then it means them.
     packed: bool,
+    /// It writes the dot of hidden names: only then it means them.
+    hidden: bool,
 }
 
 impl Spec {
@@ -86,7 +88,8 @@ impl Spec {
             return Ok(());
         }
         let base = base(&whole);
-        self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)?, packed: names_packed(name) });
+        let (packed, hidden) = (names_packed(name), names_hidden(&whole));
+        self.globs.push(Glob { base, depth: depth(&whole), matcher: matcher(&whole)?, packed, hidden });
         Ok(())
     }
 
@@ -138,7 +141,8 @@ impl Spec {
     }
 
     fn matches_glob(&self, path: &Path) -> bool {
-        let is_meant = |glob: &Glob| (glob.packed || !is_packed(path)) && glob.matcher.is_match(path);
+        let may_be = |glob: &Glob| (glob.packed || !is_packed(path)) && (glob.hidden || !is_hidden(path, &glob.base));
+        let is_meant = |glob: &Glob| may_be(glob) && glob.matcher.is_match(path);
         self.globs.iter().any(is_meant) && !self.exclude.iter().any(|glob| glob.is_match(path))
     }
 

@@ -94,6 +94,20 @@ pub fn depth(glob: &Path) -> Option<usize> {
     (!any).then_some(parts)
 }
 
+/// Whether a glob names what is hidden: a part of it, below its base, begins with a dot.
+#[must_use]
+pub fn names_hidden(glob: &Path) -> bool {
+    is_hidden(bare(glob), bare(&base(glob)))
+}
+
+/// Whether a path is hidden below `base`, as files are that a program is still copying. A glob means it only where it
+/// writes the dot, as in a shell.
+#[must_use]
+pub fn is_hidden(path: &Path, base: &Path) -> bool {
+    let below = path.strip_prefix(base).unwrap_or(path);
+    below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
+}
+
 fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     let matcher = match matcher(glob) {
         Ok(matcher) => matcher,
@@ -102,7 +116,8 @@ fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     let known = found.0.len();
     let base = base(glob);
     if base.exists() {
-        walk(&base, depth(glob), |path| matcher.is_match(path), found);
+        let is_meant = |path: &Path| matcher.is_match(path) && (names_hidden(glob) || !is_hidden(path, bare(&base)));
+        walk(&base, depth(glob), is_meant, found);
     }
     if found.0.len() == known {
         found.1.push(Trouble::new(glob, "no file matches"));

@@ -539,3 +539,14 @@ fn rule_4_what_was_not_read_yet_is_read_in_the_renewed_one() {
     rig.wait(&mut world);
     assert_eq!(words(&world), ["five", "four", "one", "three", "two"]);
 }
+
+#[test]
+fn what_is_hidden_is_meant_only_by_a_glob_that_writes_the_dot() {
+    for (glob, wanted) in [("logs/*", &["seen"][..]), ("logs/**", &["seen"]), ("logs/.a.*", &["hidden"])] {
+        let mut world = World::new(&[glob]);
+        world.append(".a.log.Bn5W5A", &error("hidden"));
+        world.append("a.log", &error("seen"));
+        play(&mut world);
+        assert_eq!(bare(&world), wanted, "{glob}");
+    }
+}

@@ -44,6 +44,8 @@ fn what_cannot_be_run_has_the_shells_codes() {
     folder.siftd(["exec"]).ended(125);
     folder.siftd(["--color", "never", "exec", "--max-chars", "x", "--", "true"]).ended(125);
     folder.siftd(["exec", "--help"]).ended(0);
+    folder.siftd(["exec", "--strcit", "--", "true"]).ended(125);
+    folder.siftd(["exec", "true", "--strcit", "--", "-x"]).ended(0);
     folder.siftd(["exec", "--events", "no/such/folder", "--", "true"]).ended(125);
     folder.siftd(["exec", "--verdict", "fd:77", "--", "true"]).ended(125);
 }

@@ -89,6 +89,6 @@ pub struct ExecArgs {
     #[command(flatten)]
     pub setup: SetupArgs,
     /// The command and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
