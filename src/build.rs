@@ -1,6 +1,7 @@
 //! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
-//! cost little to read: the files without their examples (`index.bin`, `entries.bin`), the literals of their entries (`literals.bin`),
-//! where the prefilter looks for them (`plan.bin`), which entries have them (`uses.bin`), the words of the noise and of the cancels (`quiet.bin`). A file that is no
+//! cost little to read: the files without their examples (`index.bin`, `entries.bin`), what their patterns run as (`forms.bin`), the
+//! literals of their entries (`literals.bin`), where the prefilter looks for them (`plan.bin`), which entries have them (`uses.bin`),
+//! the words of the noise and of the cancels (`quiet.bin`). A file that is no
 //! TOML, or has a key that is none, ends the build.
 
 use std::collections::BTreeMap;
@@ -9,21 +10,31 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use core::prefilter::Plan;
+use rules::compiled::{self, Compiled};
 use rules::files::FILES;
 use rules::left::{Index, Left, Place, Uses};
 use rules::literal::Literals;
+use rules::located::Located;
 use rules::prove::{QuietWords, required_words};
+use rules::shelf::Form;
+use rules::shelf_writer::Writer;
 use rules::source::parsed;
 use rules::spec::{EntrySpec, FileSpec, Table};
 use serde::Serialize;
 
 #[allow(dead_code, missing_docs)]
 mod rules {
+    pub mod compiled;
+    pub mod ends;
     pub mod files;
     pub mod left;
     pub mod literal;
     pub mod located;
+    pub mod program;
     pub mod prove;
+    pub mod shelf;
+    #[path = "shelf/writer.rs"]
+    pub mod shelf_writer;
     pub mod source;
     pub mod spec;
 
@@ -49,6 +60,7 @@ fn write() -> Result<(), Box<dyn Error>> {
     let noise = specs.iter().flat_map(|spec| &spec.noise).map(words).collect();
     let cancels = specs.iter().flat_map(|spec| &spec.cancel).map(words).collect();
     leave("quiet.bin", &QuietWords { noise, cancels })?;
+    write_forms(&mut specs)?;
     let entries = entries(&mut specs);
     let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
     leave("literals.bin", &literals)?;
@@ -108,6 +120,22 @@ fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn E
     let cancels = (0..).zip(&specs).flat_map(|(family, spec)| spec.cancel.iter().map(move |cancel| (family, cancel.clone()))).collect();
     leave("index.bin", &Index { cancels, places, by_id, families: specs.iter().map(|spec| spec.family.clone()).collect() })?;
     Ok(fs::write(out("entries.bin")?, bytes)?)
+}
+
+/// What the patterns of all entries run as.
+fn write_forms(specs: &mut [FileSpec]) -> Result<(), Box<dyn Error>> {
+    let mut forms = Writer::default();
+    for spec in specs.iter_mut().flat_map(FileSpec::all) {
+        for source in spec.regexes().map(Located::get) {
+            forms.add(source, spec.ignore_case, Form::Match, || Compiled::new(source, spec.ignore_case))?;
+            if compiled::has_groups(source)
+                && let Some(reader) = compiled::reader(source, spec.ignore_case)
+            {
+                forms.add(source, spec.ignore_case, Form::Groups, || reader)?;
+            }
+        }
+    }
+    Ok(fs::write(out("forms.bin")?, forms.bytes())?)
 }
 
 fn words(entry: &EntrySpec) -> Option<Vec<String>> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::keywords::Keywords;
 use super::line::Line;
@@ -16,6 +16,10 @@ use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
 const PLAN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plan.bin"));
+
+/// Lines that are asked one cancel after the other before the cancels are joined. To join them, and to meet all the states of
+/// what comes of it, costs as much as that saves for so many lines.
+const WORTH_JOINING: u32 = 6000;
 
 /// Bounds and switches of the core; `config` fills them.
 #[derive(Clone, Debug)]
@@ -93,6 +97,8 @@ pub struct Engine {
     pub limits: Limits,
     /// All cancels as one pattern: once it is there, most lines are asked that alone.
     any_cancel: OnceLock<Pattern>,
+    /// How many lines were asked before that was worth its price.
+    asked: AtomicU32,
     prefilter: OnceLock<Prefilter>,
     word_gate: OnceLock<WordGate>,
     /// How many lines each noise rule has silenced; it decides nothing.
@@ -106,8 +112,8 @@ impl Engine {
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
-        let (any_cancel, prefilter, word_gate) = Default::default();
-        Self { rules, limits, any_cancel, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
+        let (any_cancel, asked, prefilter, word_gate) = Default::default();
+        Self { rules, limits, any_cancel, asked, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
     }
 
     /// Makes what the first event needs and no rules change, and before it, where the built-in rules are used `alone`,
@@ -117,13 +123,10 @@ impl Engine {
         let _ = (compiled_literals(), alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
-    /// Makes what the first candidate line needs, and then what is dear to make and saves work for all that follow.
-    /// Optional: whoever has a thread to spare calls it while the first block is searched.
+    /// Makes what the first candidate line needs. Optional: whoever has a thread to spare calls it while the first block is
+    /// searched.
     pub fn prepare(&self) {
         self.word_gate();
-        let any = Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex));
-        any.regex();
-        let _ = self.any_cancel.set(any);
     }
 
     /// The literals of all rules.
@@ -158,12 +161,21 @@ impl Engine {
     /// Which parts of the line's text cancels cover: they look at its body.
     #[must_use]
     pub fn cancelled(&self, line: &Line, maybe: Maybe) -> Vec<Range<usize>> {
-        if self.any_cancel.get().is_some_and(|any| !any.regex().is_match(line.body())) {
+        if self.any_cancel().is_some_and(|any| !any.regex().is_match(line.body())) {
             return Vec::new();
         }
         let cancels = self.rules.cancels.iter().enumerate().filter(|(at, cancel)| maybe.cancel(*at) && cancel.regex.is_match(line.body()));
         let body = line.text.len() - line.body().len();
         cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| body + found.start()..body + found.end()).collect()
+    }
+
+    /// All cancels as one, once so many lines were asked that it pays.
+    fn any_cancel(&self) -> Option<&Pattern> {
+        if self.asked.load(Ordering::Relaxed) < WORTH_JOINING {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        Some(self.any_cancel.get_or_init(|| Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex))))
     }
 
     /// The noise rules that have silenced lines, by id, and how many.

@@ -1,10 +1,12 @@
 //! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that the core walks.
 //! `spec` is the shape of a file, `load` reads and checks it into `entry`'s types, `prove` shows that the prefilter
 //! cannot miss a rule, `literal` prepares its part, `set` puts the files together; `builtin` has those that are
-//! compiled in; `source` joins their regexes, `pattern` runs them; `matcher` makes rules of problem matchers. Nothing
+//! compiled in, `shelf` the forms that the build made of their patterns; `source` joins their regexes, `pattern` runs them; `matcher` makes rules of problem matchers. Nothing
 //! here looks at a log.
 
 mod builtin;
+mod compiled;
+mod ends;
 mod entries;
 mod entry;
 mod files;
@@ -21,10 +23,12 @@ mod pattern;
 mod program;
 mod prove;
 mod set;
+mod shelf;
 mod source;
 pub mod spec;
 
 pub use builtin::{Examples, builtin_files, entries_with, literals as compiled_literals};
+pub use ends::first_visible;
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
@@ -32,7 +36,7 @@ pub use library::Library;
 pub use literal::{Gate, LiteralForm, Literals, MIN_LITERAL_BYTES};
 pub use load::{RulesFile, parse, parse_beside};
 pub use parsed::Problem;
-pub use pattern::{Groups, Pattern, first_visible};
+pub use pattern::{Groups, Pattern};
 pub use prove::{QuietWords, longest_required_literal};
 pub use set::RuleSet;
 pub use spec::{ExampleSpec, FactKind, Take};

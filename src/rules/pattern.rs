@@ -1,21 +1,19 @@
 //! The patterns of rules, over bytes: compiled at their first use, linear in time, limited in size.
-//! Most run as a [`Program`]; `regex` does what that cannot. Patterns that are pure ASCII run without
-//! Unicode tables.
+//! Most run as a [`Program`]; `regex` does what that cannot. Few need Unicode's tables.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
-use regex_syntax::hir::Hir;
+use serde::Deserialize;
 
-use super::program::{MAX_NAMED, Program, Slots, UNSET, Wanted};
+use super::builtin;
+use super::compiled::{Compiled, has_groups, reader};
+use super::ends::first_visible;
+use super::program::{MAX_NAMED, Program, Slots, UNSET};
 use super::prove::required_words;
+use super::shelf::Form;
 use super::source::{self, NOTHING, parsed};
-
-mod ends;
-pub use ends::first_visible;
-use ends::{Ends, first_bytes, last_bytes, needed, place_of};
 
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
@@ -25,9 +23,6 @@ const REGEX_FUEL: usize = 100;
 const REGEX_FUEL_PER_BYTE: usize = 1;
 /// So slow a program is given up.
 const MAX_SLOW: u32 = 64;
-
-/// So few bytes with which a match can begin tell most lines that there is none.
-const MAX_SHARP: usize = 100;
 
 /// A pattern that is compiled when it is first asked.
 #[derive(Debug)]
@@ -43,31 +38,6 @@ pub struct Pattern {
     has_pre: bool,
     /// How often its program was slow lately.
     slow: AtomicU32,
-}
-
-#[derive(Debug, Default)]
-struct Compiled {
-    program: Option<Program>,
-    /// What the first visible byte of a matching text can be, and its last byte.
-    first: Option<Box<Ends>>,
-    last: Option<Box<Ends>>,
-    /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
-    needed: Vec<Finder<'static>>,
-}
-
-impl Compiled {
-    fn new(hir: &Hir, program: Option<Program>) -> Self {
-        let first = first_bytes(hir);
-        let is_sharp = first.as_ref().is_some_and(|first| first.iter().filter(|may| **may).count() <= MAX_SHARP);
-        let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
-        Self { program, first, last: last_bytes(hir), needed: needed.iter().map(|literal| Finder::new(literal).into_owned()).collect() }
-    }
-
-    /// Whether the ends of a text allow a match: that settles most questions.
-    #[inline]
-    fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
-        self.first.as_ref().is_none_or(|first| first[place_of(lead)]) && self.last.as_ref().is_none_or(|last| last[place_of(text.last().copied())])
-    }
 }
 
 /// The named groups of a match.
@@ -139,7 +109,7 @@ impl Pattern {
 
     fn build(&self) -> Result<Regex, regex::Error> {
         RegexBuilder::new(&self.source)
-            .unicode(!self.source.is_ascii())
+            .unicode(source::needs_unicode(&self.source))
             .case_insensitive(self.ignore_case)
             .size_limit(MAX_PATTERN_BYTES)
             .dfa_size_limit(MAX_PATTERN_BYTES)
@@ -152,28 +122,22 @@ impl Pattern {
     }
 
     fn compiled(&self) -> &Compiled {
-        self.compiled.get_or_init(|| {
-            let Some(hir) = self.hir() else { return Compiled::default() };
-            Compiled::new(&hir, self.program(&hir, Wanted::Match))
-        })
+        self.compiled.get_or_init(|| self.made(Form::Match).unwrap_or_else(|| Compiled::new(&self.source, self.ignore_case)))
     }
 
-    fn hir(&self) -> Option<Hir> {
-        parsed(&self.source, self.ignore_case)
+    /// A form that the build has made of the same source.
+    fn made<T: Deserialize<'static>>(&self, form: Form) -> Option<T> {
+        builtin::forms().find(&self.source, self.ignore_case, form)
     }
 
     /// Words of which a text holds one, in any case, if this matches anywhere in it; `None`: it may hold none.
     #[must_use]
     pub fn required_words(&self) -> Option<Vec<String>> {
-        required_words(&self.hir()?)
-    }
-
-    fn program(&self, hir: &Hir, wanted: Wanted) -> Option<Program> {
-        Program::new(hir, wanted)
+        required_words(&parsed(&self.source, self.ignore_case)?)
     }
 
     fn reader(&self) -> Option<&Program> {
-        self.reader.get_or_init(|| self.program(&self.hir()?, Wanted::Groups)).as_ref()
+        self.reader.get_or_init(|| self.made(Form::Groups).or_else(|| reader(&self.source, self.ignore_case))).as_ref()
     }
 
     /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
@@ -190,7 +154,7 @@ impl Pattern {
     }
 
     fn decide(&self, compiled: &Compiled, text: &[u8]) -> bool {
-        if !compiled.needed.is_empty() && !compiled.needed.iter().any(|literal| literal.find(text).is_some()) {
+        if !compiled.has_needed(text) {
             return false;
         }
         compiled.program.as_ref().and_then(|program| self.run(program, text)).unwrap_or_else(|| self.regex().is_match(text))
@@ -220,7 +184,7 @@ impl Pattern {
     /// Whether it has named groups.
     #[must_use]
     pub fn has_groups(&self) -> bool {
-        self.source.contains("(?P<")
+        has_groups(&self.source)
     }
 
     /// The named groups of its first match.
@@ -287,6 +251,12 @@ mod tests {
             r"(?:a|b|c){2}(?P<a>a??)",
             r"^$|^(?P<a>a)",
             r"(?-u)^a*(?:é|✗|b)(?P<a>a|✔)?",
+            // Branches that are bound to the start, and others; several that begin alike; empty ones.
+            r"^(?P<a>ab)|(?P<b>b+)c|^c(?P<c>.*)|ca",
+            r"^ab|^ba|cc|^ca b",
+            r"(?:ab|a|abc|b|)(?P<a>c| |)(?P<b>ca|b|c|bc|a)$",
+            r"(?:(?:a|b|ab|ba)(?:c|ca|cab| )){2}(?P<a>.*)",
+            r"\b(?:ab|ac|b)\b|^(?P<a> )+|$",
         ];
         let letters = b"abc ";
         for source in patterns {
@@ -309,6 +279,19 @@ mod tests {
         let program = pattern.compiled().program.as_ref().unwrap();
         assert!(program.run(&text, None, &mut 0).is_err());
         assert!(!pattern.is_match(&text));
+    }
+
+    /// The start of each run would wait for those that the build has left out.
+    #[test]
+    fn the_build_has_made_what_each_pattern_runs_as() {
+        let rules = RuleSet::builtin();
+        for pattern in rules.patterns() {
+            let bytes = |compiled: &Compiled| postcard::to_allocvec(compiled).unwrap();
+            let made = pattern.made::<Compiled>(Form::Match).unwrap_or_else(|| panic!("{}", pattern.source));
+            assert!(bytes(&made) == bytes(&Compiled::new(&pattern.source, pattern.ignore_case)), "{}", pattern.source);
+            let anew = reader(&pattern.source, pattern.ignore_case).filter(|_| pattern.has_groups());
+            assert!(pattern.made::<Program>(Form::Groups) == anew, "{}", pattern.source);
+        }
     }
 
     #[test]

@@ -8,9 +8,11 @@
 //!
 //! It finds what `regex` finds: the leftmost match, alternatives in their order (Perl's rules).
 
-use regex_syntax::hir::{Hir, Look};
+use regex_syntax::hir::Hir;
+use serde::{Deserialize, Serialize};
 
 mod build;
+mod spans;
 mod thread;
 use thread::Thread;
 
@@ -23,19 +25,21 @@ const MIN_FUEL: usize = 2048;
 /// Sets of bytes, one bit each. A byte's value says to which sets of the program it belongs; two
 /// sets together are one value.
 type Sets = u64;
+/// The set of every byte and of the end of the text: nothing need be there.
+const NOTHING: Sets = 1;
+/// The set of the end of the text alone.
+const END: Sets = 2;
+/// The bit of a program's first own set; those that a program uses are low, which keeps what the build leaves small.
+const FIRST_SET: usize = 2;
 /// Most sets of a program.
 const MAX_SETS: usize = 62;
-/// The set of every byte and of the end of the text: nothing need be there.
-const NOTHING: Sets = 1 << MAX_SETS;
-/// The set of the end of the text alone.
-const END: Sets = 2 << MAX_SETS;
 /// Where each named group begins and ends; [`UNSET`] when it took no part.
 pub type Slots = [u32; 2 * MAX_NAMED];
 /// A group that took no part in the match.
 pub const UNSET: u32 = u32::MAX;
 
 /// One step; what needs more room than a number stands in a list of its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 enum Step {
     Byte(u8),
     Literal(u16),
@@ -43,14 +47,26 @@ enum Step {
     Set(u8),
     Run(u16),
     Split(u16),
+    Switch(u16),
     Jump(u16),
     Save(u8),
     Look(Look),
     Match,
 }
 
+/// What holds between two bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+enum Look {
+    Start,
+    End,
+    /// An end of an ASCII word.
+    Word,
+    NoWord,
+}
+
 /// Bytes that stand there as they are.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(from = "Box<[u8]>", into = "Box<[u8]>")]
 struct Literal {
     /// The first bytes, for a comparison in one step, and which of its eight bytes count.
     head: u64,
@@ -58,15 +74,23 @@ struct Literal {
     bytes: Box<[u8]>,
 }
 
-impl Literal {
-    fn new(bytes: &[u8]) -> Self {
+impl From<Box<[u8]>> for Literal {
+    fn from(bytes: Box<[u8]>) -> Self {
         let (mut head, mut mask) = ([0; 8], [0; 8]);
         for (at, byte) in bytes.iter().take(8).enumerate() {
             (head[at], mask[at]) = (*byte, 0xff);
         }
-        Self { head: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask), bytes: bytes.into() }
+        Self { head: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask), bytes }
     }
+}
 
+impl From<Literal> for Box<[u8]> {
+    fn from(literal: Literal) -> Self {
+        literal.bytes
+    }
+}
+
+impl Literal {
     #[inline(always)]
     fn begins(&self, text: &[u8]) -> bool {
         match text.first_chunk() {
@@ -78,15 +102,22 @@ impl Literal {
 }
 
 /// A choice, with the bytes with which each way can begin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Split {
     first: u16,
     second: u16,
     heads: (Sets, Sets),
 }
 
+/// A branch of an alternation, and with which two bytes it can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct Branch {
+    to: u16,
+    heads: (Sets, Sets),
+}
+
 /// A set of bytes, repeated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Run {
     /// The step after it.
     after: u16,
@@ -116,19 +147,21 @@ pub enum Wanted {
 }
 
 /// A pattern in the matcher's form.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Program {
     steps: Box<[Step]>,
     runs: Box<[Run]>,
     splits: Box<[Split]>,
+    switches: Box<[Box<[Branch]>]>,
     literals: Box<[Literal]>,
     /// The sets of each byte.
+    #[serde(with = "spans")]
     sets: Box<[Sets; 256]>,
     names: Box<[Box<str>]>,
-    /// Matches at the start of the text only.
-    anchored: bool,
-    /// The two bytes with which a match begins.
-    heads: (Sets, Sets),
+    /// Where a match at the start of the text begins.
+    start: Branch,
+    /// Where one behind it does: without what can match at the start only. `None`: nothing can.
+    later: Option<Branch>,
 }
 
 impl Program {

@@ -7,11 +7,23 @@ use regex_syntax::hir::Hir;
 /// Matches no text.
 pub const NOTHING: &str = r"[^\s\S]";
 
-/// A pattern, parsed as it will run: over bytes, and with Unicode tables only where it is not ASCII itself. `None` for one
-/// that is no regex.
+/// A pattern, parsed as it will run: over bytes. `None` for one that is no regex.
 #[must_use]
 pub fn parsed(source: &str, ignore_case: bool) -> Option<Hir> {
-    ParserBuilder::new().utf8(false).unicode(!source.is_ascii()).case_insensitive(ignore_case).build().parse(source).ok()
+    parser(needs_unicode(source)).case_insensitive(ignore_case).build().parse(source).ok()
+}
+
+/// Whether a pattern runs with Unicode's tables: only where a class of it names what is not ASCII. Everywhere else a
+/// character stands for the bytes that it is written with, and `\s`, `\d`, `\w`, `\b` and `.` are about bytes.
+#[must_use]
+pub fn needs_unicode(source: &str) -> bool {
+    !source.is_ascii() && parser(false).build().parse(source).is_err()
+}
+
+fn parser(unicode: bool) -> ParserBuilder {
+    let mut parser = ParserBuilder::new();
+    parser.utf8(false).unicode(unicode);
+    parser
 }
 
 /// One that matches what any of `sources` does, each with whether it ignores case; without them nothing.
@@ -23,7 +35,7 @@ pub fn any_of<'a>(sources: impl Iterator<Item = (&'a str, bool)>) -> String {
 
 /// A group that keeps its flags inside a larger pattern.
 fn inline(source: &str, ignore_case: bool) -> String {
-    let unicode = if source.is_ascii() { "-u" } else { "" };
+    let unicode = if needs_unicode(source) { "" } else { "-u" };
     let case = if ignore_case { "i" } else { "" };
     format!("(?{case}{unicode}:{source})")
 }
@@ -35,8 +47,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn unicode_is_for_classes_beyond_ascii() {
+        for (source, needs) in [("✗ .*é", false), ("[✗✘]", true), (r"[^\s│]", true), ("─{3,}", false), ("a", false), (r"\p{L}é", true)] {
+            assert_eq!(needs_unicode(source), needs, "{source}");
+        }
+    }
+
+    #[test]
     fn each_of_the_joined_keeps_its_flags() {
-        let joined = any_of([("^Warn", true), ("error \\d", false), ("✗ .$", false)].into_iter());
+        let joined = any_of([("^Warn", true), ("error \\d", false), ("[✗✘] .$", false)].into_iter());
         let regex = Regex::new(&joined).expect("parses");
         let is_match = |text: &str| regex.is_match(text.as_bytes());
         assert!(is_match("WARN") && is_match("an error 7") && is_match("✗ é"));

@@ -197,6 +197,13 @@ pub struct EntrySpec {
 }
 
 impl EntrySpec {
+    /// Its regexes.
+    pub fn regexes(&self) -> impl Iterator<Item = &Located> {
+        let one = [&self.regex, &self.above, &self.stop, &self.open, &self.close, &self.pass, &self.fail];
+        let more = self.block.iter().map(|block| &block.regex).chain(self.rows.iter().map(|row| &row.regex)).chain(self.before.iter().map(|line| &line.regex));
+        one.into_iter().flatten().chain(more)
+    }
+
     /// Its literals and what may stand beside them.
     #[must_use]
     pub fn gate(&self) -> Gate {

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 use walkdir::{DirEntry, WalkDir};
 
 /// One thing to read.
@@ -82,8 +82,12 @@ pub fn bare(path: &Path) -> &Path {
 /// # Errors
 /// It is no valid glob.
 pub fn matcher(glob: &Path) -> Result<GlobMatcher, String> {
+    parsed(glob).map(|glob| glob.compile_matcher())
+}
+
+fn parsed(glob: &Path) -> Result<Glob, String> {
     let built = GlobBuilder::new(&bare(glob).to_string_lossy()).literal_separator(true).build();
-    built.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
+    built.map_err(|error| error.kind().to_string())
 }
 
 /// The folders below its base that a match can lie in; `None` where `**` allows any.
@@ -109,13 +113,15 @@ pub fn is_hidden(path: &Path, base: &Path) -> bool {
 }
 
 fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
-    let matcher = match matcher(glob) {
-        Ok(matcher) => matcher,
+    let parsed = match parsed(glob) {
+        Ok(parsed) => parsed,
         Err(why) => return found.1.push(Trouble::new(glob, why)),
     };
     let known = found.0.len();
     let base = base(glob);
     if base.exists() {
+        // A third of a millisecond, which the places of rules that nobody has would cost at each start.
+        let matcher = parsed.compile_matcher();
         let is_meant = |path: &Path| matcher.is_match(path) && (names_hidden(glob) || !is_hidden(path, bare(&base)));
         walk(&base, depth(glob), is_meant, found);
     }

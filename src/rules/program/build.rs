@@ -1,8 +1,8 @@
 //! From a parsed regex to the steps of a program, with what each choice and each run can be followed by.
 
-use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{self, Class, ClassUnicode, Hir, HirKind, Repetition};
 
-use super::{END, Literal, MAX_NAMED, MAX_SETS, NOTHING, Program, Run, Sets, Split, Step, Wanted};
+use super::{Branch, END, FIRST_SET, Literal, Look, MAX_NAMED, MAX_SETS, NOTHING, Program, Run, Sets, Split, Step, Wanted};
 
 /// Most steps of a program; a longer pattern is left to `regex`.
 const MAX_STEPS: usize = 1024;
@@ -18,11 +18,19 @@ pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
         builder.hir(hir)?
     }
     builder.push(Step::Match)?;
-    let heads = builder.look_ahead();
-    let anchored = hir.properties().look_set_prefix().contains(Look::Start);
-    let Builder { steps, runs, splits, sets, literals, names, .. } = builder;
+    let later = builder.later(hir)?;
+    builder.look_ahead();
+    let start = builder.entry(0);
+    let later = later.map(|step| builder.entry(step));
+    let Builder { steps, runs, splits, switches, sets, literals, names, .. } = builder;
+    let switches = switches.into_iter().map(Into::into).collect();
     let (steps, runs, splits, literals, names) = (steps.into(), runs.into(), splits.into(), literals.into(), names.into());
-    Some(Program { steps, runs, splits, literals, sets, names, anchored, heads })
+    Some(Program { steps, runs, splits, switches, literals, sets, names, start, later })
+}
+
+/// Whether all of it matches at the start of the text only.
+fn is_anchored(hir: &Hir) -> bool {
+    hir.properties().look_set_prefix().contains(hir::Look::Start)
 }
 
 /// A set of bytes while a program is built.
@@ -33,6 +41,7 @@ struct Builder {
     steps: Vec<Step>,
     runs: Vec<Run>,
     splits: Vec<Split>,
+    switches: Vec<Vec<Branch>>,
     literals: Vec<Literal>,
     sets: Box<[Sets; 256]>,
     /// The sets that have a bit, in the order of their bits.
@@ -55,8 +64,8 @@ fn mark((round, marks): &mut (u32, Vec<u32>), step: usize) -> bool {
 
 impl Builder {
     fn new(wanted: Wanted) -> Self {
-        let (steps, runs, splits, literals, known, names, seen) = Default::default();
-        Self { wanted, steps, runs, splits, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
+        let (steps, runs, splits, switches, literals, known, names, seen) = Default::default();
+        Self { wanted, steps, runs, splits, switches, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
     }
 
     fn push(&mut self, step: Step) -> Option<u16> {
@@ -72,13 +81,13 @@ impl Builder {
 
     /// The number of a set, which is that of its bit; `None` when there is none left.
     fn set(&mut self, bytes: &Bytes) -> Option<u8> {
-        if let Some(bit) = self.known.iter().position(|known| known == bytes) {
-            return Some(bit as u8);
+        if let Some(known) = self.known.iter().position(|known| known == bytes) {
+            return Some((FIRST_SET + known) as u8);
         }
-        let bit = self.known.len();
-        if bit == MAX_SETS {
+        if self.known.len() == MAX_SETS {
             return None;
         }
+        let bit = FIRST_SET + self.known.len();
         self.known.push(*bytes);
         self.sets.iter_mut().zip(bytes).for_each(|(sets, has)| *sets |= Sets::from(*has) << bit);
         Some(bit as u8)
@@ -117,10 +126,9 @@ impl Builder {
                 (None, Class::Unicode(class)) => self.alternation(&characters(class)?, Self::hir)?,
                 (None, Class::Bytes(_)) => return None,
             },
-            HirKind::Look(look @ (Look::Start | Look::End | Look::WordAscii | Look::WordAsciiNegate)) => {
-                self.push(Step::Look(*look))?;
+            HirKind::Look(look) => {
+                self.push(Step::Look(supported(*look)?))?;
             }
-            HirKind::Look(_) => return None,
             HirKind::Repetition(repetition) => self.repetition(repetition)?,
             HirKind::Capture(group) => match &group.name {
                 Some(name) if self.wanted == Wanted::Groups => self.named(name, &group.sub)?,
@@ -138,7 +146,7 @@ impl Builder {
             return Some(());
         }
         let number = self.literals.len() as u16;
-        self.literals.push(Literal::new(bytes));
+        self.literals.push(Literal::from(Box::from(bytes)));
         self.push(Step::Literal(number)).map(drop)
     }
 
@@ -155,20 +163,39 @@ impl Builder {
 
     /// `each` writes a branch down.
     fn alternation(&mut self, branches: &[Hir], each: fn(&mut Self, &Hir) -> Option<()>) -> Option<()> {
-        let mut ends = Vec::new();
+        let number = self.switches.len();
+        self.push(Step::Switch(number as u16))?;
+        self.switches.push(Vec::new());
+        let (mut ways, mut ends) = (Vec::new(), Vec::new());
         for (index, branch) in branches.iter().enumerate() {
-            if index + 1 == branches.len() {
-                each(self, branch)?;
-                break;
-            }
-            let split = self.push(Step::Jump(0))?;
+            ways.push(Branch { to: self.here(), heads: (NOTHING, NOTHING) });
             each(self, branch)?;
-            ends.push(self.push(Step::Jump(0))?);
-            self.split(split, (split + 1, self.here()), true);
+            if index + 1 < branches.len() {
+                ends.push(self.push(Step::Jump(0))?);
+            }
         }
         let end = self.here();
         ends.into_iter().for_each(|jump| self.steps[usize::from(jump)] = Step::Jump(end));
+        self.switches[number] = ways;
         Some(())
+    }
+
+    /// The step with which a match behind the start of the text begins: of an alternation only the branches that are not
+    /// bound to the start. The inner `None`: there is no such match.
+    fn later(&mut self, hir: &Hir) -> Option<Option<u16>> {
+        if is_anchored(hir) {
+            return Some(None);
+        }
+        let (HirKind::Alternation(branches), Step::Switch(_)) = (hir.kind(), self.steps[0]) else { return Some(Some(0)) };
+        let free = self.switches[0].iter().zip(branches).filter(|(_, branch)| !is_anchored(branch)).map(|(way, _)| *way).collect();
+        let step = self.push(Step::Switch(self.switches.len() as u16))?;
+        self.switches.push(free);
+        Some(Some(step))
+    }
+
+    /// A step, and with which bytes a match from it on begins.
+    fn entry(&mut self, step: u16) -> Branch {
+        Branch { to: step, heads: (self.first(step), self.second(step)) }
     }
 
     fn repetition(&mut self, repetition: &Repetition) -> Option<()> {
@@ -225,8 +252,8 @@ impl Builder {
         self.splits.push(Split { first, second, heads: (NOTHING, NOTHING) });
     }
 
-    /// Tells each run and each choice with which bytes it can go on; returns those of the whole.
-    fn look_ahead(&mut self) -> (Sets, Sets) {
+    /// Tells each run and each choice with which bytes it can go on.
+    fn look_ahead(&mut self) {
         for number in 0..self.runs.len() {
             let Run { after, set, max, .. } = self.runs[number];
             let ahead = (self.first(after), self.second(after));
@@ -240,7 +267,11 @@ impl Builder {
             let Split { first, second, .. } = self.splits[number];
             self.splits[number].heads = (self.first(first), self.first(second));
         }
-        (self.first(0), self.second(0))
+        for number in 0..self.switches.len() {
+            for branch in 0..self.switches[number].len() {
+                self.switches[number][branch] = self.entry(self.switches[number][branch].to);
+            }
+        }
     }
 
     /// The bytes with which a match from `step` on can begin.
@@ -275,6 +306,7 @@ impl Builder {
                 let Split { first, second, .. } = self.splits[usize::from(number)];
                 self.first_from(first.into()) | self.first_from(second.into())
             }
+            Step::Switch(number) => self.all_of(number, Self::first_from),
             Step::Jump(to) => self.first_from(to.into()),
             Step::Look(Look::End) => END,
             Step::Save(_) | Step::Look(_) => self.first_from(step + 1),
@@ -298,10 +330,17 @@ impl Builder {
                 let Split { first, second, .. } = self.splits[usize::from(number)];
                 self.second_from(first.into()) | self.second_from(second.into())
             }
+            Step::Switch(number) => self.all_of(number, Self::second_from),
             Step::Jump(to) => self.second_from(to.into()),
             Step::Match | Step::Look(Look::End) => NOTHING,
             Step::Save(_) | Step::Look(_) => self.second_from(step + 1),
         }
+    }
+
+    /// What `of` says of each branch.
+    fn all_of(&mut self, switch: u16, of: fn(&mut Self, usize) -> Sets) -> Sets {
+        let switch = usize::from(switch);
+        (0..self.switches[switch].len()).fold(0, |all, branch| all | of(self, self.switches[switch][branch].to.into()))
     }
 
     /// The set of one byte; when there is no bit left for it, that of all.
@@ -309,6 +348,16 @@ impl Builder {
         let mut bytes = [false; 256];
         bytes[usize::from(byte)] = true;
         self.set(&bytes).map_or(NOTHING, |number| 1 << number)
+    }
+}
+
+fn supported(look: hir::Look) -> Option<Look> {
+    match look {
+        hir::Look::Start => Some(Look::Start),
+        hir::Look::End => Some(Look::End),
+        hir::Look::WordAscii => Some(Look::Word),
+        hir::Look::WordAsciiNegate => Some(Look::NoWord),
+        _ => None,
     }
 }
 

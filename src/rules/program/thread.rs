@@ -1,12 +1,12 @@
 //! Runs a program over one text: follows its steps, keeps the ways that are left to try, counts what that
 //! costs.
 
-use regex_syntax::hir::Look;
-
-use super::{END, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
+use super::{Branch, END, Look, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
 
 /// What a step costs beside the bytes that it looks at.
 const STEP_FUEL: usize = 4;
+/// So many branches that cannot begin cost as much as a byte.
+const BRANCHES_PER_FUEL: usize = 2;
 /// Most choices that are left open at once, and those that need no memory of their own.
 const MAX_CHOICES: usize = 48;
 const NEAR_CHOICES: usize = 8;
@@ -16,6 +16,12 @@ const NEAR_CHOICES: usize = 8;
 enum Choice {
     Try {
         step: u16,
+        at: u32,
+    },
+    /// A branch of an alternation, which can begin there.
+    Branch {
+        switch: u16,
+        branch: u16,
         at: u32,
     },
     /// A greedy run may end earlier: before `at`, not before `low`.
@@ -95,10 +101,12 @@ impl<'a> Thread<'a> {
 
     /// Whether the program matches somewhere; its named groups go to `slots`.
     pub(super) fn search(&mut self, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
-        let last = if self.program.anchored { 0 } else { self.text.len() };
-        let heads = self.program.heads;
-        for start in 0..=last {
-            if self.fit(heads, start) && self.attempt(start, slots.as_deref_mut())? {
+        if self.attempt(self.program.start, 0, slots.as_deref_mut())? {
+            return Ok(true);
+        }
+        let Some(later) = self.program.later else { return Ok(false) };
+        for start in 1..=self.text.len() {
+            if self.attempt(later, start, slots.as_deref_mut())? {
                 return Ok(true);
             }
         }
@@ -117,10 +125,14 @@ impl<'a> Thread<'a> {
         self.sets(at) & first != 0 && self.sets(at + 1) & second != 0
     }
 
-    /// Whether a match begins at `start`.
-    fn attempt(&mut self, start: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+    /// Whether a match begins at `start`, with the step of `entry`.
+    #[inline(always)]
+    fn attempt(&mut self, entry: Branch, start: usize, slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
+        if self.fit(entry.heads, start) { self.try_from(entry.to, start, slots) } else { Ok(false) }
+    }
+
+    fn try_from(&mut self, mut step: u16, mut at: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         self.stack.clear();
-        let (mut step, mut at) = (0, start);
         loop {
             if self.follow(step, at, slots.as_deref_mut())? {
                 return Ok(true);
@@ -139,6 +151,11 @@ impl<'a> Thread<'a> {
                     }
                     Some(Choice::Try { step: other, at: place }) => {
                         (step, at) = (other, place as usize);
+                        break;
+                    }
+                    Some(Choice::Branch { switch, branch, at: place }) => {
+                        at = place as usize;
+                        step = self.take_branch(switch, branch.into(), at)?;
                         break;
                     }
                     Some(Choice::Shorter { run, low, at: before }) => {
@@ -196,6 +213,13 @@ impl<'a> Thread<'a> {
                     self.spent += STEP_FUEL;
                     continue;
                 }
+                Step::Switch(number) => match self.next_branch(number, 0, at) {
+                    Some(branch) => {
+                        step = self.take_branch(number, branch, at)?;
+                        continue;
+                    }
+                    None => false,
+                },
                 Step::Jump(to) => {
                     step = to;
                     continue;
@@ -217,6 +241,24 @@ impl<'a> Thread<'a> {
             step += 1;
             steps += 1;
         }
+    }
+
+    /// The first branch from `from` on that can begin at `at`.
+    #[inline(always)]
+    fn next_branch(&mut self, switch: u16, from: usize, at: usize) -> Option<usize> {
+        let branches = &self.program.switches[usize::from(switch)][from..];
+        let (here, behind) = (self.sets(at), self.sets(at + 1));
+        let found = branches.iter().position(|branch| here & branch.heads.0 != 0 && behind & branch.heads.1 != 0);
+        self.spent += 1 + found.unwrap_or(branches.len()) / BRANCHES_PER_FUEL;
+        found.map(|found| from + found)
+    }
+
+    /// The step of a branch; the next one that can begin at `at` is left as a choice.
+    fn take_branch(&mut self, switch: u16, branch: usize, at: usize) -> Result<u16, OutOfFuel> {
+        if let Some(next) = self.next_branch(switch, branch + 1, at) {
+            self.stack.push(Choice::Branch { switch, branch: next as u16, at: at as u32 })?;
+        }
+        Ok(self.program.switches[usize::from(switch)][branch].to)
     }
 
     /// Where a run that begins at `at` ends first; the other ends are left as a choice.
@@ -298,8 +340,8 @@ impl<'a> Thread<'a> {
         match look {
             Look::Start => at == 0,
             Look::End => at == self.text.len(),
-            Look::WordAscii => boundary(),
-            _ => !boundary(),
+            Look::Word => boundary(),
+            Look::NoWord => !boundary(),
         }
     }
 }

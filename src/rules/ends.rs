@@ -1,38 +1,63 @@
 //! What every match of a pattern has, read off its parts: the byte with which it can begin, the one with which it can end,
-//! a literal that it contains. Most texts fail at one of these; `pattern` asks them first. Each may say that it does not
+//! a literal that it contains. Most texts fail at one of these; a pattern asks them first. Each may say that it does not
 //! know, and none rules out a match.
 
+use std::ops::RangeInclusive;
+
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
+use serde::{Deserialize, Serialize};
 
 /// Most literals of which every match contains one, and the least of their bytes.
 const MAX_NEEDED: usize = 2;
 const MIN_NEEDED_BYTES: usize = 3;
 
-/// Bytes, and at the end the place for "there is none".
-pub(super) type Ends = [bool; 257];
+/// Bytes with which something may begin or end, a bit for each, and behind them one for "there is none".
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub(super) struct Ends([u64; 5]);
 const NONE: usize = 256;
 
-#[inline(always)]
-pub(super) fn place_of(byte: Option<u8>) -> usize {
-    byte.map_or(NONE, usize::from)
+impl Ends {
+    /// Whether `byte` may stand there.
+    #[inline(always)]
+    pub(super) fn has(&self, byte: Option<u8>) -> bool {
+        let place = byte.map_or(NONE, usize::from);
+        self.0[place / 64] & 1 << (place % 64) != 0
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u32 {
+        self.0.iter().map(|bits| bits.count_ones()).sum()
+    }
+
+    fn add(&mut self, byte: u8) {
+        self.add_place(byte.into());
+    }
+
+    fn add_all(&mut self, bytes: RangeInclusive<u8>) {
+        bytes.for_each(|byte| self.add(byte));
+    }
+
+    fn add_place(&mut self, place: usize) {
+        self.0[place / 64] |= 1 << (place % 64);
+    }
 }
 
 /// For a pattern that is anchored at the start: the bytes with which the visible part of a match
 /// can begin. `None` when nothing can be said.
-pub(super) fn first_bytes(hir: &Hir) -> Option<Box<Ends>> {
+pub(super) fn first_bytes(hir: &Hir) -> Option<Ends> {
     if !hir.properties().look_set_prefix().contains(Look::Start) {
         return None;
     }
-    let mut set = Box::new([false; 257]);
+    let mut set = Ends::default();
     (!may_stay_blank(hir, &mut set)).then_some(set)
 }
 
 /// For a pattern that is anchored at the end: the bytes with which a match can end.
-pub(super) fn last_bytes(hir: &Hir) -> Option<Box<Ends>> {
+pub(super) fn last_bytes(hir: &Hir) -> Option<Ends> {
     if !hir.properties().look_set_suffix().contains(Look::End) {
         return None;
     }
-    let mut set = Box::new([false; 257]);
+    let mut set = Ends::default();
     (!may_be_empty(hir, &mut set)).then_some(set)
 }
 
@@ -41,18 +66,20 @@ fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => {
-            literal.0.last().iter().for_each(|byte| set[usize::from(**byte)] = true);
+            literal.0.last().iter().for_each(|byte| set.add(**byte));
             literal.0.is_empty()
         }
         HirKind::Class(Class::Bytes(class)) => {
-            class.iter().for_each(|range| set[usize::from(range.start())..=usize::from(range.end())].fill(true));
+            class.iter().for_each(|range| set.add_all(range.start()..=range.end()));
             false
         }
         HirKind::Class(Class::Unicode(class)) => {
             class.iter().for_each(|range| {
-                (u32::from(range.start())..=u32::from(range.end()).min(0x7f)).for_each(|byte| set[byte as usize] = true);
-                // The last byte of any other character.
-                set[0x80..=0xbf].iter_mut().for_each(|may| *may |= range.end() > '\x7f');
+                (u32::from(range.start())..=u32::from(range.end()).min(0x7f)).for_each(|byte| set.add(byte as u8));
+                if range.end() > '\x7f' {
+                    // The last byte of any other character.
+                    set.add_all(0x80..=0xbf);
+                }
             });
             false
         }
@@ -94,13 +121,13 @@ fn is_blank(byte: u8) -> bool {
 fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
         HirKind::Look(Look::End) => {
-            set[NONE] = true;
+            set.add_place(NONE);
             false
         }
         HirKind::Empty | HirKind::Look(_) => true,
         HirKind::Literal(literal) => match literal.0.iter().find(|b| !is_blank(**b)) {
             Some(byte) => {
-                set[usize::from(*byte)] = true;
+                set.add(*byte);
                 false
             }
             None => true,
@@ -126,7 +153,7 @@ fn class_may_be_blank(class: &Class, set: &mut Ends) -> bool {
             if is_blank(byte) {
                 blank = true;
             } else {
-                set[usize::from(byte)] = true;
+                set.add(byte);
             }
         }
     };

@@ -1,0 +1,86 @@
+//! What a pattern is asked by: its program, and tests that settle most texts before. It follows from the pattern's source
+//! alone, so the build makes it for the patterns that are compiled in, where the start of each run would wait for it.
+
+use memchr::memmem::Finder;
+use regex_syntax::hir::Hir;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::ends::{Ends, first_bytes, last_bytes, needed};
+use super::program::{Program, Wanted};
+use super::source::parsed;
+
+/// So few bytes with which a match can begin tell most lines that there is none.
+const MAX_SHARP: u32 = 100;
+
+/// What tells whether a text matches.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct Compiled {
+    /// What decides; `None`: only `regex` can.
+    pub(super) program: Option<Program>,
+    /// What the first visible byte of a matching text can be, and its last byte.
+    first: Option<Ends>,
+    last: Option<Ends>,
+    /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
+    needed: Vec<Needed>,
+}
+
+/// Bytes that are searched for.
+#[derive(Debug)]
+struct Needed(Finder<'static>);
+
+impl Compiled {
+    /// Of a pattern's source; what is no regex matches by nothing of this.
+    #[must_use]
+    pub fn new(source: &str, ignore_case: bool) -> Self {
+        parsed(source, ignore_case).map(|hir| Self::of(&hir)).unwrap_or_default()
+    }
+
+    fn of(hir: &Hir) -> Self {
+        let first = first_bytes(hir);
+        let is_sharp = first.as_ref().is_some_and(|first| first.count() <= MAX_SHARP);
+        let needed = if is_sharp { Vec::new() } else { needed(hir).unwrap_or_default() };
+        let needed = needed.into_iter().map(Needed::new).collect();
+        Self { program: Program::new(hir, Wanted::Match), first, last: last_bytes(hir), needed }
+    }
+
+    /// Whether the ends of a text allow a match, whose first visible byte is `lead`: that settles most questions.
+    #[inline]
+    pub(super) fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
+        self.first.as_ref().is_none_or(|first| first.has(lead)) && self.last.as_ref().is_none_or(|last| last.has(text.last().copied()))
+    }
+
+    /// Whether the text has what every match contains.
+    pub(super) fn has_needed(&self, text: &[u8]) -> bool {
+        self.needed.is_empty() || self.needed.iter().any(|needed| needed.0.find(text).is_some())
+    }
+}
+
+/// The program that reads the named groups of a pattern.
+#[must_use]
+pub fn reader(source: &str, ignore_case: bool) -> Option<Program> {
+    Program::new(&parsed(source, ignore_case)?, Wanted::Groups)
+}
+
+/// Whether there are named groups to read.
+#[must_use]
+pub fn has_groups(source: &str) -> bool {
+    source.contains("(?P<")
+}
+
+impl Needed {
+    fn new(bytes: &[u8]) -> Self {
+        Self(Finder::new(bytes).into_owned())
+    }
+}
+
+impl Serialize for Needed {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.needle().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Needed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(|bytes| Self::new(&bytes))
+    }
+}

@@ -1,0 +1,90 @@
+//! The compiled forms of the built-in patterns, as the build leaves them: found by a pattern's source, and read when a run
+//! first asks that pattern. A run asks few, so nothing is read at the start, not even where they stand.
+
+use serde::Deserialize;
+
+#[cfg(test)]
+mod writer;
+
+/// What is kept of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Its [`Compiled`](super::compiled::Compiled).
+    Match,
+    /// The program that [`reader`](super::compiled::reader) makes.
+    Groups,
+}
+
+/// The bytes of a key, and of a place: a key, and where its form begins.
+const KEY_BYTES: usize = 8;
+const PLACE_BYTES: usize = KEY_BYTES + 4;
+
+/// Forms in one row of bytes: their number, their places in the order of the keys, then each behind its source, as
+/// `postcard` writes them. A key is written with its first byte first, other numbers with their last.
+#[derive(Clone, Copy, Debug)]
+pub struct Shelf<'a> {
+    places: &'a [u8],
+    forms: &'a [u8],
+}
+
+impl<'a> Shelf<'a> {
+    /// The one that `writer` has written; `None` for what is cut off.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        let (count, rest) = bytes.split_first_chunk()?;
+        let (places, forms) = rest.split_at_checked(u32::from_le_bytes(*count) as usize * PLACE_BYTES)?;
+        Some(Self { places, forms })
+    }
+
+    /// A form of the pattern with this source, if it is there.
+    #[must_use]
+    pub fn find<T: Deserialize<'a>>(self, source: &str, ignore_case: bool, form: Form) -> Option<T> {
+        let (places, _) = self.places.as_chunks::<PLACE_BYTES>();
+        let key = key(source, ignore_case, form).to_be_bytes();
+        let found = places.binary_search_by(|place| place[..KEY_BYTES].cmp(&key)).ok()?;
+        let at = u32::from_le_bytes(*places[found].last_chunk()?);
+        let (known, what): (&str, T) = postcard::from_bytes(self.forms.get(at as usize..)?).ok()?;
+        (known == source).then_some(what)
+    }
+}
+
+/// Stands for a source and a form: FNV-1a over both.
+pub(super) fn key(source: &str, ignore_case: bool, form: Form) -> u64 {
+    let bytes = [u8::from(ignore_case), form as u8].into_iter().chain(source.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::writer::Writer;
+    use super::*;
+
+    #[test]
+    fn what_is_put_on_it_is_found_again() {
+        let mut writer = Writer::default();
+        let sources = ["", "a", "a+b", "é"];
+        for (number, source) in (0_u16..).zip(sources) {
+            writer.add(source, false, Form::Match, || number).unwrap();
+            writer.add(source, true, Form::Groups, || format!("{number}")).unwrap();
+            writer.add(source, false, Form::Match, || 999_u16).unwrap();
+        }
+        let bytes = writer.bytes();
+        let shelf = Shelf::new(&bytes).unwrap();
+        for (number, source) in (0_u16..).zip(sources) {
+            assert_eq!(shelf.find(source, false, Form::Match), Some(number));
+            assert_eq!(shelf.find(source, true, Form::Groups), Some(format!("{number}")));
+            assert_eq!(shelf.find::<u16>(source, true, Form::Match), None);
+        }
+        assert_eq!(shelf.find::<u16>("b", false, Form::Match), None);
+    }
+
+    #[test]
+    fn a_damaged_one_has_nothing() {
+        let mut writer = Writer::default();
+        writer.add("a", false, Form::Match, || 7_u16).unwrap();
+        let bytes = writer.bytes();
+        for length in 0..bytes.len() {
+            assert_eq!(Shelf::new(&bytes[..length]).and_then(|shelf| shelf.find::<u16>("a", false, Form::Match)), None, "{length}");
+        }
+    }
+}
