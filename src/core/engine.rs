@@ -95,8 +95,9 @@ pub struct Engine {
     pub rules: RuleSet,
     /// Bounds and switches.
     pub limits: Limits,
-    /// All cancels as one pattern: once it is there, most lines are asked that alone.
-    any_cancel: OnceLock<Pattern>,
+    /// All cancels as one pattern: once it is there, most lines are asked that alone. `None`: together they are too large for
+    /// one, as a user's may be.
+    any_cancel: OnceLock<Option<Pattern>>,
     /// How many lines were asked before that was worth its price.
     asked: AtomicU32,
     prefilter: OnceLock<Prefilter>,
@@ -175,7 +176,7 @@ impl Engine {
             self.asked.fetch_add(1, Ordering::Relaxed);
             return None;
         }
-        Some(self.any_cancel.get_or_init(|| Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex))))
+        self.any_cancel.get_or_init(|| Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex))).as_ref()
     }
 
     /// The noise rules that have silenced lines, by id, and how many.
@@ -239,6 +240,15 @@ mod tests {
         let every_third = |at: usize| at.is_multiple_of(3);
         let left: Vec<LiteralForm> = forms.iter().enumerate().map(|(at, form)| if every_third(at) { form.clone() } else { none.clone() }).collect();
         assert!(Plan::new(forms).joined(forms, forms.len(), every_third) == Plan::new(&left));
+    }
+
+    #[test]
+    fn cancels_too_large_for_one_pattern_are_asked_one_by_one() {
+        let cancels: String = (0..6).map(|at| format!("[[cancel]]\nid = \"mine.{at}\"\nregex = '^{at}(?:[a-z]{{1,60}} ){{1,90}}error'\n")).collect();
+        let file = crate::rules::parse("mine.toml", &format!("[family]\nid = \"mine\"\ntitle = \"Mine\"\n{cancels}"), true).expect("is right");
+        let engine = Engine::new(RuleSet::with_files(vec![file]), Limits::default());
+        engine.asked.store(WORTH_JOINING, Ordering::Relaxed);
+        assert!(engine.any_cancel().is_none() && engine.any_cancel.get().is_some());
     }
 
     #[test]

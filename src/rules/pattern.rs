@@ -93,10 +93,13 @@ impl Pattern {
         &self.source
     }
 
-    /// A pattern that matches what any of `patterns` does.
+    /// A pattern that matches what any of `patterns` does, compiled; `None`: it would be above 2 MiB.
     #[must_use]
-    pub fn any_of<'a>(patterns: impl Iterator<Item = &'a Self>) -> Self {
-        Self::new(source::any_of(patterns.map(|pattern| (pattern.source.as_str(), pattern.ignore_case))), false)
+    pub fn any_of<'a>(patterns: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let any = Self::new(source::any_of(patterns.map(|pattern| (pattern.source.as_str(), pattern.ignore_case))), false);
+        let regex = any.build().ok()?;
+        any.regex.get_or_init(|| regex);
+        Some(any)
     }
 
     /// Compiles now.
