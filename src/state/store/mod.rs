@@ -2,7 +2,7 @@
 //! knows how things are kept, not why. A file that cannot be understood is set aside and a new one begun.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
@@ -20,12 +20,15 @@ mod tx;
 
 use aside::set_aside;
 use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
+pub(in crate::state) use make::with_end;
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
 pub use tx::Tx;
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
+/// So many links are followed to it, as many as the kernel does.
+const MAX_LINKS: usize = 40;
 /// Statements that stay prepared.
 const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
@@ -78,8 +81,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn open(folder: &Path) -> Result<(Self, Option<String>), StoreError> {
-        let path = folder.join(FILE);
-        match Self::try_open(&path) {
+        match Self::try_open(&file(folder)) {
             Err(StoreError::Unreadable(why)) => {
                 let (store, said) = Self::begin_anew(folder, &why)?;
                 Ok((store, Some(format!("{said}: files are read as at a first start, from where `start_at` says, and a gap record of each source says so"))))
@@ -93,7 +95,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn begin_anew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
-        let written = written(&folder.join(FILE));
+        let written = written(&file(folder));
         let (mut store, said) = Self::renew(folder, why)?;
         let tx = store.begin()?;
         tx.note_loss(written)?;
@@ -107,7 +109,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn renew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
-        let path = folder.join(FILE);
+        let path = file(folder);
         let (aside, said) = set_aside(&path, why)?;
         let mut store = Self::try_open(&path)?;
         let kept = salvage(&aside, &mut store.db)?;
@@ -126,7 +128,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, others were waited for in vain, or the file is no state file.
     pub fn join(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
-        Self::connect(&folder.join(FILE), patience)
+        Self::connect(&file(folder), patience)
     }
 
     fn connect(path: &Path, patience: Duration) -> Result<Self, StoreError> {
@@ -205,7 +207,7 @@ impl Store {
     /// # Errors
     /// It may not be read, or is no state file.
     pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
-        let path = folder.join(FILE);
+        let path = file(folder);
         if !path.exists() {
             return Ok(None);
         }
@@ -259,6 +261,18 @@ impl Store {
         self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
         Ok(true)
     }
+}
+
+/// The state file of a folder: where a link with its name leads to, be there something or not. So what is made, or set
+/// aside, is that file, and the link stays.
+#[must_use]
+pub fn file(folder: &Path) -> PathBuf {
+    let mut path = folder.join(FILE);
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    path
 }
 
 /// When a file was last written.
