@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::store::{FILE, file, with_end};
@@ -9,7 +10,7 @@ use super::store::{FILE, file, with_end};
 /// Held as long as it lives.
 #[derive(Debug)]
 pub struct Lock {
-    _files: Vec<File>,
+    files: Vec<File>,
 }
 
 /// Why there is no lock.
@@ -30,7 +31,21 @@ impl Lock {
     /// # Errors
     /// Another process has it, or the folder may not be written.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
-        names(folder).iter().map(|name| take(name)).collect::<Result<_, _>>().map(|files| Self { _files: files })
+        names(folder).iter().map(|name| take(name)).collect::<Result<_, _>>().map(|files| Self { files })
+    }
+
+    /// Whether it still stands for the folder: the files are where they were, as far as that can be seen. Who takes it when they
+    /// are gone has it as well.
+    #[must_use]
+    pub fn is_of(&self, folder: &Path) -> bool {
+        let node = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
+        let names = names(folder);
+        let is = |(file, name): (&File, &PathBuf)| match (file.metadata(), std::fs::metadata(name)) {
+            (Ok(ours), Ok(there)) => node(ours) == node(there),
+            (_, Err(error)) => error.kind() != std::io::ErrorKind::NotFound,
+            (Err(_), _) => true,
+        };
+        names.len() == self.files.len() && self.files.iter().zip(&names).all(is)
     }
 
     /// The process that holds the lock of a folder, if one does.
@@ -92,7 +107,11 @@ mod tests {
         let us = std::process::id().to_string();
         assert!(matches!(Lock::take(folder.path()), Err(LockError::Held { pid }) if pid == us));
         assert_eq!(Lock::holder(folder.path()), Some(us));
-        drop(lock);
+        assert!(lock.is_of(folder.path()));
+        std::fs::remove_file(folder.path().join("lock")).unwrap();
+        let other = Lock::take(folder.path()).unwrap();
+        assert!(!lock.is_of(folder.path()) && other.is_of(folder.path()));
+        drop((lock, other));
         assert_eq!(Lock::holder(folder.path()), None);
         Lock::take(folder.path()).unwrap();
     }

@@ -2,16 +2,18 @@
 //! knows how things are kept, not why. A file that cannot be understood is set aside and a new one begun.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{breakers, history};
 use crate::core::event::Timestamp;
 use crate::core::signature::SIG_VERSION;
 
 mod aside;
+mod ask;
 mod form;
 mod make;
 mod read;
@@ -19,7 +21,7 @@ mod salvage;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
+use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form};
 pub(in crate::state) use make::with_end;
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
@@ -73,6 +75,8 @@ impl From<rusqlite::Error> for StoreError {
 /// The open file.
 pub struct Store {
     db: Connection,
+    /// Device and inode.
+    node: Option<(u64, u64)>,
 }
 
 impl Store {
@@ -116,6 +120,20 @@ impl Store {
         Ok((store, format!("{said}; {kept}")))
     }
 
+    /// Begins a new file where the one that `old` has open is gone from the folder, with its history and its breakers; the
+    /// text says so. What has its place by now is set aside.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn replace(folder: &Path, old: Option<&Self>) -> Result<(Self, String), StoreError> {
+        let path = file(folder);
+        let aside = path.exists().then(|| set_aside(&path, "it is not the one that is in use")).transpose()?;
+        let mut store = Self::try_open(&path)?;
+        let kept = old.map_or(Ok(String::new()), |old| salvage::take_over(&old.db, &mut store.db))?;
+        let gone = format!("the state in {} was removed or replaced while it is in use; a new one was begun: {kept}", path.display());
+        Ok((store, aside.map_or(gone.clone(), |(_, said)| format!("{said}; {gone}"))))
+    }
+
     fn try_open(path: &Path) -> Result<Self, StoreError> {
         let mut store = Self::connect(path, BUSY)?;
         store.check(path)?;
@@ -144,7 +162,7 @@ impl Store {
         let db = Connection::open(path)?;
         db.busy_timeout(patience)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS);
-        let mut store = Self { db };
+        let mut store = Self { db, node: node(path) };
         // All in one look: another process may be bringing the file up just now.
         let tx = store.db.transaction()?;
         form(&tx)?;
@@ -202,22 +220,10 @@ impl Store {
         Ok(())
     }
 
-    /// Opens the state of a folder to look at it; `None` when there is none.
-    ///
-    /// # Errors
-    /// It may not be read, or is no state file.
-    pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
-        let path = file(folder);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        db.busy_timeout(Duration::from_secs(5))?;
-        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if !(1..=VERSION).contains(&version) {
-            return Err(unknown_form(version));
-        }
-        Ok(Some(Self { db }))
+    /// Whether a path leads to the file that is open.
+    #[must_use]
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.node.is_some() && self.node == node(path)
     }
 
     /// For tables that have a module of their own.
@@ -273,6 +279,10 @@ pub fn file(folder: &Path) -> PathBuf {
         path = path.parent().unwrap_or(Path::new("")).join(to);
     }
     path
+}
+
+fn node(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// When a file was last written.
