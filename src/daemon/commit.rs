@@ -80,12 +80,21 @@ pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Resul
     }
 }
 
-/// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
+/// Commits what sinks say until all of them have begun; one that cannot ends it before anything is read. False: it was told
+/// to stop.
 pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, sinks: &Sinks, wakes: &Receiver<Wake>) -> Result<bool, String> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
         if !arrived.words.is_empty() && !until_done(wakes, || committer.commit(&[], &arrived.words, now()))? {
             return Ok(false);
+        }
+    }
+    for wake in wakes.try_iter() {
+        match wake {
+            Wake::Stop => return Ok(false),
+            Wake::Failed(Some(why)) => return Err(why),
+            // What else has changed is looked at anyway when it begins.
+            _ => {}
         }
     }
     Ok(true)

@@ -470,3 +470,20 @@ fn only_one_writes_to_an_output_file() {
     }
     assert_eq!(folder.read("out.ndjson").lines().count(), 1 + 2 * 2);
 }
+
+/// What the file at the old path has is not written again, and nothing of it is missing.
+#[test]
+fn another_output_path_is_no_trouble() {
+    let folder = Folder::new();
+    folder.write("a.log", error("one"));
+    let run = |output: &str, texts: &[&str]| {
+        let running = Running::new(&folder, &["--file", "a.log", "--state-dir", "st", "--output", output]);
+        until(|| folder.read(output).lines().count() >= texts.len(), || folder.read(output));
+        assert_eq!(running.end("-TERM", 0).err(), "");
+    };
+    run("one.ndjson", &["one"]);
+    append(&folder, "a.log", &error("two"));
+    run("two.ndjson", &["two"]);
+    run("one.ndjson", &["one"]);
+    assert_eq!((folder.read("one.ndjson").lines().count(), folder.read("two.ndjson").lines().count()), (1, 1));
+}
