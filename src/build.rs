@@ -60,7 +60,7 @@ fn write() -> Result<(), Box<dyn Error>> {
     let noise = specs.iter().flat_map(|spec| &spec.noise).map(words).collect();
     let cancels = specs.iter().flat_map(|spec| &spec.cancel).map(words).collect();
     leave("quiet.bin", &QuietWords { noise, cancels })?;
-    write_forms(&mut specs)?;
+    write_forms(&specs)?;
     let entries = entries(&mut specs);
     let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
     leave("literals.bin", &literals)?;
@@ -70,9 +70,8 @@ fn write() -> Result<(), Box<dyn Error>> {
 }
 
 fn read(name: &str, text: &str) -> FileSpec {
-    let mut spec: FileSpec = toml::from_str(text).unwrap_or_else(|error| give_up(&format!("config/rules/{name}: {error}")));
-    spec.all().for_each(|entry| entry.examples = Default::default());
-    spec
+    let spec: FileSpec = toml::from_str(text).unwrap_or_else(|error| give_up(&format!("config/rules/{name}: {error}")));
+    spec.without_examples()
 }
 
 /// An entry and what its file says of it.
@@ -123,9 +122,9 @@ fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn E
 }
 
 /// What the patterns of all entries run as.
-fn write_forms(specs: &mut [FileSpec]) -> Result<(), Box<dyn Error>> {
+fn write_forms(specs: &[FileSpec]) -> Result<(), Box<dyn Error>> {
     let mut forms = Writer::default();
-    for spec in specs.iter_mut().flat_map(FileSpec::all) {
+    for spec in specs.iter().flat_map(FileSpec::all) {
         for source in spec.regexes().map(Located::get) {
             forms.add(source, spec.ignore_case, Form::Match, || Compiled::new(source, spec.ignore_case))?;
             if compiled::has_groups(source)

@@ -266,3 +266,59 @@ fn replay_shows_what_changed_rules_change() {
     assert!(folder.siftd(["replay", "gone.log", "--rules", "new"]).ended(2).err().contains("gone.log"));
     assert!(folder.siftd(["replay", "app.log"]).ended(2).err().contains("--rules"));
 }
+
+/// Names, bytes and times of all that is in a folder.
+fn seen(folder: &Folder) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
+    let mut all: Vec<_> = std::fs::read_dir(folder.at("st"))
+        .unwrap()
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let bytes = std::fs::read(entry.path()).unwrap();
+            (entry.file_name().into_string().unwrap(), bytes, entry.metadata().unwrap().modified().unwrap())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn who_only_asks_changes_nothing() {
+    const ASKED: [&[&str]; 9] = [
+        &["history"],
+        &["history", "trend"],
+        &["history", "diff", "--since", "1h"],
+        &["breaker", "status"],
+        &["breaker", "check", "b"],
+        &["state", "list"],
+        &["status"],
+        &["run", "--file", "log", "--dry-run"],
+        &["check", "--config", "c.toml"],
+    ];
+    let folder = Folder::new();
+    folder.write("c.toml", "state_dir = \"st\"\n[[source]]\nname = \"u\"\ntype = \"unix\"\npath = \"u.sock\"\n");
+    let ask = || {
+        for words in ASKED {
+            let place = if words[0] == "check" { &[][..] } else { &["--state-dir", "st"] };
+            folder.siftd([words, place].concat());
+        }
+    };
+    ask();
+    assert!(!folder.at("st").exists() && !folder.at("u.sock").exists());
+    folder.write("st/other", "");
+    ask();
+    assert_eq!(seen(&folder).len(), 1);
+    scan(&folder, &["--state-dir", "st"], TWO).ended(0);
+    folder.siftd(["breaker", "record", "b", "--failure", "--error", "x", "--state-dir", "st"]).ended(0);
+    let before = seen(&folder);
+    ask();
+    assert!(seen(&folder) == before, "{:?}", seen(&folder).iter().map(|(name, ..)| name).collect::<Vec<_>>());
+    // One of an earlier version neither; what it says is shown all the same.
+    let db = Connection::open(folder.at("st/siftd.db")).unwrap();
+    db.execute_batch("DROP TABLE history_tail; DROP TABLE loss; PRAGMA user_version=4; PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL;").unwrap();
+    drop(db);
+    let before = seen(&folder);
+    ask();
+    assert!(seen(&folder) == before);
+    assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 2);
+    assert!(folder.siftd(["breaker", "status", "b", "--state-dir", "st"]).ended(0).out().starts_with("b: closed"));
+}

@@ -3,13 +3,15 @@
 //! it finds are hints, no mistakes. Nothing is made or changed.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
 use crate::config::{Config, Listen, SinkKind, SourceConfig, SourceKind};
+use crate::sources::binary;
+use crate::sources::discover::is_packed;
 use crate::sources::expand::{base, is_glob};
 
 /// Files of a source that are tried.
@@ -52,11 +54,23 @@ fn source(source: &SourceConfig) -> Vec<String> {
         crate::sources::expand::Input::Named(path) | crate::sources::expand::Input::Found(path) => Some(path),
         crate::sources::expand::Input::Stdin => None,
     });
-    let closed: Vec<PathBuf> = paths.take(MAX_FILES).filter(|path| path.is_file() && File::open(path).is_err()).collect();
+    let files: Vec<PathBuf> = paths.take(MAX_FILES).filter(|path| path.is_file()).collect();
+    let closed: Vec<&PathBuf> = files.iter().filter(|path| File::open(path).is_err()).collect();
+    let foreign: Vec<(&PathBuf, String)> = files.iter().filter_map(|path| Some((path, left_out(path)?))).collect();
+    if let Some((first, why)) = foreign.first() {
+        hints.push(hint(first, &format!("{why}{}", if foreign.len() > 1 { format!(" ({} such files)", foreign.len()) } else { String::new() })));
+    }
     if let Some(first) = closed.first() {
         hints.push(hint(first, &format!("may not be read by this user ({} such files)", closed.len())));
     }
     hints
+}
+
+/// Why a file that is there would not be read, if it is no log.
+fn left_out(path: &Path) -> Option<String> {
+    let mut first = [0; binary::FIRST_BYTES];
+    let count = File::open(path).and_then(|mut file| file.read(&mut first)).ok().filter(|_| !is_packed(path))?;
+    binary::left_out(&first[..count])
 }
 
 fn may_write(folder: &Path) -> bool {

@@ -58,6 +58,14 @@ impl Desk {
         Ok(Self { folder: config.state_dir.clone(), config, flags })
     }
 
+    fn asked(&self) -> Result<Option<Shared>, Failure> {
+        Shared::ask_of(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure)
+    }
+
+    fn opened(&self) -> Result<Shared, Failure> {
+        Shared::open(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure).inspect(say_aside)
+    }
+
     fn limits(&self) -> Limits {
         setup::ledger_rules(&self.config).breaker
     }
@@ -112,7 +120,7 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
-    let Some(shared) = desk.existing()? else {
+    let Some(shared) = desk.asked()? else {
         say(&format!("no breaker in {}: nothing was recorded there yet", desk.folder.display()));
         return Ok(Exit::Done);
     };
@@ -189,13 +197,13 @@ fn object(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Value {
 }
 
 fn check(desk: &Desk, name: &str, quiet: bool) -> Result<Exit, Failure> {
-    let Some(mut shared) = desk.existing()? else {
+    let Some(shared) = desk.asked()? else {
         return if quiet { Ok(Exit::Done) } else { out::print(&format!("{}: closed\n", sanitise(name))) };
     };
     let kept = match shared.breaker(name).map_err(Failure)? {
         // The time changes nothing: nothing is written.
         Some(kept) if kept.breaker.clone().pass(&desk.limits(), now()).is_empty() => Some(kept),
-        Some(_) => Some(desk.step(&mut shared, name, &|breaker, at| breaker.pass(&desk.limits(), at))?.kept),
+        Some(_) => Some(desk.step(&mut desk.opened()?, name, &|breaker, at| breaker.pass(&desk.limits(), at))?.kept),
         None => None,
     };
     let Some(kept) = kept else {
@@ -237,8 +245,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
         Some(path) => Some(target::open(path, Mode::Append).map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))?),
         None => None,
     };
-    let mut shared = Shared::open(&desk.folder, setup::ledger_rules(&desk.config), PATIENCE).map_err(Failure)?;
-    say_aside(&shared);
+    let mut shared = desk.opened()?;
     let mut last = None;
     let mut take = |run: Run| -> Result<(), Failure> {
         let changed = desk.step(&mut shared, &name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;

@@ -67,7 +67,7 @@ fn refuse_foreign(args: &DigestArgs, first: &[u8]) -> Result<(), Failure> {
     let why = match foreign::judge(first) {
         Some(Foreign::Packed(archive)) => archive.advice("digest"),
         Some(Foreign::Binary) => "is a binary file and was not read".to_owned(),
-        Some(Foreign::Own) | None => return Ok(()),
+        Some(Foreign::Own | Foreign::Written) | None => return Ok(()),
     };
     let path = args.file.as_deref().filter(|path| *path != Path::new("-")).unwrap_or(Path::new("stdin"));
     let trouble = Trouble::new(path, why);

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::digest::Own;
+use crate::digest::{Own, is_written};
 use crate::sources::archive::{self, Archive};
 use crate::sources::binary::is_binary;
 
@@ -17,6 +17,8 @@ pub enum Foreign {
     Binary,
     /// siftd wrote it.
     Own,
+    /// siftd wrote it, in a form for others.
+    Written,
     /// It holds others, packed.
     Packed(Archive),
 }
@@ -27,6 +29,7 @@ impl Foreign {
         match self {
             Self::Binary => "is a binary file and was not read (--binary reads it)".into(),
             Self::Own => "holds siftd's own records and was not read: `siftd digest` sums them up (--mode text reads it as a log)".into(),
+            Self::Written => "is siftd's own output and was not read (--mode text reads it as a log)".into(),
             Self::Packed(archive) => archive.advice("scan").into(),
         }
     }
@@ -37,6 +40,9 @@ pub fn judge(first: &[u8]) -> Option<Foreign> {
     let block = &first[..first.len().min(BLOCK_BYTES)];
     if Own::of(block).is_some() {
         return Some(Foreign::Own);
+    }
+    if is_written(block, first.len()) {
+        return Some(Foreign::Written);
     }
     archive::of(block).map(Foreign::Packed).or_else(|| is_binary(block).then_some(Foreign::Binary))
 }

@@ -32,7 +32,9 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     let form = &args.form;
     let config = setup::config(&SetupArgs { config: form.config.clone(), ..SetupArgs::default() })?;
     let folder = form.state_dir.as_ref().unwrap_or(&config.state_dir);
-    let Some(mut shared) = Shared::existing(folder, setup::ledger_rules(&config), PATIENCE).map_err(Failure)? else {
+    let changes = matches!(args.command, Some(HistoryCommand::Resolve { .. } | HistoryCommand::Mute { .. } | HistoryCommand::Join { .. }));
+    let open = if changes { Shared::existing } else { Shared::ask_of };
+    let Some(mut shared) = open(folder, setup::ledger_rules(&config), PATIENCE).map_err(Failure)? else {
         let mend =
             "`siftd run` keeps one with its state, `exec` and `scan` with --state-dir; name its folder with --state-dir, or the configuration with --config";
         return Err(Failure::new(format!("no history in {}: {mend}", folder.display())));

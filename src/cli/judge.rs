@@ -91,6 +91,7 @@ impl Judge {
             let uid = identity::hash(&[b"siftd-judge-1", io.as_str().as_bytes(), stderr.as_bytes(), stdout.as_bytes()]);
             said.add(io, verdict::read(&self.engine, Origin { uid, generation: 0 }, text.as_bytes(), now()));
         }
+        said.asked = verdict::asked(&said.errors, [stderr.as_bytes(), stdout.as_bytes()]);
         (said.text, said.only_noise) = filtered(&self.engine, stderr.as_bytes(), now());
         said
     }

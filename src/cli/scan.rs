@@ -119,7 +119,7 @@ fn once(inputs: &mut Vec<Input>) {
 fn reads(args: &ScanArgs) -> Vec<Foreign> {
     let plain = archive::ALL.into_iter().filter(Archive::is_plain).map(Foreign::Packed);
     let binary = plain.chain([Foreign::Binary]).filter(|_| args.binary);
-    let own = (args.reading.mode == ReadMode::Text).then_some(Foreign::Own);
+    let own = [Foreign::Own, Foreign::Written].into_iter().filter(|_| args.reading.mode == ReadMode::Text);
     binary.chain(own).collect()
 }
 

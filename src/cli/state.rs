@@ -40,7 +40,7 @@ fn rows(folder: &Path) -> Result<Vec<StreamRow>, Failure> {
         let then = if matches!(error, StoreError::Unreadable(_)) { "; the next `siftd run` sets it aside" } else { "" };
         Failure::new(format!("the state in {} cannot be read: {error}{then}", folder.display()))
     };
-    match Store::look(folder).map_err(fault)? {
+    match Store::ask(folder).map_err(fault)? {
         Some(store) => store.streams().map_err(fault),
         None => Err(Failure::new(format!("no state in {}: name its folder with --state-dir, or the configuration with --config", folder.display()))),
     }

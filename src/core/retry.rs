@@ -181,6 +181,12 @@ fn is_system_code(code: &str) -> bool {
     code.len() >= 3 && code.starts_with('E') && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && !code.starts_with("ERR")
 }
 
+/// The reason of an HTTP status alone.
+#[must_use]
+pub fn reason_of_status(status: u16) -> &'static str {
+    retry(&Asked { texts: ["", "", ""], hits: Hits::default(), status: Some(status), exit_code: None, alone: true }, false).1
+}
+
 /// Reason phrases of RFC 9110 and of known servers, lower case, that make the number before them a status.
 const PHRASES: &[&str] = &[
     "bad request",

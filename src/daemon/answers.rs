@@ -28,6 +28,14 @@ impl Answers {
         self._own = own.inspect_err(|error| tracing::warn!("{}: {error}; `siftd status` cannot ask", folder.join(SOCKET).display())).ok();
     }
 
+    /// The same where the folder is a new one.
+    pub fn answer_again(&mut self, folder: &Path) {
+        if !folder.join(SOCKET).exists() {
+            self._own = None;
+            self.answer_in(folder);
+        }
+    }
+
     /// A server for another place, which is not there yet; none if it stays.
     pub fn other(&self, place: Option<&Place>) -> Result<Option<Server>, String> {
         if place == self.place.as_ref() { Ok(None) } else { Self::prepare(place) }

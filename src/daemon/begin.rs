@@ -51,7 +51,8 @@ pub(super) fn held(folder: &Path, why: &str) -> String {
     holder(folder).map_or_else(|| why.to_owned(), |who| format!("it is held by {who}"))
 }
 
-fn take(folder: &Path) -> Result<Lock, StoreError> {
+/// Makes a state folder where there is none, and takes it.
+pub(super) fn take(folder: &Path) -> Result<Lock, StoreError> {
     let io = |error: io::Error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Later(error.to_string()),
         _ => StoreError::Fatal(format!("{error}: make it, or name another one with state_dir or --state-dir")),

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::begin::held;
+use super::begin::{held, take};
 use super::on_open::OnOpen;
 use super::pulse::Beat;
 use super::sinks::Sinks;
@@ -18,8 +18,9 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
 use crate::state::committer::Committer;
+use crate::state::lock::Lock;
 use crate::state::queue::{Queue, Word};
-use crate::state::store::StoreError;
+use crate::state::store::{StoreError, file};
 use crate::telemetry::metrics;
 
 /// Between two transactions.
@@ -50,6 +51,8 @@ pub(super) struct Commits {
     pub room: Arc<Mutex<Room>>,
     /// Folder of the state.
     pub folder: Option<PathBuf>,
+    /// What stands for it; kept until the process ends.
+    pub lock: Arc<Mutex<Option<Lock>>>,
     pub sender: Sender<Wake>,
     pub stop: Arc<Stop>,
     pub beat: Arc<Beat>,
@@ -77,12 +80,21 @@ pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Resul
     }
 }
 
-/// Commits what sinks say until all of them have begun, or have failed to. False: it was told to stop.
+/// Commits what sinks say until all of them have begun; one that cannot ends it before anything is read. False: it was told
+/// to stop.
 pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, sinks: &Sinks, wakes: &Receiver<Wake>) -> Result<bool, String> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
         if !arrived.words.is_empty() && !until_done(wakes, || committer.commit(&[], &arrived.words, now()))? {
             return Ok(false);
+        }
+    }
+    for wake in wakes.try_iter() {
+        match wake {
+            Wake::Stop => return Ok(false),
+            Wake::Failed(Some(why)) => return Err(why),
+            // What else has changed is looked at anyway when it begins.
+            _ => {}
         }
     }
     Ok(true)
@@ -122,7 +134,7 @@ impl Commits {
             sources.extend(names);
             let mut batches = put_off(arrived.batches, &mut marks);
             is_closed |= arrived.closed;
-            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked);
+            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked)?;
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
                 // A source is known when all its files are: else they would be read from their beginning.
@@ -163,12 +175,52 @@ impl Commits {
     }
 
     /// Whether another process has left something.
-    fn is_behind(&self, looked: &mut Instant) -> bool {
+    fn is_behind(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
         let is_time = looked.elapsed() >= OTHERS;
         if is_time {
             *looked = Instant::now();
+            self.look_after_folder()?;
         }
-        is_time && self.committer.is_behind()
+        Ok(is_time && self.committer.is_behind())
+    }
+
+    /// Begins the state anew where somebody has removed it: what is written into a file without a name is gone with the
+    /// process, and the next one would begin from nothing.
+    fn look_after_folder(&mut self) -> Result<(), StoreError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_ours = lock.as_ref().is_some_and(|lock| lock.is_of(folder));
+        let is_there = if is_ours { file(folder).try_exists().unwrap_or(true) } else { self.committer.has_its_file(folder) };
+        if is_ours && is_there {
+            return Ok(());
+        }
+        let mut again = || -> Result<String, StoreError> {
+            if !is_ours {
+                *lock = Some(take(folder)?);
+            }
+            if is_there {
+                Ok(format!("the lock in {} was removed while it is in use; it was taken again", folder.display()))
+            } else {
+                self.committer.replace(folder, now())
+            }
+        };
+        match again() {
+            Ok(said) => {
+                metrics().state_trouble.clear();
+                tracing::error!("{said}; nothing is lost, reading goes on where it was");
+                drop(self.sender.send(Wake::StateLost));
+                Ok(())
+            }
+            Err(StoreError::Later(why) | StoreError::Busy(why)) => {
+                let why = format!("the folder {} was removed while it is in use, and cannot be made anew: {why}", folder.display());
+                if metrics().state_trouble.get().is_none() {
+                    tracing::warn!("state: {why}; trying again");
+                }
+                metrics().state_trouble.set(why);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn timeout(&self, has_more: bool, marked: Instant) -> Duration {

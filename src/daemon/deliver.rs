@@ -70,6 +70,14 @@ pub(super) struct Shared {
     pub stop: Arc<Stop>,
 }
 
+/// Why a sink cannot be written.
+struct Trouble {
+    why: String,
+    kind: ErrorKind,
+    /// So often it was the same since.
+    tries: u32,
+}
+
 /// How things stood when a step began.
 #[derive(Clone, Copy)]
 struct At {
@@ -111,7 +119,7 @@ impl Delivery {
 
     /// False: it has given up.
     fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &AtomicUsize) -> bool {
-        let (mut trouble, mut has_begun) = (None, false);
+        let (mut trouble, mut has_begun): (Option<Trouble>, bool) = (None, false);
         let mut reopened = self.shared.stop.reopen.load(Ordering::Relaxed);
         loop {
             let version = self.shared.outbox.version();
@@ -140,7 +148,7 @@ impl Delivery {
                     drop(sender.send(Wake::Failed(None)));
                     false
                 }
-                Err(error) => self.tries_again(&error.to_string(), at, &mut trouble),
+                Err(error) => self.tries_again(&error, at, &mut trouble),
             };
             if !goes_on {
                 return false;
@@ -161,7 +169,7 @@ impl Delivery {
     }
 
     /// After a step that shows that what failed works again.
-    fn recovers(&self, step: Step, trouble: &mut Option<String>) {
+    fn recovers(&self, step: Step, trouble: &mut Option<Trouble>) {
         if !matches!(step, Step::Trying | Step::Paused) && trouble.take().is_some() {
             metrics().sinks.of(&self.name).trouble.clear();
             tracing::warn!("sink {}: can be written again", self.name);
@@ -181,21 +189,25 @@ impl Delivery {
     }
 
     /// After a step that failed: says so once, and waits a little. False: it is given up.
-    fn tries_again(&self, why: &str, at: At, trouble: &mut Option<String>) -> bool {
+    fn tries_again(&self, error: &io::Error, at: At, trouble: &mut Option<Trouble>) -> bool {
         let counted = metrics().sinks.of(&self.name);
         counted.retries.add(1);
-        if trouble.as_deref() != Some(why) {
+        let why = error.to_string();
+        // Who else writes to it is not always known.
+        let is_same = |before: &Trouble| before.why == why || error.kind() == ErrorKind::ResourceBusy && before.kind == error.kind();
+        let tries = trouble.as_ref().filter(|before| is_same(before)).map_or(0, |before| before.tries + 1);
+        if tries == 0 {
             let hope = if self.shared.folder.is_some() { "nothing is lost, it is tried again" } else { "it is tried again" };
             tracing::warn!("sink {}: {why}; {hope}", self.name);
-            counted.trouble.set(why);
-            *trouble = Some(why.to_owned());
+            counted.trouble.set(why.as_str());
         }
+        *trouble = Some(Trouble { why, kind: error.kind(), tries });
         if self.may_give_up() || self.leaving.is_late() {
             return false;
         }
         if !self.sink.paces_itself() {
             self.shared.outbox.wait(at.version, if at.hurry { SOON } else { AGAIN });
-            std::thread::sleep(if at.hurry { Duration::from_millis(10) } else { Duration::from_millis(100) });
+            std::thread::sleep(if at.hurry { Duration::from_millis(10 << tries.min(3)) } else { Duration::from_millis(100) });
         }
         true
     }

@@ -68,10 +68,11 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     let folder = plan.state.clone();
     let lock = folder.as_deref().map_or(Ok(None), take_state)?;
     let mut answers = Answers::listen(plan.listen.take())?;
-    let (_lock, store, rows, sources) = match &folder {
+    let (lock, store, rows, sources) = match &folder {
         Some(folder) => open_state(folder, lock, &wakes)?,
         None => (None, None, Vec::new(), Vec::new()),
     };
+    let lock = Arc::new(Mutex::new(lock));
     let silences = store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;
     let silences = silences.into_iter().map(|row| (row.uid, row.label, Told { id: row.id, since: row.since })).collect();
     if let Some(folder) = &folder {
@@ -146,6 +147,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
         queue: queue.clone(),
         room: daemon.room.clone(),
         folder: folder.clone(),
+        lock: lock.clone(),
         sender: sender.clone(),
         stop: stop.clone(),
         beat: daemon.pulse.add(pulse::COMMITTER),
@@ -157,7 +159,9 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     notify::ready();
     pulse::start(daemon.pulse.clone(), queue.clone(), sender.clone());
     daemon.serve(&wakes);
-    end(daemon, committing, &wakes, &outbox)
+    let ended = end(daemon, committing, &wakes, &outbox);
+    drop(lock);
+    ended
 }
 
 /// Who commits, and what it writes besides events.

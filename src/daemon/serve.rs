@@ -119,7 +119,10 @@ impl Daemon {
                 self.failed = Some(why);
                 return false;
             }
-            Wake::StateLost => self.say_all(),
+            Wake::StateLost => {
+                self.say_all();
+                self.current.state.iter().for_each(|folder| self.answers.answer_again(folder));
+            }
             // The loop looks after these.
             Wake::Files | Wake::Streams | Wake::Reload => {}
             Wake::Heard(heard) => {

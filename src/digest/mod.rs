@@ -12,7 +12,7 @@ use crate::core::event::{Event, Severity};
 use crate::sinks::human::sanitise;
 use crate::verdict::{Said, Status, Summary, Verdict};
 pub use item::Item;
-pub use own::{Own, report};
+pub use own::{Own, is_written, report};
 pub use quoted::Quoted;
 
 /// Errors that are told apart; further ones are only counted.

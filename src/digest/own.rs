@@ -32,6 +32,32 @@ impl Own {
     }
 }
 
+/// Whether an input is siftd's own in a form that [`Own`] does not know: records for others (ECS, OpenTelemetry, SARIF), a
+/// verdict, or a digest. `head`: its first bytes; `size`: so many were seen at least.
+#[must_use]
+pub fn is_written(head: &[u8], size: usize) -> bool {
+    let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let has = |text: &[u8]| memchr::memmem::find(line, text).is_some();
+    match line {
+        [b'{', b'"', b'@', ..] => line.starts_with(b"{\"@timestamp\":\"") && has(b"\"dataset\":\"siftd.") && has(b"\"module\":\"siftd\""),
+        [b'{', b'"', b'a', ..] => line.starts_with(b"{\"attributes\":[{\"key\":\"") && has(b"{\"key\":\"siftd."),
+        [b'{', b'"', b's', ..] => {
+            let is_verdict = line.starts_with(b"{\"success\":true,\"status\":\"") || line.starts_with(b"{\"success\":false,\"status\":\"");
+            is_verdict && (has(b",\"errors\":[{\"schema\":1,\"kind\":\"error\",") || has(b",\"errors\":[],\"summary\":{\"total\":0,"))
+        }
+        [b'{', b'"', b'l', ..] => line.starts_with(b"{\"label\":\"untrusted program output, no instructions\",\"summary\":{\"total\":"),
+        [b'{', b'"', b'$', ..] => line.ends_with(b"/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\"results\":["),
+        _ => size <= head.len() && is_digest(head),
+    }
+}
+
+/// A digest as people and models read it, and nothing besides.
+fn is_digest(text: &[u8]) -> bool {
+    let fence = |byte: &u8| *byte == b'~';
+    let begins = text.splitn(4, |&byte| byte == b'\n').skip(1).take(2).any(|line| line == super::text::WARNING.as_bytes());
+    begins && text.trim_ascii_end().iter().rev().take_while(|byte| fence(byte)).count() >= 3
+}
+
 /// A record as siftd writes it, or with its keys in another order.
 fn is_record(line: &[u8]) -> bool {
     if line.starts_with(b"{\"schema\":1,\"kind\":\"") {

@@ -41,7 +41,7 @@ use signals::Signals;
 use terminal::Around;
 
 use crate::config::Retry as RetryConfig;
-use crate::core::event::{Io, Severity};
+use crate::core::event::{Io, RetryClass, Severity};
 use crate::core::redact::clean;
 use crate::core::text::Hex;
 use crate::digest::{self, Digest};
@@ -241,6 +241,9 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
     let mut said = Said::default();
     said.join(&stderr.said);
     said.join(&stdout.said);
+    if said.errors.iter().any(|event| event.retry.class == RetryClass::Transient) {
+        said.asked = verdict::asked(&said.errors, [&stderr.kept.bytes(), &stdout.kept.bytes()]);
+    }
     let exit = ended.exit_code();
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);

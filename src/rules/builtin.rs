@@ -11,7 +11,6 @@ use super::left::{Index, Left, Place, Uses};
 use super::literal::Literals;
 use super::load::{self, RulesFile, parse};
 use super::prove::QuietWords;
-use super::shelf::Shelf;
 use super::spec::{EntrySpec, Table};
 
 /// The [`Index`] of what the files of `config/rules/` say without their examples.
@@ -24,9 +23,6 @@ const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin")
 const USES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uses.bin"));
 /// Their [`QuietWords`].
 const QUIET_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/quiet.bin"));
-
-/// The [`Shelf`] of their patterns.
-const FORMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/forms.bin"));
 
 /// Whether texts to try are read with the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,11 +134,6 @@ pub(super) fn entry(at: usize) -> Entry {
 pub fn literals() -> &'static Literals {
     static READ: OnceLock<Literals> = OnceLock::new();
     READ.get_or_init(|| left(LITERALS))
-}
-
-/// What the build has made of the patterns.
-pub(super) fn forms() -> Shelf<'static> {
-    Shelf::new(FORMS).expect("the build wrote it")
 }
 
 /// Those of the built-in rules.

@@ -10,6 +10,7 @@ mod ends;
 mod entries;
 mod entry;
 mod files;
+mod forms;
 mod join;
 mod keys;
 mod left;

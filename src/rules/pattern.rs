@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-use super::builtin;
 use super::compiled::{Compiled, has_groups, reader};
 use super::ends::first_visible;
+use super::forms::forms;
 use super::program::{MAX_NAMED, Program, Slots, UNSET};
 use super::prove::required_words;
 use super::shelf::Form;
@@ -130,7 +130,7 @@ impl Pattern {
 
     /// A form that the build has made of the same source.
     fn made<T: Deserialize<'static>>(&self, form: Form) -> Option<T> {
-        builtin::forms().find(&self.source, self.ignore_case, form)
+        forms().find(&self.source, self.ignore_case, form)
     }
 
     /// Words of which a text holds one, in any case, if this matches anywhere in it; `None`: it may hold none.

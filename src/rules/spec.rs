@@ -60,9 +60,18 @@ impl FileSpec {
     }
 
     /// All entries and cancels, in no order that means anything.
-    pub fn all(&mut self) -> impl Iterator<Item = &mut EntrySpec> {
+    pub fn all(&self) -> impl Iterator<Item = &EntrySpec> {
         let Self { family: _, rule, fact, cancel, noise, trace, region, note, border } = self;
         [rule, fact, cancel, noise, trace, region, note, border].into_iter().flatten()
+    }
+
+    /// The same without the texts to try.
+    #[must_use]
+    pub fn without_examples(mut self) -> Self {
+        let forget = |entry: &mut EntrySpec| entry.examples = Default::default();
+        Table::ALL.iter().for_each(|&table| self.table(table).iter_mut().for_each(forget));
+        self.cancel.iter_mut().for_each(forget);
+        self
     }
 }
 

@@ -97,8 +97,9 @@ impl Output {
                     return Ok(());
                 }
             }
-            None if self.mark.node.ino != 0 => tracing::warn!(
-                "{}: the file that was written last is gone or was cut; records that may have been in it are written again",
+            // What it had and was committed is not written again, so that only the rest is worth a warning.
+            None if self.mark.node.ino != 0 && desk.after(self.mark.seq)?.is_some() => tracing::warn!(
+                "{}: the file that was written last is not there (its path was changed, or it was removed or cut); records that may have been in it are written again",
                 self.options.path.display()
             ),
             None => {}

@@ -1,10 +1,10 @@
-//! A state file that turned out to be damaged while it was in use: it is set aside, and a new one gets all
+//! A state file that turned out to be damaged, or gone, while it was in use: it is set aside, and a new one gets all
 //! that is known without it. Marks of files are not known here; who follows them says them again.
 
 use std::path::Path;
 
 use super::committer::Committer;
-use super::store::{Store, StoreError};
+use super::store::{Store, StoreError, file};
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, Label, Missed, Notice, Why, derived_id};
 
@@ -14,7 +14,27 @@ impl Committer {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn renew(&mut self, folder: &Path, why: &str, now: Timestamp) -> Result<String, StoreError> {
-        let (mut store, mut said) = Store::renew(folder, why)?;
+        let made = Store::renew(folder, why)?;
+        self.go_on(made, folder, now)
+    }
+
+    /// The same where the file was removed, or another one put in its place: nothing is lost, for the one that is open
+    /// can still be read.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn replace(&mut self, folder: &Path, now: Timestamp) -> Result<String, StoreError> {
+        let made = Store::replace(folder, self.store.as_ref())?;
+        self.go_on(made, folder, now)
+    }
+
+    /// Whether the file that is open is the one in the folder.
+    #[must_use]
+    pub fn has_its_file(&self, folder: &Path) -> bool {
+        self.store.as_ref().is_none_or(|store| store.is_at(&file(folder)))
+    }
+
+    fn go_on(&mut self, (mut store, mut said): (Store, String), folder: &Path, now: Timestamp) -> Result<String, StoreError> {
         // The old one is still open, under its new name: what waits in it may be readable.
         let old = self.store.take();
         let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());

@@ -79,6 +79,15 @@ impl Shared {
         is_there.then(|| Self::open(folder, rules, patience)).transpose()
     }
 
+    /// Opens the state of a folder, if there is one, for questions alone: nothing about it changes.
+    ///
+    /// # Errors
+    /// A text for the user: it may not be read, or is no state file.
+    pub fn ask_of(folder: &Path, rules: Rules, patience: Duration) -> Result<Option<Self>, String> {
+        let store = retried(folder, patience, || Store::ask_history(folder))?;
+        Ok(store.map(|store| Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside: None }))
+    }
+
     fn change<T>(&mut self, now: Timestamp, mut change: impl FnMut(&mut Ledger, &Tx<'_>) -> Result<T, StoreError>) -> Result<T, String> {
         let (store, ledger) = (&mut self.store, &mut self.ledger);
         retried(&self.folder, self.patience, || {

@@ -2,6 +2,7 @@
 //! Asked by `siftd judge` of results that others collected and by `siftd exec` of its own runs. Pure: facts and
 //! text in, verdict out. Exit codes and flags are evidence, and so are errors on stderr; stdout decides nothing.
 
+mod answer;
 pub mod counts;
 mod message;
 mod said;
@@ -13,6 +14,7 @@ use crate::core::classify::{self, Subject};
 use crate::core::event::{Category, Cause, Event, Io, Retry, RetryClass, Severity};
 use crate::core::retry::{TIMED_OUT, UNMATCHED, remedy};
 
+pub use answer::asked;
 pub use message::MAX_MESSAGE_CHARS;
 pub use said::{Said, filtered, read};
 pub use wire::{Object, write, write_members};
@@ -219,12 +221,18 @@ fn retry(facts: &Facts, said: &Said, cause: Cause, timed_out: bool) -> Retry {
     let on_stderr = said.errors.iter().any(|event| event.io == Some(Io::Stderr));
     let counts = |event: &&Event| !on_stderr || event.io == Some(Io::Stderr);
     let mut votes: Vec<Retry> = said.errors.iter().filter(counts).map(|event| event.retry.clone()).collect();
+    let last = answer::last(said.errors.iter().filter(counts));
     if votes.is_empty() || memory_ran_out(facts) {
         votes.push(whole(facts, said, None).retry);
     }
     let order = |class| [RetryClass::Fatal, RetryClass::Permanent, RetryClass::Transient].iter().position(|known| *known == class).unwrap_or(3);
-    let first = votes.iter().min_by_key(|vote| (order(vote.class), vote.reset_at.is_none()));
-    first.map_or_else(|| no_advice(cause), |vote| Retry { remedy: remedy(vote.class, cause), ..vote.clone() })
+    // A time that an earlier failure of another kind named was waited for, or has nothing to do with this one.
+    let is_stale = |vote: &Retry| last.is_some_and(|last| last.retry.reason != vote.reason);
+    let first = votes.iter().min_by_key(|vote| (order(vote.class), vote.reset_at.is_none() || is_stale(vote)));
+    let Some(vote) = first else { return no_advice(cause) };
+    let stated = vote.reset_at.clone().filter(|_| !is_stale(vote));
+    let asked = last.filter(|_| vote.class == RetryClass::Transient && stated.is_none()).and_then(|last| answer::shown(last).or_else(|| said.asked.clone()));
+    Retry { remedy: remedy(vote.class, cause), reset_at: stated.or(asked), ..vote.clone() }
 }
 
 fn no_advice(cause: Cause) -> Retry {

@@ -22,6 +22,8 @@ pub struct Said {
     pub summary: Summary,
     /// stderr without noise, escapes and secrets.
     pub text: String,
+    /// How long the server asked to be left alone with whose answer it failed, in that one's words.
+    pub asked: Option<String>,
     /// stderr held something, and all of it was noise.
     pub only_noise: bool,
 }

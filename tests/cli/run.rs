@@ -470,3 +470,33 @@ fn only_one_writes_to_an_output_file() {
     }
     assert_eq!(folder.read("out.ndjson").lines().count(), 1 + 2 * 2);
 }
+
+#[test]
+fn check_says_which_files_are_no_logs() {
+    let folder = Folder::new();
+    folder.write("a.log.xz", b"\xfd7zXZ\0\0\x04\xe6\xd6");
+    folder.write("b.log.gz", b"\x1f\x8b\x08");
+    folder.write("c.toml", "state_dir = \"st\"\n[[source]]\nname = \"a\"\ntype = \"file\"\ninclude = [\"a.log.xz\", \"b.log.gz\"]\n");
+    let said = folder.siftd(["check", "--config", "c.toml"]).err();
+    assert!(
+        said.contains("hint: source a: a.log.xz: is compressed with xz, which is not read here: xz -dc FILE | siftd run\n") && !said.contains(".gz"),
+        "{said}"
+    );
+}
+
+/// What the file at the old path has is not written again, and nothing of it is missing.
+#[test]
+fn another_output_path_is_no_trouble() {
+    let folder = Folder::new();
+    folder.write("a.log", error("one"));
+    let run = |output: &str, texts: &[&str]| {
+        let running = Running::new(&folder, &["--file", "a.log", "--state-dir", "st", "--output", output]);
+        until(|| folder.read(output).lines().count() >= texts.len(), || folder.read(output));
+        assert_eq!(running.end("-TERM", 0).err(), "");
+    };
+    run("one.ndjson", &["one"]);
+    append(&folder, "a.log", &error("two"));
+    run("two.ndjson", &["two"]);
+    run("one.ndjson", &["one"]);
+    assert_eq!((folder.read("one.ndjson").lines().count(), folder.read("two.ndjson").lines().count()), (1, 1));
+}

@@ -139,6 +139,31 @@ fn what_cannot_be_read_is_said_and_the_others_go_on() {
 }
 
 #[test]
+fn what_it_has_written_in_any_form_is_left_out_and_said() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("ecs.toml", "[[source]]\nname = \"s\"\ntype = \"stdin\"\n[[sink]]\nname = \"e\"\ntype = \"file\"\npath = \"own/ecs.ndjson\"\nschema = \"ecs\"\n[[sink]]\nname = \"o\"\ntype = \"file\"\npath = \"own/otel.ndjson\"\nschema = \"otel\"\n");
+    std::fs::create_dir(folder.at("own")).unwrap();
+    folder.piped(["run", "--config", "ecs.toml", "--state-dir", "st"], error("boom")).ended(0);
+    for (name, words) in [
+        ("records.ndjson", &["scan", "--format", "ndjson", "a.log"][..]),
+        ("report.json", &["scan", "--format", "report", "a.log"]),
+        ("sarif.json", &["scan", "--format", "sarif", "a.log"]),
+        ("digest.txt", &["digest", "a.log"]),
+        ("digest.md", &["digest", "--format", "markdown", "a.log"]),
+        ("digest.json", &["digest", "--format", "json", "a.log"]),
+    ] {
+        folder.write(&format!("own/{name}"), folder.siftd(words).ended(0).bytes());
+    }
+    folder.siftd(["exec", "--verdict", "own/verdict.json", "--", "cat", "a.log"]).ended(0);
+    let done = folder.siftd(["scan", "--format", "unix", "own"]).ended(0);
+    assert_eq!((done.out().as_str(), done.err().lines().filter(|line| line.contains("siftd's own ")).count()), ("", 9), "{}", done.err());
+    // What merely quotes some of it is a log.
+    folder.write("log/quoted", format!("{}{}", folder.read("own/digest.txt"), error("more")));
+    assert!(folder.siftd(["scan", "--format", "unix", "log"]).ended(0).out().contains("more"));
+}
+
+#[test]
 fn never_reads_its_own_output() {
     let folder = Folder::new();
     folder.write("a.log", error("boom"));

@@ -85,6 +85,10 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            // All that it has said in all its lives: nothing else tells how it came to that.
+            eprintln!("{}: it said:\n{}", self.folder.display(), self.stderr());
+        }
         if let Some(child) = &mut self.child {
             drop(child.kill());
             drop(child.wait());

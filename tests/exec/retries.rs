@@ -128,3 +128,47 @@ fn out_of_memory_is_tried_again() {
     folder.exec(&["--retries", "1", "--base-delay", "1ms", "--events", "e.ndjson"], "exit 137").ended(75);
     assert_eq!(of_kind(&folder.records("e.ndjson"), "retry")[0]["reason"], "container_oom");
 }
+
+/// What the verdict says of when to try again; nothing is tried.
+fn reset_at(stdout: &str, stderr: &str) -> Value {
+    let folder = Folder::new();
+    folder.write("out", stdout);
+    folder.write("err", stderr);
+    folder.exec(&["--verdict", "v.json"], "cat out; cat err >&2; exit 1").ended(1);
+    let of_exec = folder.records("v.json")[0]["retry"]["reset_at"].clone();
+    let result = serde_json::json!({"exit_code": 1, "stdout": stdout, "stderr": stderr}).to_string();
+    let of_judge = folder.piped(["judge"], result).ended(0).records()[0]["retry"]["reset_at"].clone();
+    assert_eq!(of_exec, of_judge, "{stdout}{stderr}");
+    of_exec
+}
+
+#[test]
+fn what_the_server_asks_for_is_found_in_its_answer() {
+    let fails = "curl: (22) The requested URL returned error: 503\n";
+    let head = "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 17\r\n\r\nbusy\n";
+    let verbose = format!("> GET / HTTP/1.1\n> \n< HTTP/1.1 503 Service Unavailable\r\n< Retry-After: Fri, 27 Nov 2026 07:28:00 GMT\r\n< \r\n{fails}");
+    let node = "RateLimitError: 429 Rate limit reached\n    at f (file:///srv/app/y.mjs:63:20) {\n  status: 429,\n  headers: Headers {\n    'retry-after': '41'\n  }\n}\n\nNode.js v22.1.0\n";
+    for (stdout, stderr, wanted) in [
+        (head, fails, Some("17")),
+        ("", &*verbose, Some("Fri, 27 Nov 2026 07:28:00 GMT")),
+        ("", node, Some("41")),
+        ("", "openai.RateLimitError: Error code: 429 - {'error': {'message': 'Rate limit reached. Please try again in 1m30s. Visit us'}}\n", Some("1m30s")),
+        // Another answer than the one that it failed with.
+        (head, "curl: (7) Failed to connect to db.example.com port 443 after 3 ms: Connection refused\n", None),
+        ("HTTP/1.1 503 Service Unavailable\nRetry-After: 17\n\nHTTP/1.1 200 OK\n\nok\n", fails, None),
+        ("", "HTTP 429 Too Many Requests, retry after 3600\ncurl: (7) Failed to connect to db.example.com port 443 after 3 ms: Connection refused\n", None),
+    ] {
+        assert_eq!(reset_at(stdout, stderr).as_str(), wanted, "{stdout}{stderr}");
+    }
+}
+
+#[test]
+fn the_pause_is_the_one_that_the_server_asks_for() {
+    let folder = Folder::new();
+    folder.write("out", "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\n\r\n");
+    folder.exec(&["--retries", "1", "--base-delay", "1ms", "--events", "e.ndjson"], "cat out; exit 1").ended(75);
+    assert_eq!(of_kind(&folder.records("e.ndjson"), "retry")[0]["delay_ms"], 1000);
+    // Whole, whatever we would wait for ourselves.
+    let answer = folder.piped(["classify"], "{\"message\": \"429 Too Many Requests, retry after 2 hours\"}").ended(0).records();
+    assert_eq!(answer[0]["delay_ms"], 7_200_000);
+}

@@ -72,3 +72,34 @@ fn a_state_that_another_command_has_set_aside_is_said_by_the_next_run() {
     assert_eq!(gaps(&world), ["file a", "unix u"]);
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_state_folder_that_is_removed_is_made_anew_with_all_that_is_known() {
+    let world = World::new();
+    world.configure(ONE);
+    world.append("a.log", &error("one"));
+    let daemon = world.start(&[]);
+    world.written("one.ndjson", 1);
+    for (text, gone) in [("two", "state"), ("three", "state/siftd.db"), ("four", "state/lock")] {
+        let path = world.path(gone);
+        if path.is_dir() {
+            fs::remove_dir_all(&path).unwrap()
+        } else {
+            fs::remove_file(&path).unwrap()
+        }
+        wait("a new one", || path.exists().then_some(()));
+        wait("its socket", || world.path("state/status.sock").exists().then_some(()));
+        world.append("a.log", &error(text));
+        world.written("one.ndjson", ["two", "three", "four"].iter().position(|known| *known == text).unwrap() + 2);
+    }
+    let said = world.said();
+    assert_eq!(said.matches("was removed or replaced while it is in use").count(), 2, "{said}");
+    assert!(said.contains("its history (1 errors)") && said.contains("the lock in "), "{said}");
+    let (code, _, other) = super::rig::siftd(&["run", "--config", "siftd.toml"], world.folder.path());
+    assert!(code == Some(2) && other.contains("is in use by process "), "{other}");
+    assert_eq!(daemon.stop(), Some(0));
+    let daemon = world.start(&[]);
+    world.append("a.log", &error("five"));
+    assert_eq!(world.written("one.ndjson", 5), ["one", "two", "three", "four", "five"]);
+    assert_eq!(daemon.stop(), Some(0));
+}

@@ -22,7 +22,7 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let sources = Sources::new(args, &setup.config)?;
     let folder = state_dir(args, &setup.config);
     let store = match &folder {
-        Some(folder) => Store::look(folder).unwrap_or_else(|error| {
+        Some(folder) => Store::ask(folder).unwrap_or_else(|error| {
             say(&format!("the state in {} cannot be read: {error}; files would be read as at a first start", folder.display()));
             None
         }),

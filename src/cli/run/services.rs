@@ -4,11 +4,11 @@ use super::super::{Failure, identity};
 use crate::config::{Config, SocketMode, SourceConfig, SourceKind};
 use crate::sources::argv;
 use crate::sources::service::Service;
-use crate::state::lock::{Lock, LockError};
+use crate::state::lock::Lock;
 
 /// Tries them as a start would. An address that the running siftd of this configuration listens on is no mistake.
 pub fn check(config: &Config) -> Result<(), Failure> {
-    let is_running = || config.state_dir.is_dir() && matches!(Lock::take(&config.state_dir), Err(LockError::Held { .. }));
+    let is_running = || Lock::holder(&config.state_dir).is_some();
     let tried = config.sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
     let wrong: Vec<String> = tried.filter(|(_, is_in_use)| !(*is_in_use && is_running())).map(|(why, _)| why).collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::new(wrong.join("\n"))) }

@@ -143,7 +143,7 @@ impl<'a> Reading<'a> {
                     let block = space[..count].to_vec();
                     let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block) } else { None };
                     // siftd's records in a pipe are what whoever built it wants to be read.
-                    let is_meant = |foreign: &Foreign| self.job.reads.contains(foreign) || opened.live && *foreign == Foreign::Own;
+                    let is_meant = |foreign: &Foreign| self.job.reads.contains(foreign) || opened.live && matches!(foreign, Foreign::Own | Foreign::Written);
                     if let Some(foreign) = foreign.filter(|foreign| !is_meant(foreign)) {
                         self.leave_out(foreign);
                         return Ok(Vec::new());

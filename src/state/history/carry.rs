@@ -18,10 +18,15 @@ fn form(rule: &str, text: &str) -> [u8; 16] {
     Md5::new().chain_update(rule).chain_update([0]).chain_update(out).finalize().into()
 }
 
+/// Whether [`prepare`] has nothing to do.
+pub(in crate::state) fn is_prepared(db: &Connection, version: u32) -> Result<bool, StoreError> {
+    let before: Option<u32> = db.query_row("SELECT version FROM history_recipe", [], |row| row.get(0)).optional()?;
+    Ok(before == Some(version))
+}
+
 /// Makes the rows of older recipes ready to be met; `version` is today's.
 pub(in crate::state) fn prepare(db: &Connection, version: u32) -> Result<(), StoreError> {
-    let before: Option<u32> = db.query_row("SELECT version FROM history_recipe", [], |row| row.get(0)).optional()?;
-    if before == Some(version) {
+    if is_prepared(db, version)? {
         return Ok(());
     }
     db.execute("DELETE FROM history_former", [])?;

@@ -60,7 +60,7 @@ fn remove(path: &Path) {
     }
 }
 
-pub(super) fn with_end(path: &Path, end: &str) -> PathBuf {
+pub(in crate::state) fn with_end(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
@@ -115,6 +115,23 @@ mod tests {
         let store = Store::join(folder.path(), patience).unwrap();
         let count: i64 = store.db.query_row("SELECT count(*) FROM source", [], |row| row.get(0)).unwrap();
         assert_eq!(count, 6);
+    }
+
+    #[test]
+    fn a_link_stays_one_and_what_it_names_is_made_and_set_aside() {
+        let (folder, far) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let (link, there) = (folder.path().join(FILE), far.path().join("state.db"));
+        std::os::unix::fs::symlink(&there, &link).unwrap();
+        let is_link = || fs::read_link(&link).is_ok_and(|to| to == there);
+        assert!(Store::look(folder.path()).unwrap().is_none());
+        drop(Store::open(folder.path()).unwrap());
+        assert!(is_link() && there.is_file());
+        fs::write(&there, "no database").unwrap();
+        let (_, said) = Store::open(folder.path()).unwrap();
+        assert!(said.is_some_and(|said| said.contains("state.db.unreadable-")));
+        assert!(is_link() && fs::metadata(&there).unwrap().len() > 100);
+        assert_eq!(names(folder.path()), [FILE]);
+        assert!(names(far.path()).iter().any(|name| name.starts_with("state.db.unreadable-")));
     }
 
     #[test]

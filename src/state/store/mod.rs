@@ -2,16 +2,18 @@
 //! knows how things are kept, not why. A file that cannot be understood is set aside and a new one begun.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{breakers, history};
 use crate::core::event::Timestamp;
 use crate::core::signature::SIG_VERSION;
 
 mod aside;
+mod ask;
 mod form;
 mod make;
 mod read;
@@ -19,13 +21,16 @@ mod salvage;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form, unknown_form};
+use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form};
+pub(in crate::state) use make::with_end;
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
 pub use tx::Tx;
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
+/// So many links are followed to it, as many as the kernel does.
+const MAX_LINKS: usize = 40;
 /// Statements that stay prepared.
 const STATEMENTS: usize = 64;
 /// How long another process that writes is waited for.
@@ -70,6 +75,8 @@ impl From<rusqlite::Error> for StoreError {
 /// The open file.
 pub struct Store {
     db: Connection,
+    /// Device and inode.
+    node: Option<(u64, u64)>,
 }
 
 impl Store {
@@ -78,8 +85,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn open(folder: &Path) -> Result<(Self, Option<String>), StoreError> {
-        let path = folder.join(FILE);
-        match Self::try_open(&path) {
+        match Self::try_open(&file(folder)) {
             Err(StoreError::Unreadable(why)) => {
                 let (store, said) = Self::begin_anew(folder, &why)?;
                 Ok((store, Some(format!("{said}: files are read as at a first start, from where `start_at` says, and a gap record of each source says so"))))
@@ -93,7 +99,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn begin_anew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
-        let written = written(&folder.join(FILE));
+        let written = written(&file(folder));
         let (mut store, said) = Self::renew(folder, why)?;
         let tx = store.begin()?;
         tx.note_loss(written)?;
@@ -107,11 +113,25 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn renew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
-        let path = folder.join(FILE);
+        let path = file(folder);
         let (aside, said) = set_aside(&path, why)?;
         let mut store = Self::try_open(&path)?;
         let kept = salvage(&aside, &mut store.db)?;
         Ok((store, format!("{said}; {kept}")))
+    }
+
+    /// Begins a new file where the one that `old` has open is gone from the folder, with its history and its breakers; the
+    /// text says so. What has its place by now is set aside.
+    ///
+    /// # Errors
+    /// The folder may not be written, or has no room.
+    pub fn replace(folder: &Path, old: Option<&Self>) -> Result<(Self, String), StoreError> {
+        let path = file(folder);
+        let aside = path.exists().then(|| set_aside(&path, "it is not the one that is in use")).transpose()?;
+        let mut store = Self::try_open(&path)?;
+        let kept = old.map_or(Ok(String::new()), |old| salvage::take_over(&old.db, &mut store.db))?;
+        let gone = format!("the state in {} was removed or replaced while it is in use; a new one was begun: {kept}", path.display());
+        Ok((store, aside.map_or(gone.clone(), |(_, said)| format!("{said}; {gone}"))))
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
@@ -126,7 +146,7 @@ impl Store {
     /// # Errors
     /// The folder may not be written, others were waited for in vain, or the file is no state file.
     pub fn join(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
-        Self::connect(&folder.join(FILE), patience)
+        Self::connect(&file(folder), patience)
     }
 
     fn connect(path: &Path, patience: Duration) -> Result<Self, StoreError> {
@@ -142,7 +162,7 @@ impl Store {
         let db = Connection::open(path)?;
         db.busy_timeout(patience)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS);
-        let mut store = Self { db };
+        let mut store = Self { db, node: node(path) };
         // All in one look: another process may be bringing the file up just now.
         let tx = store.db.transaction()?;
         form(&tx)?;
@@ -200,22 +220,10 @@ impl Store {
         Ok(())
     }
 
-    /// Opens the state of a folder to look at it; `None` when there is none.
-    ///
-    /// # Errors
-    /// It may not be read, or is no state file.
-    pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
-        let path = folder.join(FILE);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-        db.busy_timeout(Duration::from_secs(5))?;
-        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if !(1..=VERSION).contains(&version) {
-            return Err(unknown_form(version));
-        }
-        Ok(Some(Self { db }))
+    /// Whether a path leads to the file that is open.
+    #[must_use]
+    pub fn is_at(&self, path: &Path) -> bool {
+        self.node.is_some() && self.node == node(path)
     }
 
     /// For tables that have a module of their own.
@@ -259,6 +267,22 @@ impl Store {
         self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
         Ok(true)
     }
+}
+
+/// The state file of a folder: where a link with its name leads to, be there something or not. So what is made, or set
+/// aside, is that file, and the link stays.
+#[must_use]
+pub fn file(folder: &Path) -> PathBuf {
+    let mut path = folder.join(FILE);
+    for _ in 0..MAX_LINKS {
+        let Ok(to) = fs::read_link(&path) else { break };
+        path = path.parent().unwrap_or(Path::new("")).join(to);
+    }
+    path
+}
+
+fn node(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
 /// When a file was last written.

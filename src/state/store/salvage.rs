@@ -27,11 +27,16 @@ const TABLES: [Table; 6] = [
 pub(super) fn salvage(aside: &Path, new: &mut Connection) -> Result<String, StoreError> {
     // It may have a log, which only one who may write can read.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let Ok(old) = Connection::open_with_flags(aside, flags) else { return Ok(told(0, 0, false)) };
+    let kept = Connection::open_with_flags(aside, flags).map_or_else(|_| Ok(told(0, 0, false)), |old| take_over(&old, new))?;
+    Ok(format!("{kept}; lost are the positions of its files, and records that waited in it for sinks"))
+}
+
+/// The same of a file that is open; the text says what goes on.
+pub(super) fn take_over(old: &Connection, new: &mut Connection) -> Result<String, StoreError> {
     let tx = new.transaction()?;
     let mut is_whole = true;
     for table in &TABLES {
-        is_whole &= copy(&old, &tx, table)?;
+        is_whole &= copy(old, &tx, table)?;
     }
     history::tail::fold(&tx)?;
     tx.execute_batch("UPDATE history_size SET rows = (SELECT count(*) FROM history); DELETE FROM history_recipe;")?;
@@ -43,12 +48,11 @@ pub(super) fn salvage(aside: &Path, new: &mut Connection) -> Result<String, Stor
 }
 
 fn told(errors: i64, breakers: i64, is_whole: bool) -> String {
-    let kept = match (errors + breakers, is_whole) {
+    match (errors + breakers, is_whole) {
         (_, true) => format!("its history ({errors} errors) and its breakers ({breakers}) go on"),
         (0, false) => "its history and its breakers are lost".to_owned(),
         (_, false) => format!("{errors} errors of its history and {breakers} breakers could be read and go on, the others are lost"),
-    };
-    format!("{kept}; lost are the positions of its files, and records that waited in it for sinks")
+    }
 }
 
 /// Copies the rows of a table from its beginning, and where one cannot be read from its end, too. True: that is all of

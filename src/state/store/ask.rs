@@ -1,0 +1,117 @@
+//! Looking at a state file without a change: nothing is made, brought up to today's form, or left beside it.
+
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::form::{VERSION, unknown_form};
+use super::make::with_end;
+use super::salvage::take_over;
+use super::{Store, StoreError, file};
+use crate::core::signature::SIG_VERSION;
+use crate::state::history;
+
+const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
+
+impl Store {
+    /// Opens the state of a folder to look at it, beside those who write it; `None` when there is none.
+    ///
+    /// # Errors
+    /// It may not be read, or is no state file.
+    pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let path = file(folder);
+        if !path.exists() { Ok(None) } else { Self::looked(Connection::open_with_flags(path, FLAGS)?).map(Some) }
+    }
+
+    /// The same once, for a command: where nobody has it open, SQLite's files beside it are not made. They would stay, and be
+    /// those of whoever asked, which a siftd that runs as another user may not write.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn ask(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let path = file(folder);
+        if !path.exists() || ["-wal", "-shm"].iter().any(|end| with_end(&path, end).exists()) {
+            return Self::look(folder);
+        }
+        Self::looked(Connection::open_with_flags(alone(&path), FLAGS | OpenFlags::SQLITE_OPEN_URI)?).map(Some)
+    }
+
+    /// The same with history and breakers as they would be after a start. Where that takes more than reading them, such as
+    /// for a file of an older form, they are those of a copy in memory.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub fn ask_history(folder: &Path) -> Result<Option<Self>, StoreError> {
+        let Some(store) = Self::ask(folder)? else { return Ok(None) };
+        let version: i64 = store.db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version == VERSION && history::tail::is_empty(&store.db)? && history::is_prepared(&store.db, SIG_VERSION)? {
+            return Ok(Some(store));
+        }
+        let mut copy = Self { db: Connection::open_in_memory()?, node: None };
+        copy.bring_up()?;
+        take_over(&store.db, &mut copy.db)?;
+        Ok(Some(copy))
+    }
+
+    fn looked(db: Connection) -> Result<Self, StoreError> {
+        db.busy_timeout(Duration::from_secs(5))?;
+        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if (1..=VERSION).contains(&version) { Ok(Self { db, node: None }) } else { Err(unknown_form(version)) }
+    }
+}
+
+/// The name by which SQLite reads a file that nobody writes (sqlite.org, "URI Filenames").
+fn alone(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for &byte in std::path::absolute(path).as_deref().unwrap_or(path).as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' => uri.push(byte.into()),
+            _ if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
+            _ => drop(write!(uri, "%{byte:02x}")),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn who_asks_leaves_nothing_and_sees_all() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("ä b%20?c#");
+        fs::create_dir(&folder).unwrap();
+        let names = || fs::read_dir(&folder).unwrap().count();
+        assert!(Store::ask_history(&folder).unwrap().is_none() && names() == 0);
+        let mut store = Store::open(&folder).unwrap().0;
+        let tx = store.begin().unwrap();
+        tx.source("a").unwrap();
+        tx.commit().unwrap();
+        assert_eq!(Store::ask(&folder).unwrap().unwrap().sources().unwrap(), ["a"], "beside its writer");
+        drop(store);
+        let before = names();
+        assert_eq!(Store::ask_history(&folder).unwrap().unwrap().sources().unwrap(), ["a"]);
+        assert_eq!(names(), before);
+    }
+
+    #[test]
+    fn an_older_form_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Store::open(folder.path()).unwrap());
+        let path = folder.path().join(super::super::FILE);
+        let db = Connection::open(&path).unwrap();
+        db.execute_batch("DROP TABLE history_tail; DROP TABLE loss; PRAGMA user_version=4; PRAGMA journal_mode=DELETE;").unwrap();
+        drop(db);
+        let before = fs::read(&path).unwrap();
+        let store = Store::ask_history(folder.path()).unwrap().unwrap();
+        assert!(history::tail::is_empty(&store.db).unwrap());
+        drop(store);
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+}

@@ -1,0 +1,151 @@
+//! How long a server asks to be left alone, as a run printed its answer: the head of an HTTP answer (`curl -i`, `curl -v`,
+//! `wget -S`), or the headers that a client's error shows. Only the answer that the run failed with counts: of several heads
+//! the last one, and not where something else went wrong after it. Pure: text and errors in, the words of the time out.
+
+use crate::core::event::{Event, Io, RetryClass};
+use crate::core::retry::{http_status, reason_of_status, reset_at};
+use crate::core::visible::visible;
+
+/// Lines of a head that are looked at.
+const MAX_HEAD_LINES: usize = 200;
+/// The status of a limit. Only there, a header that says when a limit begins anew says when to try again.
+const LIMITED: u16 = 429;
+/// Headers that say when a limit begins anew, each behind the one that says what is left of it.
+const RESETS: [(&str, &str); 9] = [
+    ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
+    ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
+    ("x-ratelimit-remaining", "x-ratelimit-reset-after"),
+    ("x-ratelimit-remaining", "x-ratelimit-reset"),
+    ("ratelimit-remaining", "ratelimit-reset"),
+    ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
+    ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
+    ("anthropic-ratelimit-output-tokens-remaining", "anthropic-ratelimit-output-tokens-reset"),
+    ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
+];
+
+/// The time that the answer names with which a run failed; `outputs`: what it printed, stderr first.
+#[must_use]
+pub fn asked(errors: &[Event], outputs: [&[u8]; 2]) -> Option<String> {
+    let failed = [Io::Stderr, Io::Stdout].iter().find_map(|io| last(errors.iter().filter(|event| event.io == Some(*io))))?;
+    let (status, lines) = outputs.iter().find_map(|output| last_head(output))?;
+    let is_it = http_status(&failed.text).map_or_else(|| failed.retry.reason == reason_of_status(status), |said| said == status);
+    if is_it { wait(&lines, status == LIMITED) } else { None }
+}
+
+/// The last error that trying again can mend.
+pub fn last<'a>(errors: impl Iterator<Item = &'a Event>) -> Option<&'a Event> {
+    errors.filter(|event| event.retry.class == RetryClass::Transient).max_by_key(|event| event.line_num)
+}
+
+/// The time in the headers that an error shows.
+#[must_use]
+pub fn shown(event: &Event) -> Option<String> {
+    wait(event.multiline.as_str(), event.retry.reason == reason_of_status(LIMITED))
+}
+
+/// Status and headers of the last answer in an output.
+fn last_head(output: &[u8]) -> Option<(u16, String)> {
+    let from = memchr::memmem::rfind_iter(output, b"HTTP/").find_map(|at| {
+        let start = memchr::memrchr(b'\n', &output[..at]).map_or(0, |newline| newline + 1);
+        Some((start, status(&header(first_line(&output[start..])))?))
+    });
+    let (start, status) = from?;
+    let lines = output[start..].split(|&byte| byte == b'\n').map(header).take(MAX_HEAD_LINES);
+    let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    Some((status, lines.join("\n")))
+}
+
+fn first_line(text: &[u8]) -> &[u8] {
+    &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]
+}
+
+/// A line without escapes, and without the mark that `curl -v` puts before what it received.
+fn header(line: &[u8]) -> String {
+    let shown = visible(line, None);
+    let text = String::from_utf8_lossy(&shown);
+    let text = text.trim();
+    text.strip_prefix('<').unwrap_or(text).trim().to_owned()
+}
+
+/// `HTTP/1.1 429 Too Many Requests`, `HTTP/2 503`.
+fn status(line: &str) -> Option<u16> {
+    let mut words = line.strip_prefix("HTTP/")?.split(' ');
+    let is_version = words.next()?.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let code = words.next().filter(|code| is_version && code.len() == 3)?;
+    code.parse().ok()
+}
+
+fn wait(text: &str, is_limited: bool) -> Option<String> {
+    let of = |name: &str| text.lines().find_map(|line| value(line, name));
+    let millis = of("retry-after-ms").filter(|text| text.parse::<f64>().is_ok()).map(|text| format!("{text}ms"));
+    let reset = || {
+        let all: Vec<(Option<String>, String)> = RESETS.iter().filter_map(|(left, reset)| Some((of(left), of(reset)?))).collect();
+        let used_up = all.iter().find(|(left, _)| left.as_deref() == Some("0"));
+        used_up.or_else(|| all.iter().find(|(left, _)| left.is_none())).map(|(_, reset)| reset.clone())
+    };
+    millis.or_else(|| of("retry-after")).or_else(|| is_limited.then(reset).flatten())
+}
+
+/// What a header says, in a head or as languages print a map of headers.
+fn value(line: &str, name: &str) -> Option<String> {
+    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || [b'-', b'_'].contains(byte));
+    let bytes = line.as_bytes();
+    let at = (0..=bytes.len().checked_sub(name.len())?).find(|&at| {
+        let end = at + name.len();
+        bytes[at..end].eq_ignore_ascii_case(name.as_bytes()) && !is_part(bytes.get(end)) && !is_part(at.checked_sub(1).and_then(|before| bytes.get(before)))
+    })?;
+    let said = line[at + name.len()..].trim_start_matches(['"', '\'', '\\', ' ', ')']);
+    let said = said.strip_prefix([':', '=', ',']).or_else(|| said.strip_prefix("=>"))?;
+    let said = said.trim_start_matches([' ', '\'', '"', '\\', '[', '>']);
+    reset_at(said.split(['\'', '"', '\\']).next()?, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(head: &str) -> Option<String> {
+        let (status, lines) = last_head(head.as_bytes())?;
+        wait(&lines, status == LIMITED)
+    }
+
+    #[test]
+    fn heads_as_programs_print_them() {
+        for (head, wanted) in [
+            ("HTTP/1.1 429 Too Many Requests\r\nDate: Fri, 27 Nov 2026 07:27:00 GMT\r\nRetry-After: 17\r\n\r\n{}", Some("17")),
+            ("> GET / HTTP/1.1\n> \n< HTTP/2 503 \r\n< retry-after: Fri, 27 Nov 2026 07:28:00 GMT\r\n< \r\n", Some("Fri, 27 Nov 2026 07:28:00 GMT")),
+            ("  HTTP/1.1 503 Service Unavailable\n  Retry-After: 120\n", Some("120")),
+            ("\x1b[1mHTTP/2\x1b[0m 429\n\x1b[1mRetry-After\x1b[0m: 5\n", Some("5")),
+            ("HTTP/2 429\nretry-after: 41\nretry-after-ms: 40500\n", Some("40500ms")),
+            (
+                "HTTP/2 429\nx-ratelimit-remaining-requests: 9\nx-ratelimit-remaining-tokens: 0\nx-ratelimit-reset-requests: 1s\nx-ratelimit-reset-tokens: 6m0s\n",
+                Some("6m0s"),
+            ),
+            ("HTTP/2 429\nx-ratelimit-remaining: 12\nx-ratelimit-reset: 1795765680\n", None),
+            ("HTTP/2 429\nx-ratelimit-reset: 1795765680\n", Some("1795765680")),
+            ("HTTP/2 503\nx-ratelimit-reset: 1795765680\n", None),
+            ("HTTP/2 429\n\nRetry-After: 9\n", None),
+            ("HTTP/2 429\nretry-after: 9\n\nHTTP/2 200\n\nok\n", None),
+            ("HTTP/2 429\nretry-after: 9\n\nHTTP/2 429\nserver: x\n", None),
+            ("HTTP/2 429\nretry-after: soon; rm -rf /\n", None),
+            ("a request over HTTP/2 429 times\nretry-after: 9\n", None),
+        ] {
+            assert_eq!(of(head).as_deref(), wanted, "{head}");
+        }
+    }
+
+    #[test]
+    fn headers_as_languages_print_them() {
+        for (line, wanted) in [
+            ("    'retry-after': '41',", Some("41")),
+            ("headers: { \"Retry-After\": \"41\", \"x\": 1 }", Some("41")),
+            ("Headers([('date', 'x'), ('retry-after', '41')])", Some("41")),
+            ("  'retry-after' => ['41'],", Some("41")),
+            ("retry-after-ms: 12", None),
+            ("x-retry-after: 12", None),
+            ("retry-after", None),
+        ] {
+            assert_eq!(value(line, "retry-after").as_deref(), wanted, "{line}");
+        }
+    }
+}
