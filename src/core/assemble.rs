@@ -248,7 +248,11 @@ impl Assembler {
                 (trace.paused, trace.published) = (single.paused, single.published);
                 trace.adopted = Some(Box::new(single));
             }
-            None => trace.context = self.context(cx, trace.lines.get(0).place.num, line),
+            None => {
+                trace.context = self.context(cx, trace.lines.get(0).place.num, line);
+                trace.published = self.is_told(&line.place);
+                trace.paused = trace.published;
+            }
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
         trace.heading = above.and_then(|above| back.file_above(above, line, view));

@@ -27,6 +27,7 @@ pub struct Redactor {
     private_key: u64,
     secrets: Vec<Secret>,
     placeholders: Vec<String>,
+    prose: Vec<String>,
 }
 
 /// A word at `at` that opens the gate for the secrets of `owners`, a bit for each.
@@ -51,15 +52,22 @@ enum Value {
     Any,
     /// Letters and digits.
     Mixed,
-    /// User and password of a URL.
+    /// User and password of a URL, or a token in their place.
     Userinfo,
     /// What stands after a key.
     Assigned,
+    /// What stands after a flag that is named after it.
+    Flag,
+    /// What a program takes for a password by its place.
+    Argument,
+    /// User and password in base64.
+    Login,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
+    prose: Vec<String>,
     secret: Vec<Entry>,
     placeholder: Vec<Placeholder>,
 }
@@ -101,7 +109,8 @@ impl Redactor {
         let private_key = file.secret.iter().position(|entry| entry.kind == PRIVATE_KEY).map_or(0, |index| 1 << index);
         let assigned = (0..).zip(&file.secret).filter(|(_, entry)| entry.value == Value::Assigned).fold(0, |all, (index, _)| all | 1 << index);
         let secrets = file.secret.into_iter().map(Secret::new).collect();
-        Ok(Self { gate, words, owners, assigned, private_key, secrets, placeholders: file.placeholder.into_iter().flat_map(|p| p.words).collect() })
+        let placeholders = file.placeholder.into_iter().flat_map(|p| p.words).collect();
+        Ok(Self { gate, words, owners, assigned, private_key, secrets, placeholders, prose: file.prose })
     }
 
     /// The gate's words, and whether their case counts.
@@ -234,7 +243,10 @@ impl Redactor {
         match value {
             Value::Any => true,
             Value::Mixed => is_mixed(found),
-            Value::Userinfo => found.rsplit(':').next().is_some_and(|password| !self.says_nothing(password)),
+            Value::Userinfo => self.is_userinfo(found),
+            Value::Flag => caps.get(0).is_some_and(|whole| self.is_flag(whole.as_str(), found, &text[whole.end()..])),
+            Value::Argument => !self.says_nothing(found) && !found.starts_with('-') && !is_pair_of_numbers(found),
+            Value::Login => is_login(found),
             Value::Assigned => caps.get(0).is_some_and(|whole| self.is_assigned(text, whole.start(), whole.as_str(), found)),
         }
     }
@@ -259,6 +271,36 @@ impl Redactor {
         // `key: value` is prose more often than data: "Invalid token: foo".
         let prose = !quoted && !head.contains('=') && !head.ends_with(':');
         !prose || (!complains(&text[..start]) && (is_mixed(value) && value.len() >= 6 || alone))
+    }
+
+    /// A password, or a token that needs none.
+    fn is_userinfo(&self, found: &str) -> bool {
+        match found.rsplit_once(':') {
+            Some((_, password)) if !password.is_empty() => !self.says_nothing(password),
+            Some((user, _)) => user.len() >= 16 && is_mixed(user),
+            None => found.len() >= 20 && is_mixed(found) && !self.says_nothing(found),
+        }
+    }
+
+    /// Whether `value`, the end of `whole`, is given to a flag, rather than a word about it, a file, a name.
+    fn is_flag(&self, whole: &str, value: &str, after: &str) -> bool {
+        let head = &whole[..whole.len() - value.len()];
+        let bare = value.trim_end_matches(['.', ',', ':', '!', '?']);
+        let names = bare.split_once('=').is_some_and(|(name, _)| name.len() < 8 && name.bytes().all(|b| b.is_ascii_lowercase()));
+        if self.says_nothing(value) || value.starts_with(['-', '/', '~', '.', '@', ':']) || names {
+            return false;
+        }
+        let is_password = head.to_ascii_lowercase().contains("pass");
+        let has_case = bare.bytes().skip(1).any(|b| b.is_ascii_uppercase()) && bare.bytes().any(|b| b.is_ascii_lowercase());
+        let has_sign = is_password && bare.bytes().any(|b| b.is_ascii_punctuation() && !b"-_.,:;/'".contains(&b));
+        if is_mixed(bare) || has_case || has_sign {
+            return true;
+        }
+        // A word of letters: at the end of the line, or before the next flag.
+        let is_last = after.trim_start_matches(['"', '\'']).lines().next().is_none_or(|rest| rest.is_empty() || rest.starts_with(" -"));
+        let is_word = bare.bytes().all(|b| b.is_ascii_lowercase()) || bare.bytes().all(|b| b.is_ascii_digit());
+        let is_quoted = head.ends_with(['"', '\'']);
+        is_password && bare.len() >= 4 && (is_quoted || (bare == value && is_word && is_last)) && !self.prose.iter().any(|word| word == bare)
     }
 
     /// Stars, placeholders, references to variables, calls: nothing to hide.
@@ -335,6 +377,31 @@ impl KeyBlock {
 /// Letters and digits.
 fn is_mixed(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+/// `8080:80`, `1000:1000`.
+fn is_pair_of_numbers(value: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    value.split_once(':').is_some_and(|(left, right)| is_number(left) && is_number(right))
+}
+
+/// Whether base64 hides `user:password`: only text that can be printed, and a colon.
+fn is_login(value: &str) -> bool {
+    const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bits, mut held, mut colon) = (0_u32, 0, false);
+    for sign in value.bytes().take_while(|b| *b != b'=') {
+        let Some(six) = SIGNS.iter().position(|known| *known == sign) else { return false };
+        (bits, held) = (bits << 6 | six as u32, held + 6);
+        if held >= 8 {
+            held -= 8;
+            let byte = (bits >> held & 0xff) as u8;
+            colon |= byte == b':';
+            if byte.is_ascii_control() || byte >= 0xf8 {
+                return false;
+            }
+        }
+    }
+    colon
 }
 
 /// Whether `behind` a key stands a `=` or `:`: after the rest of its name, backslashes, a quotation mark and

@@ -56,6 +56,7 @@ fn tokens_by_their_shape() {
 fn secrets_by_their_context() {
     let forty = body(40);
     let p = "hunter2";
+    let mut wrong = Vec::new();
     for (text, kind, secret) in [
         (format!("aws_secret_access_key = {forty}"), "aws-secret-access-key", forty.as_str()),
         (format!("\"SecretAccessKey\": \"{forty}\""), "aws-secret-access-key", &forty),
@@ -91,13 +92,55 @@ fn secrets_by_their_context() {
         (format!("encryption-key={p}"), "secret", p),
         (format!("AuthKey={p}"), "secret", p),
         (format!("private-key: {p}"), "secret", p),
+        // Command lines.
+        (format!("+ curl -fsSL -u alice:{p} https://api.example.com/x"), "password", p),
+        (format!("curl --user 'alice:{p}' https://api.example.com/x"), "password", p),
+        (format!("curl -sualice:{p} https://api.example.com/x"), "password", p),
+        (format!("Command '['curl', '-u', 'alice:{p}', 'https://api.example.com']' returned 22"), "password", p),
+        (format!("mysqldump -uroot -p{p} shop"), "password", p),
+        (format!("sh -c \"mysql -h db -u root -p'{p}' -e 'select 1'\""), "password", p),
+        (format!("Command '['/usr/bin/mysql', '-uroot', '-p{p}']' failed"), "password", p),
+        (format!("docker login -u alice -p {p} registry.example.com"), "password", p),
+        (format!("sshpass -p {p} ssh alice@example.com"), "password", p),
+        (format!("redis-cli -h cache -a {p} ping"), "password", p),
+        (format!("openssl pkcs12 -in a.p12 -passin pass:{p} -nodes"), "password", p),
+        (format!("keytool -list -storepass {p} -keystore a.jks"), "password", p),
+        (format!("deploy --password {p} --host x"), "password", p),
+        ("deploy --password correcthorse --host x".to_owned(), "password", "correcthorse"),
+        ("deploy --db-password correcthorse".to_owned(), "password", "correcthorse"),
+        ("deploy --password 'correct horse'".to_owned(), "password", "correct horse"),
+        (format!("['deploy', '--password', '{p}']"), "password", p),
+        (format!("[\"deploy\", \"--token\", \"{forty}\"]"), "secret", &forty),
+        (format!("deploy --token {forty} x"), "secret", &forty),
+        (format!("deploy --api-key {forty}"), "secret", &forty),
+        (format!("deploy --client-secret \"{forty}\""), "secret", &forty),
+        (format!("PGPASSWORD={p} psql -h db"), "password", p),
+        (format!("git clone https://{forty}@git.example.com/a/b.git"), "url-credentials", &forty),
+        (format!("curl https://{forty}:@api.example.com/v1"), "url-credentials", &format!("{forty}:")),
+        ("jdbc:oracle:thin:scott/t1ger@db:1521/x".to_owned(), "url-credentials", "scott/t1ger"),
+        // Files.
+        ("//registry.example.com/:_authToken=a1b2c3d4".to_owned(), "secret", "a1b2c3d4"),
+        ("//registry.example.com/:_auth=dXNlcjpwYXNz".to_owned(), "npm-token", "dXNlcjpwYXNz"),
+        ("{\"auths\": {\"example.com\": {\"auth\": \"dXNlcjpwYXNzd29yZA==\"}}}".to_owned(), "docker-auth", "dXNlcjpwYXNzd29yZA=="),
+        ("{\\\"auth\\\": \\\"dXNlcjpwYXNz\\\"}".to_owned(), "docker-auth", "dXNlcjpwYXNz"),
+        ("machine api.example.com login alice password correcthorse".to_owned(), "password", "correcthorse"),
+        (format!("  password {p}"), "password", p),
+        // Cookies.
+        ("Cookie: session=a1b2c3d4".to_owned(), "cookie", "session=a1b2c3d4"),
+        ("'set-cookie': [ 'sid=a1b2c3; Path=/', 'b=c' ]".to_owned(), "cookie", "'sid=a1b2c3; Path=/', 'b=c' "),
+        ("    'sid=a1b2c3; Path=/; HttpOnly',".to_owned(), "cookie", "a1b2c3"),
+        ("curl --cookie sid=a1b2c3 https://example.com".to_owned(), "cookie", "a1b2c3"),
+        (format!("https://x.example.com/a?X-Amz-Signature={}&x=1", hex(64)), "aws-signature", &hex(64)),
     ] {
-        assert_eq!(redact(&text), (text.replace(secret, &format!("[redacted:{kind}]")), 1), "{text}");
+        let (out, want) = (redact(&text), (text.replace(secret, &format!("[redacted:{kind}]")), 1));
+        wrong.extend((out != want).then_some(out));
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn what_is_no_secret_stays() {
+    let mut wrong = Vec::new();
     let sha = hex(40);
     let long = hex(64);
     for text in [
@@ -162,12 +205,57 @@ fn what_is_no_secret_stays() {
         "TOKEN=[secure]",
         "export OPENAI_API_KEY=sk-...",
         "`KEY_TOKEN = undefined` set",
+        "git push -u origin main",
+        "docker run -u 1000:1000 curlimages/curl https://example.com",
+        "curl -u alice https://example.com",
+        "curl -o out http://example.com:8080/x",
+        "curl: (7) Failed to connect to example.com port 80: Connection refused",
+        "mysql -p shop",
+        "mysql -u root --port 3306 -P 3306",
+        "docker run --name mysql -p 3306:3306 mysql:8",
+        "docker run mysql -p3306:3306",
+        "mysql: [Warning] Using a password on the command line interface can be insecure.",
+        "docker login -u alice -p $PW registry.example.com",
+        "docker login --password-stdin registry.example.com",
+        "sshpass -p ${PW} ssh example.com",
+        "deploy --password-file /run/secrets/db",
+        "deploy --password /run/secrets/db",
+        "deploy --password --host x",
+        "deploy --password $PW --host x",
+        "deploy --password **** --host x",
+        "deploy --password <PASSWORD>",
+        "deploy --password PASSWORD",
+        "error: --password is required",
+        "error: option --password requires an argument",
+        "the following arguments are required: --password, --token",
+        "unexpected argument '--password' found",
+        "try again with the --password option",
+        "  --token string   Token of the server",
+        "  --token TEXT",
+        "docker build --secret id=npm,src=.npmrc .",
+        "kubectl create --secret app-secret",
+        "generate --max-tokens 100",
+        "password expired yesterday",
+        "  password expired",
+        "login failed for user password",
+        "{\"auth\": \"required\"}",
+        "{\"auth\": \"oauth2ab\"}",
+        "_auth=",
+        "a_auth = x",
+        "https://alice@bitbucket.org/a/b.git",
+        "https://first-name.last-name@example.com/a",
+        "https://example.com/@scope/name0123456789abcdef@1.2.3",
+        "{ path: '/', domain: 'example.com' }",
+        "mode=fast; path=/x",
+        "jdbc:oracle:thin:@db:1521/x",
     ]
     .into_iter()
     .chain([sha.as_str(), long.as_str()])
     {
-        assert_eq!(redact(text), (text.to_owned(), 0), "{text}");
+        let out = redact(text);
+        wrong.extend((out.0 != text || out.1 != 0).then_some(out));
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
@@ -176,6 +264,8 @@ fn a_private_key_goes_whole() {
     let end = format!("-----END RSA {} KEY-----", "PRIVATE");
     let text = format!("\"private_key\": \"{begin}\\nMIIabc+/=\\n{end}\\n\", x");
     assert_eq!(redact(&text), ("\"private_key\": \"[redacted:private-key]\\n\", x".to_owned(), 1));
+    let text = format!("{{\\\"key\\\": \\\"{begin}\\\\nMIIabc+\\/=\\\\r\\\\nQ==\\\\n{end}\\\\n\\\"}}");
+    assert_eq!(redact(&text), ("{\\\"key\\\": \\\"[redacted:private-key]\\\\n\\\"}".to_owned(), 1));
     let mut lines: Vec<String> = ["before", &begin, "Proc-Type: 4,ENCRYPTED", "", "MIIabc+/=", &end, "after one"].map(str::to_owned).to_vec();
     let mut count = 0;
     Redactor::builtin().redact_lines(&mut lines, &mut count);

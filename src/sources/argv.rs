@@ -16,6 +16,7 @@ pub fn shown(argv: &[OsString]) -> Vec<String> {
     let mut words: Vec<String> = argv.iter().take(MAX_WORDS).map(|word| word.to_string_lossy().into_owned()).collect();
     for at in 0..words.len() {
         let clean = redactor.redact(&words[at], &mut 0).into_owned();
+        let clean = place_of(redactor, &words[..at], &words[at]).unwrap_or(clean);
         let behind_flag = at.checked_sub(1).filter(|&before| words[before].starts_with('-') && !words[before].contains('='));
         words[at] = match behind_flag.and_then(|before| value_of(redactor, &words[before], &words[at])) {
             Some(value) => value,
@@ -30,6 +31,18 @@ pub fn shown(argv: &[OsString]) -> Vec<String> {
         words.push(format!("… {} more", argv.len() - MAX_WORDS));
     }
     words
+}
+
+/// A word that is a secret by its place, such as `alice:…` after `curl -u`.
+fn place_of(redactor: &Redactor, before: &[String], word: &str) -> Option<String> {
+    let program = before.first()?.rsplit('/').next()?;
+    let verb = before.get(1).filter(|verb| before.len() > 2 && !verb.starts_with('-'));
+    let flag = before.last().filter(|_| before.len() > 1);
+    let mut head = format!("{program} ");
+    verb.into_iter().chain(flag).for_each(|part| head += &format!("{part} "));
+    let mut count = 0;
+    let clean = redactor.redact(&format!("{head}{word}"), &mut count).into_owned();
+    clean.strip_prefix(&head).filter(|_| count > 0).map(str::to_owned)
 }
 
 /// The value of a flag such as `--password`, if the two together are a secret.
@@ -51,6 +64,16 @@ mod tests {
         assert_eq!((&*words[0], &*words[1], &*words[6], &*words[7]), ("curl", "--password", "-v", "plain"));
         for secret in ["hunter2", "abcdef0123456789", "p4ssw0rd"] {
             assert!(!words.iter().any(|word| word.contains(secret)), "{words:?}");
+        }
+        for (argv, want) in [
+            (&["/usr/bin/curl", "-s", "-u", "alice:hunter2", "x"][..], "alice:[redacted:password]"),
+            (&["mysql", "-uroot", "-phunter2", "db"], "-p[redacted:password]"),
+            (&["docker", "login", "-u", "alice", "-p", "hunter2"], "[redacted:password]"),
+            (&["git", "push", "-u", "origin"], "origin"),
+            (&["docker", "run", "-p", "80:80"], "80:80"),
+        ] {
+            let words = shown(&argv.iter().map(OsString::from).collect::<Vec<_>>());
+            assert!(words.iter().any(|word| word == want) && !words.iter().any(|word| word.contains("hunter2")), "{words:?}");
         }
         let many = vec![OsString::from("x".repeat(1000)); 100];
         assert!(shown(&many).len() == MAX_WORDS + 1 && shown(&many)[0].chars().count() == MAX_CHARS + 1);

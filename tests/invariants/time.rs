@@ -2,7 +2,9 @@
 
 use siftd::core::event::{Event, Timestamp};
 
-use crate::support::{NOW, for_documents, same, scan, stream, usual};
+use std::path::Path;
+
+use crate::support::{NOW, Rng, for_documents, same, scan, stream, usual};
 
 fn at(bytes: &[u8], now: Timestamp) -> Vec<Event> {
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
@@ -68,4 +70,67 @@ fn invariant_9_a_pause_publishes_what_a_line_is_by_itself_whatever_may_follow() 
         stream.finish(due, &mut out);
         assert_eq!(out.len(), 1, "{out:?}");
     }
+}
+
+/// The events of `bytes`, fed line by line, with a pause after the lines (from 1) that `pauses` names.
+fn paused(bytes: &[u8], pauses: impl Fn(usize) -> bool) -> Vec<Event> {
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
+        stream.push(line, NOW, &mut out);
+        if pauses(at + 1) {
+            stream.pause(&mut out);
+        }
+    }
+    stream.finish(NOW, &mut out);
+    out
+}
+
+/// What is told twice, if anything.
+fn told_once(bytes: &[u8], pauses: impl Fn(usize) -> bool) -> Result<(), String> {
+    let mut ids: Vec<_> = paused(bytes, pauses).iter().map(|event| format!("{} (line {}: {})", event.id, event.line_num, event.rule)).collect();
+    ids.sort_unstable();
+    ids.windows(2).find(|two| two[0][..32] == two[1][..32]).map_or(Ok(()), |two| Err(format!("twice: {} and {}", two[0], two[1])))
+}
+
+/// All `input.log` below `folder`.
+fn logs(folder: &Path, out: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            logs(&path, out);
+        } else if path.file_name().is_some_and(|name| name == "input.log") {
+            out.push((path.display().to_string(), std::fs::read(&path).unwrap()));
+        }
+    }
+}
+
+#[test]
+fn invariant_9_no_pause_tells_an_error_twice() {
+    let mut all = Vec::new();
+    logs(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"), &mut all);
+    assert!(all.len() > 500);
+    let mut twice = Vec::new();
+    for (seed, (path, bytes)) in (1..).zip(&all) {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n').count();
+        let mut tell = |pauses: &dyn Fn(usize) -> bool, which: &str| {
+            twice.extend(told_once(bytes, pauses).err().map(|why| format!("{path}, {which}: {why}")));
+        };
+        tell(&|_| true, "all");
+        let mut rng = Rng(seed);
+        for _ in 0..16 {
+            let (first, second) = (1 + rng.below(lines.max(1)), 1 + rng.below(12));
+            tell(&|at| at == first || at == first + second, &format!("{first} and {}", first + second));
+        }
+    }
+    assert!(twice.is_empty(), "{}", twice.join("\n"));
+    for_documents(200, 90_000, |document, seed| {
+        let every = 1 + seed as usize % 3;
+        told_once(document, |at| at.is_multiple_of(every))
+    });
+}
+
+#[test]
+fn invariant_9_a_line_that_a_pause_has_told_may_begin_a_trace_later() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/go/error-stacks/input.log");
+    assert_eq!(told_once(&std::fs::read(path).unwrap(), |at| at == 31 || at == 37), Ok(()));
 }
