@@ -57,6 +57,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("pytools.toml", include_str!("../../config/rules/pytools.toml")),
     ("findings.toml", include_str!("../../config/rules/findings.toml")),
     ("packages.toml", include_str!("../../config/rules/packages.toml")),
+    ("services.toml", include_str!("../../config/rules/services.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("checkers.toml", include_str!("../../config/rules/checkers.toml")),
