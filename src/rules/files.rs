@@ -57,7 +57,6 @@ pub const FILES: &[(&str, &str)] = &[
     ("pytools.toml", include_str!("../../config/rules/pytools.toml")),
     ("findings.toml", include_str!("../../config/rules/findings.toml")),
     ("packages.toml", include_str!("../../config/rules/packages.toml")),
-    ("services.toml", include_str!("../../config/rules/services.toml")),
     ("tools.toml", include_str!("../../config/rules/tools.toml")),
     ("ci.toml", include_str!("../../config/rules/ci.toml")),
     ("checkers.toml", include_str!("../../config/rules/checkers.toml")),
@@ -69,6 +68,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("loggers.toml", include_str!("../../config/rules/loggers.toml")),
     ("pipeline.toml", include_str!("../../config/rules/pipeline.toml")),
     ("generic.toml", include_str!("../../config/rules/generic.toml")),
+    ("services.toml", include_str!("../../config/rules/services.toml")),
 ];
 /// Read only where warnings are wanted, after all others.
 pub const WARNINGS: (&str, &str) = ("warnings.toml", include_str!("../../config/rules/warnings.toml"));
