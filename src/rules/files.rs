@@ -68,6 +68,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("loggers.toml", include_str!("../../config/rules/loggers.toml")),
     ("pipeline.toml", include_str!("../../config/rules/pipeline.toml")),
     ("generic.toml", include_str!("../../config/rules/generic.toml")),
+    ("services.toml", include_str!("../../config/rules/services.toml")),
 ];
 /// Read only where warnings are wanted, after all others.
 pub const WARNINGS: (&str, &str) = ("warnings.toml", include_str!("../../config/rules/warnings.toml"));
