@@ -348,11 +348,6 @@ impl Assembler {
         inside
     }
 
-    /// Tells the notes that an event of `entry`'s family was found elsewhere (in a record).
-    pub fn claim(&mut self, family: u16, num: u64) {
-        self.notes.claim(family, None, num);
-    }
-
     /// The entries of the regions that are open, outermost first, and of the traces; for `explain`.
     #[must_use]
     pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {

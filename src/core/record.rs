@@ -189,10 +189,8 @@ fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out:
         }
     }
     let entries = &cx.engine.rules.entries;
-    if let Some(entry) = entries.position(&event.rule).map(|entry| &entries[usize::from(entry)]).filter(|entry| entry.claims()) {
-        outer.claim(entry.family, line.place.num);
-    }
-    out.push(event);
+    let entry = entries.position(&event.rule).map(|entry| &entries[usize::from(entry)]);
+    outer.state(cx, line, event, entry, out);
 }
 
 /// Reads a string of the record as lines of a stream of its own.

@@ -9,7 +9,7 @@ use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::Line;
 use crate::core::trace::{OpenTrace, Outcome};
-use crate::rules::Region;
+use crate::rules::{Entry, Region};
 
 /// Most events that are held back in one stream; the oldest is given out when there are more.
 const MAX_EVENTS: usize = 128;
@@ -60,6 +60,30 @@ impl Assembler {
     fn is_in_trial(&self, cx: &Context, trace: &OpenTrace) -> bool {
         let Some(place) = trace.lines.from(trace.lead).next().map(|taken| taken.place) else { return false };
         self.regions.iter().any(|open| open.since < (place.num, place.inner) && region(cx, open.entry).is_some_and(Region::has_verdicts))
+    }
+
+    /// The event that a record in `line` states waits for a verdict, too, if the line stands where others do.
+    pub fn hold_record(&mut self, cx: &Context, line: &Line, event: Event, family: Option<u16>, out: &mut Vec<Event>) {
+        let last_num = line.place.num;
+        let waiting = Waiting { event, anchor: line.place.offset, last_num, claim: family.map(|family| (family, None)) };
+        let of_runner = family.is_some_and(|family| cx.engine.rules.families[usize::from(family)].test);
+        if of_runner || !self.regions.iter().any(|open| region(cx, open.entry).is_some_and(Region::has_verdicts)) {
+            self.give(waiting, out);
+        } else {
+            self.hold(waiting, out);
+        }
+    }
+
+    /// The event that a record in `line` states, by `entry`: it waits where those of other lines do.
+    pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
+        let claim = entry.filter(|entry| entry.claims()).map(|entry| (entry.family, None));
+        let waiting = Waiting { event, anchor: line.place.offset, last_num: line.place.num, claim };
+        let is_runner = entry.is_some_and(|entry| cx.engine.rules.families[usize::from(entry.family)].test);
+        if is_runner || !self.regions.iter().any(|open| region(cx, open.entry).is_some_and(Region::has_verdicts)) {
+            self.give(waiting, out);
+        } else {
+            self.hold(waiting, out);
+        }
     }
 
     pub(super) fn hold(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
