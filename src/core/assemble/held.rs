@@ -62,18 +62,6 @@ impl Assembler {
         self.regions.iter().any(|open| open.since < (place.num, place.inner) && region(cx, open.entry).is_some_and(Region::has_verdicts))
     }
 
-    /// The event that a record in `line` states waits for a verdict, too, if the line stands where others do.
-    pub fn hold_record(&mut self, cx: &Context, line: &Line, event: Event, family: Option<u16>, out: &mut Vec<Event>) {
-        let last_num = line.place.num;
-        let waiting = Waiting { event, anchor: line.place.offset, last_num, claim: family.map(|family| (family, None)) };
-        let of_runner = family.is_some_and(|family| cx.engine.rules.families[usize::from(family)].test);
-        if of_runner || !self.regions.iter().any(|open| region(cx, open.entry).is_some_and(Region::has_verdicts)) {
-            self.give(waiting, out);
-        } else {
-            self.hold(waiting, out);
-        }
-    }
-
     /// The event that a record in `line` states, by `entry`: it waits where those of other lines do.
     pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (entry.family, None));
