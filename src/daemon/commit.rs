@@ -89,15 +89,7 @@ pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, sinks: &Sink
             return Ok(false);
         }
     }
-    for wake in wakes.try_iter() {
-        match wake {
-            Wake::Stop => return Ok(false),
-            Wake::Failed(Some(why)) => return Err(why),
-            // What else has changed is looked at anyway when it begins.
-            _ => {}
-        }
-    }
-    Ok(true)
+    sinks.failed().map_or(Ok(true), |why| Err(why.to_owned()))
 }
 
 pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {

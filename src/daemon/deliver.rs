@@ -60,6 +60,15 @@ impl Leaving {
     }
 }
 
+/// What is known of the first steps.
+#[derive(Default)]
+pub(super) struct Begun {
+    /// So many sinks have made theirs.
+    pub count: AtomicUsize,
+    /// Why one without which there is no start cannot.
+    pub failed: OnceLock<String>,
+}
+
 /// What all sinks have in common.
 #[derive(Clone)]
 pub(super) struct Shared {
@@ -91,7 +100,7 @@ struct At {
 
 impl Delivery {
     /// Writes until nothing more can come, or it is to leave; returns how many records it has left undone.
-    pub fn run(mut self, sender: &Sender<Wake>, begun: &AtomicUsize) -> u64 {
+    pub fn run(mut self, sender: &Sender<Wake>, begun: &Begun) -> u64 {
         let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
         let has_all = self.step_on(&mut desk, sender, begun);
         if !has_all {
@@ -118,7 +127,7 @@ impl Delivery {
     }
 
     /// False: it has given up.
-    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &AtomicUsize) -> bool {
+    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &Begun) -> bool {
         let (mut trouble, mut has_begun): (Option<Trouble>, bool) = (None, false);
         let mut reopened = self.shared.stop.reopen.load(Ordering::Relaxed);
         loop {
@@ -131,8 +140,8 @@ impl Delivery {
             let hurry = leaves || self.shared.stop.hurry.load(Ordering::Relaxed);
             let done = self.sink.step(desk, now(), hurry);
             if !std::mem::replace(&mut has_begun, true) {
-                self.begins(&done, sender);
-                begun.fetch_add(1, Ordering::Release);
+                self.begins(&done, sender, begun);
+                begun.count.fetch_add(1, Ordering::Release);
                 self.shared.queue.nudge();
             }
             let at = At { version, leaves, hurry };
@@ -157,14 +166,17 @@ impl Delivery {
     }
 
     /// The first step is done: one that must work at the start, and does not, keeps the daemon from starting.
-    fn begins(&self, done: &io::Result<Step>, sender: &Sender<Wake>) {
+    fn begins(&self, done: &io::Result<Step>, sender: &Sender<Wake>, begun: &Begun) {
         if let Err(error) = done
             && self.is_first
             && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
         {
             // Who else writes to it says what to do.
             let mend = if error.kind() == ErrorKind::ResourceBusy { "" } else { ": check its path and who may write there" };
-            drop(sender.send(Wake::Failed(Some(format!("sink {}: {error}{mend}", self.sink.place())))));
+            let why = format!("sink {}: {error}{mend}", self.sink.place());
+            // The first one is told.
+            let _ = begun.failed.set(why.clone());
+            drop(sender.send(Wake::Failed(Some(why))));
         }
     }
 

@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::deliver::{Delivery, Leaving, Shared};
+use super::deliver::{Begun, Delivery, Leaving, Shared};
 use super::plan::SinkPlan;
 use super::wake::Wake;
 use crate::delivery::{Node, SinkMark};
@@ -27,7 +27,7 @@ pub(super) struct Sinks {
     running: Vec<Running>,
     /// They begin when the committer has said where.
     planned: Vec<Planned>,
-    begun: Arc<AtomicUsize>,
+    begun: Arc<Begun>,
     first: usize,
 }
 
@@ -58,7 +58,12 @@ impl Sinks {
 
     /// Whether those have their files.
     pub fn is_ready(&self) -> bool {
-        self.begun.load(Ordering::Acquire) >= self.first
+        self.begun.count.load(Ordering::Acquire) >= self.first
+    }
+
+    /// Why one of them cannot be written, which ends the start.
+    pub fn failed(&self) -> Option<&str> {
+        self.begun.failed.get().map(String::as_str)
     }
 
     fn start(&mut self, plan: SinkPlan, mark: SinkMark, is_first: bool) {

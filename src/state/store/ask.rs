@@ -1,6 +1,5 @@
 //! Looking at a state file without a change: nothing is made, brought up to today's form, or left beside it.
 
-use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -70,7 +69,7 @@ fn alone(path: &Path) -> String {
         match byte {
             b'/' | b'-' | b'.' | b'_' => uri.push(byte.into()),
             _ if byte.is_ascii_alphanumeric() => uri.push(byte.into()),
-            _ => drop(write!(uri, "%{byte:02x}")),
+            _ => uri += &format!("%{byte:02x}"),
         }
     }
     uri + "?immutable=1"
