@@ -5,7 +5,7 @@ use crate::rules::spec::{EntrySpec, FileSpec};
 
 /// Where each entry's table begins, and its id.
 fn sections(text: &str) -> Vec<(usize, EntrySpec)> {
-    let Ok(mut file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
+    let Ok(file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
     let mut sections: Vec<(usize, EntrySpec)> = file.all().map(|entry| (start(text, entry.id.span().start), entry.clone())).collect();
     sections.sort_by_key(|(start, _)| *start);
     sections
