@@ -14,6 +14,7 @@ mod logfmt;
 mod prefix;
 mod record;
 mod rfc5424;
+mod runner;
 mod scan;
 mod tag;
 mod time;

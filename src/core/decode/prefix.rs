@@ -11,6 +11,7 @@ use self::boxed::uptime_end;
 use super::fields::message;
 use super::letter;
 use super::level::is_common;
+use super::runner;
 use super::scan::{blanks, byte, digits, is_blank, is_gap, rest, run};
 use super::tag::{self, Ground};
 use super::time::{Moment, Style, clock_end, moment};
@@ -50,6 +51,7 @@ pub struct Prefix {
 pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     let mut scan = Scan::new(line, now);
     scan.indentation();
+    scan.out.shaped = scan.writer(runner::job(line, now));
     for _ in 0..MAX_ROUNDS {
         while scan.heads < MAX_HEADS && !scan.tagged && scan.head() {
             scan.heads += 1;
@@ -95,7 +97,7 @@ impl<'a> Scan<'a> {
     /// anything else that is indented is no head.
     fn indentation(&mut self) {
         let blank = self.line.iter().take(5).take_while(|b| **b == b' ').count();
-        let dated = matches!(rest(self.line, blank), [b'1' | b'2', _, _, _, b'-', ..]) && blank <= 2 && moment(self.line, blank, self.now).is_some();
+        let dated = matches!(rest(self.line, blank), [b'1' | b'2', _, _, _, b'-', ..]) && blank <= 3 && moment(self.line, blank, self.now).is_some();
         let seconds = byte(self.line, blank).is_ascii_digit() && (2..5).contains(&blank);
         let level = run(self.line, 1, |b| b.is_ascii_uppercase());
         let tagged = blank == 1 && byte(self.line, level) == b' ' && is_common(&self.line[1..level]);
@@ -122,10 +124,13 @@ impl<'a> Scan<'a> {
         match byte(self.line, self.at) {
             b'<' => self.priority() || self.enclosed_time(),
             b'#' => self.weblogic() || self.writer(writer::step(self.line, self.at)),
-            b'0'..=b'9' => self.bare_time() || self.marked(letter::redis(self.line, self.at, self.now)) || self.clock() || self.seconds() || self.counted(),
+            b'0'..=b'9' => {
+                self.bare_time() || self.marked(letter::redis(self.line, self.at, self.now)) || self.clock() || self.seconds() || self.counted() || self.key()
+            }
             b'@' => self.bare_time() || self.key(),
             b'[' | b'(' => self.enclosed(),
             b'"' | b'\'' => self.enclosed_time(),
+            b'_' => self.buildkite(),
             b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key() || self.file_name(),
             _ => false,
         }
@@ -146,6 +151,7 @@ impl<'a> Scan<'a> {
         self.step_over(end);
         let hosted = self.header == Header::Rfc3164 || moment.style == Style::Syslog;
         let _ = self.runner_stream()
+            || self.writer(runner::behind_time(self.line, self.at))
             || self.writer(writer::header(self.line, self.at, self.header == Header::Rfc5424))
             || self.writer(writer::program(self.line, self.at, hosted))
             || self.logcat();
@@ -204,6 +210,7 @@ impl<'a> Scan<'a> {
         self.ground = Ground::Logger;
         self.out.times += 1;
         self.step_over(end);
+        let _ = self.writer(runner::behind_time(self.line, self.at));
         true
     }
 
@@ -229,6 +236,15 @@ impl<'a> Scan<'a> {
         } else if !known {
             let _ = self.writer(writer::program(self.line, self.at, false));
         }
+        true
+    }
+
+    fn buildkite(&mut self) -> bool {
+        let Some((time, end)) = runner::buildkite(self.line, self.at) else {
+            return false;
+        };
+        self.time(time);
+        self.at = end;
         true
     }
 

@@ -2,6 +2,7 @@
 //! Serves `prefix`. Conservative: what may as well be a table, a source listing or a message is no writer.
 
 use super::level::{level_word, severity};
+use super::runner;
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::{Io, Level};
 
@@ -15,7 +16,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    fn new(key: (usize, usize), end: usize) -> Self {
+    pub(super) fn new(key: (usize, usize), end: usize) -> Self {
         Self { key, end, io: None, level: None }
     }
 }
@@ -23,11 +24,16 @@ impl Writer {
 /// The key that begins at `at`.
 pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
-        b'[' => worker(line, at).or_else(|| mpi(line, at)),
+        b'[' => worker(line, at).or_else(|| mpi(line, at)).or_else(|| runner::local_job(line, at)),
         b'(' => worker(line, at).or_else(|| actor(line, at)),
-        b if b.is_ascii_alphabetic() || b == b'@' => service(line, at).or_else(|| task(line, at)),
+        b if b.is_ascii_alphabetic() || b == b'@' => service(line, at).or_else(|| task(line, at)).or_else(|| named(line, at)),
+        b if b.is_ascii_digit() => runner::managed(line, at).or_else(|| runner::pod(line, at)),
         _ => None,
     }
+}
+
+fn named(line: &[u8], at: usize) -> Option<Writer> {
+    runner::pod(line, at).or_else(|| runner::swarm(line, at)).or_else(|| runner::build_step(line, at)).or_else(|| runner::provisioner(line, at))
 }
 
 /// Behind one blank: further ones are the text's indentation.
@@ -91,11 +97,19 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
     let number = name.iter().rev().take_while(|b| b.is_ascii_digit()).count();
     let numbered = number > 0 && matches!(name[..name.len() - number].last(), Some(b'-' | b'_' | b'.'));
     let text = past_blank(line, bar + 1);
-    let padded = bar - end >= 2 && memchr::memmem::find(rest(line, text), b" | ").is_none();
+    let padded = bar - end >= 2 && !is_row(rest(line, text));
     if level_word(name).is_some() || is_diffstat(rest(line, text)) || !(numbered || padded) {
         return None;
     }
     Some(Writer::new((at, end), text))
+}
+
+/// Further cells of a table; a listing's number and bar are none (`2 |     let x`, `  |     ^`).
+fn is_row(text: &[u8]) -> bool {
+    let bar = |text: &[u8]| memchr::memmem::find(text, b" | ");
+    let Some(first) = bar(text) else { return false };
+    let is_listed = text[..first].iter().all(|b| *b == b' ' || b.is_ascii_digit());
+    !is_listed || bar(&text[first + 2..]).is_some()
 }
 
 /// `12 ++--`, `Bin 0 -> 1 bytes`
@@ -142,6 +156,9 @@ fn task(line: &[u8], at: usize) -> Option<Writer> {
 /// `Er(3) prog[123]: ` (ESX). Behind any other time (`hosted` false)
 /// only with the process number. The key is the program with its number.
 pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
+    if rest(line, at).starts_with(b"Caused by: ") {
+        return None;
+    }
     if let Some(writer) = program_tag(line, at, false).or_else(|| process(line, at)) {
         return Some(writer);
     }

@@ -7,7 +7,7 @@ use crate::core::decode::scan::{blanks, byte, digits, group, is_blank, is_name, 
 use crate::core::decode::tag::{self, Ground};
 use crate::core::decode::time::{clock_end, moment};
 use crate::core::decode::writer::{self, past_blank};
-use crate::core::decode::{android, letter};
+use crate::core::decode::{android, letter, runner};
 
 impl Scan<'_> {
     pub(super) fn enclosed(&mut self) -> bool {
@@ -65,6 +65,7 @@ impl Scan<'_> {
                 self.ground = Ground::Logger;
                 self.out.times += 1;
                 self.step_over(close + 1);
+                let _ = self.writer(runner::behind_time(self.line, self.at));
             }
             None => return false,
         }
