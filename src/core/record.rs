@@ -4,7 +4,7 @@
 use super::assemble::{Assembler, Context};
 use super::decode::{self, Json, Record, Text};
 use super::engine::Candidate;
-use super::event::{Event, Lines, RecordPlace};
+use super::event::{Event, Lines, Location, RecordPlace};
 use super::extract::{self, Plain};
 use super::line::{Line, Place};
 use super::lookback::LookBack;
@@ -142,6 +142,10 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
         event.multiline = extract::clean(cx.engine, lines, &mut event.redactions);
     }
     structured::restate(cx.engine, record, &mut event);
+    if let (None, Some((file, line, column))) = (&event.location, &record.finding) {
+        let file = extract::secretless(cx.engine, file, &mut event.redactions);
+        event.location = Some(Location { file, line: *line, column: *column });
+    }
     push(outer, cx, line, event, out);
 }
 

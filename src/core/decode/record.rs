@@ -102,6 +102,8 @@ pub struct Record {
     pub truthy_error: bool,
     /// Source file and 1-based line (0 when unknown) of the log statement.
     pub caller: Option<(String, u32)>,
+    /// Where a checker found what the record tells: file, line and column, from 1.
+    pub finding: Option<(String, u32, u32)>,
     /// Error code, such as `ENOENT`; a number as its digits.
     pub code: Option<String>,
     /// The top-level `name`: an error's name, or the logger's.
@@ -130,6 +132,7 @@ pub fn record(leaves: &[Leaf<'_>], now: Timestamp) -> Record {
         strings: leaves.iter().filter(other).filter_map(text).take(MAX_STRINGS).collect(),
         truthy_error: leaves.iter().any(is_truthy_error),
         caller: caller(leaves),
+        finding: finding(leaves),
         code: first(leaves, &["code", "error.code", "err.code", "errno", "error_code", "errorcode"], code),
         name: text_at(leaves, &["name"]),
         operation: text_at(leaves, &["context.operation"]),
@@ -192,6 +195,14 @@ fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
             Some((text_at(leaves, &[file])?, line))
         })
     })
+}
+
+/// A file with a line and a column, as mypy, Ruff and Semgrep name them: loggers know no column.
+fn finding(leaves: &[Leaf<'_>]) -> Option<(String, u32, u32)> {
+    const PLACES: [(&str, &str, &str); 4] =
+        [("file", "line", "column"), ("filename", "location.row", "location.column"), ("path", "line", "column"), ("path", "start.line", "start.col")];
+    let number = |path: &str| first(leaves, &[path], Leaf::int).and_then(|n| u32::try_from(n).ok());
+    PLACES.iter().find_map(|(file, line, column)| Some((text_at(leaves, &[file])?, number(line).filter(|line| *line > 0)?, number(column)?)))
 }
 
 fn place(text: &str) -> Option<(String, u32)> {
@@ -330,6 +341,11 @@ mod tests {
         assert_eq!(zap.stack.map(|s| s.text).as_deref(), Some("a\nb"));
         let slog = read(r#"{"source":{"function":"f","file":"/a.go","line":7},"exit_code":2,"name":"Error"}"#);
         assert_eq!(slog.caller, Some(("/a.go".into(), 7)));
+        let mypy = read(r#"{"file":"a.py","line":4,"column":15,"message":"x is not defined","severity":"error"}"#);
+        assert_eq!(mypy.finding, Some(("a.py".into(), 4, 15)));
+        let ruff = read(r#"{"code":"F821","filename":"b.py","location":{"column":12,"row":7},"message":"x","severity":"error"}"#);
+        assert_eq!(ruff.finding, Some(("b.py".into(), 7, 12)));
+        assert_eq!(read(r#"{"level":"error","file":"a.py","line":4,"msg":"x"}"#).finding, None);
         assert_eq!((slog.exit_code, slog.name.as_deref()), (Some(2), Some("Error")));
     }
 
