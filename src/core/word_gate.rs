@@ -6,7 +6,7 @@ use super::gate::Gate;
 use crate::rules::{QuietWords, RuleSet};
 
 /// Entries of a kind that have a bit of their own; the others share the last one, which is always set.
-pub const MAX_OWN: usize = 63;
+pub const MAX_OWN: usize = 127;
 
 /// The words of the noise and of the cancels.
 pub struct WordGate {
@@ -20,8 +20,8 @@ pub struct WordGate {
 /// What a text may hold, a bit for each entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Maybe {
-    noise: u64,
-    cancels: u64,
+    noise: u128,
+    cancels: u128,
 }
 
 impl Maybe {
@@ -43,7 +43,7 @@ impl Maybe {
     }
 }
 
-fn bit(at: usize) -> u64 {
+fn bit(at: usize) -> u128 {
     1 << at.min(MAX_OWN)
 }
 

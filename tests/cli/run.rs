@@ -20,7 +20,11 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     fn new(folder: &'a Folder, args: &[&str]) -> Self {
-        let child = folder.command(["run", "--output", "out.ndjson"].iter().chain(args)).spawn().unwrap();
+        Self::with_output(folder, "out.ndjson", args)
+    }
+
+    fn with_output(folder: &'a Folder, output: &str, args: &[&str]) -> Self {
+        let child = folder.command(["run", "--output", output].iter().chain(args)).spawn().unwrap();
         Self { folder, child: Some(child) }
     }
 
@@ -489,14 +493,15 @@ fn check_says_which_files_are_no_logs() {
 fn another_output_path_is_no_trouble() {
     let folder = Folder::new();
     folder.write("a.log", error("one"));
-    let run = |output: &str, texts: &[&str]| {
-        let running = Running::new(&folder, &["--file", "a.log", "--state-dir", "st", "--output", output]);
-        until(|| folder.read(output).lines().count() >= texts.len(), || folder.read(output));
+    let run = |output: &str, records: usize| {
+        let running = Running::with_output(&folder, output, &["--file", "a.log", "--state-dir", "st"]);
+        until(|| folder.read(output).lines().count() >= records, || folder.read(output));
         assert_eq!(running.end("-TERM", 0).err(), "");
     };
-    run("one.ndjson", &["one"]);
+    run("one.ndjson", 1);
     append(&folder, "a.log", &error("two"));
-    run("two.ndjson", &["two"]);
-    run("one.ndjson", &["one"]);
-    assert_eq!((folder.read("one.ndjson").lines().count(), folder.read("two.ndjson").lines().count()), (1, 1));
+    run("two.ndjson", 1);
+    append(&folder, "a.log", &error("three"));
+    run("one.ndjson", 2);
+    assert_eq!((folder.read("one.ndjson").lines().count(), folder.read("two.ndjson").lines().count()), (2, 1));
 }
