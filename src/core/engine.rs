@@ -245,7 +245,8 @@ mod tests {
     #[test]
     fn cancels_too_large_for_one_pattern_are_asked_one_by_one() {
         let cancels: String = (0..6).map(|at| format!("[[cancel]]\nid = \"mine.{at}\"\nregex = '^{at}(?:[a-z]{{1,60}} ){{1,90}}error'\n")).collect();
-        let file = crate::rules::parse("mine.toml", &format!("[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n{cancels}"), true).expect("is right");
+        let file =
+            crate::rules::parse("mine.toml", &format!("[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n{cancels}"), true).expect("is right");
         let engine = Engine::new(RuleSet::with_files(vec![file]), Limits::default());
         engine.asked.store(WORTH_JOINING, Ordering::Relaxed);
         assert!(engine.any_cancel().is_none() && engine.any_cancel.get().is_some());
