@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use md5::{Digest, Md5};
 
+use super::line::Place;
 use super::trace::OpenTrace;
 use crate::rules::Note;
 
@@ -147,6 +148,12 @@ impl Notes {
             let same = note.key.is_none() || note.key.as_deref() == key;
             note.is_old_at(num) || !(same && covers(&note.claimed_by, family))
         });
+        self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
+    }
+
+    /// Notes whose lines an event has taken: it is what they say.
+    pub fn drop_taken(&mut self, is_taken: impl Fn(&Place) -> bool) {
+        self.waiting.retain(|note| !is_taken(note.trace.lines.get(0).place));
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 

@@ -115,6 +115,15 @@ fn a_note_that_waits_is_not_published_by_a_pause() {
     assert_eq!(out.len(), 1);
 }
 
+/// A trace that begins with a waiting status line says it, too.
+#[test]
+fn a_note_that_a_trace_has_taken_is_told_with_it() {
+    let stack = "\tat org.apache/app.Main.load(x\n    [junit] \tat java.base/java.lang.reflect.Method.invoke(Method.java:569)\n";
+    let found = scan(format!("FAIL: tests/sum\n] {stack}ok\n"));
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!((found[0].line_num, found[0].line_end), (1, 3));
+}
+
 /// The error before it had not been said.
 #[test]
 fn a_failure_that_is_printed_again_hides_no_error() {

@@ -57,6 +57,10 @@ impl Assembler {
         if let Some(cut) = self.cut_after(trace.anchor()) {
             cut.claimed(last_num);
         }
+        if trace.lead > 0 {
+            let is_same = |place: &Place, other: &Place| (place.offset, place.inner) == (other.offset, other.inner);
+            self.notes.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| is_same(taken.place, place)));
+        }
         if self.says_nothing_new(cx, trace, outcome) {
             // The one-line error that it had adopted is no repeat.
             if let Some(single) = &trace.adopted {
