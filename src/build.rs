@@ -30,6 +30,7 @@ mod rules {
     pub mod left;
     pub mod literal;
     pub mod located;
+    pub mod one_or_many;
     pub mod program;
     pub mod prove;
     pub mod shelf;

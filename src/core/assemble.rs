@@ -203,7 +203,8 @@ impl Assembler {
         }
     }
 
-    fn start_trace(&mut self, cx: &Context, line: &Line, confirm: &mut Confirm, out: &mut Vec<Event>) -> bool {
+    /// The machines that the line may begin, and the part of it that they are shown.
+    fn rivals(&self, cx: &Context, line: &Line, confirm: &mut Confirm) -> (Vec<u16>, View) {
         let (mut rivals, mut view) = self.weak_starts(cx, line);
         if rivals.is_empty() && !self.absorbed(cx, line) {
             (rivals, view) = confirm.starts();
@@ -211,10 +212,26 @@ impl Assembler {
                 view = prefer_quoted(confirm.quoted_starts(), &mut rivals, view, line);
             }
         }
+        rivals.truncate(MAX_RIVALS);
+        (rivals, view)
+    }
+
+    /// The longest lead of the rivals; those that need one and have none are no rivals any more.
+    fn lead(&self, cx: &Context, line: &Line, lead_in: &LeadIn, back: LookBack, rivals: &mut Vec<u16>) -> Block {
+        let entries = &cx.engine.rules.entries;
+        let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, lead_in, self.claimed_to)).collect();
+        let mut found = leads.iter().map(|lead| !lead.is_empty());
+        // The record that it belongs to names the error.
+        let has_head = self.record_above(line).is_some();
+        rivals.retain(|&entry| found.next() == Some(true) || has_head || !needs_lead(&entries[usize::from(entry)].kind));
+        leads.into_iter().max_by_key(Block::len).unwrap_or_default()
+    }
+
+    fn start_trace(&mut self, cx: &Context, line: &Line, confirm: &mut Confirm, out: &mut Vec<Event>) -> bool {
+        let (mut rivals, view) = self.rivals(cx, line, confirm);
         if rivals.is_empty() {
             return false;
         }
-        rivals.truncate(MAX_RIVALS);
         let entries = &cx.engine.rules.entries;
         if !self.keep_under_record(cx, line, view, &mut rivals) {
             self.end_unadopted(cx, line, out);
@@ -227,15 +244,10 @@ impl Assembler {
         };
         // A line that a pause has told is the first of its event.
         let back = if self.is_told(&line.place) { LookBack::default() } else { back };
-        let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, &lead_in, self.claimed_to)).collect();
-        let mut found = leads.iter().map(|lead| !lead.is_empty());
-        // The record that it belongs to names the error.
-        let has_head = self.record_above(line).is_some();
-        rivals.retain(|&entry| found.next() == Some(true) || has_head || !needs_lead(&entries[usize::from(entry)].kind));
+        let lead = self.lead(cx, line, &lead_in, back, &mut rivals);
         if rivals.is_empty() {
             return false;
         }
-        let lead = leads.into_iter().max_by_key(Block::len).unwrap_or_default();
         let adopted = self.adopt(line);
         let lead = adopted.as_ref().map_or(lead, |single| single.lines.clone());
         let mut trace = OpenTrace::new(entries, &rivals, (lead, lead_in), line, view);
@@ -258,11 +270,15 @@ impl Assembler {
         trace.heading = above.and_then(|above| back.file_above(above, line, view));
         trace.depth = self.regions.len();
         trace.claims_before = self.notes.claims();
+        self.open(cx, trace, out);
+        true
+    }
+
+    fn open(&mut self, cx: &Context, trace: OpenTrace, out: &mut Vec<Event>) {
         if self.open.len() >= MAX_OPEN_TRACES {
             self.close(cx, 0, out);
         }
         self.open.push(trace);
-        true
     }
 
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
@@ -277,10 +293,7 @@ impl Assembler {
         trace.published = self.is_told(&line.place);
         trace.paused = trace.published;
         if trace.waits && cx.engine.limits.capture_multiline {
-            if self.open.len() >= MAX_OPEN_TRACES {
-                self.close(cx, 0, out);
-            }
-            self.open.push(trace);
+            self.open(cx, trace, out);
         } else {
             self.publish(cx, &trace, out);
         }

@@ -2,13 +2,20 @@
 //! The patterns are data (`config/redact.toml`) behind one keyword gate: [`Redactor::touches`] tells in one pass over an event's bytes
 //! that no line of it needs a second look. It never changes a text without counting it, and never keeps what it took out.
 
+mod key_block;
+mod value;
+
 use super::gate::Gate;
 use super::text::Lines;
-use regex::{Captures, Regex};
+use regex::Regex;
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
+
+pub use key_block::KeyBlock;
+use key_block::{ends_key, is_key_body};
+use value::{Plain, Value};
 
 /// The source of the built-in patterns.
 const BUILTIN: &str = include_str!("../../config/redact.toml");
@@ -19,15 +26,14 @@ const PRIVATE_KEY: &str = "private-key";
 pub struct Redactor {
     gate: Gate,
     words: Vec<(String, bool)>,
-    /// The secret (index, bit) that a gate word belongs to.
+    /// The secret that a gate word belongs to, as a bit: there are at most 64.
     owners: Vec<u64>,
     /// Those whose words are keys that a value is assigned to.
     assigned: u64,
     /// That of private keys.
     private_key: u64,
     secrets: Vec<Secret>,
-    placeholders: Vec<String>,
-    prose: Vec<String>,
+    plain: Plain,
 }
 
 /// A word at `at` that opens the gate for the secrets of `owners`, a bit for each.
@@ -42,26 +48,6 @@ struct Secret {
     source: String,
     regex: OnceLock<Option<Regex>>,
     value: Value,
-}
-
-/// What a secret must also look like.
-#[derive(Clone, Copy, Deserialize, Default, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Value {
-    #[default]
-    Any,
-    /// Letters and digits.
-    Mixed,
-    /// User and password of a URL, or a token in their place.
-    Userinfo,
-    /// What stands after a key.
-    Assigned,
-    /// What stands after a flag that is named after it.
-    Flag,
-    /// What a program takes for a password by its place.
-    Argument,
-    /// User and password in base64.
-    Login,
 }
 
 #[derive(Deserialize)]
@@ -109,8 +95,8 @@ impl Redactor {
         let private_key = file.secret.iter().position(|entry| entry.kind == PRIVATE_KEY).map_or(0, |index| 1 << index);
         let assigned = (0..).zip(&file.secret).filter(|(_, entry)| entry.value == Value::Assigned).fold(0, |all, (index, _)| all | 1 << index);
         let secrets = file.secret.into_iter().map(Secret::new).collect();
-        let placeholders = file.placeholder.into_iter().flat_map(|p| p.words).collect();
-        Ok(Self { gate, words, owners, assigned, private_key, secrets, placeholders, prose: file.prose })
+        let plain = Plain { placeholders: file.placeholder.into_iter().flat_map(|entry| entry.words).collect(), prose: file.prose };
+        Ok(Self { gate, words, owners, assigned, private_key, secrets, plain })
     }
 
     /// The gate's words, and whether their case counts.
@@ -210,7 +196,7 @@ impl Redactor {
     pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
         let mut key = KeyBlock::default();
         for at in 0..lines.len() {
-            if !key.is_open && ends_key(&lines[at]) {
+            if !key.is_open() && ends_key(&lines[at]) {
                 let body = lines[..at].iter().rev().take_while(|line| is_key_body(line)).count();
                 lines[at - body..at].fill(KeyBlock::token());
             }
@@ -228,7 +214,7 @@ impl Redactor {
         let (mut out, mut done) = (String::new(), 0);
         for caps in regex.captures_iter(text) {
             let Some(found) = caps.iter().flatten().last() else { continue };
-            if found.start() < done || !self.accepts(secret.value, text, &caps, found.as_str()) {
+            if found.start() < done || !self.plain.accepts(secret.value, text, &caps, found.as_str()) {
                 continue;
             }
             out.push_str(&text[done..found.start()]);
@@ -237,85 +223,6 @@ impl Redactor {
             *count += 1;
         }
         (done > 0).then(|| out + &text[done..])
-    }
-
-    fn accepts(&self, value: Value, text: &str, caps: &Captures, found: &str) -> bool {
-        match value {
-            Value::Any => true,
-            Value::Mixed => is_mixed(found),
-            Value::Userinfo => self.is_userinfo(found),
-            Value::Flag => caps.get(0).is_some_and(|whole| self.is_flag(whole.as_str(), found, &text[whole.end()..])),
-            Value::Argument => !self.says_nothing(found) && !found.starts_with('-') && !is_pair_of_numbers(found),
-            Value::Login => is_login(found),
-            Value::Assigned => caps.get(0).is_some_and(|whole| self.is_assigned(text, whole.start(), whole.as_str(), found)),
-        }
-    }
-
-    /// Whether the value of `key = value`, which starts at `start`, is a secret rather than prose, code or a placeholder.
-    fn is_assigned(&self, text: &str, start: usize, whole: &str, value: &str) -> bool {
-        let head = &whole[..whole.len() - value.len()];
-        let key = head.split(['"', '\'', '\\', ' ', '\t', '=', ':']).next().unwrap_or_default().to_ascii_lowercase();
-        let quoted = head.ends_with(['"', '\'']);
-        if self.says_nothing(value) || (key == "pwd" && value.starts_with(['/', '~'])) {
-            return false;
-        }
-        let weak = key.ends_with("token") || key.starts_with("credential");
-        if weak && (value.len() < 6 || value.bytes().all(|b| b.is_ascii_digit()) || !value.bytes().any(|b| b.is_ascii_alphanumeric())) {
-            return false;
-        }
-        // `key = await f()` is code that is shown; a value on its own has digits when it is worth anything.
-        let alone = !weak && stands_alone(text, start, start + whole.len(), value);
-        if !quoted && head.ends_with(' ') && head.contains('=') {
-            return is_mixed(value) || alone;
-        }
-        // `key: value` is prose more often than data: "Invalid token: foo".
-        let prose = !quoted && !head.contains('=') && !head.ends_with(':');
-        !prose || (!complains(&text[..start]) && (is_mixed(value) && value.len() >= 6 || alone))
-    }
-
-    /// A password, or a token that needs none.
-    fn is_userinfo(&self, found: &str) -> bool {
-        match found.rsplit_once(':') {
-            Some((_, password)) if !password.is_empty() => !self.says_nothing(password),
-            Some((user, _)) => user.len() >= 16 && is_mixed(user),
-            None => found.len() >= 20 && is_mixed(found) && !self.says_nothing(found),
-        }
-    }
-
-    /// Whether `value`, the end of `whole`, is given to a flag, rather than a word about it, a file, a name.
-    fn is_flag(&self, whole: &str, value: &str, after: &str) -> bool {
-        let head = &whole[..whole.len() - value.len()];
-        let bare = value.trim_end_matches(['.', ',', ':', '!', '?']);
-        let names = bare.split_once('=').is_some_and(|(name, _)| name.len() < 8 && name.bytes().all(|b| b.is_ascii_lowercase()));
-        if self.says_nothing(value) || value.starts_with(['-', '/', '~', '.', '@', ':']) || names {
-            return false;
-        }
-        let is_password = head.to_ascii_lowercase().contains("pass");
-        let has_case = bare.bytes().skip(1).any(|b| b.is_ascii_uppercase()) && bare.bytes().any(|b| b.is_ascii_lowercase());
-        let has_sign = is_password && bare.bytes().any(|b| b.is_ascii_punctuation() && !b"-_.,:;/'".contains(&b));
-        if is_mixed(bare) || has_case || has_sign {
-            return true;
-        }
-        // A word of letters: at the end of the line, or before the next flag.
-        let is_last = after.trim_start_matches(['"', '\'']).lines().next().is_none_or(|rest| rest.is_empty() || rest.starts_with(" -"));
-        let is_word = bare.bytes().all(|b| b.is_ascii_lowercase()) || bare.bytes().all(|b| b.is_ascii_digit());
-        let is_quoted = head.ends_with(['"', '\'']);
-        is_password && bare.len() >= 4 && (is_quoted || (bare == value && is_word && is_last)) && !self.prose.iter().any(|word| word == bare)
-    }
-
-    /// Stars, placeholders, references to variables, calls: nothing to hide.
-    fn says_nothing(&self, value: &str) -> bool {
-        let bare = value.trim_matches(['"', '\'', '`', ',', ';', ')']);
-        bare.is_empty()
-            || bare.starts_with(['$', '%', '<', '{', '(', '['])
-            || bare.contains(['(', '*', '…'])
-            || bare.contains("...")
-            || bare.contains("[redacted")
-            || bare.contains("os.environ")
-            || bare.contains("process.env")
-            || bare.bytes().all(|b| matches!(b, b'x' | b'X' | b'.' | b'-' | b'_' | b'?' | b'#'))
-            || bare.bytes().all(|b| !b.is_ascii_alphanumeric() && b < 0x80)
-            || self.placeholders.iter().any(|word| bare.trim_end_matches('.').eq_ignore_ascii_case(word))
     }
 }
 
@@ -344,66 +251,6 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Redactor::builtin().redact(text, &mut 0)
 }
 
-/// A private key's block, followed from line to line as long as its lines look like one.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct KeyBlock {
-    is_open: bool,
-}
-
-impl KeyBlock {
-    /// Goes on to the next line; whether that is within the block.
-    pub fn takes(&mut self, line: &str) -> bool {
-        if self.is_open && is_key_body(line) {
-            self.is_open = !line.contains("-----END ");
-            return true;
-        }
-        self.is_open = opens_key(line);
-        false
-    }
-
-    /// Whether the next line may be within it.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.is_open
-    }
-
-    /// What stands for such a line.
-    #[must_use]
-    pub fn token() -> String {
-        format!("[redacted:{PRIVATE_KEY}]")
-    }
-}
-
-/// Letters and digits.
-fn is_mixed(value: &str) -> bool {
-    value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
-}
-
-/// `8080:80`, `1000:1000`.
-fn is_pair_of_numbers(value: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    value.split_once(':').is_some_and(|(left, right)| is_number(left) && is_number(right))
-}
-
-/// Whether base64 hides `user:password`: only text that can be printed, and a colon.
-fn is_login(value: &str) -> bool {
-    const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let (mut bits, mut held, mut colon) = (0_u32, 0, false);
-    for sign in value.bytes().take_while(|b| *b != b'=') {
-        let Some(six) = SIGNS.iter().position(|known| *known == sign) else { return false };
-        (bits, held) = (bits << 6 | six as u32, held + 6);
-        if held >= 8 {
-            held -= 8;
-            let byte = (bits >> held & 0xff) as u8;
-            colon |= byte == b':';
-            if byte.is_ascii_control() || byte >= 0xf8 {
-                return false;
-            }
-        }
-    }
-    colon
-}
-
 /// Whether `behind` a key stands a `=` or `:`: after the rest of its name, backslashes, a quotation mark and
 /// blanks. (The patterns know a few letters outside of ASCII that fold to letters of a key.)
 fn assigns(behind: &[u8]) -> bool {
@@ -420,38 +267,6 @@ fn line_around(text: &str, at: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);
     start..memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline)
-}
-
-/// Whether the words before a key make what follows a complaint about it.
-fn complains(before: &str) -> bool {
-    const WORDS: &[&str] = &["unexpected", "invalid", "illegal", "unknown", "expected", "missing", "bad", "near", "unrecognized", "undefined", "wrong"];
-    let last = before.trim_end().rsplit([' ', '\t', '(', '[']).next().unwrap_or_default();
-    WORDS.iter().any(|word| last.eq_ignore_ascii_case(word))
-}
-
-/// Whether `key: value` is all that its line says, as in YAML.
-fn stands_alone(text: &str, start: usize, end: usize, value: &str) -> bool {
-    let line = text[..start].rsplit('\n').next().unwrap_or_default();
-    let key = line.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'\t' | b'-' | b'_' | b'.'));
-    let one_word = !line.trim_start_matches([' ', '\t', '-']).contains(' ');
-    key && one_word && value.len() >= 6 && text[end..].lines().next().is_none_or(|rest| rest.trim().is_empty())
-}
-
-/// Whether a key's block begins in this line and does not end in it.
-fn opens_key(line: &str) -> bool {
-    line.rfind("PRIVATE KEY").is_some_and(|at| line[..at].contains("-----BEGIN ") && !line[line.find("-----BEGIN ").unwrap_or(0)..].contains("-----END "))
-}
-
-/// Whether a key's block ends in this line and does not begin in it.
-fn ends_key(line: &str) -> bool {
-    line.contains("PRIVATE KEY-----") && line.contains("-----END ") && !line.contains("-----BEGIN ")
-}
-
-/// A line within a key's block: base64, a header (RFC 1421) or the end; the shape keeps a block without an end from hiding more.
-fn is_key_body(line: &str) -> bool {
-    let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
-    let base64 = bare.len() <= 100 && bare.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'\\'));
-    base64 || bare.starts_with("-----END ") || ["Proc-Type:", "DEK-Info:", "Comment:", "Version:"].iter().any(|head| bare.starts_with(head))
 }
 
 #[cfg(test)]

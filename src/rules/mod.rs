@@ -19,6 +19,7 @@ mod literal;
 mod load;
 mod located;
 pub mod matcher;
+mod one_or_many;
 mod parsed;
 mod pattern;
 mod program;

@@ -2,10 +2,11 @@
 //! Serde fills them; `load` checks what types cannot. The README's chapter on rules and the comments
 //! in `config/rules/` describe the same keys for people.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::literal::Gate;
 use super::located::Located;
+use super::one_or_many::OneOrMany;
 use crate::words::{Category, Cause, Depth, RetryClass, Severity, word_set};
 
 word_set! {
@@ -366,36 +367,6 @@ pub enum Shape {
     Call,
     /// `from app.rb:3:in 'main'`, `/srv/app/main.go:12 +0x1d`
     Place,
-}
-
-/// `"a"` or `["a", "b"]`
-#[derive(Clone, Debug, Serialize)]
-pub struct OneOrMany(Vec<String>);
-
-impl OneOrMany {
-    /// The words.
-    pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-}
-
-impl<'de> Deserialize<'de> for OneOrMany {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            One(String),
-            Many(Vec<String>),
-        }
-        // Only a form for people leaves the brackets out.
-        if !deserializer.is_human_readable() {
-            return Ok(Self(Vec::deserialize(deserializer)?));
-        }
-        Ok(Self(match Written::deserialize(deserializer)? {
-            Written::One(one) => vec![one],
-            Written::Many(many) => many,
-        }))
-    }
 }
 
 fn yes() -> bool {

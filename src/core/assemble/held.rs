@@ -58,8 +58,12 @@ impl Assembler {
     }
 
     fn is_in_trial(&self, cx: &Context, trace: &OpenTrace) -> bool {
-        let Some(place) = trace.lines.from(trace.lead).next().map(|taken| taken.place) else { return false };
-        self.regions.iter().any(|open| open.since < (place.num, place.inner) && region(cx, open.entry).is_some_and(Region::has_verdicts))
+        trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner)))
+    }
+
+    /// Whether what stands at `place`, a line and an index within it, is in a region with verdicts.
+    fn is_tried(&self, cx: &Context, place: (u64, u32)) -> bool {
+        self.regions.iter().any(|open| open.since < place && region(cx, open.entry).is_some_and(Region::has_verdicts))
     }
 
     /// The event that a record in `line` states, by `entry`: it waits where those of other lines do.
@@ -67,7 +71,7 @@ impl Assembler {
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (entry.family, None));
         let waiting = Waiting { event, anchor: line.place.offset, last_num: line.place.num, claim };
         let is_runner = entry.is_some_and(|entry| cx.engine.rules.families[usize::from(entry.family)].test);
-        if is_runner || !self.regions.iter().any(|open| region(cx, open.entry).is_some_and(Region::has_verdicts)) {
+        if is_runner || !self.is_tried(cx, (line.place.num, line.place.inner)) {
             self.give(waiting, out);
         } else {
             self.hold(waiting, out);
@@ -110,7 +114,7 @@ impl Assembler {
 
     /// Gives everything out, when no region with verdicts is open any more.
     pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
-        if !self.regions.iter().any(|open| region(cx, open.entry).is_some_and(Region::has_verdicts)) {
+        if !self.is_tried(cx, (u64::MAX, 0)) {
             self.release(out);
             // A pause may ask for them again.
             self.open.iter_mut().for_each(|trace| trace.asked &= trace.paused);
