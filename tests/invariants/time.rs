@@ -134,3 +134,17 @@ fn invariant_9_a_line_that_a_pause_has_told_may_begin_a_trace_later() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/go/error-stacks/input.log");
     assert_eq!(told_once(&std::fs::read(path).unwrap(), |at| at == 31 || at == 37), Ok(()));
 }
+
+/// It would be told as a line of the record before it, once a trace in vain gives that back.
+#[test]
+fn invariant_9_a_pause_does_not_tell_a_line_that_another_may_own() {
+    let text = "     [till] Error: Could not open the till   at Shop.Till.Total () [0x00001] in /srv/app/Till.cs:42\n\
+        11-20 10:11:12.101  2211  2211 E AndroidRuntime: \tat crc64.MainActivity.onCreate class Till\n     \
+        [java] Caused by: java.lang.ClassNotFoundException: Till\n\n";
+    let ids = |pauses: bool| {
+        let mut ids: Vec<_> = paused(text.as_bytes(), |_| pauses).into_iter().map(|event| (event.line_num, event.id)).collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(ids(false), ids(true));
+}

@@ -164,7 +164,7 @@ impl Assembler {
         let head = trace.lines.get(0);
         let line = Line::new(head.place.clone(), head.text, trace.opened_at);
         // A look-back line would be the first one of the trace's event, and not of this one.
-        if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) {
+        if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) || self.may_be_owned(cx, &line) {
             return None;
         }
         let mut candidates = Vec::new();
@@ -178,6 +178,12 @@ impl Assembler {
         single.context = trace.context.clone();
         let outcome = single.outcome(entries)?;
         Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
+    }
+
+    /// Whether an open trace may give back the line before an indented one, which would own it.
+    fn may_be_owned(&self, cx: &Context, line: &Line) -> bool {
+        let is_undecided = |trace: &OpenTrace| trace.outcome(&cx.engine.rules.entries).is_none_or(|outcome| outcome.last_num < trace.last_num);
+        matches!(line.body().first(), Some(b' ' | b'\t')) && self.open.iter().any(|trace| trace.last_num + 1 == line.place.num && is_undecided(trace))
     }
 
     /// The stream has ended: everything open comes to what it has come to.
