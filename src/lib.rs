@@ -37,6 +37,7 @@ pub mod core {
     pub mod lookback;
     pub mod noise;
     pub mod notes;
+    pub mod patience;
     pub mod pipeline;
     pub mod prefilter;
     pub mod record;

@@ -22,6 +22,7 @@ use crate::rules::{Kind, Note, Take};
 mod ending;
 mod held;
 mod offer;
+mod pause;
 mod publish;
 mod quiet;
 mod regions;

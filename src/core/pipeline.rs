@@ -13,6 +13,7 @@ use super::extract::Origin;
 use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
+use super::patience::Patience;
 use super::prefilter::{Hit, Scratch};
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
@@ -161,15 +162,26 @@ impl Stream {
     /// When something open wants to be published.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.assembler.deadline(&self.engine)
+        self.assembler.deadline(&self.engine, Patience::Verdict)
     }
 
     /// Publishes what has been quiet for too long.
     pub fn tick(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.tick_within(Patience::Verdict, now, out);
+    }
+
+    fn tick_within(&mut self, longest: Patience, now: Timestamp, out: &mut Vec<Event>) {
         let events = out.len();
         let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
-        self.assembler.tick(&cx, now, out);
+        self.assembler.tick(&cx, now, longest, out);
         self.counts.events += (out.len() - events) as u64;
+    }
+
+    /// Publishes all that a pause of this length publishes, as if it were over; it stays open.
+    pub fn pause(&mut self, patience: Patience, out: &mut Vec<Event>) {
+        while let Some(deadline) = self.assembler.deadline(&self.engine, patience) {
+            self.tick_within(patience, deadline, out);
+        }
     }
 
     /// The entries of the regions that are open, outermost first, and of the traces.

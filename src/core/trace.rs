@@ -7,6 +7,7 @@ use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, View};
+use super::patience::Patience;
 use crate::rules::{Entries, Kind, Machine, Take};
 
 mod behind;
@@ -67,8 +68,8 @@ pub struct OpenTrace {
     pub heading: Option<Box<str>>,
     /// A pause has asked for it, and it had come to something.
     pub paused: bool,
-    /// A pause has asked for it since its last line.
-    pub asked: bool,
+    /// The pause that asks for it next; `None`: it has told all.
+    pub patience: Option<Patience>,
     /// And published it.
     pub published: bool,
     /// Claims that were made before it began.
@@ -116,7 +117,7 @@ impl OpenTrace {
             context: Lines::default(),
             heading: None,
             paused: false,
-            asked: false,
+            patience: Some(Patience::Short),
             published: false,
             claims_before: 0,
             lead: lead.len(),
@@ -261,7 +262,7 @@ impl OpenTrace {
     /// by its first line or by its last one.
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
-        self.asked = false;
+        self.patience = Some(Patience::Short);
         self.last_num = line.place.num;
         self.lines.push(line, part);
         while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {

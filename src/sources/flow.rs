@@ -13,6 +13,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 use super::cursor::Cursors;
 use super::reader::{Space, Turn};
 use crate::core::event::{Event, Timestamp};
+use crate::core::patience::Patience;
 use crate::core::pipeline::Stream;
 use crate::delivery::{Label, Notice, Uid};
 
@@ -193,7 +194,7 @@ impl Flow {
         match (has_ended, &cursors) {
             (true, None) => stream.finish(now, &mut events),
             // It goes on with the next start.
-            (true, Some(_)) => stream.pause(&mut events),
+            (true, Some(_)) => stream.pause(Patience::Long, &mut events),
             (false, _) => {}
         }
         turn.counts = stream.news();

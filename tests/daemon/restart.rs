@@ -7,6 +7,7 @@ use std::sync::Arc;
 use siftd::core::assemble::{Facts, Snapshot};
 use siftd::core::engine::{Engine, Limits};
 use siftd::core::extract::Origin;
+use siftd::core::patience::Patience;
 use siftd::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
 
 use super::support::{NOW, Rng, engine, events, for_documents, same};
@@ -28,7 +29,7 @@ fn with_restarts(engine: &Arc<Engine>, bytes: &[u8], rng: &mut Rng) -> (BTreeSet
         stream.detach(&mut space);
         at += count;
         if rng.one_in(5) {
-            stream.pause(&mut out);
+            stream.pause(Patience::Short, &mut out);
         }
         if rng.one_in(8) && restarts < 40 {
             let (offset, facts) = stream.facts();

@@ -1,5 +1,5 @@
-//! What holds for any bytes: nothing panics; chunks, pauses and the prefilter change no event; no id
-//! is there twice; every record is one line of valid JSON within the limit. The first bytes of the input choose limits and
+//! What holds for any bytes: nothing panics; chunks, short pauses and the prefilter change no event; a long pause hides no
+//! error; no id is there twice; every record is one line of valid JSON within the limit. The first bytes of the input choose limits and
 //! chunks, the others are the log.
 
 use std::sync::{Arc, OnceLock};
@@ -7,8 +7,9 @@ use std::sync::{Arc, OnceLock};
 use siftd::core::engine::{Engine, Limits};
 use siftd::core::event::{Event, Timestamp};
 use siftd::core::extract::Origin;
+use siftd::core::patience::Patience;
 use siftd::core::pipeline::Stream;
-use siftd::rules::RuleSet;
+use siftd::rules::{Kind, RuleSet};
 use siftd::sinks::record::{Envelope, write};
 
 const NOW: i64 = 1_790_000_000_000_000;
@@ -32,8 +33,9 @@ struct Way<'a> {
     engine: &'a Arc<Engine>,
     /// Most bytes of a chunk.
     chunk: usize,
-    /// Time goes by after every so many chunks; 0: never.
+    /// A pause comes after every so many chunks; 0: never.
     pause: usize,
+    patience: Patience,
     seed: u64,
 }
 
@@ -48,7 +50,7 @@ fn run(log: &[u8], way: &Way) -> Vec<Event> {
         count += 1;
         if way.pause > 0 && count % way.pause == 0 {
             now.0 += HOUR_US;
-            stream.tick(now, &mut out);
+            stream.pause(way.patience, &mut out);
         }
     }
     stream.finish(now, &mut out);
@@ -75,7 +77,7 @@ pub fn check(input: &[u8]) {
     let chunk = [1, 7, 200, 70_000][usize::from(choices[1] & 3)];
     let pause = 1 + usize::from(choices[2] & 7);
     let seed = u64::from(choices[3]);
-    let usual = Way { engine: engine(small, true), chunk: 1 << 20, pause: 0, seed: 0 };
+    let usual = Way { engine: engine(small, true), chunk: 1 << 20, pause: 0, patience: Patience::Short, seed: 0 };
     let whole = run(log, &usual);
     let same = |way: Way| {
         let other: Vec<String> = run(log, &way).iter().map(essence).collect();
@@ -84,10 +86,28 @@ pub fn check(input: &[u8]) {
     same(Way { chunk, seed, ..usual });
     same(Way { engine: engine(small, false), ..usual });
     let paused = run(log, &Way { chunk, seed, pause, ..usual });
-    let ids_whole = ids(&whole);
-    assert_eq!(ids_whole, ids(&paused));
-    assert!(ids_whole.windows(2).all(|two| two[0] != two[1]), "an id is there twice: {ids_whole:?}");
+    assert_eq!(ids(&whole), ids(&paused));
+    assert_unique(&whole);
+    let interrupted = run(log, &Way { chunk, seed, pause, patience: Patience::Verdict, ..usual });
+    assert_unique(&interrupted);
+    whole.iter().filter(|event| !is_note(event)).for_each(|event| assert!(interrupted.iter().any(|other| tells(event, other)), "a long pause hides {event:?}"));
     whole.iter().for_each(check_event);
+}
+
+/// A status line, which what was told during a pause may claim.
+fn is_note(event: &Event) -> bool {
+    let entries = &engine(false, true).rules.entries;
+    entries.position(&event.rule).is_some_and(|entry| matches!(entries[usize::from(entry)].kind, Kind::Note(_)))
+}
+
+/// Whether `other` tells the error `event`, whole or in part.
+fn tells(event: &Event, other: &Event) -> bool {
+    other.id == event.id || (event.line_num..=event.line_end).contains(&other.line_num) || (other.line_num..=other.line_end).contains(&event.line_num)
+}
+
+fn assert_unique(events: &[Event]) {
+    let ids = ids(events);
+    assert!(ids.windows(2).all(|two| two[0] != two[1]), "an id is there twice: {ids:?}");
 }
 
 fn check_event(event: &Event) {

@@ -1,30 +1,26 @@
-//! Invariant 5: chunks and pauses change neither ids nor line numbers.
+//! Invariant 5: chunks and short pauses change neither ids nor line numbers.
 
 use std::sync::Arc;
 
 use siftd::core::engine::{Engine, Limits};
-use siftd::core::event::{Event, Timestamp};
+use siftd::core::event::Event;
+use siftd::core::patience::Patience;
 
 use crate::support::{NOW, Rng, engine, essences, events, for_documents, ids, same, stream, usual};
 
-/// Longer than any pause that a limit may allow.
-const LONG_US: i64 = 3600 * 1_000_000;
-
-/// Gives `bytes` in the chunks that `size` names; after each of them `pause` says whether time goes by.
+/// Gives `bytes` in the chunks that `size` names; after each of them `pause` says whether a short pause comes.
 fn chunked(engine: &Arc<Engine>, bytes: &[u8], mut size: impl FnMut() -> usize, mut pause: impl FnMut() -> bool) -> Vec<Event> {
-    let (mut stream, mut out, mut now) = (stream(engine), Vec::new(), NOW);
+    let (mut stream, mut out) = (stream(engine), Vec::new());
     let mut rest = bytes;
     while !rest.is_empty() {
         let (chunk, after) = rest.split_at(size().clamp(1, rest.len()));
-        stream.push(chunk, now, &mut out);
+        stream.push(chunk, NOW, &mut out);
         if pause() {
-            now = Timestamp(now.0 + LONG_US);
-            stream.tick(now, &mut out);
-            assert!(stream.deadline().is_none_or(|due| due > now), "a deadline that has passed stays");
+            stream.pause(Patience::Short, &mut out);
         }
         rest = after;
     }
-    stream.finish(now, &mut out);
+    stream.finish(NOW, &mut out);
     out
 }
 
@@ -108,7 +104,7 @@ fn invariant_5_a_line_is_judged_by_what_was_open_in_its_time() {
     }
 }
 
-/// A test's verdict comes after what it printed: no pause tells it beforehand.
+/// A test's verdict comes after what it printed: no short pause tells it beforehand.
 #[test]
 fn invariant_5_a_verdict_decides_about_what_came_before_it() {
     let printed =
@@ -120,6 +116,24 @@ fn invariant_5_a_verdict_decides_about_what_came_before_it() {
         assert_eq!(whole.len(), count, "{verdict:?} {whole:?}");
         assert_eq!(whole, ids(&chunked(&usual(), document.as_bytes(), || 1, || true)), "{verdict:?}");
     }
+}
+
+/// A test that hangs has no verdict: what it printed is told after a while, once.
+#[test]
+fn a_verdict_that_does_not_come_hides_nothing() {
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(
+        b"=== RUN   TestMode\nERROR: simulated\nready\nTraceback (most recent call last):\n  File \"a.py\", line 3, in main\nValueError: no\n",
+        NOW,
+        &mut out,
+    );
+    stream.pause(Patience::Long, &mut out);
+    assert!(out.is_empty(), "{out:?}");
+    stream.pause(Patience::Verdict, &mut out);
+    assert_eq!(out.iter().map(|event| event.line_num).collect::<Vec<_>>(), [2, 4]);
+    stream.push(b"--- FAIL: TestMode (600.00s)\n", NOW, &mut out);
+    stream.finish(NOW, &mut out);
+    assert_eq!(out.iter().map(|event| event.line_num).collect::<Vec<_>>(), [2, 4, 7]);
 }
 
 /// What is held back is bounded: the oldest is given out.

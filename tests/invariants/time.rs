@@ -1,6 +1,7 @@
 //! Invariant 9: time is an argument; it says when, never what.
 
 use siftd::core::event::{Event, Timestamp};
+use siftd::core::patience::Patience;
 
 use std::path::Path;
 
@@ -65,7 +66,7 @@ fn invariant_9_a_pause_publishes_what_a_line_is_by_itself_whatever_may_follow() 
         let due = stream.deadline().unwrap();
         stream.tick(due, &mut out);
         assert!(out.len() == 1 && out[0].closed_idle, "{out:?}");
-        assert_eq!(((out[0].line_num, out[0].line_end), stream.deadline()), (lines, None));
+        assert_eq!((out[0].line_num, out[0].line_end), lines);
         stream.push(late, due, &mut out);
         stream.finish(due, &mut out);
         assert_eq!(out.len(), 1, "{out:?}");
@@ -78,7 +79,7 @@ fn paused(bytes: &[u8], pauses: impl Fn(usize) -> bool) -> Vec<Event> {
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         stream.push(line, NOW, &mut out);
         if pauses(at + 1) {
-            stream.pause(&mut out);
+            stream.pause(Patience::Short, &mut out);
         }
     }
     stream.finish(NOW, &mut out);
@@ -147,4 +148,28 @@ fn invariant_9_a_pause_does_not_tell_a_line_that_another_may_own() {
         ids
     };
     assert_eq!(ids(false), ids(true));
+}
+
+/// What a next line may take back, or may be another line of, waits for it, but not for ever.
+#[test]
+fn invariant_9_the_last_error_of_a_stream_is_told() {
+    let curl = "curl: (7) Failed to connect to db.example.com port 5432 after 3 ms: Connection refused\n";
+    for (text, lines) in [
+        (curl.to_owned(), &[1][..]),
+        (format!("KeyError: a\n{curl}"), &[1, 2]),
+        ("KeyError: a\nbash: foo: command not found\n".to_owned(), &[1, 2]),
+        ("KeyError: a\nnpm error code E404\n".to_owned(), &[1, 2]),
+        ("KeyError: a\nsrc/a.ts(5,9): error TS2322: no\n".to_owned(), &[1, 2]),
+    ] {
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        stream.push(text.as_bytes(), NOW, &mut out);
+        let idle = usual().limits.trace_idle_us;
+        stream.tick(Timestamp(NOW.0 + idle), &mut out);
+        stream.tick(Timestamp(NOW.0 + 10 * idle), &mut out);
+        assert_eq!(out.iter().map(|event| event.line_num).collect::<Vec<_>>(), lines, "{text}");
+        assert!(out.iter().all(|event| event.closed_idle));
+        stream.push(b"ready\n", Timestamp(NOW.0 + 11 * idle), &mut out);
+        stream.finish(NOW, &mut out);
+        assert_eq!(out.len(), lines.len(), "{text}\n{out:#?}");
+    }
 }

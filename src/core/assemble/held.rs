@@ -8,6 +8,7 @@ use super::regions::region;
 use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::Line;
+use crate::core::patience::Patience;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::{Entry, Region};
 
@@ -28,6 +29,11 @@ pub(super) struct Waiting {
 }
 
 impl Held {
+    /// The one that has waited longest.
+    pub(super) fn first(&self) -> Option<&Event> {
+        self.0.front().map(|waiting| &waiting.event)
+    }
+
     /// Offset of the first one.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.0.iter().map(|waiting| waiting.anchor).min()
@@ -68,6 +74,9 @@ impl Assembler {
 
     /// The event that a record in `line` states, by `entry`: it waits where those of other lines do.
     pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
+        if self.told.contains(&(event.offset, event.inner)) {
+            return;
+        }
         let claim = entry.filter(|entry| entry.claims()).map(|entry| (entry.family, None));
         let waiting = Waiting { event, anchor: line.place.offset, last_num: line.place.num, claim };
         let is_runner = entry.is_some_and(|entry| cx.engine.rules.families[usize::from(entry.family)].test);
@@ -80,10 +89,8 @@ impl Assembler {
 
     pub(super) fn hold(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
         self.held.0.push_back(waiting);
-        if self.held.0.len() > MAX_EVENTS
-            && let Some(first) = self.held.0.pop_front()
-        {
-            self.give(first, out);
+        if self.held.0.len() > MAX_EVENTS {
+            self.release_first(out);
         }
     }
 
@@ -116,13 +123,19 @@ impl Assembler {
     pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
         if !self.is_tried(cx, (u64::MAX, 0)) {
             self.release(out);
-            // A pause may ask for them again.
-            self.open.iter_mut().for_each(|trace| trace.asked &= trace.paused);
+            // They wait for no verdict any more.
+            self.open.iter_mut().filter(|trace| trace.patience == Some(Patience::Verdict)).for_each(|trace| trace.patience = Some(Patience::Short));
         }
     }
 
     pub(super) fn release(&mut self, out: &mut Vec<Event>) {
-        while let Some(waiting) = self.held.0.pop_front() {
+        while self.held.first().is_some() {
+            self.release_first(out);
+        }
+    }
+
+    pub(super) fn release_first(&mut self, out: &mut Vec<Event>) {
+        if let Some(waiting) = self.held.0.pop_front() {
             self.give(waiting, out);
         }
     }

@@ -1,14 +1,10 @@
-//! What an open trace comes to: an event when it ends, or when it has been quiet for too long; the lines
-//! that it gives back; what it claims.
+//! What an open trace comes to when it ends: an event, the lines that it gives back, what it claims.
 
 use super::held::Waiting;
 use super::{Assembler, Context};
-use crate::core::confirm::Confirm;
-use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
-use crate::core::line::{Line, Place, Tried, View};
-use crate::core::prefilter::Scratch;
+use crate::core::line::{Place, Tried, View};
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
 
@@ -20,8 +16,7 @@ impl Assembler {
         trace.keep_announced();
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
-        let under_record = trace.adopted.is_some();
-        let is_told = trace.published && !under_record;
+        let tried = tried(cx, &trace, trace.published && trace.adopted.is_none());
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
@@ -37,13 +32,7 @@ impl Assembler {
             let before = first.saturating_sub(cx.engine.limits.context_a_side());
             trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
         }
-        let head = match used {
-            0 if trace.is_weak(&cx.engine.rules.entries) && !is_told => Tried::InRegion,
-            0 if under_record => Tried::UnderRecord,
-            0 if matches!(trace.view, View::Quoted(_)) => Tried::Quoted,
-            0 => Tried::InVain,
-            _ => Tried::No,
-        };
+        let head = if used == 0 { tried } else { Tried::No };
         for (index, taken) in trace.lines.from(first).enumerate() {
             self.again.push_back((taken.place.clone(), taken.text.to_vec(), if index == 0 { head } else { Tried::No }));
         }
@@ -105,98 +94,35 @@ impl Assembler {
                     .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
     }
 
-    /// The next moment at which something open is published.
-    #[must_use]
-    pub fn deadline(&self, engine: &Engine) -> Option<Timestamp> {
-        let due = |trace: &OpenTrace| Timestamp(trace.touched_at.0.saturating_add(engine.limits.trace_idle_us));
-        self.open.iter().filter(|trace| !trace.paused && !trace.asked).map(due).min()
-    }
-
-    /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
-    /// lines. Nothing else changes: what it claims, it claims when it ends.
-    pub fn tick(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        for at in 0..self.open.len() {
-            let trace = &self.open[at];
-            let due = trace.touched_at.0.saturating_add(cx.engine.limits.trace_idle_us) <= now.0;
-            if !due || trace.paused || trace.asked {
-                continue;
-            }
-            let outcome = trace.outcome(&cx.engine.rules.entries);
-            // Only a verdict, or a line of its own, tells whether it is an error.
-            if trace.may_turn_void(&cx.engine.rules.entries) || self.may_wait_for_verdict(cx, trace, outcome) {
-                self.open[at].asked = true;
-                continue;
-            }
-            let event = match outcome {
-                Some(outcome) if self.says_nothing_new(cx, trace, outcome) => None,
-                Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
-                None => self.by_itself(cx, trace),
-            };
-            let trace = &mut self.open[at];
-            trace.asked = true;
-            trace.paused = outcome.is_some() || event.is_some();
-            if let Some(event) = event {
-                trace.published = true;
-                trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
-                if outcome.is_none() {
-                    let oldest = self.oldest();
-                    self.told.retain(|told| Some(told.0) >= oldest);
-                    self.told.push((event.offset, event.inner));
-                }
-                out.push(event);
-            }
-        }
-    }
-
-    /// Whether a pause has published the line at `place` by itself.
-    pub(super) fn is_told(&self, place: &Place) -> bool {
-        self.told.contains(&(place.offset, place.inner))
-    }
-
-    /// The error that the first line of a trace which has come to nothing so far is by itself: its event has
-    /// the same id, whatever the trace comes to.
-    fn by_itself(&self, cx: &Context, trace: &OpenTrace) -> Option<Event> {
-        let entries = &cx.engine.rules.entries;
-        if let Some(single) = &trace.adopted {
-            let outcome = single.outcome(entries).filter(|_| !single.published)?;
-            return Some(extract::event(cx.engine, cx.origin, single, outcome, true));
-        }
-        let head = trace.lines.get(0);
-        let line = Line::new(head.place.clone(), head.text, trace.opened_at);
-        // A look-back line would be the first one of the trace's event, and not of this one.
-        if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) || self.may_be_owned(cx, &line) {
-            return None;
-        }
-        let mut candidates = Vec::new();
-        cx.engine.candidates(head.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
-        let mut confirm = Confirm::new(cx.engine, &line, &candidates);
-        if confirm.note().is_some() {
-            return None;
-        }
-        let found = confirm.rule()?;
-        let mut single = OpenTrace::single(found.entry, &line, found.view);
-        single.context = trace.context.clone();
-        let outcome = single.outcome(entries)?;
-        Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
-    }
-
-    /// Whether an open trace may give back the line before an indented one, which would own it.
-    fn may_be_owned(&self, cx: &Context, line: &Line) -> bool {
-        let is_undecided = |trace: &OpenTrace| trace.outcome(&cx.engine.rules.entries).is_none_or(|outcome| outcome.last_num < trace.last_num);
-        matches!(line.body().first(), Some(b' ' | b'\t')) && self.open.iter().any(|trace| trace.last_num + 1 == line.place.num && is_undecided(trace))
-    }
-
-    /// The stream has ended: everything open comes to what it has come to.
-    pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+    /// Ends all that is open, and what begins with the lines that it gives back.
+    pub(super) fn end_open(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
         while !self.open.is_empty() {
             self.close(cx, 0, out);
             self.redo(cx, now, out);
         }
+    }
+
+    /// The stream has ended: everything open comes to what it has come to.
+    pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
+        self.end_open(cx, now, out);
         self.regions.clear();
         self.release(out);
         self.noise = None;
         for unclaimed in self.notes.settle() {
             self.publish(cx, &unclaimed, out);
         }
+    }
+}
+
+/// What is known of the head of a trace that has come to nothing.
+pub(super) fn tried(cx: &Context, trace: &OpenTrace, is_told: bool) -> Tried {
+    if trace.is_weak(&cx.engine.rules.entries) && !is_told {
+        Tried::InRegion
+    } else if trace.adopted.is_some() {
+        Tried::UnderRecord
+    } else if matches!(trace.view, View::Quoted(_)) {
+        Tried::Quoted
+    } else {
+        Tried::InVain
     }
 }

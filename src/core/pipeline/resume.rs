@@ -105,11 +105,4 @@ impl Stream {
         std::mem::swap(&mut self.work, &mut space.work);
         std::mem::swap(self.assembler.work(), &mut space.inner);
     }
-
-    /// Publishes all that could be an event as it stands, as a pause would; it stays open.
-    pub fn pause(&mut self, out: &mut Vec<crate::core::event::Event>) {
-        while let Some(deadline) = self.deadline() {
-            self.tick(deadline, out);
-        }
-    }
 }

@@ -16,6 +16,7 @@ use super::open::Trust;
 use crate::core::assemble::Facts;
 use crate::core::engine::Engine;
 use crate::core::event::{Event, Timestamp};
+use crate::core::patience::Patience;
 use crate::core::pipeline::{Counts, Stream, Workspace};
 use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid};
 
@@ -222,7 +223,7 @@ impl Reader {
         turn
     }
 
-    /// Publishes what is open as a pause would; nothing is finished.
+    /// Publishes what is open as a long pause would: there may be no later. Nothing is finished.
     pub fn pause(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
         if self.file.is_some() && self.stream.is_some() {
@@ -231,7 +232,7 @@ impl Reader {
         }
         if let Some(stream) = &mut self.stream {
             let mut events = Vec::new();
-            stream.pause(&mut events);
+            stream.pause(Patience::Long, &mut events);
             self.keep(events, &mut turn);
         }
         self.put_mark(&mut turn);

@@ -8,11 +8,12 @@ use std::io;
 use super::hole::pass;
 use super::{READ_BYTES, Reader, Space, Turn};
 use crate::core::event::{Event, Timestamp};
+use crate::core::patience::Patience;
 use crate::core::pipeline::BEFORE_BYTES;
 use crate::sources::content::bytes_at;
 
 /// A line pauses for longer than a trace: programs print `building … ` and later `done`.
-const IDLES: i64 = 10;
+const IDLES: i64 = Patience::Long as i64;
 
 /// When a file grew last, and how far its last line was published.
 #[derive(Default)]
@@ -65,8 +66,9 @@ impl Reader {
         if self.is_torn_record(from)? {
             return Ok(());
         }
+        let patience = if is_due { Patience::Long } else { Patience::Short };
         let mut events = Vec::new();
-        stream_aside(self, space, |reader, space| reader.end_line(space, now, &mut events))?;
+        stream_aside(self, space, |reader, space| reader.end_line(space, now, patience, &mut events))?;
         // A trace that pauses takes its part of the line, no more.
         events.retain(|event| is_due || event.offset < from);
         self.keep(events, turn);
@@ -74,7 +76,7 @@ impl Reader {
     }
 
     /// The same bytes again through a stream that is thrown away, with an end to the line.
-    fn end_line(&self, space: &mut Space, now: Timestamp, events: &mut Vec<Event>) -> io::Result<()> {
+    fn end_line(&self, space: &mut Space, now: Timestamp, patience: Patience, events: &mut Vec<Event>) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let count = BEFORE_BYTES.min(self.safe);
         let mut ahead = self.stream_at_safe(&bytes_at(file, self.safe - count, count as usize)?);
@@ -91,7 +93,7 @@ impl Reader {
         // Those before it are out, or come when they are due.
         events.clear();
         ahead.end_line(now, events);
-        ahead.pause(events);
+        ahead.pause(patience, events);
         ahead.detach(&mut space.stream);
         events.iter_mut().for_each(|event| event.closed_idle = true);
         Ok(())

@@ -1,0 +1,170 @@
+//! What a stream tells when it is quiet. A short pause publishes what has come to something, which stays open and
+//! swallows its late lines: it changes no id. After a long one nothing waits any more for a line that might tell
+//! otherwise: an error that a next line could take back, lines that were taken in vain so far, what only a verdict
+//! decides. Whatever comes later, what is told stays told.
+
+use super::publish::tried;
+use super::{Assembler, Context};
+use crate::core::confirm::Confirm;
+use crate::core::engine::Engine;
+use crate::core::event::{Event, Timestamp};
+use crate::core::extract;
+use crate::core::line::{Line, Place, Tried};
+use crate::core::patience::Patience;
+use crate::core::prefilter::Scratch;
+use crate::core::trace::OpenTrace;
+use crate::rules::Kind;
+
+impl Assembler {
+    /// The next moment at which a pause of at most `longest` publishes something open.
+    #[must_use]
+    pub fn deadline(&self, engine: &Engine, longest: Patience) -> Option<Timestamp> {
+        let open = self.open.iter().filter_map(|trace| Some((trace.patience?, trace.touched_at)));
+        let held = self.held.first().map(|event| (Patience::Verdict, event.observed_at));
+        let asked = open.chain(held).filter(|(patience, _)| *patience <= longest);
+        asked.map(|(patience, since)| patience.ends(since, engine)).min()
+    }
+
+    /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
+    /// lines. Nothing else changes: what it claims, it claims when it ends.
+    pub fn tick(&mut self, cx: &Context, now: Timestamp, longest: Patience, out: &mut Vec<Event>) {
+        while longest == Patience::Verdict && self.held.first().is_some_and(|event| Patience::Verdict.ends(event.observed_at, cx.engine) <= now) {
+            self.release_first(out);
+        }
+        for at in 0..self.open.len() {
+            let touched_at = self.open[at].touched_at;
+            let is_due = |patience: &Patience| *patience <= longest && patience.ends(touched_at, cx.engine) <= now;
+            while let Some(patience) = self.open[at].patience.filter(is_due) {
+                self.open[at].patience = self.ask(cx, at, patience, out);
+            }
+        }
+    }
+
+    /// Publishes what the trace at `at` has come to, as far as `patience` allows; says how long the next pause must be that
+    /// asks it again.
+    fn ask(&mut self, cx: &Context, at: usize, patience: Patience, out: &mut Vec<Event>) -> Option<Patience> {
+        let trace = &self.open[at];
+        let outcome = trace.outcome(&cx.engine.rules.entries);
+        // Only a verdict, or a line of its own, tells whether it is an error.
+        if patience < Patience::Verdict && self.may_wait_for_verdict(cx, trace, outcome) {
+            return Some(Patience::Verdict);
+        }
+        if patience == Patience::Short && trace.may_turn_void(&cx.engine.rules.entries) {
+            return Some(Patience::Long);
+        }
+        if !trace.paused {
+            let event = match outcome {
+                Some(outcome) if self.says_nothing_new(cx, trace, outcome) => None,
+                Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
+                None => self.by_itself(cx, trace),
+            };
+            let trace = &mut self.open[at];
+            trace.paused = outcome.is_some() || event.is_some();
+            if let Some(event) = event {
+                trace.published = true;
+                trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
+                if outcome.is_none() {
+                    self.tell(&event);
+                }
+                out.push(event);
+            }
+        }
+        if patience > Patience::Short {
+            self.tell_rest(cx, at, out);
+            return None;
+        }
+        Some(Patience::Long).filter(|_| self.has_rest(cx, &self.open[at]))
+    }
+
+    fn tell(&mut self, event: &Event) {
+        let oldest = self.oldest();
+        self.told.retain(|told| Some(told.0) >= oldest);
+        self.told.push((event.offset, event.inner));
+    }
+
+    /// Whether a pause has published the line at `place` by itself.
+    pub(super) fn is_told(&self, place: &Place) -> bool {
+        self.told.contains(&(place.offset, place.inner))
+    }
+
+    /// The error that the first line of a trace which has come to nothing so far is by itself: its event has
+    /// the same id, whatever the trace comes to.
+    fn by_itself(&self, cx: &Context, trace: &OpenTrace) -> Option<Event> {
+        let entries = &cx.engine.rules.entries;
+        if let Some(single) = &trace.adopted {
+            let outcome = single.outcome(entries).filter(|_| !single.published)?;
+            return Some(extract::event(cx.engine, cx.origin, single, outcome, true));
+        }
+        let head = trace.lines.get(0);
+        let line = Line::new(head.place.clone(), head.text, trace.opened_at);
+        // A look-back line would be the first one of the trace's event, and not of this one.
+        if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) || self.may_be_owned(cx, &line) {
+            return None;
+        }
+        let mut candidates = Vec::new();
+        cx.engine.candidates(head.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+        let mut confirm = Confirm::new(cx.engine, &line, &candidates);
+        if confirm.note().is_some() {
+            return None;
+        }
+        let found = confirm.rule()?;
+        let mut single = OpenTrace::single(found.entry, &line, found.view);
+        single.context = trace.context.clone();
+        let outcome = single.outcome(entries)?;
+        Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
+    }
+
+    /// Whether an open trace may give back the line before an indented one, which would own it.
+    fn may_be_owned(&self, cx: &Context, line: &Line) -> bool {
+        matches!(line.body().first(), Some(b' ' | b'\t'))
+            && self.open.iter().any(|trace| trace.last_num + 1 == line.place.num && self.rest(cx, trace) < trace.lines.len())
+    }
+
+    /// The first line of `trace` that is part of no event so far.
+    fn rest(&self, cx: &Context, trace: &OpenTrace) -> usize {
+        let head_is_told = trace.published && trace.adopted.is_none();
+        trace.outcome(&cx.engine.rules.entries).map_or(trace.lead + usize::from(head_is_told), |outcome| outcome.lines)
+    }
+
+    fn has_rest(&self, cx: &Context, trace: &OpenTrace) -> bool {
+        self.rest(cx, trace) < trace.lines.len()
+    }
+
+    /// Publishes the errors that those lines of a trace are which it would give back if it ended here. Notes wait for what
+    /// may still tell what they say.
+    fn tell_rest(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
+        let trace = &self.open[at];
+        let rest = self.rest(cx, trace);
+        if rest >= trace.lines.len() {
+            return;
+        }
+        let head = tried(cx, trace, self.is_told(trace.lines.get(0).place));
+        let mut aside = Assembler { regions: self.regions.clone(), claimed_to: self.claimed_to, told: self.told.clone(), ..Assembler::default() };
+        aside.notes.restore(self.notes.claimed());
+        let before = rest.saturating_sub(cx.engine.limits.context_a_side());
+        trace.lines.from(before).for_each(|taken| aside.given.push_numbered(taken.place.num, taken.text));
+        let (mut events, mut candidates) = (Vec::new(), Vec::new());
+        for (index, taken) in trace.lines.from(rest).enumerate() {
+            let mut line = Line::new(taken.place.clone(), taken.text, trace.touched_at);
+            line.tried = if index + rest == trace.lead { head } else { Tried::No };
+            cx.engine.candidates(taken.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
+            aside.line(cx, &line, &candidates, &mut events);
+        }
+        aside.end_open(cx, trace.touched_at, &mut events);
+        aside.release(&mut events);
+        let is_note = |event: &Event| {
+            let entries = &cx.engine.rules.entries;
+            entries.position(&event.rule).is_some_and(|entry| matches!(entries[usize::from(entry)].kind, Kind::Note(_)))
+        };
+        for mut event in events.into_iter().filter(|event| !is_note(event)) {
+            event.closed_idle = true;
+            let trace = &mut self.open[at];
+            let head = trace.lines.get(0).place;
+            if (event.offset, event.inner) == (head.offset, head.inner) {
+                (trace.paused, trace.published) = (true, true);
+            }
+            self.tell(&event);
+            out.push(event);
+        }
+    }
+}
