@@ -10,7 +10,7 @@ mod tests;
 use self::boxed::uptime_end;
 use super::fields::message;
 use super::letter;
-use super::level::is_common;
+use super::level::{is_common, level_word};
 use super::runner;
 use super::scan::{blanks, byte, digits, is_blank, is_gap, rest, run};
 use super::tag::{self, Ground};
@@ -20,6 +20,8 @@ use crate::core::event::{Io, Level, Timestamp};
 
 /// Times and writers of one line, whatever their nesting.
 const MAX_HEADS: usize = 8;
+/// Most blanks before a head.
+const MAX_INDENT: usize = 12;
 /// Levels with a further time behind them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
@@ -93,20 +95,31 @@ impl<'a> Scan<'a> {
         Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, out }
     }
 
-    /// Few blanks before a full date or seconds (tracing) or one before a level in columns (Consola, pretty_env_logger);
-    /// anything else that is indented is no head.
+    /// Blanks before a full date or a clock with its level (a log within another output), few of them before seconds
+    /// (tracing), one before a level in columns (Consola, pretty_env_logger); anything else that is indented is no head.
     fn indentation(&mut self) {
-        let blank = self.line.iter().take(5).take_while(|b| **b == b' ').count();
-        let dated = matches!(rest(self.line, blank), [b'1' | b'2', _, _, _, b'-', ..]) && blank <= 3 && moment(self.line, blank, self.now).is_some();
+        let blank = self.line.iter().take(MAX_INDENT + 1).take_while(|b| **b == b' ').count();
+        if blank == 0 || blank > MAX_INDENT {
+            return;
+        }
+        let dated = matches!(rest(self.line, blank), [b'1' | b'2', _, _, _, b'-' | b'/', ..]) && moment(self.line, blank, self.now).is_some();
+        let clocked = byte(self.line, blank).is_ascii_digit() && self.leveled_clock(blank);
         let seconds = byte(self.line, blank).is_ascii_digit() && (2..5).contains(&blank);
         let level = run(self.line, 1, |b| b.is_ascii_uppercase());
         let tagged = blank == 1 && byte(self.line, level) == b' ' && is_common(&self.line[1..level]);
-        if blank > 0 && (dated || tagged) {
+        if dated || clocked || tagged {
             self.at = blank;
         } else if seconds {
             self.at = blank;
             self.at = if self.seconds() { self.at } else { 0 };
         }
+    }
+
+    /// `17:13:47.808 [error] `
+    fn leveled_clock(&self, at: usize) -> bool {
+        let Some(end) = clock_end(self.line, at).filter(|&end| rest(self.line, end).starts_with(b" [")) else { return false };
+        let close = run(self.line, end + 2, |b| b.is_ascii_alphabetic());
+        byte(self.line, close) == b']' && level_word(&self.line[end + 2..close]).is_some()
     }
 
     fn time(&mut self, time: Timestamp) {
@@ -125,7 +138,13 @@ impl<'a> Scan<'a> {
             b'<' => self.priority() || self.enclosed_time(),
             b'#' => self.weblogic() || self.writer(writer::step(self.line, self.at)),
             b'0'..=b'9' => {
-                self.bare_time() || self.marked(letter::redis(self.line, self.at, self.now)) || self.clock() || self.seconds() || self.counted() || self.key()
+                self.bare_time()
+                    || self.marked(letter::redis(self.line, self.at, self.now))
+                    || self.clock()
+                    || self.seconds()
+                    || self.counted()
+                    || self.elapsed()
+                    || self.key()
             }
             b'@' => self.bare_time() || self.key(),
             b'[' | b'(' => self.enclosed(),
@@ -193,6 +212,19 @@ impl<'a> Scan<'a> {
             self.out.key = Some((outer.0, inner.1));
         }
         found
+    }
+
+    /// `85.28 `: seconds in five bytes (BuildKit's last word about a step that failed), before text.
+    fn elapsed(&mut self) -> bool {
+        const BYTES: usize = 5;
+        let point = digits(self.line, 0);
+        let text = blanks(self.line, BYTES);
+        let known = self.at == 0 && point > 0 && byte(self.line, point) == b'.' && digits(self.line, point + 1) == BYTES && byte(self.line, BYTES) == b' ';
+        let is_text = text < self.line.len() && !byte(self.line, text).is_ascii_digit();
+        if known && is_text {
+            self.at = BYTES + 1;
+        }
+        known && is_text
     }
 
     /// `10:00:00 `, and strace's `123 10:00:00.123456 `: a shape without a date, so no time.

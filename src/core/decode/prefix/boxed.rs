@@ -15,6 +15,7 @@ impl Scan<'_> {
         self.enclosed_time()
             || self.marked(letter::bracketed(line, at, now))
             || self.uptime()
+            || self.build_seconds()
             || self.chromium()
             || self.key()
             || self.counter()
@@ -91,6 +92,17 @@ impl Scan<'_> {
         self.at = past_blank(self.line, end);
         let _ = self.writer(writer::program(self.line, self.at, false));
         true
+    }
+
+    /// `[   18s] ` since the build began (openSUSE's build service).
+    pub(super) fn build_seconds(&mut self) -> bool {
+        let start = blanks(self.line, self.at + 1);
+        let end = digits(self.line, start);
+        let known = byte(self.line, self.at) == b'[' && end > start && rest(self.line, end).starts_with(b"s] ");
+        if known {
+            self.at = end + 3;
+        }
+        known
     }
 
     /// `1.234567s ` since the start (tracing).
