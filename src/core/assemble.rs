@@ -217,10 +217,19 @@ impl Assembler {
         (rivals, view)
     }
 
+    /// The lines before `line` with which `entry` begins, unless another trace that is open has one of them.
+    fn lead_of(&self, cx: &Context, entry: u16, line: &Line, lead_in: &LeadIn, back: LookBack) -> Block {
+        let lead = back.lead(&cx.engine.rules.entries, entry, line, lead_in, self.claimed_to);
+        let mine = self.record_above(line);
+        let others = self.open.iter().enumerate().filter(|(at, _)| Some(*at) != mine);
+        let is_held = !lead.is_empty() && others.into_iter().any(|(_, trace)| trace.lines.shares(&lead));
+        if is_held { Block::default() } else { lead }
+    }
+
     /// The longest lead of the rivals; those that need one and have none are no rivals any more.
     fn lead(&self, cx: &Context, line: &Line, lead_in: &LeadIn, back: LookBack, rivals: &mut Vec<u16>) -> Block {
         let entries = &cx.engine.rules.entries;
-        let leads: Vec<Block> = rivals.iter().map(|&entry| back.lead(entries, entry, line, lead_in, self.claimed_to)).collect();
+        let leads: Vec<Block> = rivals.iter().map(|&entry| self.lead_of(cx, entry, line, lead_in, back)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
         // The record that it belongs to names the error.
         let has_head = self.record_above(line).is_some();
@@ -322,7 +331,7 @@ impl Assembler {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = back.lead(&cx.engine.rules.entries, found.entry, line, &LeadIn::behind_of(line, found.view), self.claimed_to);
+        let lead = self.lead_of(cx, found.entry, line, &LeadIn::behind_of(line, found.view), back);
         let mut trace =
             if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
         trace.context = self.context(cx, trace.lines.get(0).place.num, line);

@@ -79,6 +79,13 @@ impl Block {
         self.lines.iter().skip(from).map(|kept| self.taken(kept))
     }
 
+    /// Whether a line of `other` is one of its lines, too.
+    #[must_use]
+    pub fn shares(&self, other: &Self) -> bool {
+        let is_here = |kept: &Kept| self.lines.iter().any(|own| (own.place.offset, own.place.inner) == (kept.place.offset, kept.place.inner));
+        other.lines.iter().any(is_here)
+    }
+
     /// Takes `bytes` off the front of the part of line `at`.
     pub fn shorten(&mut self, at: usize, bytes: usize) {
         let (from, to) = self.lines[at].part;

@@ -124,6 +124,18 @@ fn a_note_that_a_trace_has_taken_is_told_with_it() {
     assert_eq!((found[0].line_num, found[0].line_end), (1, 3));
 }
 
+/// A line that another open error has is no first line of a trace.
+#[test]
+fn a_line_is_of_one_error() {
+    let found = scan(
+        "11-20 10:11:12.101  2211  2211 E AndroidRuntime: Process: com.acme.till, PID: 2211\n\
+        11-20 10:11:12.101  2211 :2211 E AndroidRuntime: android.runtime.JavaProxyThrowable: System.InvalidOperationException: till is closed\n\
+        11-20 10:11:12.101  2211  2211 E AndroidRuntime:   at Shop.Till.Total () [0x00001] in /srv/app/Till.cs:42\n",
+    );
+    let ids: std::collections::BTreeSet<_> = found.iter().map(|event| &event.id).collect();
+    assert_eq!(ids.len(), found.len(), "{found:#?}");
+}
+
 /// The error before it had not been said.
 #[test]
 fn a_failure_that_is_printed_again_hides_no_error() {
