@@ -3,10 +3,10 @@
 use super::archive;
 use super::input::{GZIP, ZSTD};
 
-/// Bytes that are enough to leave out a file that is followed, which nobody could have read all the same: in its first block a
-/// log that was damaged may have as many zeros as a binary file.
-pub const FIRST_BYTES: usize = 512;
-/// Of these, those in which zeros count.
+/// What is said of a file that is followed.
+pub(super) const LEFT_OUT: &str = "is a binary file and is not read";
+/// Of a file that is followed, which nobody could have read all the same, the bytes in which zeros count: in its first block
+/// a log that was damaged may have as many as a binary file.
 const HEAD_BYTES: usize = 64;
 /// From so many zeros amid text on a file is binary: one or two are a damaged log's.
 const MIN_ZEROS: usize = 3;
@@ -17,7 +17,7 @@ pub fn left_out(first: &[u8]) -> Option<String> {
     let packed = archive::of(first).map(|archive| archive.advice("run"));
     packed
         .or_else(|| unpacked_by_name(first))
-        .or_else(|| is_binary(&first[..first.len().min(HEAD_BYTES)]).then(|| "is a binary file and is not read".to_owned()))
+        .or_else(|| is_binary(&first[..first.len().min(HEAD_BYTES)]).then(|| LEFT_OUT.to_owned()))
 }
 
 /// What `run` unpacks only where the name says that it never grows.
