@@ -428,6 +428,30 @@ fn what_is_no_log_is_left_out_and_said_once() {
     assert!(said.contains("named.xz: is compressed with xz") && said.contains("old.log.gz.1: is compressed with gzip, and is read here only if"), "{said}");
 }
 
+/// As `scan` sees them: by zeros, or by control characters of all kinds.
+#[test]
+fn bytes_that_were_drawn_by_lot_are_no_log() {
+    let folder = Folder::new();
+    let drawn: Vec<u8> = (0..5000_u64).map(|n| ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 29) as u8).collect();
+    let mixed = [error("first").as_bytes(), &drawn].concat();
+    for (name, bytes) in [("drawn", &drawn), ("mixed", &mixed)] {
+        folder.write(&format!("logs/{name}"), bytes);
+        let path = format!("logs/{name}");
+        folder.siftd(["scan", &path]).ended(2);
+        let done = Done(folder.command(["run"]).stdin(fs::File::open(folder.at(&path)).unwrap()).output().unwrap()).ended(2);
+        assert!(done.err().contains("stdin: is a binary file and is not read") && done.bytes().is_empty(), "{name}: {}", done.err());
+        folder.write("out.ndjson", "");
+        folder.write("b.log", error("last"));
+        for (file, code) in [(path.as_str(), 2), ("logs/*", 0)] {
+            folder.write("out.ndjson", "");
+            let running = Running::new(&folder, &["--file", file, "--file", "b.log"]);
+            running.wait_for(&["b.log:1 ERROR last"]);
+            let said = running.end("-TERM", code).err();
+            assert!(said.contains(&format!("{path}: is a binary file")), "{said}");
+        }
+    }
+}
+
 #[test]
 fn stdin_is_unpacked_or_left_out_as_scan_does() {
     let folder = Folder::new();
