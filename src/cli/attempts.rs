@@ -3,16 +3,18 @@
 //! it finds are hints, no mistakes. Nothing is made or changed.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
 use crate::config::{Config, Listen, SinkKind, SourceConfig, SourceKind};
-use crate::sources::binary;
+use crate::core::transcript::Mode;
+use crate::sources::content::bytes_at;
 use crate::sources::discover::is_packed;
 use crate::sources::expand::{base, is_glob};
+use crate::sources::foreign;
 
 /// Files of a source that are tried.
 const MAX_FILES: usize = 1000;
@@ -68,9 +70,8 @@ fn source(source: &SourceConfig) -> Vec<String> {
 
 /// Why a file that is there would not be read, if it is no log.
 fn left_out(path: &Path) -> Option<String> {
-    let mut first = [0; binary::FIRST_BYTES];
-    let count = File::open(path).and_then(|mut file| file.read(&mut first)).ok().filter(|_| !is_packed(path))?;
-    binary::left_out(&first[..count])
+    let file = File::open(path).ok().filter(|_| !is_packed(path))?;
+    foreign::left_out(&bytes_at(&file, 0, foreign::BLOCK_BYTES).ok()?, Mode::Auto)
 }
 
 fn may_write(folder: &Path) -> bool {

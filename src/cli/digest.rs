@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{DigestArgs, DigestFormat};
-use super::foreign::{self, Foreign};
 use super::{Exit, Failure, out, setup, stdin_is_given};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
@@ -13,6 +12,7 @@ use crate::core::pipeline::Stream;
 use crate::digest::{Digest, Form, Format, Item, Own, render, report};
 use crate::sources::clock::now;
 use crate::sources::expand::Trouble;
+use crate::sources::foreign::{self, Foreign};
 use crate::sources::input::{self, Opened, Watched};
 use crate::sources::interrupt::Interrupt;
 
@@ -64,7 +64,7 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
 
 /// Nothing would be found in what is no log, and that would be taken for an answer.
 fn refuse_foreign(args: &DigestArgs, first: &[u8]) -> Result<(), Failure> {
-    let why = match foreign::judge(first) {
+    let why = match foreign::judge(first, true) {
         Some(Foreign::Packed(archive)) => archive.advice("digest"),
         Some(Foreign::Binary) => "is a binary file and was not read".to_owned(),
         Some(Foreign::Own | Foreign::Written) | None => return Ok(()),

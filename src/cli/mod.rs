@@ -10,7 +10,6 @@ mod digest;
 mod exec;
 mod explain;
 mod filter;
-mod foreign;
 mod generate;
 mod history;
 mod identity;

@@ -15,6 +15,7 @@ use super::{Exit, Failure, identity, out, say, setup};
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::archive::{self, Archive};
 use crate::sources::expand::{Input, Trouble, expand};
+use crate::sources::foreign::Foreign;
 use crate::sources::input::Identity;
 use crate::sources::interrupt::Interrupt;
 use crate::words::Severity;
@@ -23,7 +24,6 @@ mod known;
 mod printer;
 mod reader;
 
-use super::foreign::Foreign;
 use known::Known;
 use printer::Printer;
 use reader::Totals;

@@ -141,7 +141,10 @@ impl Commits {
                 committed = Instant::now();
             }
             if is_closed {
-                outbox.close();
+                // Once: it wakes all sinks.
+                if !outbox.is_closed() {
+                    outbox.close();
+                }
                 if self.stop.running.load(Ordering::Acquire) == 0 && words.is_empty() {
                     return Ok(());
                 }

@@ -161,7 +161,10 @@ impl<'a> Watch<'a> {
             while let Some(came) = self.signals.next()?.filter(|_| signal) {
                 if ends(came.signal) {
                     self.interrupted = Some(came.signal);
-                    return Ok(false);
+                    // A key was meant for the command, which has ended.
+                    if !came.from_key {
+                        return Ok(false);
+                    }
                 }
             }
         }
@@ -209,6 +212,8 @@ impl<'a> Watch<'a> {
         let wiring = self.started.wiring();
         match signal {
             Signal::CHILD => {}
+            // The command has it from its own terminal.
+            _ if came.from_key => self.sent.push(signal),
             Signal::WINCH => {
                 self.started.resize();
                 if wiring != Wiring::Session {

@@ -2,16 +2,19 @@
 //! own passes that on, unseen, for as long as somebody holds the other end.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind, Read};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use rustix::termios::{self, OptionalActions, OutputModes};
 
-use super::signals;
+use super::{pump, signals};
 
 /// What this process is called; it has no arguments.
 const NAME: &str = "siftd-relay";
+/// Bytes of one read, which is what a pipe holds.
+const READ_BYTES: usize = 64 << 10;
 
 /// Starts the process that copies `input` to `output` from now on.
 ///
@@ -40,5 +43,20 @@ pub fn is_wanted() -> bool {
 /// Copies stdin to stdout until one of them ends.
 pub fn copy() {
     // Whoever writes on learns of a closed output by its own; there is nobody else to tell.
-    let _ = io::copy(&mut io::stdin().lock(), &mut io::stdout().lock());
+    let _ = pass_on(io::stdin().as_fd(), io::stdout().as_fd());
+}
+
+/// With reads and writes: splice(2), which `io::copy` takes, looks where a file stands before it waits for bytes, and what
+/// others who share the file have written meanwhile would be overwritten.
+fn pass_on(input: BorrowedFd, output: BorrowedFd) -> io::Result<()> {
+    let [mut input, mut output] = [File::from(input.try_clone_to_owned()?), File::from(output.try_clone_to_owned()?)];
+    let mut bytes = vec![0; READ_BYTES];
+    loop {
+        match input.read(&mut bytes) {
+            Ok(0) => return Ok(()),
+            Ok(count) => pump::write_all(&mut output, &bytes[..count])?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }

@@ -28,6 +28,8 @@ pub struct Came {
     pub signal: Signal,
     /// A terminal sent it, to all of its foreground group.
     pub from_terminal: bool,
+    /// A key made it that the command has had: siftd has told its own group.
+    pub from_key: bool,
 }
 
 /// The signals that siftd hands on.
@@ -68,18 +70,12 @@ impl Signals {
     pub fn next(&self) -> io::Result<Option<Came>> {
         let caught = i32::try_from(self.caught.swap(0, Ordering::SeqCst)).unwrap_or_default();
         if let Some(signal) = Signal::from_named_raw(caught) {
-            return Ok(Some(Came { signal, from_terminal: false }));
+            return Ok(Some(Came { signal, from_terminal: false, from_key: false }));
         }
-        let info = loop {
-            let Some(info) = self.waiting.read_signal()? else { return Ok(None) };
-            // Told to siftd's whole group by itself, because of a key that the command has had.
-            let is_own = info.ssi_pid == std::process::id() && [Name::SIGINT as u32, Name::SIGQUIT as u32].contains(&info.ssi_signo);
-            if !is_own {
-                break info;
-            }
-        };
+        let Some(info) = self.waiting.read_signal()? else { return Ok(None) };
+        let from_key = info.ssi_pid == std::process::id() && [Name::SIGINT as u32, Name::SIGQUIT as u32].contains(&info.ssi_signo);
         let signal = i32::try_from(info.ssi_signo).ok().and_then(Signal::from_named_raw);
-        Ok(signal.map(|signal| Came { signal, from_terminal: info.ssi_code == SI_KERNEL }))
+        Ok(signal.map(|signal| Came { signal, from_terminal: info.ssi_code == SI_KERNEL, from_key }))
     }
 }
 

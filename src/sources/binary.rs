@@ -3,11 +3,14 @@
 use super::archive;
 use super::input::{GZIP, ZSTD};
 
-/// Bytes that are enough to leave out a file that is followed, which nobody could have read all the same: in its first block a
-/// log that was damaged may have as many zeros as a binary file.
-pub const FIRST_BYTES: usize = 512;
-/// Of these, those in which zeros count.
+/// What is said of a file that is followed.
+pub(super) const LEFT_OUT: &str = "is a binary file and is not read";
+/// Of a file that is followed, which nobody could have read all the same, the bytes in which zeros count: in its first block
+/// a log that was damaged may have as many as a binary file.
 const HEAD_BYTES: usize = 64;
+/// From so many kinds of control characters on it is no text in any encoding: damage is zeros, and formats that separate
+/// fields by control characters have two or three.
+const MIN_CONTROLS: usize = 8;
 /// From so many zeros amid text on a file is binary: one or two are a damaged log's.
 const MIN_ZEROS: usize = 3;
 
@@ -17,7 +20,17 @@ pub fn left_out(first: &[u8]) -> Option<String> {
     let packed = archive::of(first).map(|archive| archive.advice("run"));
     packed
         .or_else(|| unpacked_by_name(first))
-        .or_else(|| is_binary(&first[..first.len().min(HEAD_BYTES)]).then(|| "is a binary file and is not read".to_owned()))
+        .or_else(|| (is_binary(&first[..first.len().min(HEAD_BYTES)]) || has_many_controls(first)).then(|| LEFT_OUT.to_owned()))
+}
+
+/// Whether bytes look drawn by lot, as those of pictures, keys and compressed data do. Those that terminals and shells use
+/// do not count.
+fn has_many_controls(block: &[u8]) -> bool {
+    let mut kinds = 0u32;
+    for byte in block.iter().filter(|byte| matches!(byte, 1..=6 | 0x10..=0x1a | 0x1c..=0x1f)) {
+        kinds |= 1 << byte;
+    }
+    kinds.count_ones() as usize >= MIN_CONTROLS && !is_utf16(block)
 }
 
 /// What `run` unpacks only where the name says that it never grows.
@@ -78,7 +91,12 @@ mod tests {
         ] {
             assert!(left_out(first).is_some_and(|why| why.contains(word)), "{first:?}");
         }
+        let drawn: Vec<u8> = (0..400u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        assert!(left_out(&[&b"a line\n"[..], &drawn].concat()).is_some());
         let damaged = [&[b'a'; 100][..], b"\0\0b\0\0c\0\0d\0\0\n"].concat();
         assert_eq!(left_out(&damaged), None);
+        for text in ["8=FIX.4.4\u{1}9=176\u{1}35=8\u{1}", "\u{2}a\u{3}\u{1c}b\u{1d}\u{1e}\u{1f}\n", "\u{1b}[31mred\u{7}\u{8}\u{e}\u{f}\r\n"] {
+            assert_eq!(left_out(text.as_bytes()), None, "{text:?}");
+        }
     }
 }

@@ -58,6 +58,8 @@ pub struct Opened {
     pub bytes: Box<dyn Read + Send>,
     /// A read hands over what there is, so a live writer is not kept waiting.
     pub live: bool,
+    /// How many bytes it has as it is stored, if it is a regular file.
+    pub size: Option<u64>,
 }
 
 /// Who watches the reading.
@@ -85,7 +87,7 @@ pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
     let mut head = vec![0; HEAD_BYTES];
     let count = fill(&mut file, &mut head)?;
     head.truncate(count);
-    Ok(Opened { bytes: unpacked(&head, file), head, live })
+    Ok(Opened { bytes: unpacked(&head, file), head, live, size: meta.is_file().then_some(meta.len()) })
 }
 
 /// Opens a file that is waited for before each read: until then a FIFO without a writer would look like one at its end.
@@ -102,6 +104,7 @@ fn open_at_once(path: &Path) -> io::Result<File> {
 /// It may not be read.
 pub fn stdin(watched: Watched) -> io::Result<Opened> {
     let inner = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let meta = inner.metadata()?;
     let mut stdin = Counted { inner, watched, live: true, last: LAST_BYTES };
     let mut head = vec![0; HEAD_BYTES];
     let mut count = 0;
@@ -115,7 +118,7 @@ pub fn stdin(watched: Watched) -> io::Result<Opened> {
         }
     }
     head.truncate(count);
-    Ok(Opened { bytes: unpacked(&head, stdin), head, live: true })
+    Ok(Opened { bytes: unpacked(&head, stdin), head, live: true, size: meta.is_file().then_some(meta.len()) })
 }
 
 /// What an input holds whose first bytes are `head`; where it is damaged, all that stands before that.

@@ -18,6 +18,7 @@ pub mod discover;
 pub mod expand;
 pub mod flow;
 pub mod follow;
+pub mod foreign;
 mod gz;
 pub mod input;
 pub mod interrupt;

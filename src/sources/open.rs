@@ -1,6 +1,7 @@
 //! Opening what an untrusted program may have left: never blocks on a FIFO, takes no device, follows no
 //! link that leads out of the source's folders, and asks the descriptor, not the name, what it is.
 
+use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -23,6 +24,28 @@ pub enum Trust {
     },
 }
 
+/// It is there and is not opened: what a glob may match without meaning it.
+#[derive(Debug)]
+struct Refused(String);
+
+impl std::error::Error for Refused {}
+
+impl Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn refused(why: impl Into<String>) -> io::Error {
+    io::Error::other(Refused(why.into()))
+}
+
+/// Whether [`open`] would not open what is there: no regular file, or one that lies elsewhere.
+#[must_use]
+pub fn is_refused(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Refused>())
+}
+
 /// Opens a regular file to read it.
 ///
 /// # Errors
@@ -35,13 +58,13 @@ pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
         return Err(ErrorKind::IsADirectory.into());
     }
     if !meta.is_file() {
-        return Err(io::Error::other("is no regular file"));
+        return Err(refused("is no regular file"));
     }
     if let Trust::Matched { within, .. } = trust
         && let Some(real) = real_path(&file)
         && !within.iter().any(|folder| real.starts_with(folder))
     {
-        return Err(io::Error::other(format!("leads to {}, out of the folders of its source (follow_links_into)", real.display())));
+        return Err(refused(format!("leads to {}, out of the folders of its source (follow_links_into)", real.display())));
     }
     Ok((file, Node::of(&meta), meta.len()))
 }

@@ -93,7 +93,7 @@ impl Service {
             Kind::Stdin => {
                 let label = Label { source: name.clone(), kind: SourceKind::Stdin.as_str(), ..Label::default() };
                 let flow = served.intake.open(label, Reading::default());
-                stdin::read(flow.clone());
+                stdin::read(flow.clone(), served.intake.mode());
                 tokio::select! {
                     () = flow.finished() => {}
                     () = served.stopped() => flow.end(),

@@ -6,23 +6,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::binary;
 use super::flow::Flow;
+use super::foreign;
 use super::input::{self, Watched};
+use crate::core::transcript::Mode;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 64 << 10;
 
 /// Reads stdin into a stream until it ends, or until the stream was ended. The writer waits while there is no room.
-pub fn read(flow: Arc<Flow>) {
-    std::thread::spawn(move || match pass(&flow) {
+pub fn read(flow: Arc<Flow>, mode: Mode) {
+    std::thread::spawn(move || match pass(&flow, mode) {
         Ok(()) => flow.end(),
         Err(why) => flow.fail(&why),
     });
 }
 
 /// Passes all of it on; the error says why that was not to be.
-fn pass(flow: &Arc<Flow>) -> Result<(), String> {
+fn pass(flow: &Arc<Flow>, mode: Mode) -> Result<(), String> {
     let ended_early = |error: io::Error| format!("reading ended early: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(ended_early)?;
     let mut opened = input::stdin(Watched::default()).map_err(ended_early)?;
@@ -30,8 +31,9 @@ fn pass(flow: &Arc<Flow>) -> Result<(), String> {
     let mut is_unseen = true;
     loop {
         let count = input::retried(&mut opened.bytes, &mut space).map_err(ended_early)?;
-        let first = std::mem::take(&mut is_unseen).then(|| binary::left_out(&space[..count]));
-        if let Some(why) = first.flatten() {
+        if std::mem::take(&mut is_unseen)
+            && let Some(why) = foreign::left_out_of_pipe(&space[..count], opened.size == Some(count as u64), mode)
+        {
             return Err(why);
         }
         if count == 0 || !runtime.block_on(flow.push(Bytes::copy_from_slice(&space[..count]))) {

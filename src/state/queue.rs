@@ -59,6 +59,8 @@ struct Inside {
     words: Vec<Word>,
     bytes: usize,
     closed: bool,
+    /// Who takes knows that nothing more will come.
+    is_told: bool,
     nudged: bool,
 }
 
@@ -146,12 +148,12 @@ impl Queue {
     }
 
     /// Waits for something up to `timeout`, then until `gather` for more, up to `max_bytes`. Without `batches`
-    /// only words are taken.
+    /// only words are taken. The end is told at once; after that words are waited for as before.
     pub fn take(&self, batches: bool, timeout: Duration, gather: Option<Instant>, max_bytes: usize) -> Arrived {
         let until = Instant::now() + timeout;
         let mut inside = self.lock();
         let has = |inside: &Inside| !inside.words.is_empty() || (batches && !inside.batches.is_empty());
-        while !has(&inside) && !inside.closed && !std::mem::take(&mut inside.nudged) {
+        while !has(&inside) && (inside.is_told || !inside.closed) && !std::mem::take(&mut inside.nudged) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Arrived::default();
@@ -175,7 +177,26 @@ impl Queue {
         }
         arrived.drained = inside.batches.is_empty();
         arrived.closed = inside.closed && arrived.drained;
+        inside.is_told = arrived.closed;
         self.went.notify_all();
         arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_knows_that_it_is_closed_waits_for_words() {
+        let queue = Queue::new(1);
+        queue.close();
+        assert!(queue.take(true, Duration::from_secs(60), None, 1).closed);
+        let (pause, begun) = (Duration::from_millis(20), Instant::now());
+        assert!(queue.take(true, pause, None, 1).is_empty() && begun.elapsed() >= pause);
+        queue.tell(Word::LossIsSaid);
+        assert_eq!(queue.take(true, Duration::from_secs(60), None, 1).words.len(), 1);
+        queue.nudge();
+        assert!(queue.take(true, Duration::from_secs(60), None, 1).closed);
     }
 }

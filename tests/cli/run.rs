@@ -215,7 +215,7 @@ fn a_glob_follows_links_only_within_its_folder() {
     std::os::unix::fs::symlink("secret.txt", folder.path().join("named.log")).unwrap();
     let running = Running::new(&folder, &["--file", "logs/*.log", "--file", "named.log"]);
     running.wait_for(&["logs/fine.log:1 ERROR real", "named.log:1 ERROR secret"]);
-    running.end("-TERM", 2);
+    assert!(running.end("-TERM", 0).err().contains("logs/evil.log: leads to "));
 }
 
 #[test]
@@ -426,6 +426,56 @@ fn what_is_no_log_is_left_out_and_said_once() {
     until(|| running.records().iter().any(|record| shown(record).contains("five")), || "five".into());
     let said = running.end("-TERM", 2).err();
     assert!(said.contains("named.xz: is compressed with xz") && said.contains("old.log.gz.1: is compressed with gzip, and is read here only if"), "{said}");
+}
+
+/// As `scan` sees them: by zeros, or by control characters of all kinds.
+#[test]
+fn bytes_that_were_drawn_by_lot_are_no_log() {
+    let folder = Folder::new();
+    let drawn: Vec<u8> = (0..5000_u64).map(|n| ((n + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 29) as u8).collect();
+    let mixed = [error("first").as_bytes(), &drawn].concat();
+    for (name, bytes) in [("drawn", &drawn), ("mixed", &mixed)] {
+        folder.write(&format!("logs/{name}"), bytes);
+        let path = format!("logs/{name}");
+        folder.siftd(["scan", &path]).ended(2);
+        let done = Done(folder.command(["run"]).stdin(fs::File::open(folder.at(&path)).unwrap()).output().unwrap()).ended(2);
+        assert!(done.err().contains("stdin: is a binary file and is not read") && done.bytes().is_empty(), "{name}: {}", done.err());
+        folder.write("out.ndjson", "");
+        folder.write("b.log", error("last"));
+        for (file, code) in [(path.as_str(), 2), ("logs/*", 0)] {
+            folder.write("out.ndjson", "");
+            let running = Running::new(&folder, &["--file", file, "--file", "b.log"]);
+            running.wait_for(&["b.log:1 ERROR last"]);
+            let said = running.end("-TERM", code).err();
+            assert!(said.contains(&format!("{path}: is a binary file")), "{said}");
+        }
+    }
+}
+
+/// A glob may match what is no log; only what was named is missed.
+#[test]
+fn what_a_glob_matches_besides_files_is_said_once_and_is_no_fault() {
+    let folder = Folder::new();
+    folder.write("logs/a.log", error("one"));
+    folder.write("secret", error("two"));
+    assert!(Command::new("mkfifo").arg(folder.at("logs/fifo.log")).arg(folder.at("logs/packed.log.gz")).status().unwrap().success());
+    std::os::unix::fs::symlink("../secret", folder.at("logs/out.log")).unwrap();
+    let globs = ["--file", "logs/*.log", "--file", "logs/*.gz"];
+    let dry = folder.siftd([&["run", "--dry-run"][..], &globs].concat()).ended(0);
+    assert!(dry.out().contains("source run: 1 file\n"), "{}", dry.out());
+    let running = Running::new(&folder, &globs);
+    running.wait_for(&["logs/a.log:1 ERROR one"]);
+    append(&folder, "logs/a.log", &error("three"));
+    running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR three"]);
+    let said = running.end("-TERM", 0).err();
+    for (name, why) in [("fifo.log", "is no regular file"), ("packed.log.gz", "is no regular file"), ("out.log", "out of the folders of its source")] {
+        let lines: Vec<_> = said.lines().filter(|line| line.contains(name)).collect();
+        assert!(lines.len() == 1 && lines[0].contains(why), "{name}: {said}");
+    }
+    folder.write("out.ndjson", "");
+    let running = Running::new(&folder, &["--file", "logs/fifo.log", "--file", "logs/a.log"]);
+    running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR three"]);
+    assert!(running.end("-TERM", 2).err().contains("fifo.log: is no regular file"));
 }
 
 #[test]

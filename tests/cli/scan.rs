@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use super::{Folder, error};
+use super::{Done, Folder, error};
 
 /// Two frames with a skippable one between them, made by `zstd -19`; the first is compressed.
 const ZST: &str = "28b52ffd0468dd030012071611807df436f0555693247777fbc291630a03a0661d68bd53eef0dc7b2d44f60fc78bf1029127e0d152091d53c8f8b35442c71432de2c95d031858c2f4b25744c21e3c952091d53c8f8b15442c7140246c0b8f6c06dc058063ca811a0bb3f63f0853110126105fa8587f4397eec7b3af9b243d531c7b8490dfb13b5f4502a4d180300000061626328b52ffd0458310100323032362d30312d30315430303a30303a30305a204552524f52207061636b65642074776f0aa2a52a0e";
@@ -158,6 +158,25 @@ fn what_it_has_written_in_any_form_is_left_out_and_said() {
     folder.siftd(["exec", "--verdict", "own/verdict.json", "--", "cat", "a.log"]).ended(0);
     let done = folder.siftd(["scan", "--format", "unix", "own"]).ended(0);
     assert_eq!((done.out().as_str(), done.err().lines().filter(|line| line.contains("siftd's own ")).count()), ("", 9), "{}", done.err());
+    // The same on stdin, which was named; a pipe shows only its first bytes, and a digest may stand before other text.
+    for file in std::fs::read_dir(folder.at("own")).unwrap() {
+        let path = file.unwrap().path();
+        for (command, mode) in [("scan", "auto"), ("run", "auto"), ("scan", "text"), ("run", "text")] {
+            let words = [&[command, "--mode", mode][..], if command == "scan" { &["--format", "unix"] } else { &[] }].concat();
+            let open = || std::fs::File::open(&path).unwrap();
+            let done = Done(folder.command(&words).stdin(Stdio::from(open())).output().unwrap());
+            let (code, count) = if mode == "auto" { (2, 1) } else { (0, 0) };
+            let name = path.display();
+            assert_eq!((done.code(), done.err().matches("siftd's own ").count()), (Some(code), count), "{command} {mode} {name}: {}", done.err());
+            assert!(mode == "text" || done.bytes().is_empty(), "{name}");
+            if mode == "auto" && path.extension().is_some_and(|end| end != "txt" && end != "md") {
+                let piped = folder.piped(&words, std::fs::read(&path).unwrap()).ended(2);
+                assert!(piped.err().contains("siftd's own ") && piped.bytes().is_empty(), "{name}: {}", piped.err());
+            }
+        }
+    }
+    let prompt = format!("{}{}", folder.read("own/digest.txt"), error("more"));
+    assert_eq!(folder.piped(["scan", "--format", "ndjson"], prompt).ended(0).records().last().unwrap()["text"], "ERROR more");
     // What merely quotes some of it is a log.
     folder.write("log/quoted", format!("{}{}", folder.read("own/digest.txt"), error("more")));
     assert!(folder.siftd(["scan", "--format", "unix", "log"]).ended(0).out().contains("more"));

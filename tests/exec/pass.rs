@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use crate::Folder;
+use crate::{Folder, until};
 
 #[test]
 fn outputs_stay_apart_and_unchanged() {
@@ -105,6 +105,29 @@ fn who_is_left_behind_does_not_hold_it_up_and_goes_on() {
     folder.wait_for("ended", "ended");
     folder.wait_for("out", "late");
     folder.wait_for("err", "late");
+}
+
+/// What others write to the same file stays, before and after what is left behind has written.
+#[test]
+fn who_is_left_behind_overwrites_nothing() {
+    let late = "(until [ -e go ]; do sleep 0.01; done; echo late; echo late >&2; echo > ended) & echo first";
+    let shared =
+        "$SIFTD exec -- sh -c \"$LATE\" FIRST; echo between; $SIFTD exec -- echo second; echo > go; until [ -e ended ]; do sleep 0.01; done; echo last";
+    for (first, both) in [("2>&1", true), ("2> err", false), ("2>&1 > out", false)] {
+        let folder = Folder::new();
+        folder.write("all", "");
+        folder.shell(&format!("LATE='{late}'; {{ {}; }} > all", shared.replace("FIRST", first)));
+        // The relays pass on after that.
+        let wanted = if both { 2 } else { 1 };
+        until("what was written late", || folder.read("all").matches("late").count() >= wanted && folder.read("all").contains("last\n"));
+        let all = folder.read("all");
+        let mut lines: Vec<&str> = all.lines().collect();
+        lines.sort_unstable();
+        let own = if first.contains("> out") { &["between", "last"][..] } else { &["between", "first", "last"] };
+        let mut expected = [own, &vec!["late"; wanted], &["second"]].concat();
+        expected.sort_unstable();
+        assert_eq!(lines, expected, "{first}");
+    }
 }
 
 /// Who reads the output learns when the last one who could write has ended, as it would without siftd.

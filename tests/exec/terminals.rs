@@ -112,6 +112,26 @@ fn the_interrupt_key_ends_the_command_and_nothing_is_tried_again() {
     }
 }
 
+/// A person has ended it, whatever it printed before: it is neither tried again nor counted.
+#[test]
+fn who_presses_a_key_that_ends_a_run_wants_no_other() {
+    let line = "curl: (7) Failed to connect to db.example.com port 5432 after 3 ms: Connection refused";
+    // By the signal itself, and by a handler that exits.
+    for (key, code, handler) in [("\u{3}", 130, ""), ("\u{1c}", 131, ""), ("\u{3}", 4, "trap \"exit 4\" INT;")] {
+        let folder = Folder::new();
+        let command = format!("{handler} ulimit -c 0; echo run >> runs; echo {line:?} >&2; while :; do sleep 0.02; done");
+        let flags = "--retries 3 --base-delay 10ms --breaker b --state-dir state --verdict v.json";
+        let mut screen = Screen::new(&folder, &format!("trap : INT QUIT; $SIFTD exec {flags} -- sh -c '{command}'; echo code $?"));
+        screen.wait_for("refused\r\n");
+        screen.press(key);
+        let shown = screen.ended(0);
+        assert!(shown.contains(&format!("code {code}\r\n")) && !shown.contains("retry 1"), "{shown:?}");
+        assert_eq!((folder.read("runs").as_str(), &folder.records("v.json")[0]["attempts"]), ("run\n", &1.into()));
+        let counted = folder.siftd(["breaker", "status", "b", "--state-dir", "state"]).out();
+        assert!(!counted.contains("transient errors") && !counted.contains("curl"), "{counted}");
+    }
+}
+
 #[test]
 fn another_size_reaches_the_command() {
     let folder = Folder::new();

@@ -64,6 +64,23 @@ fn counters_follow_what_happens_and_health_is_said() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
+/// What is found waits for it: that it is away is said, and is no reason to take it out of service.
+#[test]
+fn a_peer_that_is_away_is_said_and_it_is_ready() {
+    let world = World::new();
+    world.append("a.log", &error("first"));
+    let port = free_port();
+    let away = format!("[[sink]]\nname = \"away\"\ntype = \"tcp\"\naddress = \"127.0.0.1:{}\"\n[delivery]\nshutdown_grace = \"100ms\"\n", free_port());
+    world.configure(&format!("{}{away}", configuration(port)));
+    let daemon = world.start(&[]);
+    world.written("one.ndjson", 1);
+    wait("the trouble", || page(port, "/metrics").contains("siftd_sink_up{sink=\"away\"} 0").then_some(()));
+    assert!(page(port, "/readyz").ends_with("\r\n\r\nok\n"));
+    let (code, text, _) = siftd(&["status", "--config", "siftd.toml"], world.folder.path());
+    assert!(code == Some(0) && text.contains("trouble: sink away: "), "{text}");
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 #[test]
 fn check_tries_folders_files_and_addresses() {
     let world = World::new();

@@ -126,6 +126,43 @@ fn a_peer_that_comes_back_within_the_grace_gets_what_waits() {
     assert!(!daemon.stderr().contains("next start"), "{}", daemon.stderr());
 }
 
+/// Processor time that a process has used, in hundredths of a second.
+fn used(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    Some(fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
+}
+
+/// There is nothing to do but to try again now and then.
+#[test]
+fn who_waits_for_a_peer_at_the_end_sleeps() {
+    const LONG: Duration = Duration::from_secs(4);
+    for kind in ["tcp", "http", "unix"] {
+        let folder = tempfile::tempdir().unwrap();
+        let peer = Peer::tcp();
+        let place = match kind {
+            "tcp" => format!("address = \"{}\"", peer.address),
+            "http" => format!("url = \"http://{}/in\"", peer.address),
+            _ => format!("path = \"{}/no.sock\"", folder.path().display()),
+        };
+        let sink = format!("[[sink]]\nname = \"away\"\ntype = \"{kind}\"\n{place}\n[delivery]\nshutdown_grace = \"{}s\"\n", LONG.as_secs());
+        let mut daemon = Daemon::new(folder.path(), &sink);
+        daemon.start();
+        write(&daemon, 0..50);
+        until("the other sink does not write", || lines(folder.path()).len() == 50);
+        let before = used(daemon.pid()).unwrap();
+        daemon.signal("-TERM");
+        let (mut child, asked, mut after) = (daemon.child.take().unwrap(), Instant::now(), before);
+        while child.try_wait().unwrap().is_none() {
+            after = used(child.id()).unwrap_or(after).max(after);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(asked.elapsed() >= LONG, "{kind}: {:?}", asked.elapsed());
+        let most = LONG.as_millis() as u64 / 10 / 8;
+        assert!(after - before < most, "{kind}: {} of {most} hundredths of a second", after - before);
+    }
+}
+
 #[test]
 fn what_nobody_took_within_the_grace_is_said_for_each_sink() {
     let folder = tempfile::tempdir().unwrap();

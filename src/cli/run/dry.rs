@@ -8,13 +8,14 @@ use super::super::state::amount;
 use super::super::{Exit, Failure, identity, out, say};
 use super::plan::{Sources, state_dir};
 use super::{RunArgs, output, services};
+use crate::core::transcript::Mode;
 use crate::sinks::human::sanitise;
-use crate::sources::binary;
 use crate::sources::bytes::Bytes;
 use crate::sources::clock::now;
 use crate::sources::content::bytes_at;
 use crate::sources::discover::Spec;
 use crate::sources::follow::{Follower, Known};
+use crate::sources::foreign;
 use crate::sources::open::open;
 use crate::state::store::Store;
 
@@ -41,7 +42,7 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     for source in &sources.services {
         text += &format!("source {}: {}\n", source.name, sanitise(&services::described(source)));
     }
-    text += &followed(&follower);
+    text += &followed(&follower, setup.engine.limits.mode);
     for line in output::described(args, &setup.config)? {
         text += &format!("{line}\n");
     }
@@ -54,14 +55,14 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
 }
 
 /// Why a file of which nothing was read would be left out, if it is no log.
-fn left_out(path: &Path, spec: &Spec, read: u64) -> Option<String> {
+fn left_out(path: &Path, spec: &Spec, read: u64, mode: Mode) -> Option<String> {
     let (file, ..) = open(path, &spec.trust(path)).ok().filter(|_| read == 0)?;
-    let first = bytes_at(&Bytes::new(file, path), 0, binary::FIRST_BYTES).ok()?;
-    binary::left_out(&first)
+    let first = bytes_at(&Bytes::new(file, path), 0, foreign::BLOCK_BYTES).ok()?;
+    foreign::left_out(&first, mode)
 }
 
 /// The files of each source, and from where they would be read.
-fn followed(follower: &Follower) -> String {
+fn followed(follower: &Follower, mode: Mode) -> String {
     let mut text = String::new();
     for spec in follower.specs() {
         let mut files: Vec<_> = follower.list().filter(|(label, ..)| label.source == spec.name).collect();
@@ -76,7 +77,7 @@ fn followed(follower: &Follower) -> String {
                 (_, 0) => "from its end".to_owned(),
                 _ => format!("from byte {from}"),
             };
-            if let Some(why) = left_out(path, spec, mark.read) {
+            if let Some(why) = left_out(path, spec, mark.read, mode) {
                 text += &format!("  {}  {why}\n", sanitise(&spec.shown(path)));
                 continue;
             }

@@ -7,7 +7,6 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::foreign::{self, Foreign};
 use super::super::identity;
 use super::{Job, Tally};
 use crate::core::event::Event;
@@ -16,6 +15,7 @@ use crate::core::pipeline::Stream;
 use crate::sinks::record::Envelope;
 use crate::sources::clock::now;
 use crate::sources::expand::{Input, Trouble};
+use crate::sources::foreign::{self, Foreign};
 use crate::sources::input::{self, Identity, Opened, Watched};
 
 /// Bytes of the first read; each that follows may take twice as much. What stands in them shall not wait for a whole
@@ -141,10 +141,9 @@ impl<'a> Reading<'a> {
                 Ok(0) => break,
                 Ok(count) if is_beginning => {
                     let block = space[..count].to_vec();
-                    let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block) } else { None };
-                    // siftd's records in a pipe are what whoever built it wants to be read.
-                    let is_meant = |foreign: &Foreign| self.job.reads.contains(foreign) || opened.live && matches!(foreign, Foreign::Own | Foreign::Written);
-                    if let Some(foreign) = foreign.filter(|foreign| !is_meant(foreign)) {
+                    let is_whole = if opened.live { opened.size == Some(count as u64) } else { count < room };
+                    let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block, is_whole) } else { None };
+                    if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
                         self.leave_out(foreign);
                         return Ok(Vec::new());
                     }

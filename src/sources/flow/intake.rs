@@ -12,6 +12,7 @@ use crate::core::engine::Engine;
 use crate::core::event::Timestamp;
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
+use crate::core::transcript::Mode;
 use crate::delivery::{Label, Uid};
 use crate::sources::cursor::Cursors;
 
@@ -58,6 +59,12 @@ impl Intake {
     /// Streams that are opened from now on have these rules and limits.
     pub fn set_engine(&self, engine: Arc<Engine>) {
         *lock(&self.engine) = engine;
+    }
+
+    /// How streams are read that are opened now.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        lock(&self.engine).limits.mode
     }
 
     /// A new stream.

@@ -1,6 +1,6 @@
 //! How it stands: questions about all files that are followed; nothing changes here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,6 +33,12 @@ impl Follower {
     #[must_use]
     pub fn troubles(&self) -> &BTreeMap<PathBuf, String> {
         &self.troubles
+    }
+
+    /// What globs match and is not opened.
+    #[must_use]
+    pub fn passed_over(&self) -> &HashSet<PathBuf> {
+        &self.passed_over
     }
 
     /// Whether there is nothing to wait for: no file, and none can appear.

@@ -1,7 +1,7 @@
 //! A path that is new: which file it leads to, and whether that one is known (PROTOCOLS, E 2 and 3).
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,7 +34,20 @@ impl Follower {
                 }
             }
             Err(error) if error.kind() == ErrorKind::IsADirectory => self.trouble(index, path, "is a folder: name its files, such as 'folder/*.log'"),
-            Err(error) => self.trouble(index, path, error.to_string().split(" (os error").next().unwrap_or_default()),
+            Err(error) => self.cannot_open(index, path, &error),
+        }
+    }
+
+    /// What was named and is not opened is a fault; what a glob matches besides files is none.
+    pub(super) fn cannot_open(&mut self, index: usize, path: &Path, error: &io::Error) {
+        let said = error.to_string();
+        let why = said.split(" (os error").next().unwrap_or_default();
+        if self.specs[index].is_literal(path) || !open::is_refused(error) {
+            return self.trouble(index, path, why);
+        }
+        self.troubles.remove(path);
+        if self.passed_over.insert(path.to_owned()) {
+            self.warn(index, path, &format!("{why}, and is passed over"));
         }
     }
 
@@ -110,7 +123,7 @@ impl Follower {
             self.by_path.remove(&old);
         }
         self.by_path.insert(path.to_owned(), id);
-        self.troubles.remove(path);
+        self.said_no_more(path);
         self.turns.queue(id);
         // Its old name may lead to its successor.
         if self.specs[index].means(&old) && old.exists() && !self.by_path.contains_key(&old) {
@@ -150,7 +163,7 @@ impl Follower {
         self.next_id += 1;
         self.by_node.insert((mark.node.dev, mark.node.ino), id);
         self.by_path.insert(path.to_owned(), id);
-        self.troubles.remove(path);
+        self.said_no_more(path);
         let is_open = reader.is_open();
         self.open += usize::from(is_open);
         let file = Followed {

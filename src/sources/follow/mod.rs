@@ -79,6 +79,8 @@ pub struct Follower {
     turns: Turns,
     active: BTreeSet<FileId>,
     troubles: BTreeMap<PathBuf, String>,
+    /// What globs match and is not opened, which was said.
+    passed_over: HashSet<PathBuf>,
     own_outputs: OwnOutputs,
     lost: Vec<Lost>,
     /// When files of earlier runs that were not found are given up.
@@ -135,6 +137,7 @@ impl Follower {
             turns: Turns::default(),
             active: BTreeSet::new(),
             troubles: BTreeMap::new(),
+            passed_over: HashSet::new(),
             own_outputs: OwnOutputs::default(),
             lost: Vec::new(),
             give_up_at: None,
@@ -341,6 +344,7 @@ impl Follower {
     /// A path that a glob had matched is gone, and so is what was wrong with it.
     fn said_no_more(&mut self, path: &Path) {
         self.troubles.remove(path);
+        self.passed_over.remove(path);
     }
 
     /// Says once what is wrong with a path.

@@ -32,7 +32,7 @@ impl Follower {
         let opened = match open::open(path, &spec.trust(path)) {
             Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return self.said_no_more(path),
-            Err(error) => return self.trouble(index, path, error.to_string().split(" (os error").next().unwrap_or_default()),
+            Err(error) => return self.cannot_open(index, path, &error),
         };
         // It may still be written: a half of it says nothing.
         let wait = spec.rotate_wait.as_nanos() as i128;

@@ -6,9 +6,9 @@ use std::io::{self, IoSliceMut};
 use super::hole::pass;
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
-use crate::sources::binary;
 use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{TAIL_BYTES, bytes_at, push_tail};
+use crate::sources::foreign;
 
 /// A file is with its reader for so many bytes, then the next one has its turn.
 const TURN_BYTES: u64 = 1 << 20;
@@ -68,8 +68,8 @@ impl Reader {
     /// Why the file is no log, if it is none.
     fn left_out(&self) -> Option<String> {
         // Bytes that cannot be had are said where they are read.
-        let first = bytes_at(self.file.as_ref()?, 0, binary::FIRST_BYTES).ok()?;
-        binary::left_out(&first)
+        let first = bytes_at(self.file.as_ref()?, 0, foreign::BLOCK_BYTES).ok()?;
+        foreign::left_out(&first, self.engine.limits.mode)
     }
 
     /// One read.

@@ -1,0 +1,77 @@
+//! Inputs that are no log, told by their first block: programs, images and databases, archives, and siftd's own output. That
+//! nothing is found in them would be taken for an answer.
+
+use super::archive::{self, Archive};
+use super::binary;
+use crate::core::transcript::Mode;
+use crate::digest::{Own, is_written};
+
+/// Bytes that are looked at.
+pub const BLOCK_BYTES: usize = 8 << 10;
+
+/// Why an input is no log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// Zeros stand between its bytes.
+    Binary,
+    /// siftd wrote it.
+    Own,
+    /// siftd wrote it, in a form for others.
+    Written,
+    /// It holds others, packed.
+    Packed(Archive),
+}
+
+impl Foreign {
+    /// What `scan` says of it.
+    #[must_use]
+    pub fn advice(self) -> String {
+        match self {
+            Self::Binary => "is a binary file and was not read (--binary reads it)".to_owned(),
+            Self::Own => "holds siftd's own records and was not read: `siftd digest` sums them up (--mode text reads it as a log)".to_owned(),
+            Self::Written => "is siftd's own output and was not read (--mode text reads it as a log)".to_owned(),
+            Self::Packed(archive) => archive.advice("scan"),
+        }
+    }
+
+    /// What `run` says of it.
+    fn said(self) -> String {
+        match self {
+            Self::Binary => binary::LEFT_OUT.to_owned(),
+            Self::Own => "holds siftd's own records and is not read (--mode text reads it as a log)".to_owned(),
+            Self::Written => "is siftd's own output and is not read (--mode text reads it as a log)".to_owned(),
+            Self::Packed(archive) => archive.advice("run"),
+        }
+    }
+}
+
+/// Judges the first bytes of an input, unpacked. `is_whole`: nothing stands behind them.
+#[must_use]
+pub fn judge(first: &[u8], is_whole: bool) -> Option<Foreign> {
+    let block = &first[..first.len().min(BLOCK_BYTES)];
+    own(block, is_whole && first.len() <= BLOCK_BYTES)
+        .or_else(|| archive::of(block).map(Foreign::Packed))
+        .or_else(|| binary::is_binary(block).then_some(Foreign::Binary))
+}
+
+/// A digest is one as a whole: others print it, and go on.
+fn own(block: &[u8], is_whole: bool) -> Option<Foreign> {
+    if Own::of(block).is_some() {
+        return Some(Foreign::Own);
+    }
+    is_written(block, if is_whole { block.len() } else { usize::MAX }).then_some(Foreign::Written)
+}
+
+/// Why a pipe that begins so is not read, if it is no log.
+#[must_use]
+pub fn left_out_of_pipe(first: &[u8], is_whole: bool, mode: Mode) -> Option<String> {
+    let is_meant = |foreign: &Foreign| mode == Mode::Text && matches!(foreign, Foreign::Own | Foreign::Written);
+    judge(first, is_whole).filter(|foreign| !is_meant(foreign)).map(Foreign::said)
+}
+
+/// Why a file is not followed whose first [`BLOCK_BYTES`] these are, if it is no log.
+#[must_use]
+pub fn left_out(first: &[u8], mode: Mode) -> Option<String> {
+    let own = if mode == Mode::Text { None } else { own(first, first.len() < BLOCK_BYTES) };
+    own.map(Foreign::said).or_else(|| binary::left_out(first))
+}
