@@ -39,6 +39,7 @@ fn check_says_it_by_the_exit_code() {
     assert!(said.contains("open since") && said.contains("the same error in 5 runs") && said.contains("a probe may run from"), "{said}");
     assert!(said.contains("`siftd breaker reset a --state-dir st` closes it"), "{said}");
     assert!(breaker(&folder, &["reset", "nope"]).ended(2).err().contains("siftd: nope: no breaker of that name"));
+    assert!(breaker(&folder, &["record", "a", "--exit-code", "300"]).ended(2).err().contains("300 is not in -64..=255"));
     // Others are not concerned, and a reset closes it.
     breaker(&folder, &["check", "b"]).ended(0);
     breaker(&folder, &["reset", "a"]).ended(0);

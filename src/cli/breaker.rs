@@ -11,7 +11,7 @@ use super::args::{BreakerArgs, BreakerCommand, RecordArgs, SetupArgs, StatePlace
 use super::objects::answer_each;
 use super::{Exit, Failure, identity, out, say, setup, stdin_is_given};
 use crate::config::Config;
-use crate::core::breaker::{Breaker, Limits, State, Transition, Unit};
+use crate::core::breaker::{Breaker, Limits, State, Transition};
 use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
 use crate::delivery::{Label, Notice, Weight};
 use crate::exec::target::{self, Mode};
@@ -162,7 +162,7 @@ fn detail(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Result<Strin
     let mut text = words::sentence((name, &desk.flags), breaker, &kept.why, &desk.limits(), desk.sample(shared, breaker).as_deref()) + "\n";
     let mut counts = breaker.counts.clone();
     counts.sort_by_key(|count| (std::cmp::Reverse(count.runs), count.last));
-    let unit = if breaker.unit == Unit::Event { "minutes" } else { "runs" };
+    let unit = words::unit(breaker, &desk.limits());
     for count in counts.iter().take(SHOWN_TRANSITIONS) {
         let sample = shared.begin_with(&count.signature).map_err(Failure)?.into_iter().next().map(|entry| entry.sample).unwrap_or_default();
         text += &format!("  {:>3} {unit}  {}  {}\n", count.runs, count.signature, sanitise(&sample));

@@ -6,8 +6,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
 
-use super::args::{DigestFormat, ExecArgs};
+use super::args::{DigestFormat, ExecArgs, SetupArgs};
 use super::{Failure, breaker, identity, say, setup};
 use crate::config::{Config, User};
 use crate::core::engine::Engine;
@@ -53,11 +54,14 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     let quoted = quoted(&args);
     let events = opened("--events", args.events.as_deref(), Mode::Append)?;
     let order = Order { guard, ..order(&args, around)? };
-    load(&args, ready.clone());
+    let loading = load(&args, ready.clone());
     let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", argv: argv::shown(&args.command), ..Envelope::default() };
     let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), events, hook.map(Hook::new));
     let journal = journal.with_memory(memory.filter(|(_, config)| config.history.enabled).map(|(memory, _)| memory)).with_quoted(quoted);
     let code = exec::run(order, journal, &signals)?;
+    if let Some(Err(panic)) = loading.map(JoinHandle::join) {
+        std::panic::resume_unwind(panic);
+    }
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
@@ -130,32 +134,41 @@ fn is_blind(args: &ExecArgs) -> bool {
         && args.state_dir.is_none()
 }
 
-/// Reads the configuration beside the command.
-fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) {
+/// Reads the configuration beside the command; what says its mistakes can be waited for.
+fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) -> Option<JoinHandle<()>> {
     let setup = args.setup.clone();
-    if ready.get().is_none() && is_blind(args) {
-        return miss(args);
-    }
     if ready.get().is_some() {
-        return;
+        return None;
     }
-    std::thread::spawn(move || {
+    if is_blind(args) {
+        let is_named = setup.config.is_some() || !setup.rules.is_empty();
+        return (is_named && !miss(&setup)).then(|| std::thread::spawn(move || check(&setup)));
+    }
+    Some(std::thread::spawn(move || {
         let loaded = setup::load(&setup, setup::Reading::default()).unwrap_or_else(|failure| {
-            say(&failure);
-            say(&"exec goes on with the built-in configuration; --strict-config would have stopped here");
+            go_on_without(&failure);
             setup::builtin_setup()
         });
         drop(ready.set(loaded.into()));
-    });
+    }))
 }
 
-/// Files that were named and are not there; nothing else of them concerns a run of which nobody asks for errors.
-fn miss(args: &ExecArgs) {
-    let named = args.setup.config.iter().chain(args.setup.rules.iter().filter(|path| !is_glob(path)));
-    for (path, error) in named.filter_map(|path| Some((path, path.metadata().err()?))) {
-        let Trouble { path, why } = Trouble::new(path, error);
-        say(&format!("{path}: {why}; --strict-config would have stopped here"));
-    }
+/// Says which files were named and are not there; whether there is one.
+fn miss(args: &SetupArgs) -> bool {
+    let named = args.config.iter().chain(args.rules.iter().filter(|path| !is_glob(path)));
+    let missing = named.filter_map(|path| Some(Trouble::new(path, path.metadata().err()?)));
+    missing.inspect(|Trouble { path, why }| say(&format!("{path}: {why}; --strict-config would have stopped here"))).count() > 0
+}
+
+/// Mistakes in files that were named, for a run of which nobody asks for errors: nothing else of them concerns it.
+fn check(args: &SetupArgs) {
+    let read = setup::config(args).map_err(Failure::from).and_then(|config| setup::check_rules(&config, &args.rules));
+    read.unwrap_or_else(|failure| go_on_without(&failure));
+}
+
+fn go_on_without(failure: &Failure) {
+    say(failure);
+    say(&"exec goes on with the built-in configuration; --strict-config would have stopped here");
 }
 
 impl From<setup::Setup> for Ready {

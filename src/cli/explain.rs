@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 use std::io::{self, BufRead, BufReader, Read};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,22 +30,28 @@ use crate::sources::input::{self, Watched};
 
 /// Most that is read from stdin: a page is written for each line of it.
 const MAX_STDIN_BYTES: u64 = 1 << 20;
+/// The same of a file.
+const MAX_LINES: u64 = 1000;
 
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut page = String::new();
     match &args.place {
         Some(place) => {
-            let (path, line) = parse_place(place)?;
+            let (path, lines) = parse_place(place)?;
             let fault = |error: io::Error| {
                 let Trouble { path, why } = Trouble::new(&path, error);
                 Failure::new(format!("{path}: {why}"))
             };
-            let found = line_of(&setup.engine, &path, line).map_err(fault)?;
-            let (text, behind) = found.ok_or_else(|| Failure::new(format!("{}: has no line {line}", path.display())))?;
-            let covers = |event: &Event| (event.line_num..=event.line_end).contains(&line);
+            let found = lines_of(&setup.engine, &path, &lines).map_err(fault)?;
+            if found.is_empty() {
+                return Err(Failure::new(format!("{}: has no line {}", path.display(), lines.start())));
+            }
+            let covers = |event: &Event| event.line_num <= *lines.end() && event.line_end >= *lines.start();
             let events = events(&setup.engine, open(&path).map_err(fault)?, covers).map_err(fault)?;
-            explain_line(&setup.engine, &format!("{}:{line}", path.display()), &text, &Found { num: line, events: &events, behind }, &mut page);
+            for (num, (text, behind)) in (*lines.start()..).zip(found) {
+                explain_line(&setup.engine, &format!("{}:{num}", path.display()), &text, &Found { num, events: &events, behind }, &mut page);
+            }
         }
         None => {
             let mut bytes = Vec::new();
@@ -70,39 +76,44 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     out::print(&page)
 }
 
-/// `FILE:LINE`, also with what compilers and `grep -n` write behind it: a column, a colon. Of `FILE:18-20` the first line.
-fn parse_place(place: &str) -> Result<(PathBuf, u64), Failure> {
-    let split = |place: &str| place.trim_end_matches(':').rsplit_once(':').and_then(|(path, line)| Some((path.to_owned(), first_line(line)?)));
-    let parsed = split(place).map(|(path, line)| match split(&path) {
+/// `FILE:LINE` or `FILE:18-20`, also with what compilers and `grep -n` write behind it: a column, a colon.
+fn parse_place(place: &str) -> Result<(PathBuf, RangeInclusive<u64>), Failure> {
+    let split = |place: &str| place.trim_end_matches(':').rsplit_once(':').and_then(|(path, lines)| Some((path.to_owned(), numbers(lines)?)));
+    let parsed = split(place).map(|(path, lines)| match split(&path) {
         // A file may well be called `a.log:18`.
         Some((inner, first)) if !Path::new(&path).exists() => (PathBuf::from(inner), first),
-        _ => (PathBuf::from(path), line),
+        _ => (PathBuf::from(path), lines),
     });
-    parsed.ok_or_else(|| Failure::new(format!("{place}: which line? write FILE:LINE, such as build.log:118")))
+    let (path, lines) = parsed.ok_or_else(|| Failure::new(format!("{place}: which line? write FILE:LINE, such as build.log:118")))?;
+    if lines.is_empty() || lines.end() - lines.start() >= MAX_LINES {
+        return Err(Failure::new(format!("{place}: write the lines as FILE:FIRST-LAST, at most {MAX_LINES} of them")));
+    }
+    Ok((path, lines))
 }
 
-/// A line's number, of a range its first.
-fn first_line(text: &str) -> Option<u64> {
+/// A line's number, or the first and last of a range.
+fn numbers(text: &str) -> Option<RangeInclusive<u64>> {
     let number = |text: &str| text.parse().ok().filter(|&line: &u64| line > 0);
-    match text.split_once('-') {
-        Some((first, last)) => number(last).and(number(first)),
-        None => number(text),
-    }
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    Some(number(first)?..=number(last)?)
 }
 
 fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     input::file(path, Watched::default()).map(|opened| opened.bytes)
 }
 
-/// A line of a file, and what stands open behind it.
-fn line_of(engine: &Arc<Engine>, path: &Path, line: u64) -> io::Result<Option<(Vec<u8>, Behind)>> {
+/// Lines of a file as far as they are there, each with what stands open behind it.
+fn lines_of(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> io::Result<Vec<(Vec<u8>, Behind)>> {
     let mut walk = Walk::new(engine);
     let mut bytes = BufReader::new(open(path)?);
-    let mut text = Vec::new();
-    while walk.lines < line && next_line(&mut bytes, engine.limits.max_line_bytes, &mut text)? {
+    let (mut text, mut found) = (Vec::new(), Vec::new());
+    while walk.lines < *lines.end() && next_line(&mut bytes, engine.limits.max_line_bytes, &mut text)? {
         walk.step(&text);
+        if lines.contains(&walk.lines) {
+            found.push((text.clone(), walk.behind()));
+        }
     }
-    Ok((walk.lines == line).then(|| (text, walk.behind())))
+    Ok(found)
 }
 
 /// Reads a line without its newline, of a long one the first `limit` bytes; `false` at the end.

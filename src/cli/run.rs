@@ -59,6 +59,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     }
     let mut plan = plan::plan(args, &setup)?;
     plan::own_matched(&plan.specs).iter().for_each(|said| tracing::warn!("{said}"));
+    for said in plan::unmatched(&plan.specs) {
+        // Who runs it by hand may have mistyped; a service often begins before its logs do.
+        if is_configured(args, &setup.config) { tracing::info!("{said}") } else { tracing::warn!("{said}") }
+    }
     // What is said by flags alone stays as it was said.
     plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {

@@ -108,6 +108,11 @@ pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result
     Ok(set)
 }
 
+/// Reads the rules that join the built-in ones, and says their mistakes.
+pub fn check_rules(config: &Config, more: &[PathBuf]) -> Result<(), Failure> {
+    Ok(files_beside(config, more).map(drop)?)
+}
+
 /// Whether there are more rules than the built-in ones, or fewer.
 fn changes_rules(config: &Config, more: &[PathBuf]) -> bool {
     let detection = &config.error_detection;

@@ -140,7 +140,7 @@ impl Delivery {
             let hurry = leaves || self.shared.stop.hurry.load(Ordering::Relaxed);
             let done = self.sink.step(desk, now(), hurry);
             if !std::mem::replace(&mut has_begun, true) {
-                self.begins(&done, sender, begun);
+                trouble = self.begins(&done, sender, begun);
                 begun.count.fetch_add(1, Ordering::Release);
                 self.shared.queue.nudge();
             }
@@ -165,19 +165,18 @@ impl Delivery {
         }
     }
 
-    /// The first step is done: one that must work at the start, and does not, keeps the daemon from starting.
-    fn begins(&self, done: &io::Result<Step>, sender: &Sender<Wake>, begun: &Begun) {
-        if let Err(error) = done
-            && self.is_first
-            && !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe)
-        {
-            // Who else writes to it says what to do.
-            let mend = if error.kind() == ErrorKind::ResourceBusy { "" } else { ": check its path and who may write there" };
-            let why = format!("sink {}: {error}{mend}", self.sink.place());
-            // The first one is told.
-            let _ = begun.failed.set(why.clone());
-            drop(sender.send(Wake::Failed(Some(why))));
-        }
+    /// The first step is done: one that must work at the start, and does not, keeps the daemon from starting, and that is
+    /// what is said of it.
+    fn begins(&self, done: &io::Result<Step>, sender: &Sender<Wake>, begun: &Begun) -> Option<Trouble> {
+        let may_pass = |error: &&io::Error| !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe);
+        let error = done.as_ref().err().filter(may_pass).filter(|_| self.is_first)?;
+        // Who else writes to it says what to do.
+        let mend = if error.kind() == ErrorKind::ResourceBusy { "" } else { ": check its path and who may write there" };
+        let why = format!("sink {}: {error}{mend}", self.sink.place());
+        // The first one is told.
+        let _ = begun.failed.set(why.clone());
+        drop(sender.send(Wake::Failed(Some(why))));
+        Some(Trouble { why: error.to_string(), kind: error.kind(), tries: 0 })
     }
 
     /// After a step that shows that what failed works again.

@@ -121,6 +121,14 @@ impl Spec {
         entries.flatten().filter(|entry| !entry.file_type().is_dir() && self.means(entry.path())).map(walkdir::DirEntry::into_path).collect()
     }
 
+    /// Globs that match no file now, as the user would write them.
+    #[must_use]
+    pub fn unmatched(&self) -> Vec<String> {
+        let is_met = |glob: &Glob| entries(&glob.base, glob.depth).flatten().any(|entry| !entry.file_type().is_dir() && glob.matcher.is_match(entry.path()));
+        let globs = self.globs.iter().filter(|glob| !is_met(glob));
+        globs.map(|glob| self.shown(Path::new(glob.matcher.glob().glob()))).collect()
+    }
+
     /// Leaves out what siftd itself writes: the state in a folder, where logs may stand beside it, or a file with its older
     /// generations.
     ///

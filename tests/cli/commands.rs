@@ -131,6 +131,11 @@ fn explain_says_why() {
     for place in ["a.log:2:1", "a.log:2:", "a.log:2:1:", "a.log:2-3"] {
         assert_eq!(folder.siftd(["explain", place]).ended(0).out(), yes, "{place}");
     }
+    let whole = folder.siftd(["explain", "a.log:1-2"]).ended(0).out();
+    assert_eq!(whole, folder.siftd(["explain", "a.log:1"]).ended(0).out() + &yes);
+    for place in ["a.log:2-1", "a.log:1-1001"] {
+        assert!(folder.siftd(["explain", place]).ended(2).err().contains("FILE:FIRST-LAST"), "{place}");
+    }
     folder.write("a.log:2", "fine\n");
     assert!(folder.siftd(["explain", "a.log:2:1"]).ended(0).out().starts_with("a.log:2:1\n"));
     for nothing in ["", "\n \n"] {
@@ -235,6 +240,12 @@ fn rules_are_listed_shown_and_tested() {
     assert!(shown.contains("# Said by the reactor.\n[[rule]]\nid = \"mine.breach\"") && !shown.contains("chatter"), "{shown}");
     assert!(folder.siftd(["rules", "show", "no.such"]).ended(2).err().contains("rules list"));
     assert!(folder.siftd(["rules", "show", "javascript.eror"]).ended(2).err().contains("did you mean `javascript.error`?"));
+    // A copy of a family can be changed and tried.
+    for family in ["shell", "javascript", "mine"] {
+        folder.write("copy.toml", folder.siftd(["rules", "show", family, "--rules", "mine.toml"]).ended(0).out());
+        assert!(folder.read("copy.toml").contains("\n[family]\nid ="), "{family}");
+        folder.siftd(["rules", "check", "copy.toml"]).ended(0);
+    }
     let tested = folder.siftd(["rules", "test", "mine.toml"]);
     assert!(tested.out().contains("examples hold") && !tested.err().contains("mine."), "{}", tested.err());
     let count = |args: &[&str]| folder.siftd(args).ended(0).out();
@@ -473,7 +484,7 @@ fn a_usual_slip_gets_the_right_command() {
 #[test]
 fn completions_and_manual_pages() {
     let folder = Folder::new();
-    for shell in ["bash", "zsh", "fish"] {
+    for shell in ["bash", "zsh", "fish", "elvish", "PowerShell"] {
         assert!(folder.siftd(["completions", shell]).ended(0).out().contains("siftd"));
     }
     assert!(folder.siftd(["man"]).ended(0).out().contains(".TH siftd"));

@@ -491,6 +491,27 @@ fn stdin_is_unpacked_or_left_out_as_scan_does() {
     assert!(said.contains("stdin: reading ended early: unexpected end of file"), "{said}");
 }
 
+#[test]
+fn a_glob_that_matches_nothing_yet_is_said() {
+    let folder = Folder::new();
+    folder.write("logs/a.log", error("one"));
+    let running = Running::new(&folder, &["--file", "logs/*.log", "--file", "none/*.log"]);
+    running.wait_for(&["logs/a.log:1 ERROR one"]);
+    folder.write("none/b.log", error("two"));
+    running.wait_for(&["logs/a.log:1 ERROR one", "none/b.log:1 ERROR two"]);
+    let said = running.end("-TERM", 0).err();
+    assert_eq!(said.matches("matches no file yet").count(), 1, "{said}");
+    assert!(said.contains("source run: none/*.log matches no file yet; waiting for one"), "{said}");
+    folder.write("c.toml", "state_dir = \"st\"\n[[source]]\nname = \"a\"\ntype = \"file\"\ninclude = [\"later/*.log\"]\n");
+    for (level, count) in [("warn", 0), ("info", 1)] {
+        let mut command = folder.command(["run", "--config", "c.toml"]);
+        let child = command.env("SIFTD_LOG", level).spawn().unwrap();
+        until(|| folder.siftd(["status", "--config", "c.toml"]).code() == Some(0), || "ready".into());
+        let said = Running { folder: &folder, child: Some(child) }.end("-TERM", 0).err();
+        assert_eq!(said.matches("later/*.log matches no file yet").count(), count, "{said}");
+    }
+}
+
 /// Records of two would be mixed, and rotated under each other.
 #[test]
 fn only_one_writes_to_an_output_file() {
@@ -505,6 +526,7 @@ fn only_one_writes_to_an_output_file() {
         said.contains("out.ndjson: process ") && said.contains(&format!(" {pid} (siftd) writes to it already: give each siftd an output of its own\n")),
         "{said}"
     );
+    assert!(said.lines().count() == 1 && !said.contains("tried again"), "{said}");
     assert_eq!(folder.read("out.ndjson").lines().count(), 1);
     // Others may move it away; the new one is held, too.
     fs::rename(folder.at("out.ndjson"), folder.at("out.ndjson.1")).unwrap();

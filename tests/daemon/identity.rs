@@ -315,6 +315,44 @@ fn rule_6_a_generation_that_was_read_is_not_read_again() {
     }
 }
 
+/// What a compressed file holds was read, although its log has grown since.
+#[test]
+fn rule_6_a_compressed_copy_of_a_log_that_goes_on_is_not_read() {
+    for is_met in [false, true] {
+        let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+        // Shorter than what is known of a file's beginning, and longer.
+        for (name, count) in [("a.log", 20), ("b.log", 400)] {
+            world.append(name, &(0..count).map(|n| error(&format!("number {n}"))).collect::<String>());
+        }
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        for name in ["a.log", "b.log"] {
+            fs::copy(world.path(name), world.path("copy")).unwrap();
+            compress(&world, "copy");
+            world.rename("copy.gz", &format!("{name}.1.gz"));
+            // It is looked into when nobody has written it for a while.
+            let now = std::time::UNIX_EPOCH + std::time::Duration::from_micros(world.now.0.unsigned_abs());
+            fs::File::open(world.path(&format!("{name}.1.gz"))).unwrap().set_modified(now).unwrap();
+        }
+        if is_met {
+            rig.wait(&mut world);
+        }
+        world.append("a.log", &error("more of a"));
+        world.append("b.log", &error("more of b"));
+        rig.settle(&world);
+        rig.wait(&mut world);
+        drop(rig);
+        world.append("a.log", &error("last"));
+        play(&mut world);
+        assert_eq!(bare(&world).len(), 423, "{is_met}");
+        // One that holds something else is read.
+        world.append("other", &(0..20).map(|n| error(&format!("number {n} of another"))).collect::<String>());
+        compress(&world, "other");
+        play(&mut world);
+        assert_eq!(bare(&world).len(), 443, "{is_met}");
+    }
+}
+
 #[test]
 fn rule_6_the_rest_of_a_file_that_was_compressed_while_nobody_looked() {
     let mut world = World::new(&["logs/*.log", "logs/*.gz"]);

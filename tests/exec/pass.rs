@@ -140,11 +140,20 @@ fn an_output_ends_with_who_holds_it() {
 }
 
 #[test]
-fn without_questions_nothing_is_looked_at_and_nothing_is_said() {
+fn without_questions_nothing_is_looked_at_and_only_mistakes_are_said() {
     let folder = Folder::new();
+    assert_eq!(folder.exec(&[], "echo 'TypeError: x' >&2").ended(0).err(), "TypeError: x\n");
+    folder.write("right.toml", "[retry]\nbase_delay = \"1s\"\n");
+    assert_eq!(folder.exec(&["--config", "right.toml"], "exit 3").ended(3).err(), "");
     folder.write("wrong.toml", "[retry]\nbase_delai = 1\n");
-    let done = folder.exec(&["--config", "wrong.toml"], "echo 'TypeError: x' >&2").ended(0);
-    assert_eq!(done.err(), "TypeError: x\n");
+    folder.write("rules.toml", "[family]\nid = 7\n");
+    for (flag, name, place) in
+        [("--config", "wrong.toml", "wrong.toml:2:1"), ("--rules", "rules.toml", "rules.toml:2:"), ("--config", "none.toml", "none.toml")]
+    {
+        let done = folder.exec(&[flag, name], "echo 'TypeError: x' >&2; exit 3").ended(3);
+        assert!(done.err().contains(place) && done.err().contains("--strict-config would have stopped here"), "{}", done.err());
+        assert!(done.err().contains("TypeError: x\n"), "{}", done.err());
+    }
 }
 
 #[test]

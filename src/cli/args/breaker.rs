@@ -84,8 +84,8 @@ pub struct RecordArgs {
     /// The run failed.
     #[arg(long, group = "how")]
     pub failure: bool,
-    /// The run ended with this exit code.
-    #[arg(long, value_name = "N", group = "how", allow_negative_numbers = true)]
+    /// The run ended with this exit code; a negative one is a signal, as Python says it.
+    #[arg(long, value_name = "N", group = "how", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-64..=255))]
     pub exit_code: Option<i32>,
     /// The line that names its error. Repeatable.
     #[arg(long, value_name = "TEXT", conflicts_with = "success", requires = "how", allow_hyphen_values = true)]

@@ -135,6 +135,7 @@ pub struct CheckArgs {
   siftd completions bash > ~/.local/share/bash-completion/completions/siftd")]
 pub struct CompletionsArgs {
     /// The shell.
+    #[arg(ignore_case = true)]
     pub shell: Shell,
 }
 

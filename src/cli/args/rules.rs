@@ -25,7 +25,7 @@ pub enum RulesCommand {
         #[command(flatten)]
         setup: SetupArgs,
     },
-    /// One rule, or the rules of a family, as written
+    /// One rule, or the file of a family, as written
     Show {
         /// `family.slug` or `family`
         id: String,
@@ -53,11 +53,11 @@ pub enum RulesCommand {
     },
 }
 
-/// Forms of `siftd rules list`.
+/// Forms of what lists: rules, states, how it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
     /// For people.
     Table,
-    /// One JSON array.
+    /// One JSON document.
     Json,
 }

@@ -8,9 +8,10 @@ use super::SetupArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   siftd explain build.log:118
+  siftd explain build.log:118-121
   echo \"TypeError: undefined is not a function\" | siftd explain")]
 pub struct ExplainArgs {
-    /// A line of a file; without it the lines of stdin.
+    /// A line of a file, or FIRST-LAST of them; without it the lines of stdin.
     #[arg(value_name = "FILE:LINE")]
     pub place: Option<String>,
     #[command(flatten)]

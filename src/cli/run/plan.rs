@@ -145,6 +145,12 @@ pub fn own_matched_of(config: &Config) -> Result<Vec<String>, Failure> {
     Ok(own_matched(&specs))
 }
 
+/// Globs that match nothing yet, one line each.
+pub fn unmatched(specs: &[Spec]) -> Vec<String> {
+    let one = |spec: &Spec, glob: String| format!("source {}: {glob} matches no file yet; waiting for one", spec.name);
+    specs.iter().flat_map(|spec| spec.unmatched().into_iter().map(move |glob| one(spec, glob))).collect()
+}
+
 fn spec(source: &SourceConfig) -> Result<Spec, Failure> {
     let start = match source.start_at {
         StartAt::Beginning => Start::Beginning,

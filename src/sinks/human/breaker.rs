@@ -1,5 +1,7 @@
 //! A breaker in words: what it advises, why, until when, and what closes it.
 
+use std::borrow::Cow;
+
 use super::sanitise;
 use crate::core::breaker::{Breaker, Limits, State, Trip, Unit};
 use crate::core::event::{Hex, Timestamp};
@@ -23,10 +25,25 @@ pub fn moment(at: Timestamp) -> String {
     rfc3339(at).split('.').next().unwrap_or_default().to_owned() + "Z"
 }
 
+/// What it counts: runs, or of a stream the times within which an error counts once.
+#[must_use]
+pub fn unit(breaker: &Breaker, limits: &Limits) -> Cow<'static, str> {
+    const UNITS: [(i64, &str); 4] = [(3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1000, "ms")];
+    match (breaker.unit, limits.stream_window_us) {
+        (Unit::Run, _) => "runs".into(),
+        (Unit::Event, 0) => "events".into(),
+        (Unit::Event, 60_000_000) => "minutes".into(),
+        (Unit::Event, window) => {
+            let (size, name) = UNITS.into_iter().find(|(size, _)| window % size == 0).unwrap_or((1, "µs"));
+            format!("windows of {} {name}", window / size).into()
+        }
+    }
+}
+
 /// Why it is as it is, in a few words.
 #[must_use]
 pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
-    let unit = if breaker.unit == Unit::Event { "minutes" } else { "runs" };
+    let unit = unit(breaker, limits);
     let count = |signature: Hex| breaker.counts.iter().find(|count| count.signature == signature).map_or(limits.open_after, |count| count.runs);
     match (breaker.state, breaker.trip) {
         (State::Closed, _) => String::new(),
@@ -54,5 +71,19 @@ pub fn sentence((name, flags): (&str, &str), breaker: &Breaker, why: &str, limit
             let until = breaker.deadline(limits).map(moment).unwrap_or_default();
             format!("{name}: open since {}: {why_now}{error}; a probe may run from {until} on, `{reset}` closes it", moment(breaker.since))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_counts_by_its_window() {
+        let breaker = |unit| Breaker::new(unit, Timestamp(0));
+        let unit_of = |window| unit(&breaker(Unit::Event), &Limits { stream_window_us: window, ..Limits::default() }).into_owned();
+        let units = [60_000_000, 100_000, 90_000_000, 7_200_000_000, 0].map(unit_of);
+        assert_eq!(units, ["minutes", "windows of 100 ms", "windows of 90 s", "windows of 2 h", "events"]);
+        assert_eq!(unit(&breaker(Unit::Run), &Limits::default()), "runs");
     }
 }

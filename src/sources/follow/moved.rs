@@ -116,9 +116,18 @@ pub(super) struct Heads {
 }
 
 impl Heads {
+    fn of<'h>(bytes: &'h mut Option<Vec<u8>>, file: &impl ReadAt) -> &'h [u8] {
+        bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default())
+    }
+
+    /// Whether the file has fewer bytes.
+    pub fn is_shorter(&mut self, file: &impl ReadAt, len: u32) -> bool {
+        Self::of(&mut self.bytes, file).len() < len as usize
+    }
+
     /// Whether the file begins so.
     pub fn is(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
-        let bytes = self.bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default());
+        let bytes = Self::of(&mut self.bytes, file);
         let head = bytes.get(..wanted.len as usize);
         head.is_some_and(|head| self.prints.entry(wanted.len).or_insert_with(|| Print::of(head)) == wanted)
     }

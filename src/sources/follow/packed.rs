@@ -2,6 +2,7 @@
 //! file is its older generation. What was not read of that one, should it be gone, is read from here; all
 //! else is not read again. A compressed file that holds nothing known is read once, from its beginning.
 
+use std::cell::OnceCell;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -10,12 +11,14 @@ use super::{Follower, Known};
 use crate::core::event::Timestamp;
 use crate::delivery::{Content, Mark, Node};
 use crate::sources::bytes::{Bytes, ReadAt};
-use crate::sources::content::is_same;
+use crate::sources::content::{is_prefix, is_same};
 use crate::sources::discover::Start;
 use crate::sources::open::{self, look};
 
 /// Content of fewer bytes does not prove that a file is another one's older generation, unless it is all.
 const MIN_PROOF_BYTES: u64 = 256;
+/// Bytes that are unpacked at once.
+const STEP_BYTES: usize = 64 << 10;
 
 /// What a compressed file is.
 enum Holds {
@@ -75,7 +78,12 @@ impl Follower {
         let source = &self.specs[index].name;
         let live = self.files.values().filter(|file| file.spec == index).map(|file| &file.mark);
         let cut = live.clone().chain(self.known.of_source(source).map(|known| &known.mark)).filter_map(|mark| mark.previous);
-        if cut.chain(live.map(Mark::content)).any(|known| has(known) && is_proof(known)) {
+        if cut.chain(live.clone().map(Mark::content)).any(|known| has(known) && is_proof(known)) {
+            return Holds::Old;
+        }
+        let (mut firsts, length) = (Heads::default(), OnceCell::new());
+        let mut grown = live.filter(|live| firsts.is(bytes, &live.head) || firsts.is_shorter(bytes, live.head.len));
+        if grown.any(|live| self.is_beginning(index, bytes, live, *length.get_or_init(|| length_of(bytes)))) {
             return Holds::Old;
         }
         let newest = self.known.of_source(source).filter(|known| has(known.mark.content())).max_by_key(|known| known.mark.read);
@@ -83,6 +91,24 @@ impl Follower {
             Some(row) if find_anywhere(&row.mark).is_none() => Holds::Rest(Box::new(row.clone())),
             Some(row) if is_proof(row.mark.content()) => Holds::Old,
             _ => Holds::Nothing,
+        }
+    }
+
+    /// Whether all that it holds, `length` bytes, stands at the beginning of a file that has grown since, and was read.
+    fn is_beginning(&self, index: usize, bytes: &Bytes, live: &Mark, length: Option<u64>) -> bool {
+        let Some(length) = length.filter(|length| (MIN_PROOF_BYTES..=live.read).contains(length)) else { return false };
+        let opened = open::open(&live.path, &self.specs[index].trust(&live.path)).ok().filter(|(_, node, _)| node.is(&live.node));
+        opened.is_some_and(|(file, ..)| is_prefix(&file, bytes, length).unwrap_or_default())
+    }
+}
+
+/// How much a compressed file holds; none that can be told where it is damaged.
+fn length_of(bytes: &Bytes) -> Option<u64> {
+    let (mut space, mut length) = (vec![0; STEP_BYTES], 0);
+    loop {
+        match bytes.read_at(&mut space, length).ok()? {
+            0 => return Some(length),
+            count => length += count as u64,
         }
     }
 }
