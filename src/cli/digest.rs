@@ -9,12 +9,13 @@ use super::{Exit, Failure, out, setup, stdin_is_given};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
-use crate::digest::{Digest, Form, Format, Item, Own, render, report};
+use crate::digest::{Digest, Form, Format, Item, render, report};
 use crate::sources::clock::now;
 use crate::sources::expand::Trouble;
 use crate::sources::foreign::{self, Foreign};
 use crate::sources::input::{self, Opened, Watched};
 use crate::sources::interrupt::Interrupt;
+use crate::sources::own::Own;
 
 /// Longest record that is read.
 const MAX_RECORD_BYTES: usize = 1 << 20;

@@ -4,16 +4,16 @@
 
 mod item;
 mod json;
-mod own;
 mod quoted;
+mod report;
 mod text;
 
 use crate::core::event::{Event, Severity};
 use crate::sinks::human::sanitise;
 use crate::verdict::{Said, Status, Summary, Verdict};
 pub use item::Item;
-pub use own::{Own, is_written, report};
 pub use quoted::Quoted;
+pub use report::report;
 
 /// Errors that are told apart; further ones are only counted.
 const MAX_ITEMS: usize = 200;

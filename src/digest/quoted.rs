@@ -2,8 +2,9 @@
 //! prompt prints them again, and they are no new errors. Only what the caller hands in counts: a program that prints
 //! what looks like a digest hides nothing by it.
 
-use super::text::{SHORT_WARNING, WARNING};
+use super::text::SHORT_WARNING;
 use crate::core::event::{Event, Severity};
+use crate::words::DIGEST_WARNING;
 
 /// The digests in some texts.
 #[derive(Clone, Debug, Default)]
@@ -67,9 +68,9 @@ impl Quoted {
                 self.heads.push(line.to_owned());
                 self.blocks.push(vec![line.to_owned()]);
             }
-            let fence = lines.get(at).filter(|fence| (line == WARNING || line == SHORT_WARNING) && is_fence(fence));
+            let fence = lines.get(at).filter(|fence| (line == DIGEST_WARNING || line == SHORT_WARNING) && is_fence(fence));
             let Some(fence) = fence else { continue };
-            let heading = lines[..at - 1].iter().rposition(|line| !line.is_empty()).filter(|_| line == WARNING);
+            let heading = lines[..at - 1].iter().rposition(|line| !line.is_empty()).filter(|_| line == DIGEST_WARNING);
             self.heads.extend(heading.map(|heading| lines[heading].to_owned()));
             let inner = lines[at + 1..].iter().take_while(|line| *line != fence).count();
             for line in &lines[at + 1..=at + inner] {

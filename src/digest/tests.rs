@@ -1,6 +1,7 @@
 //! A digest of any size: its bound, what always stands in it, its forms, and what must not come through.
 
 use super::*;
+use crate::sources::own::Own;
 
 fn item(severity: Severity, text: &str) -> Item {
     Item {

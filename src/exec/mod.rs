@@ -222,7 +222,8 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
 
 fn next(order: &Order, journal: &Journal, outcome: &Outcome, run: u32, interrupted: Option<Signal>) -> Next {
     // What ended well is not done twice, whatever it printed.
-    if order.retries == Retries::None || outcome.exit == 0 || interrupted.is_some() {
+    let failed = outcome.exit != 0 || (order.strict && !outcome.verdict.is_success());
+    if order.retries == Retries::None || !failed || interrupted.is_some() {
         return Next::Stop;
     }
     let mut config = journal.ready().retry.clone();

@@ -3,8 +3,8 @@
 
 use super::archive::{self, Archive};
 use super::binary;
+use super::own::{Own, is_written};
 use crate::core::transcript::Mode;
-use crate::digest::{Own, is_written};
 
 /// Bytes that are looked at.
 pub const BLOCK_BYTES: usize = 8 << 10;

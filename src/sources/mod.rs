@@ -23,6 +23,7 @@ mod gz;
 pub mod input;
 pub mod interrupt;
 pub mod open;
+pub mod own;
 pub mod reader;
 pub mod service;
 pub mod silence;

@@ -78,8 +78,8 @@ fn success_is_not_tried_again() {
     let folder = Folder::new();
     folder.exec(&["--retries", "3", "--base-delay", "1ms"], "echo run >> runs; echo 'Error: read ECONNRESET' >&2").ended(0);
     assert_eq!(folder.read("runs"), "run\n");
-    folder.exec(&["--retries", "2", "--base-delay", "1ms", "--strict"], "echo run >> strict; echo 'Error: read ECONNRESET' >&2").ended(65);
-    assert_eq!(folder.read("strict"), "run\n");
+    folder.exec(&["--retries", "2", "--base-delay", "1ms", "--strict"], "echo run >> strict; echo 'Error: read ECONNRESET' >&2").ended(75);
+    assert_eq!(folder.read("strict"), "run\n".repeat(3));
 }
 
 #[test]

@@ -1,13 +1,9 @@
 //! siftd's own output, known by its first bytes: records, one a line, or the report of `scan --format report`. It is no
 //! log: what it says of errors was found before, and would be found again in its texts.
 
-use std::fmt;
-use std::io::Read;
-
-use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{Digest, Item};
+use crate::words::DIGEST_WARNING;
 
 /// The forms of siftd's own output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +50,7 @@ pub fn is_written(head: &[u8], size: usize) -> bool {
 /// A digest as people and models read it, and nothing besides.
 fn is_digest(text: &[u8]) -> bool {
     let fence = |byte: &u8| *byte == b'~';
-    let begins = text.splitn(4, |&byte| byte == b'\n').skip(1).take(2).any(|line| line == super::text::WARNING.as_bytes());
+    let begins = text.splitn(4, |&byte| byte == b'\n').skip(1).take(2).any(|line| line == DIGEST_WARNING.as_bytes());
     begins && text.trim_ascii_end().iter().rev().take_while(|byte| fence(byte)).count() >= 3
 }
 
@@ -65,59 +61,4 @@ fn is_record(line: &[u8]) -> bool {
     }
     let Ok(record) = serde_json::from_slice::<Value>(line) else { return false };
     record.get("schema").and_then(Value::as_u64) == Some(1) && ["kind", "id"].iter().all(|key| record.get(key).is_some_and(Value::is_string))
-}
-
-/// Adds the errors of a report, one at a time: of the document only one record is held.
-///
-/// # Errors
-/// It is no JSON, or ends early.
-pub fn report(bytes: impl Read, digest: &mut Digest) -> Result<(), serde_json::Error> {
-    let mut reader = serde_json::Deserializer::from_reader(std::io::BufReader::new(bytes));
-    reader.deserialize_map(Report(digest))
-}
-
-struct Report<'d>(&'d mut Digest);
-
-impl<'de> Visitor<'de> for Report<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the report of `siftd scan --format report`")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<String>()? {
-            match key.as_str() {
-                "errors" => map.next_value_seed(Errors(self.0))?,
-                _ => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-}
-
-struct Errors<'d>(&'d mut Digest);
-
-impl<'de> serde::de::DeserializeSeed<'de> for Errors<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, list: D) -> Result<(), D::Error> {
-        list.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Errors<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of records")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
-        while let Some(record) = list.next_element::<Value>()? {
-            let item = Item::of_record(&record).ok_or_else(|| A::Error::custom("an entry of `errors` is no record of an error"))?;
-            self.0.add(item);
-        }
-        Ok(())
-    }
 }
