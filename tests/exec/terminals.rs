@@ -241,12 +241,14 @@ fn keys_are_read_by_the_modes_of_any_stream() {
 #[test]
 fn in_a_pipeline_keys_come_to_a_program_that_reads_them_from_stderr() {
     let folder = Folder::new();
-    let pager = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key; echo next";
+    let pager = "old=$(stty -g <&2); stty -icanon -echo <&2; echo ready; key=$(dd bs=1 count=1 <&2 2>/dev/null); stty $old <&2; echo key $key";
     folder.write("pager.sh", pager);
-    let mut screen = Screen::new(&folder, "stty -a > before; echo text | $SIFTD exec --strict -- sh pager.sh; stty -a > after; read line; echo line $line");
+    let mut screen =
+        Screen::new(&folder, "stty -a > before; echo text | $SIFTD exec --strict -- sh pager.sh; stty -a > after; echo over; read line; echo line $line");
     screen.wait_for("ready\r\n");
     screen.press("q");
-    screen.wait_for("next\r\n");
+    // Until the next look, what is typed is still the program's.
+    screen.wait_for("over\r\n");
     screen.press("typed\r");
     let shown = screen.ended(0);
     assert!(shown.contains("key q\r\n") && shown.contains("line typed\r\n"), "{shown:?}");
