@@ -114,10 +114,9 @@ impl Assembler {
         Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
     }
 
-    /// Whether an open trace may give back the line before an indented one, which would own it.
+    /// Whether an open trace may give back the lines before this one, and what they make then takes it.
     fn may_be_owned(&self, cx: &Context, line: &Line) -> bool {
-        matches!(line.body().first(), Some(b' ' | b'\t'))
-            && self.open.iter().any(|trace| trace.last_num + 1 == line.place.num && self.rest(cx, trace) < trace.lines.len())
+        self.open.iter().any(|trace| trace.last_num + 1 == line.place.num && self.has_rest(cx, trace))
     }
 
     /// The first line of `trace` that is part of no event so far.
