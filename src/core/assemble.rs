@@ -220,9 +220,11 @@ impl Assembler {
     /// The lines before `line` with which `entry` begins, unless another trace that is open has one of them.
     fn lead_of(&self, cx: &Context, entry: u16, line: &Line, lead_in: &LeadIn, back: LookBack) -> Block {
         let lead = back.lead(&cx.engine.rules.entries, entry, line, lead_in, self.claimed_to);
+        if lead.is_empty() {
+            return lead;
+        }
         let mine = self.record_above(line);
-        let others = self.open.iter().enumerate().filter(|(at, _)| Some(*at) != mine);
-        let is_held = !lead.is_empty() && others.into_iter().any(|(_, trace)| trace.lines.shares(&lead));
+        let is_held = self.open.iter().enumerate().any(|(at, trace)| Some(at) != mine && trace.lines.shares(&lead));
         if is_held { Block::default() } else { lead }
     }
 

@@ -82,7 +82,7 @@ impl Block {
     /// Whether a line of `other` is one of its lines, too.
     #[must_use]
     pub fn shares(&self, other: &Self) -> bool {
-        let is_here = |kept: &Kept| self.lines.iter().any(|own| (own.place.offset, own.place.inner) == (kept.place.offset, kept.place.inner));
+        let is_here = |kept: &Kept| self.lines.iter().any(|own| own.place.spot() == kept.place.spot());
         other.lines.iter().any(is_here)
     }
 

@@ -29,6 +29,14 @@ pub struct Place {
     pub truncated: bool,
 }
 
+impl Place {
+    /// What tells it from every other line of its stream: offset and inner line.
+    #[must_use]
+    pub fn spot(&self) -> (u64, u32) {
+        (self.offset, self.inner)
+    }
+}
+
 /// Whether a trace has opened on a line, and come to nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tried {

@@ -342,6 +342,12 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.alive && has_void(rival))
     }
 
+    /// Whether a pause has told its head by itself, and no record above it.
+    #[must_use]
+    pub fn has_told_head(&self) -> bool {
+        self.published && self.adopted.is_none()
+    }
+
     /// Whether it began as one of a region's own.
     #[must_use]
     pub fn is_weak(&self, entries: &Entries) -> bool {

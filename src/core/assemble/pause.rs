@@ -26,7 +26,7 @@ impl Assembler {
     }
 
     /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
-    /// lines. Nothing else changes: what it claims, it claims when it ends.
+    /// lines. What it claims, it claims when it ends; only what a verdict held back has ended, and claims now.
     pub fn tick(&mut self, cx: &Context, now: Timestamp, longest: Patience, out: &mut Vec<Event>) {
         while longest == Patience::Verdict && self.held.first().is_some_and(|event| Patience::Verdict.ends(event.observed_at, cx.engine) <= now) {
             self.release_first(out);
@@ -84,7 +84,7 @@ impl Assembler {
 
     /// Whether a pause has published the line at `place` by itself.
     pub(super) fn is_told(&self, place: &Place) -> bool {
-        self.told.contains(&(place.offset, place.inner))
+        self.told.contains(&place.spot())
     }
 
     /// The error that the first line of a trace which has come to nothing so far is by itself: its event has
@@ -121,8 +121,7 @@ impl Assembler {
 
     /// The first line of `trace` that is part of no event so far.
     fn rest(&self, cx: &Context, trace: &OpenTrace) -> usize {
-        let head_is_told = trace.published && trace.adopted.is_none();
-        trace.outcome(&cx.engine.rules.entries).map_or(trace.lead + usize::from(head_is_told), |outcome| outcome.lines)
+        trace.outcome(&cx.engine.rules.entries).map_or(trace.lead + usize::from(trace.has_told_head()), |outcome| outcome.lines)
     }
 
     fn has_rest(&self, cx: &Context, trace: &OpenTrace) -> bool {
@@ -137,7 +136,7 @@ impl Assembler {
         if rest >= trace.lines.len() {
             return;
         }
-        let head = tried(cx, trace, self.is_told(trace.lines.get(0).place));
+        let head = tried(cx, trace);
         let mut aside = Assembler { regions: self.regions.clone(), claimed_to: self.claimed_to, told: self.told.clone(), ..Assembler::default() };
         aside.notes.restore(self.notes.claimed());
         let before = rest.saturating_sub(cx.engine.limits.context_a_side());
@@ -158,8 +157,7 @@ impl Assembler {
         for mut event in events.into_iter().filter(|event| !is_note(event)) {
             event.closed_idle = true;
             let trace = &mut self.open[at];
-            let head = trace.lines.get(0).place;
-            if (event.offset, event.inner) == (head.offset, head.inner) {
+            if (event.offset, event.inner) == trace.lines.get(0).place.spot() {
                 (trace.paused, trace.published) = (true, true);
             }
             self.tell(&event);

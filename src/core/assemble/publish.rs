@@ -4,7 +4,7 @@ use super::held::Waiting;
 use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
-use crate::core::line::{Place, Tried, View};
+use crate::core::line::{Tried, View};
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
 
@@ -16,7 +16,7 @@ impl Assembler {
         trace.keep_announced();
         let outcome = trace.outcome(&cx.engine.rules.entries);
         let used = outcome.map_or(0, |outcome| outcome.lines);
-        let tried = tried(cx, &trace, trace.published && trace.adopted.is_none());
+        let tried = tried(cx, &trace);
         if outcome.is_some() {
             self.publish(cx, &trace, out);
         }
@@ -47,8 +47,7 @@ impl Assembler {
             cut.claimed(last_num);
         }
         if trace.lead > 0 {
-            let is_same = |place: &Place, other: &Place| (place.offset, place.inner) == (other.offset, other.inner);
-            self.notes.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| is_same(taken.place, place)));
+            self.notes.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         }
         if self.says_nothing_new(cx, trace, outcome) {
             // The one-line error that it had adopted is no repeat.
@@ -115,8 +114,8 @@ impl Assembler {
 }
 
 /// What is known of the head of a trace that has come to nothing.
-pub(super) fn tried(cx: &Context, trace: &OpenTrace, is_told: bool) -> Tried {
-    if trace.is_weak(&cx.engine.rules.entries) && !is_told {
+pub(super) fn tried(cx: &Context, trace: &OpenTrace) -> Tried {
+    if trace.is_weak(&cx.engine.rules.entries) && !trace.has_told_head() {
         Tried::InRegion
     } else if trace.adopted.is_some() {
         Tried::UnderRecord

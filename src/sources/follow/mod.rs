@@ -171,6 +171,7 @@ impl Follower {
     /// Looks for files that are new under their names, and for names that lead elsewhere.
     pub fn discover(&mut self, now: Timestamp) {
         let mut strangers = Vec::new();
+        self.passed_over.retain(|path| path.symlink_metadata().is_ok());
         for index in 0..self.specs.len() {
             let spec = &self.specs[index];
             for path in spec.literals.iter().cloned().chain(spec.matches()).collect::<Vec<_>>() {
