@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use siftd::core::assemble::{Facts, Snapshot};
 use siftd::core::engine::{Engine, Limits};
+use siftd::core::event::Event;
 use siftd::core::extract::Origin;
 use siftd::core::patience::Patience;
 use siftd::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
 
 use super::support::{NOW, Rng, engine, events, for_documents, same};
 
-fn ids(found: &[siftd::core::event::Event]) -> BTreeSet<String> {
-    found.iter().map(|event| format!("{}:{} {}", event.line_num, event.inner, event.id)).collect()
+fn ids(found: &[Event]) -> BTreeSet<String> {
+    let before = |event: &Event| event.context.before(event.line_num, usize::MAX).map(|lines| lines.iter().collect::<Vec<_>>().join("\n"));
+    found.iter().map(|event| format!("{}:{} {} {:?}", event.line_num, event.inner, event.id, before(event))).collect()
 }
 
 /// The events of `bytes` with restarts at random places, and how far the safe places lay behind.

@@ -122,7 +122,7 @@ impl Assembler {
     }
 
     /// Offset of the first line that something open holds.
-    pub(super) fn oldest(&self) -> Option<u64> {
+    pub(in crate::core) fn oldest(&self) -> Option<u64> {
         let open = self.open.iter().map(|trace| trace.anchor());
         open.chain(self.again.iter().map(|(place, ..)| place.offset)).chain(self.notes.oldest()).chain(self.held.oldest()).min()
     }

@@ -60,11 +60,14 @@ impl Buffer {
         (self.start, self.end, self.searched, self.at_start) = (0, 0, 0, false);
     }
 
-    /// Gives away its room and keeps what must be kept.
-    pub fn detach(&mut self) -> Vec<u8> {
+    /// Gives away its room and keeps what must be kept: what was not handed out, and before it `lines` at most, for looking back.
+    pub fn detach(&mut self, lines: usize) -> Vec<u8> {
         // Many streams may rest in the middle of an endless line.
         self.shorten(0);
-        let keep = self.start.saturating_sub(lookback::MAX_BYTES);
+        let far = self.start.saturating_sub(lookback::MAX_BYTES);
+        let seen = &self.bytes[far..self.start];
+        // One newline more than lines: the last one ends the newest.
+        let keep = memchr::memrchr_iter(b'\n', seen).nth(lines).map_or(far, |newline| far + newline + 1);
         let kept = self.bytes[keep..self.end].to_vec();
         self.base += keep as u64;
         self.start -= keep;

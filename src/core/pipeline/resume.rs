@@ -101,7 +101,9 @@ impl Stream {
 
     /// Gives the room back and keeps only what it must.
     pub fn detach(&mut self, space: &mut Workspace) {
-        space.room = self.buffer.detach();
+        let is_idle = self.pieces.is_empty() && self.assembler.oldest().is_none();
+        // Something open may look back from one of its own lines.
+        space.room = self.buffer.detach(if is_idle { lookback::MAX_LINES } else { usize::MAX });
         std::mem::swap(&mut self.work, &mut space.work);
         std::mem::swap(self.assembler.work(), &mut space.inner);
     }
