@@ -138,7 +138,7 @@ pub fn ids(set: &RuleSet) -> impl Iterator<Item = &str> {
     set.entries.iter().map(|entry| entry.id.as_str()).chain(set.cancels.iter().map(|cancel| cancel.id.as_str()))
 }
 
-/// Reads and checks one rules file, which joins the built-in ones.
+/// Reads and checks one rules file, which joins the built-in ones. What its author says of a line goes before what they say.
 pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
@@ -146,10 +146,11 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
         Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
     })?;
     let source = Source::new(&name, &text);
-    parse_beside(&name, &source.text, true, &uses_beside(&source.text)).map_err(|problems| {
+    let file = parse_beside(&name, &source.text, true, &uses_beside(&source.text)).map_err(|problems| {
         let shown = problems.into_iter().map(|p| source.error(p.span, p.problem).with_key(p.key).with_mend(p.mend));
         Diagnostics(shown.collect())
-    })
+    })?;
+    Ok(RulesFile { first: true, ..file })
 }
 
 /// How many built-in entries have a literal, without those that the file `text` replaces.

@@ -46,7 +46,7 @@ pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
 
 /// What the build has read of the files.
 fn compiled_files() -> Vec<RulesFile> {
-    let file = |family: &Family| RulesFile { family: family.clone(), entries: Vec::new(), cancels: Vec::new() };
+    let file = |family: &Family| RulesFile { family: family.clone(), entries: Vec::new(), cancels: Vec::new(), first: false };
     let mut files: Vec<RulesFile> = families().iter().map(file).collect();
     for (at, place) in index().places.iter().enumerate() {
         files[usize::from(place.family)].entries.push(entry(at));

@@ -8,7 +8,9 @@ use super::literal::Literals;
 use super::spec::Table;
 use super::{Cancel, Entries, Entry, Family, Kind, RuleSet, RulesFile, builtin};
 
-/// Rank of an entry that took no built-in one's place.
+/// Rank of an entry that goes before all built-in ones.
+const FIRST: u16 = 0;
+/// Rank of one that goes after them.
 const LAST: u16 = u16::MAX;
 
 /// A set in the making.
@@ -26,7 +28,7 @@ pub(super) struct Joined {
 impl Joined {
     /// The rules that are compiled in.
     pub(super) fn compiled() -> Self {
-        let members: Vec<_> = (0..).zip(builtin::places()).map(|(at, place)| (place.order, Member::Compiled(at))).collect();
+        let members: Vec<_> = (0..).zip(builtin::places()).map(|(at, place)| (FIRST + 1 + place.order, Member::Compiled(at))).collect();
         let by_id = members.iter().enumerate().map(|(at, (_, member))| (member.id().to_owned(), at)).collect();
         Self { families: builtin::families().to_vec(), members, cancels: builtin::cancels(), by_id }
     }
@@ -49,7 +51,7 @@ impl Joined {
                 Some(&known) => self.members[known].1 = Member::Read(Box::new(entry)),
                 None => {
                     self.by_id.insert(entry.id.clone(), self.members.len());
-                    self.members.push((LAST, Member::Read(Box::new(entry))));
+                    self.members.push((if file.first { FIRST } else { LAST }, Member::Read(Box::new(entry))));
                 }
             }
         }

@@ -28,6 +28,8 @@ pub struct RulesFile {
     pub entries: Vec<Entry>,
     /// Its cancels.
     pub cancels: Vec<Cancel>,
+    /// Whether its entries are asked before built-in ones of their kind, not after them.
+    pub first: bool,
 }
 
 /// Parses a rules file; with `check` every regex is compiled and proved against its literals.
@@ -60,7 +62,7 @@ fn read(name: &str, mut spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usi
         entries.extend(specs.into_iter().filter_map(|spec| reader.entry(table, spec)));
     }
     let cancels = spec.cancel.into_iter().map(|spec| reader.cancel(spec)).collect();
-    if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels }) } else { Err(reader.problems) }
+    if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels, first: false }) } else { Err(reader.problems) }
 }
 
 /// An entry that the build has read; `None` for one that says too little, which the tests find.

@@ -395,6 +395,11 @@ fn rules_and_configuration_come_from_files() {
     let records = folder.siftd(["scan", "--config", "siftd.toml", "a.log"]).ended(0).records();
     let found: Vec<_> = records.iter().map(|record| (record["rule"].as_str().unwrap(), record["severity"].as_str().unwrap())).collect();
     assert_eq!(found, [("mine.breach", "low"), ("custom.pattern-1", "high")]);
+    folder.write("ours.toml", "[family]\nid = \"ours\"\ntitle = \"Ours\"\ndepth = \"head\"\n[[rule]]\nid = \"ours.bad\"\nliterals = [\"command not found\"]\nregex = '^bash: .*command not found'\nseverity = \"low\"\n");
+    folder.write("b.log", "bash: line 3: gizmo: command not found\n");
+    let rule = |arguments: &[&str]| folder.siftd(arguments).ended(0).records()[0]["rule"].as_str().unwrap().to_owned();
+    assert!(!rule(&["scan", "b.log"]).starts_with("ours"));
+    assert_eq!(rule(&["scan", "--rules", "ours.toml", "b.log"]), "ours.bad", "before a built-in rule that finds the line as well");
     folder.write("time.toml", "[error_detection]\ncustom_patterns = [{ pattern = '^2026-01-01 .* the pump hums', type = \"regex\" }]\nnoise_patterns = [{ pattern = '^2026-01-02 ', type = \"regex\" }]\n");
     folder.write("t.log", "2026-01-01 10:00:00 the pump hums\n2026-01-02 10:00:00 ERROR hush\n");
     let records = folder.siftd(["scan", "--config", "time.toml", "t.log"]).ended(0).records();

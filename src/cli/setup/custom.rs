@@ -31,7 +31,7 @@ pub fn rules(detection: &ErrorDetection) -> Option<RulesFile> {
     let noise = noise.iter().enumerate().map(|(index, custom)| noise_entry(index, custom));
     let entries: Vec<Entry> = rules.chain(noise).collect();
     let cancels: Vec<Cancel> = cancels.iter().enumerate().map(|(index, custom)| cancel(index, custom)).collect();
-    (!entries.is_empty() || !cancels.is_empty()).then(|| RulesFile { family: family(), entries, cancels })
+    (!entries.is_empty() || !cancels.is_empty()).then(|| RulesFile { family: family(), entries, cancels, first: false })
 }
 
 fn family() -> Family {
