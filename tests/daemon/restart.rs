@@ -14,7 +14,9 @@ use siftd::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
 use super::support::{NOW, Rng, engine, events, for_documents, same};
 
 fn ids(found: &[Event]) -> BTreeSet<String> {
-    let before = |event: &Event| event.context.before(event.line_num, usize::MAX).map(|lines| lines.iter().collect::<Vec<_>>().join("\n"));
+    // A line that is longer than what is looked back at has lost its beginning, here or there.
+    let end = |line: &str| line.chars().rev().take(80).collect::<String>();
+    let before = |event: &Event| event.context.before(event.line_num, usize::MAX).map(|lines| lines.iter().map(end).collect::<Vec<_>>());
     found.iter().map(|event| format!("{}:{} {} {:?}", event.line_num, event.inner, event.id, before(event))).collect()
 }
 

@@ -177,3 +177,10 @@ fn invariant_9_the_last_error_of_a_stream_is_told() {
         assert_eq!(out.len(), lines.len(), "{text}\n{out:#?}");
     }
 }
+
+/// A stack that stands below a record, and has no head of its own.
+#[test]
+fn invariant_9_what_a_record_states_begins_nothing_else() {
+    let text = b"{\"level\":\"error\",\"msg\":\"till\"}\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:271\n";
+    assert_eq!(told_once(text, |_| false), Ok(()));
+}

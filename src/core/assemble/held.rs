@@ -74,6 +74,7 @@ impl Assembler {
 
     /// The event that a record in `line` states, by `entry`: it waits where those of other lines do.
     pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
+        self.own(line.place.offset, line.place.num);
         if self.told.contains(&(event.offset, event.inner)) {
             return;
         }

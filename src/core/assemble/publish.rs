@@ -38,14 +38,19 @@ impl Assembler {
         }
     }
 
+    /// An event that began at `anchor` has the lines to number `last_num`: nothing else looks back at them.
+    pub(super) fn own(&mut self, anchor: u64, last_num: u64) {
+        self.claimed_to = self.claimed_to.max(last_num);
+        if let Some(cut) = self.cut_after(anchor) {
+            cut.claimed(last_num);
+        }
+    }
+
     /// The trace has ended: an event, if it is none yet; what it claims.
     pub(super) fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
         let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
         let last_num = outcome.last_num.max(trace.lines.get(0).place.num);
-        self.claimed_to = self.claimed_to.max(last_num);
-        if let Some(cut) = self.cut_after(trace.anchor()) {
-            cut.claimed(last_num);
-        }
+        self.own(trace.anchor(), last_num);
         if trace.lead > 0 {
             self.notes.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         }
