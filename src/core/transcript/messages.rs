@@ -1,11 +1,11 @@
 //! Messages as the APIs of models take them (`role` and `content`), one a line: what agents without a format of their own
-//! keep, and what others export. Calls and results in the words of OpenAI, Anthropic, Gemini and the AI SDK.
+//! keep, and what others export. Calls and results in the words of OpenAI, Anthropic, Gemini, the AI SDK and Goose.
 //!
 //! A result that says nothing of its success is judged by its text, unless its tool only shows something.
 
 use serde_json::Value;
 
-use super::json::{at, command, content, first, int, list, text};
+use super::json::{at, command, content, first, int, is_true, list, text};
 use super::step::{Flag, Said, Step};
 
 /// Roles whose words are no evidence.
@@ -33,6 +33,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     for (place, block) in blocks(record) {
         match at(block, "/functionResponse") {
             Some(response) => out.push(Said::Step(result(response, &format!("{place}/functionResponse")))),
+            None if text(block, "/type") == Some("toolResponse") => out.push(Said::Step(response(block, &place))),
             None if is_result(block) => out.push(Said::Step(result(block, &place))),
             None => call(block, out),
         }
@@ -55,10 +56,10 @@ fn is_result(block: &Value) -> bool {
 
 /// A call of a tool; its arguments may be JSON in a string.
 fn call(asked: &Value, out: &mut Vec<Said>) {
-    let tool = first(asked, &["/function/name", "/name", "/toolName", "/functionCall/name"]);
+    let tool = first(asked, &["/function/name", "/name", "/toolName", "/functionCall/name", "/toolCall/value/name"]);
     let id = first(asked, &["/id", "/toolCallId", "/functionCall/id"]);
     let (Some(tool), Some(id)) = (tool, id) else { return };
-    let input = ["/function/arguments", "/input", "/args", "/functionCall/args"].iter().find_map(|place| at(asked, place));
+    let input = ["/function/arguments", "/input", "/args", "/functionCall/args", "/toolCall/value/arguments"].iter().find_map(|place| at(asked, place));
     let parsed = input.and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok());
     let command = parsed.as_ref().or(input).and_then(command);
     out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command });
@@ -83,6 +84,15 @@ fn result(told: &Value, place: &str) -> Step {
     };
     let tool = first(told, &["/name", "/toolName", "/tool_name"]).map(str::to_owned);
     Step { tool, text: said, pointer: format!("{place}{pointer}"), flag, exit: exit.filter(|&code| code != 0), ..Step::fine(id) }
+}
+
+/// What came of a call in Goose's words: whether the tool could run. How its command ended, the text tells.
+fn response(told: &Value, place: &str) -> Step {
+    let failed = text(told, "/toolResult/status") == Some("error") || is_true(told, "/toolResult/value/isError");
+    let flag = if failed { Flag::Failed } else { Flag::Unknown };
+    let found = ["/toolResult/error", "/toolResult/value", "/toolResult/value/content"].iter().map(|place| content(told, place)).find(|(said, _)| !said.is_empty());
+    let (said, pointer) = found.unwrap_or_default();
+    Step { text: said, pointer: format!("{place}{pointer}"), flag, ..Step::fine(text(told, "/id")) }
 }
 
 /// What a result says of its success.
@@ -149,6 +159,20 @@ mod tests {
                 "x",
             ),
             (
+                r#"{"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"error","error":"x"}}]}"#,
+                Flag::Failed,
+                None,
+                "/content/0/toolResult/error",
+                "x",
+            ),
+            (
+                r#"{"role":"user","content":[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":[{"type":"text","text":"x"}]}}]}"#,
+                Flag::Unknown,
+                None,
+                "/content/0/toolResult/value/0/text",
+                "x",
+            ),
+            (
                 r#"{"role":"user","parts":[{"functionResponse":{"name":"t","response":{"error":"x"}}}]}"#,
                 Flag::Failed,
                 None,
@@ -167,6 +191,7 @@ mod tests {
             r#"{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"bash","arguments":"{\"command\":\"make\"}"}}]}"#,
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"bash","input":{"command":"make"}}]}"#,
             r#"{"role":"assistant","content":[{"type":"tool-call","toolCallId":"c","toolName":"bash","input":{"command":"make"}}]}"#,
+            r#"{"role":"assistant","content":[{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"bash","arguments":{"command":"make"}}}}]}"#,
         ] {
             assert_eq!(said(line), [Said::Call { id: "c".into(), tool: "bash".into(), command: Some("make".into()) }], "{line}");
         }
