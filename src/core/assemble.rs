@@ -183,8 +183,8 @@ impl Assembler {
             self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num });
             return;
         }
-        if let Some((entry, region)) = confirm.region() {
-            self.enter(entry, region, line);
+        if let Some((entry, region, view)) = confirm.region() {
+            self.enter(entry, region, line, view);
             return;
         }
         if line.tried.may_begin() && cx.engine.limits.capture_multiline && self.start_trace(cx, line, &mut confirm, out) {

@@ -91,11 +91,11 @@ impl<'a> Confirm<'a> {
         }
     }
 
-    /// The line opens a region.
-    pub fn region(&mut self) -> Option<(u16, &'a Region)> {
+    /// The line opens a region, and the part of it that does.
+    pub fn region(&mut self) -> Option<(u16, &'a Region, View)> {
         let found = self.first(|kind| matches!(kind, Kind::Region(_)))?;
         match &self.entry(found.entry).kind {
-            Kind::Region(region) => Some((found.entry, region)),
+            Kind::Region(region) => Some((found.entry, region, found.view)),
             _ => None,
         }
     }

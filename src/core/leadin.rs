@@ -18,7 +18,7 @@ const MAX_NAMES_BYTES: usize = 96;
 /// Most blanks before what is quoted.
 const MAX_QUOTE_INDENT: usize = 24;
 /// What quotes the output of a program, line by line, between blanks. A `>` and a `#` are not among them: people quote so.
-const QUOTES: [&[u8]; 9] = [b"|", "│".as_bytes(), "┃".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
+const QUOTES: [&[u8]; 10] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
 /// What the head of a trace stands behind.
 #[derive(Clone, Debug, Default)]
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_quotes_a_text() {
-        for (text, length) in [("    x", 4), ("\tx", 1), ("| x", 2), ("  |   x", 6), ("│ x", 4), ("E   x", 4), ("stderr: x", 8)] {
+        for (text, length) in [("    x", 4), ("\tx", 1), ("| x", 2), ("  |   x", 6), ("│ x", 4), ("E   x", 4), ("stderr: x", 8), ("remote:        x", 15)] {
             assert_eq!(quote(text.as_bytes()), Some(length), "{text}");
         }
         for text in ["x", "", "    ", "|", "|x", "> x", "# x", "E x", "error: x"] {

@@ -46,8 +46,8 @@ impl Region {
     }
 
     /// Its end is judged with its verdicts.
-    pub(super) fn ends_before(&self, line: &Line) -> bool {
-        !self.has_verdicts() && self.close.is_match(line.body())
+    pub(super) fn ends_before(&self, text: &[u8]) -> bool {
+        !self.has_verdicts() && self.close.is_match(text)
     }
 }
 

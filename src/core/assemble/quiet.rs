@@ -188,7 +188,7 @@ impl Snapshot {
             keys.entry(*hash).or_default().extend(claim(name, *num, *number));
         }
         let families = facts.families.iter().filter_map(|(name, num, number)| claim(name, *num, *number)).collect();
-        let regions = facts.regions.iter().filter_map(|(id, left)| Some(OpenRegion { entry: entry(id)?, left: *left, since: (0, 0) }));
+        let regions = facts.regions.iter().filter_map(|(id, left)| Some(OpenRegion { entry: entry(id)?, left: *left, since: (0, 0), behind: false }));
         Self {
             offset,
             lines: facts.lines,

@@ -17,6 +17,8 @@ pub(super) struct OpenRegion {
     /// Number of the line that opened it, and its index within a record. What stands before it is none of
     /// its lines, although a trace may give it back later.
     pub(super) since: (u64, u32),
+    /// It was opened behind a writer's name in brackets: its lines stand behind that, too.
+    pub(super) behind: bool,
 }
 
 impl OpenRegion {
@@ -32,14 +34,17 @@ impl Assembler {
         let entries = &cx.engine.rules.entries;
         for open in self.regions.iter().rev().filter(|open| open.holds(line)) {
             let Some(region) = region(cx, open.entry) else { continue };
-            for view in [View::Text, View::Body] {
+            for view in [View::Text, View::Body, View::Behind] {
+                if view == View::Behind && !open.behind {
+                    break;
+                }
                 let part = view.of(line);
                 let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
                 let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
                 if !found.is_empty() {
                     return (found, view);
                 }
-                if line.prefix().body == 0 {
+                if line.prefix().body == 0 && !open.behind {
                     break;
                 }
             }
@@ -59,11 +64,11 @@ impl Assembler {
         self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.absorb))
     }
 
-    pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line) {
+    pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line, view: View) {
         if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
             open.left = region.max_lines;
         } else if self.regions.len() < MAX_REGIONS {
-            self.regions.push(OpenRegion { entry, left: region.max_lines, since: (line.place.num, line.place.inner) });
+            self.regions.push(OpenRegion { entry, left: region.max_lines, since: (line.place.num, line.place.inner), behind: view == View::Behind });
         }
     }
 
@@ -71,7 +76,8 @@ impl Assembler {
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
-            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.ends_before(line));
+            let part = if open.behind { View::Behind.of(line) } else { line.body() };
+            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.ends_before(part));
             if ended {
                 self.end_regions(cx, at, out);
                 self.redo(cx, line.now(), out);

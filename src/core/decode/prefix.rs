@@ -53,7 +53,7 @@ pub struct Prefix {
 pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     let mut scan = Scan::new(line, now);
     scan.indentation();
-    scan.out.shaped = scan.writer(runner::job(line, now));
+    scan.out.shaped = scan.writer(runner::job(line, now).or_else(|| runner::bamboo(line, now)));
     for _ in 0..MAX_ROUNDS {
         while scan.heads < MAX_HEADS && !scan.tagged && scan.head() {
             scan.heads += 1;
@@ -181,7 +181,9 @@ impl<'a> Scan<'a> {
         let colon = byte(self.line, end) == b':' && is_gap(byte(self.line, end + 1));
         self.at = past_blank(self.line, end + usize::from(colon));
         let sign = blanks(self.line, self.at);
-        if self.ground == Ground::Logger && matches!(byte(self.line, sign), b'-' | b'|') && is_blank(byte(self.line, sign + 1)) {
+        // Deeper it is an item of a list.
+        let is_near = sign <= self.at + 1;
+        if self.ground == Ground::Logger && is_near && matches!(byte(self.line, sign), b'-' | b'|') && is_blank(byte(self.line, sign + 1)) {
             self.at = past_blank(self.line, sign + 1);
         }
     }

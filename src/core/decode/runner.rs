@@ -27,6 +27,14 @@ pub fn job(line: &[u8], now: Timestamp) -> Option<Writer> {
     (stamped && named).then(|| Writer::new((0, first), time))
 }
 
+/// `build\t20-Nov-2026 10:00:00\t`: what a line is of (Bamboo). The text begins at the time.
+pub fn bamboo(line: &[u8], now: Timestamp) -> Option<Writer> {
+    let end = run(line, 0, |b| b.is_ascii_lowercase());
+    let known = matches!(&line[..end], b"build" | b"command" | b"simple") && byte(line, end) == b'\t';
+    let stamp = moment(line, end + 1, now).filter(|_| known)?;
+    is_gap(byte(line, stamp.end)).then(|| Writer::new((0, end), end + 1))
+}
+
 /// `_bk;t=1732096801200␇`: a time in Buildkite's log, whose escape character is gone; the end behind it.
 pub fn buildkite(line: &[u8], at: usize) -> Option<(Timestamp, usize)> {
     const HEAD: &[u8] = b"_bk;t=";
@@ -104,20 +112,32 @@ pub fn provisioner(line: &[u8], at: usize) -> Option<Writer> {
     (line[at..end].contains(&b'.') && is_gap(byte(line, close))).then(|| Writer::new((at, end), past_blank(line, close)))
 }
 
-/// What stands behind a time: `[Step 1/2] `, `W:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud Foundry),
-/// `app[4d89ddda] ams [info] ` (Fly), `shop/web/0123…cdef ` (a stream of `aws logs tail`).
+/// What stands behind a time: `[Step 1/2] `, `W:\t[Step 1/2] `, `:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud Foundry),
+/// `app[4d89ddda] ams [info] ` (Fly), `shop/web/0123…cdef ` (a stream of `aws logs tail`), `ubuntu | ` (Zuul).
 pub fn behind_time(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
-        b'[' | b'\t' | b'i' | b'W' | b'E' | b'F' => step_of(line, at).or_else(|| instance(line, at)),
+        b'[' | b'\t' | b':' | b'i' | b'W' | b'E' | b'F' => step_of(line, at).or_else(|| instance(line, at)),
         _ => None,
     }
     .or_else(|| machine(line, at))
     .or_else(|| stream(line, at))
+    .or_else(|| node(line, at))
+}
+
+/// `ubuntu | `: the node of a Zuul job, behind a time with microseconds and a bar.
+fn node(line: &[u8], at: usize) -> Option<Writer> {
+    const FRACTION: usize = 6;
+    let before = line[..at].strip_suffix(b" | ")?;
+    let timed = before.len() > FRACTION && before[before.len() - FRACTION..].iter().all(u8::is_ascii_digit) && before[before.len() - FRACTION - 1] == b'.';
+    let end = run(line, at, is_name);
+    let named = byte(line, at).is_ascii_lowercase() && level_word(&line[at..end]).is_none();
+    (timed && named && rest(line, end).starts_with(b" |") && is_gap(byte(line, end + 2))).then(|| Writer::new((at, end), past_blank(line, end + 2)))
 }
 
 fn step_of(line: &[u8], at: usize) -> Option<Writer> {
     let lettered = byte(line, at + 1) == b':' && byte(line, at + 2) == b'\t';
-    let open = blanks(line, if lettered { at + 2 } else { at });
+    let plain = byte(line, at) == b':' && byte(line, at + 1) == b'\t';
+    let open = blanks(line, at + 2 * usize::from(lettered) + usize::from(plain));
     let close = group(line, open)?;
     let inner = line[open + 1..close].strip_prefix(b"Step ")?;
     let of = digits(inner, 0);
@@ -187,10 +207,15 @@ mod tests {
             ("null_resource.web[0] (local-exec): x", "null_resource.web[0]", "x"),
             ("[10:00:00]\t[Step 1/2] x", "Step 1/2", "x"),
             ("[10:00:00]W:\t[Step 1/2] x", "Step 1/2", "x"),
+            ("[10:00:00] :\t [Step 1/2]   x", "Step 1/2", "  x"),
+            ("build\t20-Nov-2026 10:00:00\t  x", "build", "  x"),
             ("   2026-11-20T10:00:00.12+0000 [APP/PROC/WEB/0] ERR x", "APP/PROC/WEB/0", "x"),
             ("2026-11-20T10:00:00Z app[4d89ddda] ams [info]x", "app[4d89ddda]", "x"),
             ("2026-11-20T10:00:00.123 app[4d89ddda12] ams [info] x", "app[4d89ddda12]", "x"),
             ("2026-11-20T10:00:00.123456+00:00 shop/web/0123456789abcdef0123456789abcdef x", "shop/web/0123456789abcdef0123456789abcdef", "x"),
+            ("2026-11-20 10:00:00.123456 | ubuntu-noble |   x", "ubuntu-noble", "  x"),
+            ("2026-11-20 10:00:00.123456 | ubuntu-noble | ", "ubuntu-noble", ""),
+            ("[10:00:00]     - x", "", "    - x"),
             ("web   | 2 |     let x", "web", "2 |     let x"),
             ("web   |   |     ^^^", "web", "  |     ^^^"),
         ] {
