@@ -63,6 +63,28 @@ fn a_restart_at_any_safe_place_finds_the_same_events() {
     }
 }
 
+/// A section that began behind a writer's name goes on behind it.
+#[test]
+fn a_restart_within_a_section_of_a_named_writer_finds_the_same_events() {
+    let engine = engine(Limits::default());
+    let failed = |name: &str| {
+        format!(
+            "    it {name}:\n{0}____ test_{name} ____\n{0}\n{0}    def test_{name}():\n{0}>       assert 1 == 2\n{0}E       assert 1 == 2\n{0}\n{0}test_cart.py:7: AssertionError\n",
+            "[web] "
+        )
+    };
+    let text = format!("[web] ===== FAILURES =====\n{}", (0..40).map(|n| failed(&format!("row{n}"))).collect::<String>());
+    let whole = ids(&events(&engine, text.as_bytes()));
+    assert_eq!(whole.len(), 40, "{whole:?}");
+    let mut all = 0;
+    for seed in 0..20 {
+        let (found, restarts) = with_restarts(&engine, text.as_bytes(), &mut Rng(seed));
+        assert_eq!(found, whole, "{seed}");
+        all += restarts;
+    }
+    assert!(all > 20, "{all}");
+}
+
 #[test]
 fn the_safe_place_follows_a_log_of_errors_alone() {
     let engine = engine(Limits::default());

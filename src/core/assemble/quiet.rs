@@ -47,6 +47,9 @@ pub struct Facts {
     claimed_to: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     regions: Vec<(String, u32)>,
+    /// Those of the regions that were opened behind a writer's name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    behind: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     noise: Option<(String, u32, u64)>,
     #[serde(default)]
@@ -168,6 +171,7 @@ impl Snapshot {
             wide: self.wide,
             claimed_to: self.claimed_to,
             regions: self.regions.iter().map(|open| (id(open.entry), open.left)).collect(),
+            behind: self.regions.iter().filter(|open| open.behind).map(|open| id(open.entry)).collect(),
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
             claims: self.claims.count,
             block: self.claims.block,
@@ -188,7 +192,8 @@ impl Snapshot {
             keys.entry(*hash).or_default().extend(claim(name, *num, *number));
         }
         let families = facts.families.iter().filter_map(|(name, num, number)| claim(name, *num, *number)).collect();
-        let regions = facts.regions.iter().filter_map(|(id, left)| Some(OpenRegion { entry: entry(id)?, left: *left, since: (0, 0), behind: false }));
+        let region = |id: &String, left: u32| Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), behind: facts.behind.contains(id) });
+        let regions = facts.regions.iter().filter_map(|(id, left)| region(id, *left));
         Self {
             offset,
             lines: facts.lines,

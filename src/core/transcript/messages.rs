@@ -90,7 +90,8 @@ fn result(told: &Value, place: &str) -> Step {
 fn response(told: &Value, place: &str) -> Step {
     let failed = text(told, "/toolResult/status") == Some("error") || is_true(told, "/toolResult/value/isError");
     let flag = if failed { Flag::Failed } else { Flag::Unknown };
-    let found = ["/toolResult/error", "/toolResult/value", "/toolResult/value/content"].iter().map(|place| content(told, place)).find(|(said, _)| !said.is_empty());
+    let found =
+        ["/toolResult/error", "/toolResult/value", "/toolResult/value/content"].iter().map(|place| content(told, place)).find(|(said, _)| !said.is_empty());
     let (said, pointer) = found.unwrap_or_default();
     Step { text: said, pointer: format!("{place}{pointer}"), flag, ..Step::fine(text(told, "/id")) }
 }
