@@ -18,6 +18,8 @@ use super::{Before, Cancel, Entry, FactKind, Family, Fault, Kind, Labels, MAX_EN
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
+/// The groups that are read.
+const GROUPS: [&str; 9] = ["type", "message", "name", "key", "file", "line", "column", "function", "pre"];
 
 /// A parsed file.
 #[derive(Debug)]
@@ -140,11 +142,26 @@ impl<'k> Reader<'k> {
             // Bytes are asked: what is no UTF-8 may match.
             if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
-            } else if let Err(error) = pattern.check() {
-                self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most");
+            } else {
+                match pattern.check() {
+                    Ok(names) => self.groups(key, regex, &names),
+                    Err(error) => self.problem(regex, key, error.to_string(), "make the regex smaller: bounded repeats of large classes cost most"),
+                }
             }
         }
         pattern
+    }
+
+    /// What a group that nothing reads has matched would be missing from the event without a word.
+    fn groups(&mut self, key: &str, regex: &Located, names: &[String]) {
+        for name in names {
+            if !GROUPS.contains(&name.as_str()) {
+                let mend = did_you_mean(name, &GROUPS).unwrap_or_else(|| format!("name it one of {}, or write `(?:…)`", GROUPS.join(", ")));
+                self.problem(regex, key, format!("nothing reads the group `{name}`"), mend);
+            } else if !regex.get().contains(&format!("(?P<{name}>")) {
+                self.problem(regex, key, format!("nothing reads the group `{name}` in this form"), format!("write `(?P<{name}>…)`"));
+            }
+        }
     }
 
     fn optional(&mut self, spec: &EntrySpec, key: &str, regex: Option<&Located>) -> Option<Pattern> {

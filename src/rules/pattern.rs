@@ -102,12 +102,12 @@ impl Pattern {
         Some(any)
     }
 
-    /// Compiles now.
+    /// Compiles now. The names of its groups.
     ///
     /// # Errors
     /// A syntax error, or a compiled size above 2 MiB.
-    pub fn check(&self) -> Result<(), regex::Error> {
-        self.build().map(drop)
+    pub fn check(&self) -> Result<Vec<String>, regex::Error> {
+        self.build().map(|regex| regex.capture_names().flatten().map(str::to_owned).collect())
     }
 
     fn build(&self) -> Result<Regex, regex::Error> {

@@ -311,6 +311,10 @@ fn rules_check_points_at_the_mistake() {
         ("dump', to = \"body\"", "dump', to = \"bod\"", "no row begins in the state `bod`"),
         ("dump', to = \"body\"", "dump', to = \"bod\"", "did you mean `body`?"),
         ("dump', to = \"body\"", "dump', to = \"end\"", ""),
+        ("^  at '", "^  at (?P<func>.+)'", "nothing reads the group `func`"),
+        ("^  at '", "^  at (?P<files>.+)'", "did you mean `file`?"),
+        ("^  at '", "^  at (?<file>.+)'", "write `(?P<file>…)`"),
+        ("^  at '", "^  at (?P<file>.+)'", ""),
         ("from = \"body\", regex = '^  at ', to = \"body\"", "from = \"boddy\", regex = '^  at ', to = \"end\"", "no row leads to the state `boddy`"),
     ] {
         folder.write("wrong.toml", format!("{RULES}{}", trace.replace(from, to)));
