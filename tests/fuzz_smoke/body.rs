@@ -95,11 +95,12 @@ pub fn check(input: &[u8]) {
     whole.iter().for_each(check_event);
 }
 
-/// A failure that is printed again, and of which `told` has the first.
+/// A failure that is printed again: a pause told the first one, which a section would have held back, before this one began.
 fn is_repeat(event: &Event, told: &[Event]) -> bool {
     let entries = &engine(false, true).rules.entries;
     let is_once = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if machine.once);
-    entries.position(&event.rule).is_some_and(is_once) && told.iter().any(|other| other.offset < event.offset && other.signature == event.signature)
+    entries.position(&event.rule).is_some_and(is_once)
+        && told.iter().any(|other| other.offset < event.offset && (&other.rule, other.signature) == (&event.rule, event.signature))
 }
 
 /// A status line, which what was told during a pause may claim.

@@ -25,6 +25,20 @@ impl OpenRegion {
     fn holds(&self, line: &Line) -> bool {
         self.since < (line.place.num, line.place.inner)
     }
+
+    /// The parts of a line in which its traces may begin.
+    fn views(&self, line: &Line) -> &'static [View] {
+        match (self.behind, line.prefix().body) {
+            (true, _) => &[View::Text, View::Body, View::Behind],
+            (false, 0) => &[View::Text],
+            (false, _) => &[View::Text, View::Body],
+        }
+    }
+
+    /// The part that may end it.
+    fn view(&self) -> View {
+        if self.behind { View::Behind } else { View::Body }
+    }
 }
 
 impl Assembler {
@@ -34,18 +48,12 @@ impl Assembler {
         let entries = &cx.engine.rules.entries;
         for open in self.regions.iter().rev().filter(|open| open.holds(line)) {
             let Some(region) = region(cx, open.entry) else { continue };
-            for view in [View::Text, View::Body, View::Behind] {
-                if view == View::Behind && !open.behind {
-                    break;
-                }
+            for &view in open.views(line) {
                 let part = view.of(line);
                 let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
                 let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
                 if !found.is_empty() {
                     return (found, view);
-                }
-                if line.prefix().body == 0 && !open.behind {
-                    break;
                 }
             }
         }
@@ -76,8 +84,7 @@ impl Assembler {
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
-            let part = if open.behind { View::Behind.of(line) } else { line.body() };
-            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.ends_before(part));
+            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)));
             if ended {
                 self.end_regions(cx, at, out);
                 self.redo(cx, line.now(), out);

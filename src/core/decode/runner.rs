@@ -30,8 +30,10 @@ pub fn job(line: &[u8], now: Timestamp) -> Option<Writer> {
 /// `build\t20-Nov-2026 10:00:00\t`: what a line is of (Bamboo). The text begins at the time.
 pub fn bamboo(line: &[u8], now: Timestamp) -> Option<Writer> {
     let end = run(line, 0, |b| b.is_ascii_lowercase());
-    let known = matches!(&line[..end], b"build" | b"command" | b"simple") && byte(line, end) == b'\t';
-    let stamp = moment(line, end + 1, now).filter(|_| known)?;
+    if !matches!(&line[..end], b"build" | b"command" | b"simple") || byte(line, end) != b'\t' {
+        return None;
+    }
+    let stamp = moment(line, end + 1, now)?;
     is_gap(byte(line, stamp.end)).then(|| Writer::new((0, end), end + 1))
 }
 
