@@ -152,6 +152,9 @@ fn reset_times_as_the_text_says_them() {
     for (text, want) in [
         ("You've hit your limit · resets at 3pm (Europe/Berlin)", Some("3pm (Europe/Berlin)")),
         ("limit reached, resets 10:30am.", Some("10:30am")),
+        ("5-hour limit reached ∙ resets 3pm", Some("3pm")),
+        ("Claude AI usage limit reached|1795540000", Some("1795540000")),
+        ("You've hit your usage limit. Upgrade or try again in 2 hours 5 minutes.", Some("2 hours 5 minutes")),
         ("Rate limited. Please try again at 2026-01-02T03:04:05Z.", Some("2026-01-02T03:04:05Z")),
         ("Retry-After: 30", Some("30")),
         ("429: retry after 12s, sorry", Some("12s")),

@@ -81,7 +81,8 @@ impl Digest {
         digest.summary = said.summary;
         digest.ended = Some(ended(verdict, argv));
         if digest.items.is_empty() && !verdict.is_success() {
-            digest.last_words = said.text.lines().rev().filter(|line| !line.trim().is_empty()).take(12).map(|line| sanitise(line).into_owned()).collect();
+            let words = if said.text.is_empty() { &said.printed } else { &said.text };
+            digest.last_words = words.lines().rev().filter(|line| !line.trim().is_empty()).take(12).map(|line| sanitise(line).into_owned()).collect();
             digest.last_words.reverse();
         }
         digest.order();

@@ -253,6 +253,10 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         (said.text, said.only_noise) = filtered(&journal.ready().engine, &stderr.kept.bytes(), now());
         said.text = journal.quoted().left_out(said.text);
     }
+    if !order.is_blind && exit != 0 && said.errors.is_empty() && said.text.is_empty() && stdout.kept.total() > 0 {
+        (said.printed, _) = filtered(&journal.ready().engine, &stdout.kept.bytes(), now());
+        said.printed = journal.quoted().left_out(said.printed);
+    }
     let facts = Facts {
         exit_code: ended.signal.is_none().then_some(i64::from(ended.code.unwrap_or(exit))),
         signal: ended.signal,

@@ -47,12 +47,12 @@ pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_byt
         if step + 1 == MAX_STEPS {
             envelope.labels.clear();
             envelope.argv.truncate(1);
-            envelope.argv.iter_mut().for_each(|word| cut_text(word, max_bytes / 64));
+            envelope.argv.iter_mut().for_each(|word| cut_text(word, max_bytes / LEAST));
             [&mut envelope.host, &mut envelope.name]
                 .into_iter()
                 .chain(&mut envelope.path)
                 .chain(&mut envelope.peer)
-                .for_each(|text| cut_text(text, max_bytes / 64));
+                .for_each(|text| cut_text(text, max_bytes / LEAST));
         }
         out.truncate(start);
         seen_at = write_whole(out, &envelope, &smaller);
@@ -64,6 +64,9 @@ pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_byt
 }
 
 const MAX_STEPS: usize = 12;
+/// What is left in the end of a text that its source has in common with others: so small a part of the record, since a
+/// control character is written as six bytes.
+const LEAST: usize = 256;
 /// Room for most records.
 const TYPICAL_BYTES: usize = 4096;
 

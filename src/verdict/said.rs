@@ -24,6 +24,8 @@ pub struct Said {
     pub text: String,
     /// How long the server asked to be left alone with whose answer it failed, in that one's words.
     pub asked: Option<String>,
+    /// stdout in the same way, where the run failed and nothing else tells why.
+    pub printed: String,
     /// stderr held something, and all of it was noise.
     pub only_noise: bool,
 }

@@ -60,6 +60,9 @@ fn a_run_says_how_it_ended() {
     folder.exec(&["--digest", "d.txt", "--digest-format", "json"], "echo 'nothing that is known' >&2; exit 3").ended(3);
     let digest: Value = serde_json::from_str(&folder.read("d.txt")).unwrap();
     assert_eq!(digest["last_line"], "nothing that is known");
+    // What a program says on stdout alone is all that there is.
+    folder.exec(&["--digest", "d.txt"], "echo 'upside down'; exit 3").ended(3);
+    assert!(folder.read("d.txt").contains("\nupside down\n"), "{}", folder.read("d.txt"));
     folder.exec(&["--digest", "d.txt"], "true").ended(0);
     assert!(folder.read("d.txt").contains("succeeded, no errors"), "{}", folder.read("d.txt"));
 }

@@ -103,7 +103,11 @@ fn a_time_that_the_failure_names_is_waited_for() {
 
 #[test]
 fn a_time_that_is_too_far_off_ends_it_at_once_and_is_said() {
-    for (words, reset_at) in [("429 Too Many Requests (retry after 1 hour)", "1 hour"), ("429 Too Many Requests, Retry-After: 3600", "3600")] {
+    for (words, reset_at) in [
+        ("429 Too Many Requests (retry after 1 hour)", "1 hour"),
+        ("429 Too Many Requests, Retry-After: 3600", "3600"),
+        ("You have hit your limit: usage limit reached, try again in 60 minutes", "60 minutes"),
+    ] {
         let folder = Folder::new();
         let script = format!("echo run >> runs; echo 'API Error: {words}' >&2; exit 1");
         let done = folder.exec(&["--retries", "2", "--max-reset-wait", "2s", "--events", "e.ndjson", "--verdict", "v.json"], &script).ended(75);

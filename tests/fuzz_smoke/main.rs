@@ -270,6 +270,14 @@ fn hostile_texts_hold() {
     each_seed(2000, hostile, texts::check);
 }
 
+/// Each control character takes six bytes of a record.
+#[test]
+fn texts_of_control_characters_hold() {
+    for byte in 0..b' ' {
+        [10, 40, 100, 3000].iter().for_each(|length| texts::check(&vec![byte; *length]));
+    }
+}
+
 #[test]
 fn hostile_streams_hold() {
     each_seed(200, |rng| (0..3).flat_map(|_| hostile(rng)).collect(), body::check);
