@@ -8,6 +8,7 @@ use super::{Exit, Failure, out, say, setup};
 use crate::core::assemble::Facts;
 use crate::core::event::Hex;
 use crate::delivery::{Mark, Node};
+use crate::diag::Diagnostics;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::discover::is_packed;
@@ -32,7 +33,9 @@ pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
         return Ok(folder.clone());
     }
     let args = super::args::SetupArgs { config: place.config.clone(), ..Default::default() };
-    Ok(setup::config(&args)?.state_dir)
+    // A daemon goes on with what it read before: it can be asked while the file is being mended.
+    let note = |why: Diagnostics| Failure::new(format!("{}\n  = note: --state-dir FOLDER names the state without a configuration", why.to_string().trim_end()));
+    Ok(setup::config(&args).map_err(note)?.state_dir)
 }
 
 fn rows(folder: &Path) -> Result<Vec<StreamRow>, Failure> {

@@ -245,6 +245,9 @@ pub(super) fn path(text: String) -> Result<PathBuf, Fault> {
     if text.is_empty() || text.contains('\0') {
         return Err(Fault::must_be("a path", "name a file or folder, such as \"/var/lib/siftd\""));
     }
+    if text == "~" || text.starts_with("~/") {
+        return Err(Fault::new("begins with `~`, which only a shell reads as a home folder", "write the folder out, such as \"/home/me/logs\""));
+    }
     Ok(PathBuf::from(text))
 }
 
