@@ -83,8 +83,8 @@ fn mpi(line: &[u8], at: usize) -> Option<Writer> {
         _ => return None,
     };
     // Version 5 names the host and puts a blank behind the colon; before it a blank is the text's own indentation.
-    let hosted = line[at..close].contains(&b'@') || byte(line, end) != b' ' || byte(line, end + 1) != b' ';
-    Some(Writer { io: Some(io), ..Writer::new((at + 1, close), if hosted { past_blank(line, end) } else { end }) })
+    let parted = byte(line, end) == b' ' && (line[at..close].contains(&b'@') || !is_blank(byte(line, end + 1)));
+    Some(Writer { io: Some(io), ..Writer::new((at + 1, close), end + usize::from(parted)) })
 }
 
 /// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs the two spaces of their padding;
