@@ -22,6 +22,8 @@ use crate::core::event::{Io, Level, Timestamp};
 const MAX_HEADS: usize = 8;
 /// Most blanks before a head.
 const MAX_INDENT: usize = 12;
+/// Length of `10:00:00`.
+const CLOCK_BYTES: usize = 8;
 /// Levels with a further time behind them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
@@ -244,6 +246,9 @@ impl<'a> Scan<'a> {
         self.ground = Ground::Logger;
         self.out.times += 1;
         self.step_over(end);
+        // Jenkins' timestamper puts two blanks behind its clock.
+        let padded = start == 0 && end == CLOCK_BYTES && self.at == end + 1 && byte(self.line, self.at) == b' ';
+        self.at += usize::from(padded);
         let _ = self.writer(runner::behind_time(self.line, self.at));
         true
     }
@@ -284,15 +289,16 @@ impl<'a> Scan<'a> {
 
     /// GitLab's runner puts stream number and output behind its time: `00O `, `01E+`.
     fn runner_stream(&mut self) -> bool {
-        let [a, b, output @ (b'O' | b'E'), b' ' | b'+', ..] = rest(self.line, self.at) else {
+        let [a, b, output @ (b'O' | b'E'), tail @ ..] = rest(self.line, self.at) else {
             return false;
         };
-        if !a.is_ascii_hexdigit() || !b.is_ascii_hexdigit() {
+        // Of an empty line the blank at the end may have been cut off.
+        if !a.is_ascii_hexdigit() || !b.is_ascii_hexdigit() || !matches!(tail.first(), None | Some(b' ' | b'+')) {
             return false;
         }
         self.out.io = Some(if *output == b'E' { Io::Stderr } else { Io::Stdout });
         self.ground = Ground::Bare;
-        self.at += 4;
+        self.at = (self.at + 4).min(self.line.len());
         true
     }
 

@@ -96,6 +96,14 @@ pub fn local_job(line: &[u8], at: usize) -> Option<Writer> {
     known.then(|| Writer::new((at + 1, close), past_blank(line, bar + 1)))
 }
 
+/// `[test:12] `: the step and the number of its line (Drone). The name has no dot: `[main.c:12]` is a place.
+pub fn numbered_line(line: &[u8], at: usize) -> Option<Writer> {
+    let name = run(line, at + 1, |b| is_name(b) && b != b'.');
+    let end = digits(line, name + 1);
+    let known = name > at + 1 && byte(line, at + 1).is_ascii_lowercase() && byte(line, name) == b':' && end > name + 1 && byte(line, end) == b']';
+    (known && is_gap(byte(line, end + 1))).then(|| Writer::new((at + 1, name), past_blank(line, end + 1)))
+}
+
 /// `Step #2 - "test": `, `Step #2: ` (Google's Cloud Build).
 pub fn build_step(line: &[u8], at: usize) -> Option<Writer> {
     const HEAD: &[u8] = b"Step #";

@@ -24,7 +24,7 @@ impl Writer {
 /// The key that begins at `at`.
 pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
-        b'[' => worker(line, at).or_else(|| mpi(line, at)).or_else(|| runner::local_job(line, at)),
+        b'[' => worker(line, at).or_else(|| mpi(line, at)).or_else(|| runner::numbered_line(line, at)).or_else(|| runner::local_job(line, at)),
         b'(' => worker(line, at).or_else(|| actor(line, at)),
         b if b.is_ascii_alphabetic() || b == b'@' => service(line, at).or_else(|| task(line, at)).or_else(|| named(line, at)),
         b if b.is_ascii_digit() => runner::managed(line, at).or_else(|| runner::pod(line, at)),
@@ -63,7 +63,7 @@ fn actor(line: &[u8], at: usize) -> Option<Writer> {
     let number = name + NUMBER.len();
     let end = if inner[name..].starts_with(NUMBER) { digits(inner, number) } else { number };
     let numbered = end > number && (end == inner.len() || inner[end..].starts_with(b", ip="));
-    (name > 0 && (numbered || inner == b"raylet") && is_blank(byte(line, close + 1))).then(|| Writer::new((at + 1, close), past_blank(line, close + 1)))
+    (name > 0 && (numbered || inner == b"raylet") && is_gap(byte(line, close + 1))).then(|| Writer::new((at + 1, close), past_blank(line, close + 1)))
 }
 
 fn is_numbered_worker(inner: &[u8]) -> bool {
@@ -82,7 +82,9 @@ fn mpi(line: &[u8], at: usize) -> Option<Writer> {
         tail if tail.starts_with(b"<stderr>:") => (Io::Stderr, close + 10),
         _ => return None,
     };
-    Some(Writer { io: Some(io), ..Writer::new((at + 1, close), past_blank(line, end)) })
+    // Version 5 names the host and puts a blank behind the colon; before it a blank is the text's own indentation.
+    let parted = byte(line, end) == b' ' && (line[at..close].contains(&b'@') || !is_blank(byte(line, end + 1)));
+    Some(Writer { io: Some(io), ..Writer::new((at + 1, close), end + usize::from(parted)) })
 }
 
 /// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs the two spaces of their padding;

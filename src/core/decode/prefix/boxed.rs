@@ -132,12 +132,14 @@ impl Scan<'_> {
         true
     }
 
-    /// `[nsqd] 2026/11/10 …`, `[1234] 2026/11/10 …`: a name or process before the time.
+    /// `[nsqd] 2026/11/10 …`, `[1234] 2026/11/10 …`, `[web] 10:00:00.123 [error] …`: a name or process before the time.
     fn label(&mut self) -> bool {
         let close = run(self.line, self.at + 1, is_name);
         let name = &self.line[self.at + 1..close.max(self.at + 1)];
         let named = byte(self.line, self.at) == b'[' && !name.is_empty() && level_word(name).is_none() && rest(self.line, close).starts_with(b"] ");
-        self.stamp_follows(close + 2, named)
+        let clocked = named && self.leveled_clock(close + 2);
+        self.at = if clocked { close + 2 } else { self.at };
+        clocked || self.stamp_follows(close + 2, named)
     }
 
     /// `nova-api.log.1 2026-11-10 10:00:00 …`

@@ -224,6 +224,16 @@ fn writers() {
     ]);
     let mpi = prefix(b"[1,0]<stderr>: x", NOW);
     assert_eq!((mpi.io, mpi.key, mpi.body), (Some(Io::Stderr), Some((1, 4)), 15));
+    let rest = |line: &'static [u8]| &line[prefix(line, NOW).body..];
+    assert_eq!(rest(b"[1,0]<stderr>:  File \"a.py\""), b"  File \"a.py\"", "before version 5 no blank follows the colon");
+    assert_eq!(rest(b"[1,0]<stderr>:\tat a"), b"\tat a");
+    assert_eq!(rest(b"[node@1,0]<stderr>:   x"), b"  x");
+    assert_eq!(rest(b"10:00:00  x"), b"x", "Jenkins");
+    assert_eq!(rest(b"10:00:00      at x"), b"    at x");
+    assert_eq!(rest(b"[test:12]   x"), b"  x", "Drone");
+    assert_eq!(rest(b"[main.c:12] x"), b"[main.c:12] x", "a place");
+    assert_eq!(rest(b"(load pid=12)"), b"", "the blank was cut off");
+    assert_eq!(rest(b"2026-11-22T09:14:01.123456Z 01O"), b"", "the blank was cut off");
     for line in [
         "3 | mod b;",
         "  | ExceptionGroup",
