@@ -106,8 +106,11 @@ pub fn counter_end(line: &[u8], open: usize) -> Option<usize> {
 }
 
 /// A letter alone behind a logger's time, where what follows says that it is a column: `E | etcdserver: `,
-/// `E [MSGID: 101] `, `E  shop[1234:5678] `, `D t0 pollable.cc:47 `.
+/// `E [MSGID: 101] `, `E  shop[1234:5678] `, `D t0 pollable.cc:47 `, `E: `.
 pub fn column(line: &[u8], at: usize) -> Option<Level> {
+    if byte(line, at + 1) == b':' && is_blank(byte(line, at + 2)) {
+        return alone(byte(line, at));
+    }
     let level = alone(byte(line, at)).filter(|_| is_blank(byte(line, at + 1)))?;
     let next = blanks(line, at + 1);
     let name = run(line, next, is_name);

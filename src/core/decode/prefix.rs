@@ -101,6 +101,9 @@ impl<'a> Scan<'a> {
     /// (tracing), one before a level in columns (Consola, pretty_env_logger); anything else that is indented is no head.
     fn indentation(&mut self) {
         let blank = self.line.iter().take(MAX_INDENT + 1).take_while(|b| **b == b' ').count();
+        if blank > MAX_INDENT {
+            self.at = rich_column(self.line);
+        }
         if blank == 0 || blank > MAX_INDENT {
             return;
         }
@@ -109,7 +112,9 @@ impl<'a> Scan<'a> {
         let seconds = byte(self.line, blank).is_ascii_digit() && (2..5).contains(&blank);
         let level = run(self.line, 1, |b| b.is_ascii_uppercase());
         let tagged = blank == 1 && byte(self.line, level) == b' ' && is_common(&self.line[1..level]);
-        if dated || clocked || tagged {
+        let name = run(self.line, blank, |b| b.is_ascii_alphanumeric());
+        let named = blank == 2 && tag::dated(self.line, name).is_some();
+        if dated || clocked || tagged || named {
             self.at = blank;
         } else if seconds {
             self.at = blank;
@@ -137,7 +142,7 @@ impl<'a> Scan<'a> {
     /// Takes one time or writer at the current place.
     fn head(&mut self) -> bool {
         match byte(self.line, self.at) {
-            b'<' => self.priority() || self.enclosed_time(),
+            b'<' => self.priority() || self.enclosed_time() || self.boxed_letter(),
             b'#' => self.weblogic() || self.writer(writer::step(self.line, self.at)),
             b'0'..=b'9' => {
                 self.bare_time()
@@ -330,6 +335,20 @@ impl<'a> Scan<'a> {
         }
         follows
     }
+}
+
+/// Where the level of rich's handler stands behind a time that it does not repeat: eight columns, and the place at the
+/// line's end; 0 if none does.
+fn rich_column(line: &[u8]) -> usize {
+    const COLUMNS: usize = 9;
+    let at = blanks(line, 0);
+    let end = run(line, at, |b| b.is_ascii_uppercase());
+    let placed = || {
+        let place = line.trim_ascii_end().rsplit(|b| *b == b' ').next().unwrap_or_default();
+        memchr::memmem::rfind(place, b".py:").is_some_and(|dot| digits(place, dot + 4) == place.len())
+    };
+    let known = is_common(&line[at..end]) && blanks(line, end) == at + COLUMNS && placed();
+    if known { at } else { 0 }
 }
 
 /// A gap follows, or a colon and a gap.

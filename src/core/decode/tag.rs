@@ -106,6 +106,7 @@ pub fn letter_in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
 fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     match byte(line, at) {
         b'[' | b'(' | b'<' => bracketed(line, at, ground),
+        b'!' | b'{' if ground != Ground::Bare => wrapped(line, at),
         b'#' if rest(line, at).starts_with(b"##[") => bracketed(line, at + 2, ground).map(|tag| Tag { start: at, ..tag }),
         b'"' => quoted(line, at, ground),
         b'|' => {
@@ -118,22 +119,44 @@ fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     }
 }
 
+/// Behind a time: `!ERROR!`, `{error}`
+fn wrapped(line: &[u8], at: usize) -> Option<Tag> {
+    let open = byte(line, at);
+    let close = if open == b'{' { b'}' } else { open };
+    let start = run(line, at, |b| b == open);
+    let end = run(line, start, |b| b.is_ascii_alphabetic());
+    let stop = run(line, end, |b| b == close);
+    let text = &line[start..end];
+    let even = start - at == stop - end && start - at <= 3;
+    let fits = even && (open == b'{' || is_common(text)) && is_parted(line, stop);
+    level_word(text).filter(|_| fits).map(|level| Tag { level, start: at, end: stop })
+}
+
+/// A gap follows, or a colon and a gap.
+fn is_parted(line: &[u8], at: usize) -> bool {
+    is_gap(byte(line, at)) || (byte(line, at) == b':' && is_gap(byte(line, at + 1)))
+}
+
 /// `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
 fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag> {
     let close = group(line, open).filter(|close| close - open < BRACKET_BYTES)?;
     let next = byte(line, close + 1);
     let square = byte(line, open) == b'[';
+    let inner = line[open + 1..close].trim_ascii();
     // XML and Markdown links are no tags.
-    if (!square && !is_gap(next)) || next == b'(' {
+    let apart = is_gap(next) || (is_parted(line, close + 1) && (ground != Ground::Bare || is_common(inner)));
+    if (!square && !apart) || next == b'(' {
         return None;
     }
-    let inner = line[open + 1..close].trim_ascii();
     // ESPHome's configuration: `[C][store:012]`.
     if inner == b"C" && next == b'[' {
         return None;
     }
-    let level = level_word(inner).or_else(|| if square { parts(inner, ground) } else { None })?;
-    Some(Tag { level, start: open, end: close + 1 })
+    // `(C)` is a copyright, `(error)` may begin a sentence.
+    let letter = || letter::alone(*inner.first()?).filter(|_| inner.len() == 1 && inner != b"C" && ground != Ground::Bare);
+    let level = level_word(inner).or_else(|| if square { parts(inner, ground) } else { letter() })?;
+    let sure = byte(line, open) != b'(' || ground != Ground::Bare || is_common(inner) || level < Level::Error;
+    sure.then_some(Tag { level, start: open, end: close + 1 })
 }
 
 /// A column of a quoted table: behind a time, or before one.
@@ -158,15 +181,18 @@ fn parts(inner: &[u8], ground: Ground) -> Option<Level> {
 
 /// `[ERROR shop::store]` (env_logger), `[ERROR|store.py:12]` (Transformers), `[ERROR:0@1.234]` (OpenCV), `[ERROR 2026-11-10 10:00:00 main]`
 fn first_part(inner: &[u8]) -> Option<Level> {
-    let end = inner.iter().position(|b| matches!(b, b' ' | b'|' | b':' | b','))?;
+    let end = inner.iter().position(|b| matches!(b, b' ' | b'|' | b':' | b',' | b'/' | b'#'))?;
     let (level, rest) = (&inner[..end], &inner[end + 1..]);
     let fits = match inner[end] {
         _ if is_date(rest, blanks(rest, 0)) => true,
         b',' => false,
+        // `[ERROR/MainProcess]` (multiprocessing), `[Error#SQL]` (fast-logger)
+        b'/' | b'#' => !rest.is_empty() && rest.iter().all(|&b| is_name(b)),
         b':' => rest.first().is_some_and(u8::is_ascii_digit),
         _ => rest.iter().all(|&b| is_name(b) || matches!(b, b':' | b'/')) && rest.iter().any(|b| matches!(b, b':' | b'_' | b'.')),
     };
-    level_word(level).filter(|_| fits && is_common(level))
+    let named = is_common(level) || (inner[end] == b'#' && level.first().is_some_and(u8::is_ascii_uppercase));
+    level_word(level).filter(|_| fits && named)
 }
 
 /// `[ID 702911 daemon.error]`
@@ -207,18 +233,27 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     if byte(line, end) == b'=' {
         return assigned(line, at, end);
     }
+    if let Some(level) = between(line, at).filter(|_| ground != Ground::Bare) {
+        return Some(Tag { level, start: at, end: at + 2 });
+    }
     if end == at + 1 && ground == Ground::Logger {
         return letter::column(line, at).map(|level| Tag { level, start: at, end });
     }
     let Some(level) = level_word(text) else {
-        return postgres(line, at, end).filter(|_| ground != Ground::Bare);
+        if ground == Ground::Bare {
+            return dated(line, end);
+        }
+        return postgres(line, at, end);
     };
     let upper = text.iter().all(u8::is_ascii_uppercase);
     let fits = match byte(line, end) {
         // `ERROR,2026-11-10 10:00:00,…`
-        b',' | b'-' if upper && is_date(line, end + 1) => true,
+        b',' | b'-' | b';' if upper && is_date(line, end + 1) => true,
         b':' => before_colon(line, end, upper, ground),
-        b'|' => upper,
+        b'|' => upper || (ground != Ground::Bare && at > 0 && line[at - 1] == b'|'),
+        // `ERROR/MainProcess`, `ERROR(store)`; not `ERROR(S)`.
+        b'/' => is_common(text) && ground != Ground::Bare,
+        b'(' => is_common(text) && ground != Ground::Bare && !rest(line, end).starts_with(b"(S)") && !rest(line, end).starts_with(b"(s)"),
         // `ERRO[0012]`, `ERROR[11-10|10:00:00]` (go-ethereum), `FATAL[0012]`; an array's element has fewer digits.
         b'[' => upper && (ground != Ground::Bare || digits(line, end + 1) - end > if text.len() == 4 { 1 } else { 2 }),
         b',' | b';' => upper && ground != Ground::Bare,
@@ -228,6 +263,22 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
         _ => false,
     };
     fits.then_some(Tag { level, start: at, end })
+}
+
+/// A letter between two signs, as in `|E|` and `-E- `.
+fn between(line: &[u8], at: usize) -> Option<Level> {
+    let sign = *line.get(at.checked_sub(1)?)?;
+    let parted = byte(line, at + 1) == sign && (sign == b'|' || (sign == b'-' && is_blank(byte(line, at + 2))));
+    letter::alone(byte(line, at)).filter(|_| parted)
+}
+
+/// `zigbee2mqtt:error 2026-11-10 10:00:00: `: a level behind the program's name that ends at `colon`, and a date.
+pub fn dated(line: &[u8], colon: usize) -> Option<Tag> {
+    let end = run(line, colon + 1, |b| b.is_ascii_alphabetic());
+    let date = blanks(line, end);
+    let sign = byte(line, digits(line, date));
+    let known = byte(line, colon) == b':' && date > end && date - end < 3 && digits(line, date) > date && matches!(sign, b'-' | b'/');
+    level_word(line.get(colon + 1..end)?).filter(|_| known).map(|level| Tag { level, start: colon + 1, end })
 }
 
 /// `error\t10-Nov-2026 10:00:00\t…` (Bamboo)
@@ -244,7 +295,7 @@ fn before_colon(line: &[u8], end: usize, upper: bool, ground: Ground) -> bool {
         return byte(line, end + 1) != b'/';
     }
     let lower = text.iter().all(u8::is_ascii_lowercase);
-    is_gap(byte(line, end + 1)) && (is_soft(text) || (ground == Ground::Logger && lower && text != b"panic"))
+    is_gap(byte(line, end + 1)) && (is_soft(text) || (ground == Ground::Fields && is_terse(text)) || (ground == Ground::Logger && lower && text != b"panic"))
 }
 
 fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
@@ -334,7 +385,13 @@ fn level_follows(line: &[u8], at: usize) -> bool {
     let start = at + usize::from(byte(line, at) == b'[');
     let end = run(line, start, |b| b.is_ascii_uppercase());
     let closed = if start > at { byte(line, end) == b']' } else { is_blank(byte(line, end)) };
-    closed && is_common(&line[start..end])
+    let end = if end > start { end } else { run(line, start, |b| b.is_ascii_lowercase()) };
+    (closed && is_common(&line[start..end])) || (is_terse(&line[start..end]) && rest(line, end).starts_with(b": "))
+}
+
+/// A short word in lower case that stands before a colon as a level, and hardly ever begins a message.
+fn is_terse(text: &[u8]) -> bool {
+    text == b"err"
 }
 
 /// Not a word of prose: it holds a digit or a sign of names, and ends no sentence.

@@ -128,7 +128,8 @@ impl Reader<'_> {
         let run = digits(self.bytes, self.at) - self.at;
         match (run, byte(self.bytes, self.at + run)) {
             (4, sep @ (b'-' | b'/' | b'.')) => self.year_first(sep),
-            (8, b' ' | b'T') => self.compact(),
+            (8, b' ' | b'T' | b'-' | b'.' | b'_') => self.compact(),
+            (14, _) => self.joined(),
             (2, b'-') if byte(self.bytes, self.at + 3).is_ascii_alphabetic() => self.day_month_year(),
             (2, b'A'..=b'Z') => self.day_month_year(),
             (2, b'-') => self.month_day(),
@@ -142,28 +143,53 @@ impl Reader<'_> {
     }
 
     /// `2026-11-20T10:00:00.123Z`, `2026/11/20 10:00:00`, `2026.11.20 10:00:00`, `2026/11/20-10:00:00` (RocksDB),
-    /// `2026-11-20, 10:00:00` (Airflow), `2026-11-20|10:00:00`, `2026-11-20;10:00:00`
+    /// `2026-11-20, 10:00:00` (Airflow), `2026-11-20|10:00:00`, `2026-11-20;10:00:00`, `2026-11-20-10.00.00` (Db2), `2026-Nov-20 10:00:00`
     fn year_first(mut self, sep: u8) -> Option<Moment> {
         let year = self.number(4, 4)?;
         self.at += 1;
-        let month = self.number(1, 2)?;
+        let month = self.month_or_name()?;
         if !self.eat(sep) {
             return None;
         }
         let day = self.number(1, 2)?;
         self.eat(b',');
-        let dashed = sep == b'/' && self.eat(b'-');
-        if !(dashed || self.eat(b'T') || self.eat_blanks() || self.eat(b'_') || self.eat(b'|') || self.eat(b';')) {
+        if !(self.eat(b'-') || self.eat(b'T') || self.eat_blanks() || self.eat(b'_') || self.eat(b'|') || self.eat(b';')) {
+            return None;
+        }
+        // Unreal's `2026.11.20-10.11.12:123` heads a log whose reports have no stamps of their own.
+        if sep == b'.' && self.is_signed_clock() {
             return None;
         }
         self.finish(Date { year: Some(year), month, day })
     }
 
-    /// `20260327 11:34:21.908`
+    fn month_or_name(&mut self) -> Option<i64> {
+        if !self.peek().is_ascii_alphabetic() {
+            return self.number(1, 2);
+        }
+        let month = month(rest(self.bytes, self.at))?;
+        self.at += 3;
+        Some(month)
+    }
+
+    /// `20260327 11:34:21.908`, `20260327-113421`, `20260327T113421Z`, `20260327.113421.908`
     fn compact(mut self) -> Option<Moment> {
-        let date = self.number(8, 8)?;
+        let date = undivided(self.number(8, 8)?);
         self.at += 1;
-        self.finish(Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 })
+        if digits(self.bytes, self.at) != self.at + 6 {
+            return self.finish(date);
+        }
+        let clock = self.undivided_clock()?;
+        let zone = self.zone();
+        self.moment(date, clock, zone)
+    }
+
+    /// `20260327113421`
+    fn joined(mut self) -> Option<Moment> {
+        let date = undivided(decimal(self.bytes.get(self.at..self.at + 8)?));
+        self.at += 8;
+        let clock = self.undivided_clock()?;
+        self.moment(date, clock, 0)
     }
 
     /// `10-Nov-2026 10:00:00.123` (BIND, Tomcat, PHP), `10Nov2026 10:00:00.123` (Forge)
@@ -182,15 +208,17 @@ impl Reader<'_> {
         self.finish(Date { year: Some(year), month, day })
     }
 
-    /// `04-23 09:17:27.871` (Android)
+    /// `04-23 09:17:27.871` (Android), `04-23-2026 09:17:27`, `23-04-2026 09:17:27`
     fn month_day(mut self) -> Option<Moment> {
-        let month = self.number(2, 2)?;
+        let first = self.number(2, 2)?;
         self.at += 1;
-        let day = self.number(2, 2)?;
+        let second = self.number(2, 2)?;
+        let year = if self.eat(b'-') { Some(self.number(4, 4)?) } else { None };
         if !self.eat(b' ') {
             return None;
         }
-        self.finish(Date { year: None, month, day })
+        let (month, day) = if year.is_some() && first > 12 { (second, first) } else { (first, second) };
+        self.finish(Date { year, month, day })
     }
 
     /// `10/Feb/2012:16:41:07 -0500` (Apache), `17/06/09 20:10:52` (year first), `01/15/2024 10:00:00`, `15/01/2024, 10:00:00`
@@ -253,7 +281,7 @@ impl Reader<'_> {
         self.finish(Date { year: Some(year), month, day })
     }
 
-    /// `01 Jan 2024 10:00:00.000`
+    /// `01 Jan 2024 10:00:00.000`, `01 Jan 10:00:00`
     fn day_first(mut self) -> Option<Moment> {
         let day = self.number(1, 2)?;
         self.at += 1;
@@ -262,12 +290,16 @@ impl Reader<'_> {
         if !self.eat(b' ') {
             return None;
         }
-        let year = self.number(4, 4)?;
-        self.eat(b',');
-        if !self.eat(b' ') {
-            return None;
+        let clock = self.at + 2;
+        let yearless = byte(self.bytes, clock) == b':' && byte(self.bytes, clock + 3) == b':';
+        let year = if yearless { None } else { Some(self.number(4, 4)?) };
+        if !yearless {
+            self.eat(b',');
+            if !self.eat(b' ') {
+                return None;
+            }
         }
-        self.finish(Date { year: Some(year), month, day })
+        self.finish(Date { year, month, day })
     }
 
     /// `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
@@ -325,7 +357,7 @@ impl Reader<'_> {
     }
 
     fn finish(mut self, date: Date) -> Option<Moment> {
-        let clock = self.clock()?;
+        let clock = if date.year.is_some() && self.is_signed_clock() { self.signed_clock()? } else { self.clock()? };
         let zone = self.zone();
         self.moment(date, clock, zone)
     }
@@ -342,6 +374,11 @@ impl Reader<'_> {
         let style = if clock.digits >= TRANSPORT_DIGITS { Style::Transport } else { Style::Logger };
         Some(Moment { time, end: self.at, style })
     }
+}
+
+/// `20260327`
+fn undivided(date: i64) -> Date {
+    Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 }
 }
 
 #[cfg(test)]
@@ -376,6 +413,18 @@ mod tests {
             ("15/01/2024, 10:00:00", "2024-01-15T10:00:00Z"),
             ("15.01.2024 10:00:00", "2024-01-15T10:00:00Z"),
             ("20260327 11:34:21.908", "2026-03-27T11:34:21.908Z"),
+            ("20260327-113421", "2026-03-27T11:34:21Z"),
+            ("20260327-11:34:21:908", "2026-03-27T11:34:21.908Z"),
+            ("20260327T113421Z", "2026-03-27T11:34:21Z"),
+            ("20260327.113421.908", "2026-03-27T11:34:21.908Z"),
+            ("20260327113421", "2026-03-27T11:34:21Z"),
+            ("2026-03-27-11.34.21.908", "2026-03-27T11:34:21.908Z"),
+            ("2026-03-27 11-34-21", "2026-03-27T11:34:21Z"),
+            ("2026-03-27-11:34:21", "2026-03-27T11:34:21Z"),
+            ("2026-Mar-27 11:34:21", "2026-03-27T11:34:21Z"),
+            ("27-03-2026 11:34:21", "2026-03-27T11:34:21Z"),
+            ("03-27-2026 11:34:21.908", "2026-03-27T11:34:21.908Z"),
+            ("27 Mar 11:34:21", "2025-03-27T11:34:21Z"),
             ("04-23 09:17:27.871", "2025-04-23T09:17:27.871Z"),
             ("Apr 28 04:02:03", "2025-04-28T04:02:03Z"),
             ("Mar  1 20:02:03", "2026-03-01T20:02:03Z"),
@@ -430,6 +479,11 @@ mod tests {
             "1.2.3",
             "@foo",
             "99999999999999999999",
+            "20261310100000",
+            "20260101-999999",
+            "2026-01-01 10.00",
+            "01-02-03 10:00:00",
+            "27 Mar 10",
         ] {
             assert_eq!(parse_time_at(text.as_bytes(), 0, now), None, "{text}");
         }

@@ -36,7 +36,8 @@ pub fn knows(record: &Value) -> bool {
 
 pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     let Some(kind) = text(record, "/type") else { return false };
-    if !TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none() {
+    // Cursor's calls have a session too.
+    if kind == "tool_call" || (!TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none()) {
         return false;
     }
     if let Some(session) = first(record, &["/sessionId", "/session_id"]) {

@@ -1,7 +1,8 @@
 //! Documents: JSON values that go over many lines, whose records come one by one. The reader keeps one record at a
 //! time, cut in the middle of its long strings; all between the records is only counted.
 //!
-//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands), a list of
+//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the `messages` of
+//! Gemini's and others' chats), a list of
 //! records of some format, and records that somebody has indented, one or many.
 
 use super::Format;
@@ -16,6 +17,8 @@ const STEPS: &[u8] = b"trajectory";
 const ENDING: &[u8] = b"info";
 /// The list of a conversation's events.
 const HISTORY: &[u8] = b"history";
+/// The list of a chat's messages. Records of a log have it too, each on a line of its own.
+const MESSAGES: &[u8] = b"messages";
 
 /// What of a document is a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,8 +92,10 @@ impl Document {
         if has(STEPS) && Self::new(Shape::Member(STEPS)).feed(head, |_| {}) {
             return Some((Self::new(Shape::Member(STEPS)), Format::SweAgent));
         }
-        let of_history = || Self::of_known(Shape::Member(HISTORY), head).map(|(known, format)| (Self { is_single: false, ..known }, format));
-        has(HISTORY).then(of_history).flatten().or_else(|| Self::of_indented(head))
+        let of_member = |name| Self::of_known(Shape::Member(name), head).map(|(known, format)| (Self { is_single: false, ..known }, format));
+        let known = has(HISTORY).then(|| of_member(HISTORY)).flatten();
+        let is_chat = has(MESSAGES) && !is_one_line(head);
+        known.or_else(|| is_chat.then(|| of_member(MESSAGES)).flatten()).or_else(|| Self::of_indented(head))
     }
 
     fn new(shape: Shape) -> Self {
@@ -107,8 +112,7 @@ impl Document {
 
     /// Records that go over several lines; the first one may be longer than the head.
     fn of_indented(head: &[u8]) -> Option<(Self, Format)> {
-        let first = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
-        if first.trim_ascii().len() > 1 && json::parse(first).is_some() {
+        if is_one_line(head) {
             return None;
         }
         let mut probe = Self { whole_members: Some(0), ..Self::new(Shape::Root) };
@@ -258,6 +262,12 @@ impl Element {
         let to = plain(&self.bytes, end - MAX_STRING_BYTES / 2, from);
         self.bytes.drain(from..to);
     }
+}
+
+/// Whether the first line is a value of its own.
+fn is_one_line(head: &[u8]) -> bool {
+    let first = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty());
+    first.is_some_and(|first| first.trim_ascii().len() > 1 && json::parse(first).is_some())
 }
 
 /// The last place up to `at` that no escape reaches over; `at` itself where there is none.

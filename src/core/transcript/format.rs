@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::step::Said;
-use super::{claude, codex, gemini, messages, opencode, openhands, pi, swe};
+use super::{claude, cline, codex, copilot, cursor, gemini, messages, opencode, openhands, pi, swe};
 
 /// A format of transcripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +20,12 @@ pub enum Format {
     Pi,
     /// opencode: `run --format json`.
     Opencode,
+    /// Copilot CLI: the events of a session.
+    Copilot,
+    /// Cursor's agent: `--output-format stream-json`.
+    Cursor,
+    /// Cline and Roo Code: what their windows showed, one document.
+    Cline,
     /// OpenHands: events, one a line or one document.
     Openhands,
     /// SWE-agent: trajectories, one document.
@@ -34,7 +40,19 @@ pub enum Format {
 
 impl Format {
     /// Those whose records are JSON objects, in the order in which they are asked.
-    pub const JSON: [Self; 8] = [Self::Claude, Self::Codex, Self::Gemini, Self::Pi, Self::Opencode, Self::Openhands, Self::SweAgent, Self::Messages];
+    pub const JSON: [Self; 11] = [
+        Self::Claude,
+        Self::Codex,
+        Self::Gemini,
+        Self::Pi,
+        Self::Opencode,
+        Self::Copilot,
+        Self::Cursor,
+        Self::Cline,
+        Self::Openhands,
+        Self::SweAgent,
+        Self::Messages,
+    ];
 
     /// Whether a record shows by itself that it is of this format.
     #[must_use]
@@ -45,6 +63,9 @@ impl Format {
             Self::Gemini => gemini::knows(record),
             Self::Pi => pi::knows(record),
             Self::Opencode => opencode::knows(record),
+            Self::Copilot => copilot::knows(record),
+            Self::Cursor => cursor::knows(record),
+            Self::Cline => cline::knows(record),
             Self::Openhands => openhands::knows(record),
             Self::Messages => messages::knows(record),
             Self::SweAgent | Self::Aider | Self::Specstory => false,
@@ -59,6 +80,9 @@ impl Format {
             Self::Gemini => gemini::read(record, out),
             Self::Pi => pi::read(record, out),
             Self::Opencode => opencode::read(record, out),
+            Self::Copilot => copilot::read(record, out),
+            Self::Cursor => cursor::read(record, out),
+            Self::Cline => cline::read(record, out),
             Self::Openhands => openhands::read(record, out),
             Self::SweAgent => swe::read(record, out),
             Self::Messages => messages::read(record, out),

@@ -1,8 +1,8 @@
-//! Gemini CLI: `--output-format stream-json`.
+//! Gemini CLI: `--output-format stream-json`, and the messages of the chats that it keeps.
 
 use serde_json::Value;
 
-use super::json::{at, command, first, text};
+use super::json::{at, command, first, list, text};
 use super::phrases::is_retrying;
 use super::step::{Flag, Said, Step, Who};
 
@@ -13,6 +13,11 @@ pub fn knows(record: &Value) -> bool {
         Some("tool_use") => has("tool_name") && has("tool_id"),
         Some("tool_result") => has("tool_id") && has("status"),
         Some("result") => has("status") && has("stats"),
+        // A kept chat's messages; services keep users too.
+        Some(kind @ ("user" | "gemini")) => {
+            let told = ["/id", "/timestamp", "/content"].iter().all(|place| text(record, place).is_some());
+            told && (kind == "gemini" || record.as_object().is_some_and(|fields| fields.len() == 4))
+        }
         _ => false,
     }
 }
@@ -37,10 +42,30 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
             let kind = text(record, "/error/type").map(str::to_owned);
             out.push(Said::Step(Step { who: Who::Run, text: said, pointer: "/error/message".to_owned(), kind, flag: Flag::Failed, ..Step::default() }));
         }
-        "result" | "message" => {}
+        "gemini" => {
+            for told in list(record, "/toolCalls") {
+                kept(told, out);
+            }
+        }
+        "result" | "message" | "user" => {}
         _ => return false,
     }
     true
+}
+
+/// A call of a chat that was kept, with its result.
+fn kept(told: &Value, out: &mut Vec<Said>) {
+    let (Some(id), Some(tool)) = (text(told, "/id"), text(told, "/name")) else { return };
+    out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command: at(told, "/args").and_then(command) });
+    let places = ["/result/0/functionResponse/response/error", "/result/0/functionResponse/response/output", "/resultDisplay"];
+    let Some(pointer) = places.into_iter().find(|place| text(told, place).is_some()) else { return };
+    let said = text(told, pointer).unwrap_or_default();
+    let exit = exit(said).filter(|&code| code != 0);
+    if text(told, "/status") != Some("error") && exit.is_none() {
+        out.push(Said::Step(Step::fine(Some(id))));
+        return;
+    }
+    out.push(Said::Step(Step { text: said.to_owned(), pointer: pointer.to_owned(), exit, flag: Flag::Failed, ..Step::fine(Some(id)) }));
 }
 
 fn result(record: &Value, out: &mut Vec<Said>) {

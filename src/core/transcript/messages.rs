@@ -30,6 +30,10 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     for asked in list(record, "/tool_calls") {
         call(asked, out);
     }
+    out.extend(returned(record).map(Said::Step));
+    for pair in list(record, "/content").windows(2).enumerate() {
+        out.extend(commanded(pair).map(Said::Step));
+    }
     for (place, block) in blocks(record) {
         match at(block, "/functionResponse") {
             Some(response) => out.push(Said::Step(result(response, &format!("{place}/functionResponse")))),
@@ -39,6 +43,33 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         }
     }
     true
+}
+
+/// What mini-swe-agent tells the model of a command: `<returncode>2</returncode>` and the output.
+fn returned(record: &Value) -> Option<Step> {
+    let (said, pointer) = content(record, "/content");
+    let (code, output) = said.strip_prefix("<returncode>")?.split_once("</returncode>")?;
+    let exit: i64 = code.trim().parse().ok()?;
+    if exit == 0 {
+        return Some(Step::fine(None));
+    }
+    let output = output.trim().strip_prefix("<output>").map_or(output, |inner| inner.strip_suffix("</output>").unwrap_or(inner)).trim();
+    Some(Step { tool: Some("shell".to_owned()), text: output.to_owned(), pointer, flag: Flag::Failed, exit: Some(exit), ..Step::default() })
+}
+
+/// What Cline tells the model of a command: one block names it, the next one has its output.
+fn commanded((at, pair): (usize, &[Value])) -> Option<Step> {
+    let command = text(&pair[0], "/text")?.trim_end().strip_prefix("[execute_command for '")?.strip_suffix("'] Result:")?;
+    let (_, output) = text(&pair[1], "/text")?.split_once("Output:\n")?;
+    let pointer = format!("/content/{}/text", at + 1);
+    Some(Step {
+        tool: Some("execute_command".to_owned()),
+        command: Some(command.to_owned()),
+        text: output.to_owned(),
+        pointer,
+        flag: Flag::Unknown,
+        ..Step::default()
+    })
 }
 
 /// The parts of a message, each with its place in the record.
@@ -184,6 +215,13 @@ mod tests {
         for (line, flag, exit, pointer, text) in table {
             assert_eq!(step(line), (flag, exit, pointer.to_owned(), text.to_owned()), "{line}");
         }
+    }
+
+    #[test]
+    fn a_return_code_is_a_result() {
+        let told = r#"{"role":"user","content":"<returncode>2</returncode>\n<output>\nx\n</output>"}"#;
+        assert_eq!(step(told), (Flag::Failed, Some(2), "/content".to_owned(), "x".to_owned()));
+        assert_eq!(step(&told.replace('2', "0")).0, Flag::Fine);
     }
 
     #[test]

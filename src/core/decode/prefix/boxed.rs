@@ -14,6 +14,7 @@ impl Scan<'_> {
         let (line, at, now) = (self.line, self.at, self.now);
         self.enclosed_time()
             || self.marked(letter::bracketed(line, at, now))
+            || self.boxed_letter()
             || self.uptime()
             || self.build_seconds()
             || self.chromium()

@@ -4,9 +4,9 @@
 use super::Scan;
 use crate::core::decode::android;
 use crate::core::decode::letter::{self, Marked};
-use crate::core::decode::scan::{byte, digits};
+use crate::core::decode::scan::{byte, digits, group, is_gap};
 use crate::core::decode::tag::Ground;
-use crate::core::decode::time::moment;
+use crate::core::decode::time::{clock_end, moment};
 use crate::core::decode::writer::past_blank;
 use crate::core::event::Level;
 
@@ -35,10 +35,11 @@ impl Scan<'_> {
         match byte(line, at + 1) {
             b'0'..=b'9' => self.marked(letter::logged(line, at, self.now)),
             b'/' | b'(' => self.android(android::brief(line, at)),
-            b',' => self.before_time(at + 3),
+            b',' => self.before_time(at + 3) || self.before_date(at + 3),
+            b'|' | b';' => self.before_date(at + 2),
             b'[' => self.before_time(at + 1),
             b' ' if byte(line, at + 2) == b'(' => self.marked(letter::ticks(line, at)),
-            b' ' => self.before_time(at + 2) || self.before_date(at + 2) || self.marked(letter::named(line, at)),
+            b' ' => self.before_time(at + 2) || self.before_date(at + 2) || self.before_clock(at + 2) || self.marked(letter::named(line, at)),
             _ => false,
         }
     }
@@ -71,6 +72,32 @@ impl Scan<'_> {
         let (Some(level), Some(moment)) = (level, moment(self.line, date, self.now)) else { return false };
         self.take_time(moment, moment.end);
         self.level(level);
+        true
+    }
+
+    /// Takes a letter before a time of day with seconds: `E 10:00:00.123 `.
+    fn before_clock(&mut self, clock: usize) -> bool {
+        let level = letter::alone(byte(self.line, self.at)).filter(|_| self.is_clock(clock));
+        level.is_some_and(|level| {
+            self.level(level);
+            self.at = clock;
+            true
+        })
+    }
+
+    fn is_clock(&self, at: usize) -> bool {
+        let known = clock_end(self.line, at).is_some_and(|end| is_gap(byte(self.line, end)));
+        known && byte(self.line, at + 2) == b':' && byte(self.line, at + 5) == b':'
+    }
+
+    /// Takes a letter in a box before a time: `[E] 10:00:00 `, `(E) 2026-11-10T10:00:00 `, `<E> 10:00:00 `.
+    pub(super) fn boxed_letter(&mut self) -> bool {
+        let (line, at) = (self.line, self.at);
+        let next = at + 4;
+        let level = letter::alone(byte(line, at + 1)).filter(|_| group(line, at) == Some(at + 2) && byte(line, at + 3) == b' ');
+        let Some(level) = level.filter(|_| self.is_clock(next) || moment(line, next, self.now).is_some()) else { return false };
+        self.level(level);
+        self.at = next;
         true
     }
 }

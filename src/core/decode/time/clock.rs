@@ -1,7 +1,7 @@
 //! The time of day within a stamp, and its zone. Part of `time`'s reader; knows no date.
 
 use super::Reader;
-use crate::core::decode::calendar::{Clock, abbreviation, offset};
+use crate::core::decode::calendar::{Clock, abbreviation, decimal, offset};
 use crate::core::decode::scan::{byte, digits};
 
 impl Reader<'_> {
@@ -18,6 +18,33 @@ impl Reader<'_> {
             self.fraction(&mut clock);
         }
         self.meridiem(&mut clock);
+        Some(clock)
+    }
+
+    /// Whether `10.00.00` or `10-00-00` stands here.
+    pub(super) fn is_signed_clock(&self) -> bool {
+        let sign = byte(self.bytes, self.at + 2);
+        let pair = |at: usize| digits(self.bytes, at) == at + 2;
+        matches!(sign, b'.' | b'-') && byte(self.bytes, self.at + 5) == sign && pair(self.at) && pair(self.at + 3) && pair(self.at + 6)
+    }
+
+    /// `10.00.00.123` (Db2), `10-00-00`
+    pub(super) fn signed_clock(&mut self) -> Option<Clock> {
+        let hour = self.number(2, 2)?;
+        self.at += 1;
+        let minute = self.number(2, 2)?;
+        self.at += 1;
+        let mut clock = Clock { hour, minute, second: self.number(2, 2)?, nanos: 0, digits: 0 };
+        self.fraction(&mut clock);
+        Some(clock)
+    }
+
+    /// `100000`, `100000.123`, as the next six digits.
+    pub(super) fn undivided_clock(&mut self) -> Option<Clock> {
+        let number = decimal(self.bytes.get(self.at..self.at + 6)?);
+        self.at += 6;
+        let mut clock = Clock { hour: number / 10_000, minute: number / 100 % 100, second: number % 100, nanos: 0, digits: 0 };
+        self.fraction(&mut clock);
         Some(clock)
     }
 
