@@ -1,7 +1,7 @@
 //! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
 //! cost little to read: the files without their examples (`index.bin`, `entries.bin`), what their patterns run as (`forms.bin`), the
 //! literals of their entries (`literals.bin`), where the prefilter looks for them (`plan.bin`), which entries have them (`uses.bin`),
-//! the words of the noise and of the cancels (`quiet.bin`). A file that is no
+//! what the noise and the cancels are told by (`clues.bin`). A file that is no
 //! TOML, or has a key that is none, ends the build.
 
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 use core::prefilter::Plan;
+use rules::clue::{Clue, Clues, clues};
 use rules::compiled::{self, Compiled};
 use rules::files::FILES;
 use rules::left::{Index, Left, Place, Uses};
 use rules::literal::Literals;
 use rules::located::Located;
-use rules::prove::{QuietWords, required_words};
 use rules::shelf::Form;
 use rules::shelf_writer::Writer;
-use rules::source::parsed;
 use rules::spec::{EntrySpec, FileSpec, Table};
 use serde::Serialize;
 
 #[allow(dead_code, missing_docs)]
 mod rules {
+    pub mod clue;
     pub mod compiled;
     pub mod ends;
     pub mod files;
@@ -58,10 +58,11 @@ fn main() {
 
 fn write() -> Result<(), Box<dyn Error>> {
     let mut specs: Vec<FileSpec> = FILES.iter().map(|(name, text)| read(name, text)).collect();
-    let noise = specs.iter().flat_map(|spec| &spec.noise).map(words).collect();
-    let cancels = specs.iter().flat_map(|spec| &spec.cancel).map(words).collect();
-    leave("quiet.bin", &QuietWords { noise, cancels })?;
-    write_forms(&specs)?;
+    let noise = specs.iter().flat_map(|spec| &spec.noise).map(told_by).collect();
+    let cancels = specs.iter().flat_map(|spec| &spec.cancel).map(told_by).collect();
+    let clues = Clues { noise, cancels };
+    leave("clues.bin", &clues)?;
+    write_forms(&specs, &clues)?;
     let entries = entries(&mut specs);
     let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
     leave("literals.bin", &literals)?;
@@ -123,8 +124,11 @@ fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn E
 }
 
 /// What the patterns of all entries run as.
-fn write_forms(specs: &[FileSpec]) -> Result<(), Box<dyn Error>> {
+fn write_forms(specs: &[FileSpec], clues: &Clues) -> Result<(), Box<dyn Error>> {
     let mut forms = Writer::default();
+    for clue in clues.noise.iter().chain(&clues.cancels).flatten() {
+        forms.add(&clue.source, false, Form::Match, || Compiled::new(&clue.source, false))?;
+    }
     for spec in specs.iter().flat_map(FileSpec::all) {
         for source in spec.regexes().map(Located::get) {
             forms.add(source, spec.ignore_case, Form::Match, || Compiled::new(source, spec.ignore_case))?;
@@ -138,8 +142,8 @@ fn write_forms(specs: &[FileSpec]) -> Result<(), Box<dyn Error>> {
     Ok(fs::write(out("forms.bin")?, forms.bytes())?)
 }
 
-fn words(entry: &EntrySpec) -> Option<Vec<String>> {
-    required_words(&parsed(entry.regex.as_ref()?.get(), entry.ignore_case)?)
+fn told_by(entry: &EntrySpec) -> Vec<Clue> {
+    entry.regex.as_ref().map_or_else(Vec::new, |regex| clues(regex.get(), entry.ignore_case))
 }
 
 fn leave(name: &str, what: &impl Serialize) -> Result<(), Box<dyn Error>> {

@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::engine::{Candidate, Engine};
 use super::line::{Line, View};
 use super::shown;
+use super::signs::Signs;
 use super::trace::starts;
 use super::word_gate::Maybe;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
@@ -64,6 +65,7 @@ pub struct Confirm<'a> {
     asked: usize,
     unasked: Option<u16>,
     is_code: OnceCell<bool>,
+    signs: OnceCell<Signs>,
     maybe: OnceCell<Maybe>,
     is_noise: OnceCell<bool>,
     cancelled: OnceCell<Vec<Range<usize>>>,
@@ -73,8 +75,8 @@ impl<'a> Confirm<'a> {
     /// Prepares; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        let (asked, unasked, is_code, maybe, is_noise, cancelled) = Default::default();
-        Self { engine, line, candidates, asked, unasked, is_code, maybe, is_noise, cancelled }
+        let (asked, unasked, is_code, signs, maybe, is_noise, cancelled) = Default::default();
+        Self { engine, line, candidates, asked, unasked, is_code, signs, maybe, is_noise, cancelled }
     }
 
     /// The line is a border.
@@ -230,15 +232,19 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_code(&self) -> bool {
-        *self.is_code.get_or_init(|| shown::reads_as_code(self.line.body()))
+        *self.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.signs()))
     }
 
     fn is_noise(&self) -> bool {
         *self.is_noise.get_or_init(|| self.engine.is_noise(self.line, self.maybe()))
     }
 
-    fn maybe(&self) -> Maybe {
-        *self.maybe.get_or_init(|| self.engine.maybe(self.line))
+    fn signs(&self) -> &Signs {
+        self.signs.get_or_init(|| Signs::of(self.line.text))
+    }
+
+    fn maybe(&self) -> &Maybe {
+        self.maybe.get_or_init(|| self.engine.maybe(self.line, self.signs()))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {

@@ -2,24 +2,21 @@
 
 use std::ops::Range;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::keywords::Keywords;
 use super::line::Line;
 use super::prefilter::{Hit, Plan, Prefilter, Scratch};
 use super::redact::Redactor;
+use super::signs::Signs;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
-use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_literals};
+use crate::rules::{Literals, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
 const PLAN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plan.bin"));
-
-/// Lines that are asked one cancel after the other before the cancels are joined. To join them, and to meet all the states of
-/// what comes of it, costs as much as that saves for so many lines.
-const WORTH_JOINING: u32 = 6000;
 
 /// Bounds and switches of the core; `config` fills them.
 #[derive(Clone, Debug)]
@@ -95,11 +92,6 @@ pub struct Engine {
     pub rules: RuleSet,
     /// Bounds and switches.
     pub limits: Limits,
-    /// All cancels as one pattern: once it is there, most lines are asked that alone. `None`: together they are too large for
-    /// one, as a user's may be.
-    any_cancel: OnceLock<Option<Pattern>>,
-    /// How many lines were asked before that was worth its price.
-    asked: AtomicU32,
     prefilter: OnceLock<Prefilter>,
     word_gate: OnceLock<WordGate>,
     /// How many lines each noise rule has silenced; it decides nothing.
@@ -113,8 +105,8 @@ impl Engine {
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
-        let (any_cancel, asked, prefilter, word_gate) = Default::default();
-        Self { rules, limits, any_cancel, asked, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
+        let (prefilter, word_gate) = Default::default();
+        Self { rules, limits, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
     }
 
     /// Makes what the first event needs and no rules change, and before it, where the built-in rules are used `alone`,
@@ -139,19 +131,18 @@ impl Engine {
         self.word_gate.get_or_init(|| WordGate::new(&self.rules))
     }
 
-    /// Which noise the line may be, and which cancels may match in it.
+    /// Which noise the line may be, and which cancels may match in it; `signs` are the line's.
     #[must_use]
-    pub fn maybe(&self, line: &Line) -> Maybe {
-        self.word_gate().of(line.text)
+    pub fn maybe(&self, line: &Line, signs: &Signs) -> Maybe {
+        self.word_gate().of(line, signs)
     }
 
     /// Whether the line is noise.
     #[must_use]
-    pub fn is_noise(&self, line: &Line, maybe: Maybe) -> bool {
-        let silencing = self.rules.noise.iter().enumerate().filter(|(at, _)| maybe.noise(*at)).find(|&(_, &entry)| {
-            let entry = &self.rules.entries[usize::from(entry)];
-            let Kind::Noise { regex, .. } = &entry.kind else { return false };
-            regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text))
+    pub fn is_noise(&self, line: &Line, maybe: &Maybe) -> bool {
+        let silencing = self.word_gate().noise(maybe).find(|(at, pattern)| {
+            let entry = &self.rules.entries[usize::from(self.rules.noise[*at])];
+            pattern.is_match(line.body()) || (entry.whole && pattern.is_match(line.text))
         });
         if let Some((at, _)) = silencing {
             self.silenced[at].fetch_add(1, Ordering::Relaxed);
@@ -161,22 +152,11 @@ impl Engine {
 
     /// Which parts of the line's text cancels cover: they look at its body.
     #[must_use]
-    pub fn cancelled(&self, line: &Line, maybe: Maybe) -> Vec<Range<usize>> {
-        if self.any_cancel().is_some_and(|any| !any.regex().is_match(line.body())) {
-            return Vec::new();
-        }
-        let cancels = self.rules.cancels.iter().enumerate().filter(|(at, cancel)| maybe.cancel(*at) && cancel.regex.is_match(line.body()));
-        let body = line.text.len() - line.body().len();
-        cancels.flat_map(|(_, cancel)| cancel.regex.regex().find_iter(line.body())).map(|found| body + found.start()..body + found.end()).collect()
-    }
-
-    /// All cancels as one, once so many lines were asked that it pays.
-    fn any_cancel(&self) -> Option<&Pattern> {
-        if self.asked.load(Ordering::Relaxed) < WORTH_JOINING {
-            self.asked.fetch_add(1, Ordering::Relaxed);
-            return None;
-        }
-        self.any_cancel.get_or_init(|| Pattern::any_of(self.rules.cancels.iter().map(|cancel| &cancel.regex))).as_ref()
+    pub fn cancelled(&self, line: &Line, maybe: &Maybe) -> Vec<Range<usize>> {
+        let body = line.body();
+        let from = line.text.len() - body.len();
+        let cancels = self.word_gate().cancels(maybe, body).into_iter().map(|at| self.rules.cancels[at].regex.regex());
+        cancels.flat_map(|regex| regex.find_iter(body)).map(|found| from + found.start()..from + found.end()).collect()
     }
 
     /// The noise rules that have silenced lines, by id, and how many.
@@ -240,16 +220,6 @@ mod tests {
         let every_third = |at: usize| at.is_multiple_of(3);
         let left: Vec<LiteralForm> = forms.iter().enumerate().map(|(at, form)| if every_third(at) { form.clone() } else { none.clone() }).collect();
         assert!(Plan::new(forms).joined(forms, forms.len(), every_third) == Plan::new(&left));
-    }
-
-    #[test]
-    fn cancels_too_large_for_one_pattern_are_asked_one_by_one() {
-        let cancels: String = (0..6).map(|at| format!("[[cancel]]\nid = \"mine.{at}\"\nregex = '^{at}(?:[a-z]{{1,60}} ){{1,90}}error'\n")).collect();
-        let file =
-            crate::rules::parse("mine.toml", &format!("[family]\nid = \"mine\"\ntitle = \"Mine\"\ndepth = \"head\"\n{cancels}"), true).expect("is right");
-        let engine = Engine::new(RuleSet::with_files(vec![file]), Limits::default());
-        engine.asked.store(WORTH_JOINING, Ordering::Relaxed);
-        assert!(engine.any_cancel().is_none() && engine.any_cancel.get().is_some());
     }
 
     #[test]

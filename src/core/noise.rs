@@ -6,6 +6,7 @@ use super::engine::{Candidate, Engine};
 use super::event::Timestamp;
 use super::line::{Line, Place};
 use super::prefilter::{Hit, Scratch};
+use super::signs::Signs;
 use super::visible::visible;
 use crate::rules::Kind;
 
@@ -39,7 +40,7 @@ impl<'a> Noise<'a> {
             return true;
         }
         let line = Line::new(Place::default(), &text, now);
-        if !self.engine.is_noise(&line, self.engine.maybe(&line)) {
+        if !self.engine.is_noise(&line, &self.engine.maybe(&line, &Signs::of(&text))) {
             return false;
         }
         self.engine.candidates(&text, &mut self.scratch, &mut self.hits, &mut self.candidates);

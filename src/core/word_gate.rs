@@ -1,97 +1,154 @@
-//! Which noise a line may be and which cancels may match in it, told before a regex is asked: those whose words stand in
-//! it, without which they cannot match. One pass of a keyword gate settles most lines, and most patterns are never
-//! compiled. It never says no wrongly; a yes is for the regex to decide.
+//! Which noise a line is and which cancels match in it, asked of those alternatives of their patterns whose clues the line
+//! shows. One pass of a keyword gate settles most lines: no pattern is asked, and most are never compiled. It never says no
+//! wrongly; what fits is for the alternative's own pattern to decide.
+
+use std::collections::BTreeMap;
 
 use super::gate::Gate;
-use crate::rules::{QuietWords, RuleSet};
+use super::line::Line;
+use super::signs::Signs;
+use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible};
 
-/// Entries of a kind that have a bit of their own; the others share the last one, which is always set.
-pub const MAX_OWN: usize = 127;
-
-/// The words of the noise and of the cancels.
+/// The clues of the noise and of the cancels.
 pub struct WordGate {
     gate: Gate,
-    /// What each word of the gate stands for.
-    owners: Vec<Maybe>,
-    /// What needs no word, as far as is known.
-    always: Maybe,
+    /// For each word of the gate, the alternatives whose rarest word it is.
+    leads: Vec<Vec<u16>>,
+    alternatives: Vec<Alternative>,
+    /// Those without words, by the first visible byte of a text; the last ones are those of a text without any.
+    wordless: Vec<Vec<u16>>,
 }
 
-/// What a text may hold, a bit for each entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Maybe {
-    noise: u128,
-    cancels: u128,
+/// What an alternative belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    /// A noise entry, by its number in [`RuleSet::noise`].
+    Noise(u16),
+    /// A cancel, by its number in [`RuleSet::cancels`].
+    Cancel(u16),
 }
 
-impl Maybe {
-    /// Whether noise entry number `at` may match, in the order of [`RuleSet::noise`].
-    #[must_use]
-    pub fn noise(self, at: usize) -> bool {
-        self.noise & bit(at) != 0
-    }
-
-    /// Whether cancel number `at` may match, in the order of [`RuleSet::cancels`].
-    #[must_use]
-    pub fn cancel(self, at: usize) -> bool {
-        self.cancels & bit(at) != 0
-    }
-
-    fn add(&mut self, more: Self) {
-        self.noise |= more.noise;
-        self.cancels |= more.cancels;
-    }
+struct Alternative {
+    clue: Clue,
+    /// The numbers of its further words: of each group one must stand in the text.
+    more: Vec<Vec<u16>>,
+    owner: Owner,
+    pattern: Pattern,
 }
 
-fn bit(at: usize) -> u128 {
-    1 << at.min(MAX_OWN)
+/// The alternatives that may match a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Maybe(Vec<u16>);
+
+/// The place in a table by first visible byte.
+fn place(first: Option<u8>) -> usize {
+    first.map_or(256, usize::from)
 }
 
-/// The noise and the cancels that have no bit of their own, by id: they are asked of every line that may hold an error.
-pub fn crowded_out(rules: &RuleSet) -> impl Iterator<Item = &str> {
-    let noise = rules.noise.iter().skip(MAX_OWN).map(|&entry| &rules.entries[usize::from(entry)].id);
-    noise.chain(rules.cancels.iter().skip(MAX_OWN).map(|cancel| &cancel.id)).map(String::as_str)
+/// The noise and the cancels of which nothing is known before they are asked, by id: they are asked of every line that may
+/// hold an error.
+pub fn untold(rules: &RuleSet) -> impl Iterator<Item = &str> {
+    let Clues { noise, cancels } = rules.clues();
+    let noise = rules.noise.iter().map(|&entry| rules.entries[usize::from(entry)].id.as_str()).zip(noise);
+    let all = noise.chain(rules.cancels.iter().map(|cancel| cancel.id.as_str()).zip(cancels));
+    all.filter(|(_, clues)| clues.iter().any(Clue::tells_nothing)).map(|(id, _)| id)
 }
 
 impl WordGate {
     /// That of `rules`.
     #[must_use]
     pub fn new(rules: &RuleSet) -> Self {
-        let QuietWords { noise, cancels } = rules.quiet_words();
-        let noise = (0..).zip(noise).map(|(at, words)| (Maybe { noise: bit(at), cancels: 0 }, words));
-        let cancels = (0..).zip(cancels).map(|(at, words)| (Maybe { noise: 0, cancels: bit(at) }, words));
-        let (mut words, mut owners, mut always) = (Vec::new(), Vec::new(), Maybe { noise: bit(MAX_OWN), cancels: bit(MAX_OWN) });
-        for (owner, required) in noise.chain(cancels) {
-            match required {
-                Some(required) => {
-                    owners.resize(owners.len() + required.len(), owner);
-                    words.extend(required.into_iter().map(|word| format!("*{word}*")));
-                }
-                None => always.add(owner),
+        let Clues { noise, cancels } = rules.clues();
+        let noise = (0..).zip(noise).map(|(at, clues)| (Owner::Noise(at), clues));
+        let cancels = (0..).zip(cancels).map(|(at, clues)| (Owner::Cancel(at), clues));
+        let all: Vec<(Owner, Clue)> = noise.chain(cancels).flat_map(|(owner, clues)| clues.into_iter().map(move |clue| (owner, clue))).collect();
+        let mut numbers: BTreeMap<String, u16> = all.iter().flat_map(|(_, clue)| clue.words.iter().flatten()).map(|word| (word.clone(), 0)).collect();
+        (0..).zip(numbers.values_mut()).for_each(|(at, number)| *number = at);
+        let words: Vec<String> = numbers.keys().map(|word| format!("*{word}*")).collect();
+        let gate = Gate::new(words.iter().map(|word| (word.as_str(), false)));
+        let (mut leads, mut wordless) = (vec![Vec::new(); words.len()], vec![Vec::new(); 257]);
+        let mut alternatives = Vec::with_capacity(all.len());
+        for (at, (owner, clue)) in (0..).zip(all) {
+            let mut groups = clue.words.iter().map(|words| words.iter().map(|word| numbers[word]).collect::<Vec<u16>>());
+            match groups.next() {
+                Some(words) => words.into_iter().for_each(|word| leads[usize::from(word)].push(at)),
+                None => (0..=u8::MAX).map(Some).chain([None]).filter(|first| clue.begins(*first)).for_each(|first| wordless[place(first)].push(at)),
             }
+            let more = groups.collect();
+            alternatives.push(Alternative { pattern: Pattern::new(&*clue.source, false), clue, more, owner });
         }
-        Self { gate: Gate::new(words.iter().map(|word| (word.as_str(), false))), owners, always }
+        Self { gate, leads, alternatives, wordless }
     }
 
-    /// What `text` or a part of it may hold.
+    /// What the line may be, as a whole or without its prefix, and what may match in it; `signs` are those of all of it.
     #[must_use]
-    pub fn of(&self, text: &[u8]) -> Maybe {
-        let mut found = self.always;
-        self.gate.scan(text, |id, _| {
-            found.add(self.owners[id]);
+    pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
+        let ends = |text: &[u8]| (first_visible(text), text.last().copied());
+        let (whole, body) = (ends(line.text), ends(line.body()));
+        let mut words: Vec<u16> = Vec::new();
+        self.gate.scan(line.text, |id, _| {
+            let id = id as u16;
+            if !words.contains(&id) {
+                words.push(id);
+            }
             true
         });
+        let mut found = Vec::new();
+        let mut ask = |number: u16| {
+            let Alternative { clue, more, .. } = &self.alternatives[usize::from(number)];
+            let fits = (clue.fits(body.0, body.1) || clue.fits(whole.0, whole.1))
+                && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)))
+                && more.iter().all(|any| any.iter().any(|word| words.contains(word)));
+            if fits && !found.contains(&number) {
+                found.push(number);
+            }
+        };
+        self.wordless[place(body.0)].iter().for_each(|&number| ask(number));
+        if whole.0 != body.0 {
+            self.wordless[place(whole.0)].iter().for_each(|&number| ask(number));
+        }
+        words.iter().flat_map(|&word| &self.leads[usize::from(word)]).for_each(|&number| ask(number));
+        Maybe(found)
+    }
+
+    /// The noise that the line may be, by its number in [`RuleSet::noise`], and the pattern that decides; one may come
+    /// more than once.
+    pub fn noise<'a>(&'a self, maybe: &'a Maybe) -> impl Iterator<Item = (usize, &'a Pattern)> {
+        self.asked(maybe).filter_map(|asked| if let Owner::Noise(at) = asked.owner { Some((usize::from(at), &asked.pattern)) } else { None })
+    }
+
+    /// The numbers of the cancels in [`RuleSet::cancels`] that match in `text`, which is the line or a part of it.
+    pub fn cancels<'a>(&'a self, maybe: &'a Maybe, text: &'a [u8]) -> Vec<usize> {
+        let mut found = Vec::new();
+        for Alternative { owner, pattern, .. } in self.asked(maybe) {
+            if let Owner::Cancel(at) = *owner
+                && !found.contains(&usize::from(at))
+                && pattern.is_match(text)
+            {
+                found.push(usize::from(at));
+            }
+        }
         found
+    }
+
+    fn asked<'a>(&'a self, maybe: &'a Maybe) -> impl Iterator<Item = &'a Alternative> {
+        maybe.0.iter().map(|&number| &self.alternatives[usize::from(number)])
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{ExampleSpec, Kind, Pattern};
+    use crate::core::event::Timestamp;
+    use crate::core::line::Place;
+    use crate::rules::{ExampleSpec, Kind};
+
+    fn asked<'g>(gate: &'g WordGate, line: &Line) -> (Maybe, &'g WordGate) {
+        (gate.of(line, &Signs::of(line.text)), gate)
+    }
 
     #[test]
-    fn noise_and_cancels_are_never_missed() {
+    fn noise_and_cancels_are_as_their_patterns_say() {
         let rules = RuleSet::builtin();
         let gate = WordGate::new(&rules);
         let noise = |entry: &u16| match &rules.entries[usize::from(*entry)].kind {
@@ -101,36 +158,39 @@ mod tests {
         let noise: Vec<&Pattern> = rules.noise.iter().map(noise).collect();
         let texts =
             |examples: &'_ ExampleSpec| examples.matching.iter().chain(&examples.no_match).flat_map(|text| text.lines()).map(str::to_owned).collect::<Vec<_>>();
-        let of_noise = rules.noise.iter().flat_map(|entry| texts(&rules.entries[usize::from(*entry)].examples));
+        let all = rules.entries.iter().map(|entry| &entry.examples).chain(rules.cancels.iter().map(|cancel| &cancel.examples));
         let mut matched = 0;
-        for text in of_noise.chain(rules.cancels.iter().flat_map(|cancel| texts(&cancel.examples))) {
-            let maybe = gate.of(text.as_bytes());
-            for (at, regex) in noise.iter().enumerate().filter(|(_, regex)| regex.is_match(text.as_bytes())) {
-                assert!(maybe.noise(at), "{} in {text:?}", regex.source());
-                matched += 1;
+        for (number, text) in all.flat_map(texts).enumerate() {
+            let dressed = [text.clone(), format!("  {text}"), format!("2026-11-20T10:00:00Z {text}"), format!("{text} "), format!("ERROR {text}")];
+            let line = Line::new(Place::default(), dressed[number % dressed.len()].as_bytes(), Timestamp::default());
+            let (maybe, gate) = asked(&gate, &line);
+            for (at, regex) in noise.iter().enumerate() {
+                let mine = |text| gate.noise(&maybe).any(|(noise, pattern)| noise == at && pattern.is_match(text));
+                assert_eq!((mine(line.body()), mine(line.text)), (regex.is_match(line.body()), regex.is_match(line.text)), "{} in {text:?}", regex.source());
+                matched += usize::from(regex.is_match(line.body()));
             }
-            for (at, cancel) in rules.cancels.iter().enumerate().filter(|(_, cancel)| cancel.regex.is_match(text.as_bytes())) {
-                assert!(maybe.cancel(at), "{} in {text:?}", cancel.id);
-                matched += 1;
-            }
+            let wanted: Vec<usize> = (0..rules.cancels.len()).filter(|&at| rules.cancels[at].regex.is_match(line.body())).collect();
+            let mut found = gate.cancels(&maybe, line.body());
+            found.sort_unstable();
+            assert_eq!(found, wanted, "{text:?}");
+            matched += found.len();
         }
         assert!(matched >= rules.noise.len() + rules.cancels.len(), "{matched}");
     }
 
     #[test]
-    fn every_built_in_noise_and_cancel_has_a_bit_of_its_own() {
-        assert_eq!(
-            crowded_out(&RuleSet::builtin()).collect::<Vec<_>>(),
-            [""; 0],
-            "room for {MAX_OWN} of a kind: more than one word for them, or fewer of them"
-        );
+    fn every_built_in_noise_and_cancel_is_told_by_something() {
+        assert_eq!(untold(&RuleSet::builtin()).collect::<Vec<_>>(), [""; 0]);
     }
 
     #[test]
     fn an_ordinary_line_is_hardly_asked() {
         let rules = RuleSet::builtin();
-        let maybe = WordGate::new(&rules).of(b"ValueError: invalid literal for int() with base 10: 'x'");
-        assert!((0..rules.noise.len()).filter(|&at| maybe.noise(at)).count() < 3, "{maybe:?}");
-        assert!((0..rules.cancels.len()).filter(|&at| maybe.cancel(at)).count() < rules.cancels.len() / 2, "{maybe:?}");
+        let gate = WordGate::new(&rules);
+        for text in ["ValueError: invalid literal for int() with base 10: 'x'", "src/cart.c:3:5: error: 'qty' undeclared (first use in this function)"] {
+            let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
+            let (maybe, _) = asked(&gate, &line);
+            assert!(maybe.0.len() < 8, "{:?}", gate.asked(&maybe).map(|asked| &asked.clue.source).collect::<Vec<_>>());
+        }
     }
 }

@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
+use super::clue::Clues;
 use super::entry::{Cancel, Entry, Family};
 use super::files::FILES;
 use super::left::{Index, Left, Place, Uses};
 use super::literal::Literals;
 use super::load::{self, RulesFile, parse};
-use super::prove::QuietWords;
 use super::spec::{EntrySpec, Table};
 
 /// The [`Index`] of what the files of `config/rules/` say without their examples.
@@ -21,8 +21,8 @@ const ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entries.bin"));
 const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
 /// Their [`Uses`].
 const USES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uses.bin"));
-/// Their [`QuietWords`].
-const QUIET_WORDS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/quiet.bin"));
+/// Their [`Clues`].
+const CLUES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/clues.bin"));
 
 /// Whether texts to try are read with the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,8 +137,8 @@ pub fn literals() -> &'static Literals {
 }
 
 /// Those of the built-in rules.
-pub(super) fn quiet_words() -> QuietWords {
-    left(QUIET_WORDS)
+pub(super) fn clues() -> Clues {
+    left(CLUES)
 }
 
 #[cfg(test)]
@@ -188,7 +188,7 @@ rows = [{ from = "start", regex = "^hint: ", to = "end" }]
                 all.filter(|(_, targets)| !targets.is_empty()).collect()
             };
             assert!(wanted(&anew) == wanted(&joined));
-            assert_eq!((anew.quiet_words(), &anew.noise, &anew.facts), (joined.quiet_words(), &joined.noise, &joined.facts));
+            assert_eq!((anew.clues(), &anew.noise, &anew.facts), (joined.clues(), &joined.noise, &joined.facts));
             for (anew, joined) in anew.entries.iter().zip(joined.entries.iter()) {
                 assert_eq!(format!("{:?} {:?} {}", anew.kind, anew.labels, anew.family), format!("{:?} {:?} {}", joined.kind, joined.labels, joined.family));
             }
@@ -204,7 +204,7 @@ rows = [{ from = "start", regex = "^hint: ", to = "end" }]
         let ids = |set: &RuleSet| set.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
         assert_eq!((ids(&whole), &whole.noise), (ids(&compiled), &compiled.noise));
         assert!(whole.literals() == compiled.literals());
-        assert_eq!(whole.quiet_words(), compiled.quiet_words());
+        assert_eq!(whole.clues(), compiled.clues());
     }
 
     #[test]

@@ -13,7 +13,7 @@ const MIN_NEEDED_BYTES: usize = 3;
 
 /// Bytes with which something may begin or end, a bit for each, and behind them one for "there is none".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub(super) struct Ends([u64; 5]);
+pub struct Ends([u64; 5]);
 const NONE: usize = 256;
 
 impl Ends {

@@ -5,6 +5,7 @@
 //! here looks at a log.
 
 mod builtin;
+mod clue;
 mod compiled;
 mod ends;
 mod entries;
@@ -30,6 +31,7 @@ mod source;
 pub mod spec;
 
 pub use builtin::{Examples, builtin_files, entries_with, literals as compiled_literals};
+pub use clue::{Clue, Clues};
 pub use ends::first_visible;
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
@@ -39,7 +41,7 @@ pub use literal::{Gate, LiteralForm, Literals, MIN_LITERAL_BYTES};
 pub use load::{RulesFile, parse, parse_beside};
 pub use parsed::Problem;
 pub use pattern::{Groups, Pattern};
-pub use prove::{QuietWords, longest_required_literal};
+pub use prove::longest_required_literal;
 pub use set::RuleSet;
 pub use spec::{ExampleSpec, FactKind, Take};
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
+use super::clue::{Clue, clues};
 use super::compiled::{Compiled, has_groups, reader};
 use super::ends::first_visible;
 use super::forms::forms;
@@ -93,15 +94,6 @@ impl Pattern {
         &self.source
     }
 
-    /// A pattern that matches what any of `patterns` does, compiled; `None`: it would be above 2 MiB.
-    #[must_use]
-    pub fn any_of<'a>(patterns: impl Iterator<Item = &'a Self>) -> Option<Self> {
-        let any = Self::new(source::any_of(patterns.map(|pattern| (pattern.source.as_str(), pattern.ignore_case))), false);
-        let regex = any.build().ok()?;
-        any.regex.get_or_init(|| regex);
-        Some(any)
-    }
-
     /// Compiles now. The names of its groups.
     ///
     /// # Errors
@@ -137,6 +129,12 @@ impl Pattern {
     #[must_use]
     pub fn required_words(&self) -> Option<Vec<String>> {
         required_words(&parsed(&self.source, self.ignore_case)?)
+    }
+
+    /// What a text shows if this matches in it.
+    #[must_use]
+    pub fn clues(&self) -> Vec<Clue> {
+        clues(&self.source, self.ignore_case)
     }
 
     fn reader(&self) -> Option<&Program> {

@@ -3,13 +3,14 @@
 //! it never accepts a regex that can match without a literal.
 
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Class, Hir, HirKind};
-use serde::{Deserialize, Serialize};
+use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 /// Most strings that a part of a regex is written out into.
 const MAX_STRINGS: usize = 512;
 /// Most words that are asked for instead of a regex, and the least of their bytes.
-const MAX_WORDS: usize = 24;
+const MAX_WORDS: usize = 48;
+/// Most groups of them.
+const MAX_GROUPS: usize = 3;
 const MIN_WORD_BYTES: usize = 3;
 
 /// A literal, and what the prefilter lets follow it.
@@ -65,41 +66,81 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
-/// For each noise entry and each cancel, words of which a line holds one if it matches: without one it is not asked.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-pub struct QuietWords {
-    /// Of the noise.
-    pub noise: Vec<Option<Vec<String>>>,
-    /// Of the cancels.
-    pub cancels: Vec<Option<Vec<String>>>,
-}
-
 /// Strings in lower case of which every match of `hir` contains one, in any case; of those that are known
 /// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
 #[must_use]
 pub fn required_words(hir: &Hir) -> Option<Vec<String>> {
-    required(hir)?.into_iter().map(String::from_utf8).collect::<Result<_, _>>().ok()
+    text(required(&lower(hir)).into_iter().max_by_key(least)?)
 }
 
-fn required(hir: &Hir) -> Option<Vec<Vec<u8>>> {
-    let least = |words: &Vec<Vec<u8>>| words.iter().map(Vec::len).min().unwrap_or(0);
+/// Groups of such strings: every match of `hir` contains one of each. Words that most errors have tell nothing, so a group
+/// with one of them is left out.
+#[must_use]
+pub fn required_groups(hir: &Hir) -> Vec<Vec<String>> {
+    let mut groups = required(&lower(hir));
+    groups.retain(|words| !words.iter().any(|word| is_common(word)));
+    groups.sort_by_key(|words| std::cmp::Reverse(least(words)));
+    groups.dedup();
+    groups.truncate(MAX_GROUPS);
+    groups.into_iter().filter_map(text).collect()
+}
+
+fn text(words: Vec<Vec<u8>>) -> Option<Vec<String>> {
+    words.into_iter().map(String::from_utf8).collect::<Result<_, _>>().ok()
+}
+
+fn least(words: &Vec<Vec<u8>>) -> usize {
+    words.iter().map(Vec::len).min().unwrap_or(0)
+}
+
+/// What matches the lower case of all that `hir` matches: a letter in either case is one letter.
+fn lower(hir: &Hir) -> Hir {
+    let all = |parts: &[Hir]| parts.iter().map(lower).collect();
+    match hir.kind() {
+        HirKind::Literal(literal) => Hir::literal(literal.0.to_ascii_lowercase()),
+        HirKind::Class(class) => match class_strings(class).map(|strings| distinct(&strings)).as_deref() {
+            Some([letter]) => Hir::literal(letter.clone()),
+            _ => hir.clone(),
+        },
+        HirKind::Repetition(repeat) => Hir::repetition(Repetition { sub: Box::new(lower(&repeat.sub)), ..repeat.clone() }),
+        HirKind::Capture(group) => lower(&group.sub),
+        HirKind::Concat(parts) => Hir::concat(all(parts)),
+        HirKind::Alternation(parts) => Hir::alternation(all(parts)),
+        HirKind::Empty | HirKind::Look(_) => hir.clone(),
+    }
+}
+
+/// Whether a string in lower case says no more than a word that most errors have, or a part of it.
+fn is_common(word: &[u8]) -> bool {
+    const COMMON: [&[u8]; 6] = [b"error", b"fail", b"exception", b"fatal", b"critical", b"file"];
+    let word = word.trim_ascii();
+    let word = word.strip_suffix(b":").unwrap_or(word);
+    let is_one = |common: &[u8]| word.strip_prefix(common).is_some_and(|ending| ending.iter().all(u8::is_ascii_lowercase));
+    COMMON.iter().any(|common| is_one(common) || memchr::memmem::find(common, word).is_some())
+}
+
+fn required(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
     let inside = match hir.kind() {
         HirKind::Capture(group) => required(&group.sub),
         HirKind::Repetition(repeat) if repeat.min > 0 => required(&repeat.sub),
-        HirKind::Concat(parts) => parts.iter().filter_map(required).max_by_key(least),
-        HirKind::Alternation(branches) => branches.iter().map(required).collect::<Option<Vec<_>>>().map(|words| words.concat()),
-        _ => None,
+        HirKind::Concat(parts) => parts.iter().flat_map(required).collect(),
+        HirKind::Alternation(branches) => {
+            let each = branches.iter().map(|branch| required(branch).into_iter().max_by_key(least)).collect::<Option<Vec<_>>>();
+            each.map(|words| words.concat()).into_iter().collect()
+        }
+        _ => Vec::new(),
     };
     let all = runs(hir).into_iter().chain(inside).map(|run| distinct(&run));
-    all.filter(|words| words.len() <= MAX_WORDS && least(words) >= MIN_WORD_BYTES).max_by_key(least)
+    all.filter(|words| words.len() <= MAX_WORDS && least(words) >= MIN_WORD_BYTES).collect()
 }
 
-/// Each string once, in lower case.
+/// Each string once, in lower case, without those that contain another.
 fn distinct(strings: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = strings.iter().map(|s| s.to_ascii_lowercase()).collect();
     all.sort_unstable();
     all.dedup();
-    all
+    let is_spare = |word: &Vec<u8>| all.iter().any(|other| other.len() < word.len() && memchr::memmem::find(word, other).is_some());
+    all.iter().filter(|word| !is_spare(word)).cloned().collect()
 }
 
 fn fold(bytes: &[u8], ignore_case: bool) -> Vec<u8> {
@@ -261,7 +302,7 @@ mod tests {
         let cases: &[(&str, &[&str])] = &[
             (r"^(?:\S+ )?(?i)warn(?:ing)?:", &["warn:", "warning:"]),
             (r"^npm warn\b|^W: |Deprecated", &["deprecated", "npm warn", "w: "]),
-            (r"\d+ (?:error|failure)s?\b", &[" error", " errors", " failure", " failures"]),
+            (r"\d+ (?:error|failure)s?\b", &[" error", " failure"]),
             (r"^\w+ x$", &[]),
             (r"(?:abc)?\d", &[]),
             (r"abc|\d+", &[]),

@@ -1,9 +1,9 @@
 //! The rules of all files: the entries in the order in which a line is offered to them, and the literals that lead to them.
 //! It checks nothing; `load` has. `join` puts the files together.
 
+use super::clue::Clues;
 use super::join::Joined;
 use super::literal::Literals;
-use super::prove::QuietWords;
 use super::spec::Table;
 use super::{Cancel, Entries, Examples, FactKind, Family, Kind, Pattern, RulesFile, builtin, builtin_files};
 
@@ -75,26 +75,26 @@ impl RuleSet {
         self.own.as_ref().unwrap_or_else(|| builtin::literals())
     }
 
-    /// Words of which a line holds one, in any case, if it is noise or a cancel matches in it.
+    /// What a line shows if it is noise or a cancel matches in it.
     #[must_use]
-    pub fn quiet_words(&self) -> QuietWords {
+    pub fn clues(&self) -> Clues {
         if self.is_compiled() {
-            return builtin::quiet_words();
+            return builtin::clues();
         }
         // The build has found those of the built-in patterns; to find them is dear.
-        let (mut known, first) = (builtin::quiet_words(), builtin::of_table(Table::Noise).first().copied().unwrap_or_default());
+        let (mut known, first) = (builtin::clues(), builtin::of_table(Table::Noise).first().copied().unwrap_or_default());
         let of_noise = |&at: &u16| match self.entries.compiled_as(at) {
             Some(at) => std::mem::take(&mut known.noise[usize::from(at - first)]),
             None => match &self.entries[usize::from(at)].kind {
-                Kind::Noise { regex, .. } => regex.required_words(),
-                _ => None,
+                Kind::Noise { regex, .. } => regex.clues(),
+                _ => Vec::new(),
             },
         };
         let of_cancel = |cancel: &Cancel| match cancel.compiled {
             Some(at) => std::mem::take(&mut known.cancels[usize::from(at)]),
-            None => cancel.regex.required_words(),
+            None => cancel.regex.clues(),
         };
-        QuietWords { noise: self.noise.iter().map(of_noise).collect(), cancels: self.cancels.iter().map(of_cancel).collect() }
+        Clues { noise: self.noise.iter().map(of_noise).collect(), cancels: self.cancels.iter().map(of_cancel).collect() }
     }
 
     /// The entry of a fact.

@@ -26,14 +26,25 @@ pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
         b'[' => worker(line, at).or_else(|| mpi(line, at)).or_else(|| runner::numbered_line(line, at)).or_else(|| runner::local_job(line, at)),
         b'(' => worker(line, at).or_else(|| actor(line, at)),
-        b if b.is_ascii_alphabetic() || b == b'@' => service(line, at).or_else(|| task(line, at)).or_else(|| named(line, at)),
+        b if b.is_ascii_alphabetic() || b == b'@' => named(line, at),
         b if b.is_ascii_digit() => runner::managed(line, at).or_else(|| runner::pod(line, at)),
         _ => None,
     }
 }
 
+/// A writer that begins with its name: the byte behind the name tells which it may be.
 fn named(line: &[u8], at: usize) -> Option<Writer> {
-    runner::pod(line, at).or_else(|| runner::swarm(line, at)).or_else(|| runner::build_step(line, at)).or_else(|| runner::provisioner(line, at))
+    let end = run(line, at, is_name);
+    match byte(line, end) {
+        b' ' | b'\t' => service(line, at)
+            .or_else(|| runner::pod(line, at))
+            .or_else(|| runner::build_step(line, at).filter(|_| byte(line, at) == b'S'))
+            .or_else(|| runner::provisioner(line, at).filter(|_| byte(line, end + 1) == b'(')),
+        b':' | b'/' => task(line, at),
+        b'@' => task(line, at).or_else(|| runner::swarm(line, at)),
+        b'[' | b']' | b'"' => runner::provisioner(line, at),
+        _ => None,
+    }
 }
 
 /// Behind one blank: further ones are the text's indentation.

@@ -13,6 +13,10 @@ const CAUGHT: &[&[u8]] = &[b"e", b"err", b"error", b"ex", b"exc", b"reason"];
 /// Whether the line is a field with its type or value: `error: Error | null,`, `error?: string;`,
 /// `error: "no such user",`, and in displayed code `errors: list[Error] = field(…)`.
 pub fn is_field(text: &[u8], displayed: bool) -> bool {
+    // Only what is displayed may end without one of these.
+    if !displayed && !text.ends_with(b",") && !text.ends_with(b";") {
+        return false;
+    }
     let modifier = MODIFIERS.iter().find_map(|modifier| text.strip_prefix(*modifier));
     let text = modifier.unwrap_or(text);
     let text = text.strip_prefix(b"#[").and_then(|text| text.splitn(2, |b| *b == b' ').nth(1)).unwrap_or(text);

@@ -6,6 +6,9 @@ use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
 
+use super::gate::Gate;
+use super::signs::Signs;
+
 mod call;
 mod field;
 mod listing;
@@ -13,36 +16,34 @@ mod said;
 
 pub use listing::stands_alone;
 
-/// Whether `line` (prefix removed) reads as source code or a comment rather than as a message.
+/// Whether `line` (prefix removed) reads as source code or a comment rather than as a message. `signs` are its own, or
+/// those of more than it.
 #[must_use]
-pub fn reads_as_code(line: &[u8]) -> bool {
+pub fn reads_as_code(line: &[u8], signs: &Signs) -> bool {
     if listing::is_numbered(line) || listing::is_quoted(line) || listing::is_blamed(line) {
         return true;
     }
     let shown = listing::unmarked(line);
     let listing::Shown { text, marked, indented, .. } = shown;
-    shown.is_of_a_file()
-        || is_comment(text)
-        || is_block_comment(line)
-        || is_commit(text)
-        || begins_as_code(text)
-        || is_statement(text, marked, indented)
-        || has_code_inside(text)
+    if shown.is_of_a_file() || is_comment(text) || is_block_comment(line) || is_commit(text) {
+        return true;
+    }
+    begins_as_code(text) || is_statement(text, signs, marked, indented) || has_code_inside(text, signs)
 }
 
 /// Shapes that a language's words are not needed for.
-fn is_statement(text: &[u8], marked: bool, indented: bool) -> bool {
-    field::is_field(text, marked || indented)
-        || ((marked || indented) && (field::is_assigned(text) || field::is_argument(text)))
-        || field::is_element(text)
+fn is_statement(text: &[u8], signs: &Signs, marked: bool, indented: bool) -> bool {
+    (signs.has(b':') && field::is_field(text, marked || indented))
+        || ((marked || indented) && signs.has(b'=') && (field::is_assigned(text) || field::is_argument(text)))
+        || (signs.has(b'{') && field::is_element(text))
         || field::is_arm(text)
         || field::is_text(text, marked, indented)
         || (indented && is_documented(text))
-        || said::is_markup(text)
-        || said::is_change(text)
-        || said::has_comment(text)
-        || said::is_said(text)
-        || call::is_call(text)
+        || (signs.has(b'<') && said::is_markup(text))
+        || said::is_change(text, signs)
+        || said::has_comment(text, signs)
+        || said::is_said(text, signs)
+        || (signs.has(b'(') && call::is_call(text))
 }
 
 /// ` * text` within `/* … */`: its star stands under the first one's, so one blank more than the code's
@@ -195,16 +196,14 @@ const OPENERS: &[&[u8]] = &[
     b"&& ",
 ];
 
-/// The opener with which the line begins; its first byte tells most lines that there is none.
+/// The opener with which the line begins: those that share its first byte are asked.
 fn opener(text: &[u8]) -> Option<&'static [u8]> {
-    static FIRST: LazyLock<[bool; 256]> = LazyLock::new(|| {
-        let mut first = [false; 256];
-        OPENERS.iter().for_each(|opener| first[usize::from(opener[0])] = true);
-        first
+    static BY_FIRST: LazyLock<[Vec<&[u8]>; 256]> = LazyLock::new(|| {
+        let mut by_first = [const { Vec::new() }; 256];
+        OPENERS.iter().for_each(|opener| by_first[usize::from(opener[0])].push(*opener));
+        by_first
     });
-    let head = *text.first()?;
-    let starts = |opener: &&&[u8]| opener[0] == head && text.starts_with(opener);
-    FIRST[usize::from(head)].then(|| OPENERS.iter().find(starts).copied())?
+    BY_FIRST[usize::from(*text.first()?)].iter().find(|opener| text.starts_with(opener)).copied()
 }
 
 /// Whether the first word belongs to a programming language and the rest agrees.
@@ -244,83 +243,82 @@ fn ends_as_code(text: &[u8]) -> bool {
     matches!(text, [.., b'{' | b';' | b'}' | b'(' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
 
-const PUNCTUATION: &[&[u8]] =
-    &[b" = ", b"()", b");", b" => ", b" {", b" == ", b" === ", b" !== ", b"!= ", b"(\"", b"('", b"->", b"::", b"(f\"", b"` +", b"\" in ", b"' in "];
-
-/// One search for all marks; `None` only if they were too large to compile, which a test rules out.
-fn searcher(marks: &[&[u8]]) -> Option<AhoCorasick> {
-    AhoCorasick::new(marks).ok()
-}
+const PUNCTUATION: &[&str] = &[" = ", "()", ");", " => ", " {", " == ", " === ", " !== ", "!= ", "(\"", "('", "->", "::", "(f\"", "` +", "\" in ", "' in "];
 
 fn has_code_punctuation(text: &[u8]) -> bool {
-    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(PUNCTUATION));
+    // `None` only if they were too large to compile, which a test rules out.
+    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| AhoCorasick::new(PUNCTUATION).ok());
     MARKS.as_ref().is_some_and(|marks| marks.is_match(text))
 }
 
-const INSIDE: &[&[u8]] = &[
-    b"throw new ",
-    b"console.error(",
-    b"console.log(",
-    b"console.warn(",
-    b"logger.error(",
-    b"logging.error(",
-    b"log.error(",
-    b"LOG.error(",
-    b"log.Fatal",
-    b"log.Error",
-    b"fmt.Errorf(",
-    b"errors.New(",
-    b"fmt.Println(",
-    b"System.err.print",
-    b"return Err(",
-    b"Err(anyhow",
-    b".catch(",
-    b"catch (",
-    b"} catch {",
-    b"useCallback(",
-    b"=> {",
-    b".unwrap_err()",
-    b"raise ValueError(",
-    b"raise RuntimeError(",
-    b"raise TypeError(",
-    b"raise Exception(",
-    b"raise NotImplementedError(",
-    b"assertRaises(",
-    b"pytest.raises(",
-    b"toThrow(",
-    b"expect(",
-    b"print(\"",
-    b"print('",
-    b"printf(\"",
-    b"eprintln!(",
-    b"println!(",
-    b"std::cerr",
-    b"std::cout",
-    b"puts \"",
-    b"set -e",
-    b"; then",
-    b"; do ",
-    b" === '",
-    b" === \"",
-    b" !== '",
-    b" !== \"",
-    b" or die \"",
-    b" => '",
+const INSIDE: &[&str] = &[
+    "throw new ",
+    "console.error(",
+    "console.log(",
+    "console.warn(",
+    "logger.error(",
+    "logging.error(",
+    "log.error(",
+    "LOG.error(",
+    "log.Fatal",
+    "log.Error",
+    "fmt.Errorf(",
+    "errors.New(",
+    "fmt.Println(",
+    "System.err.print",
+    "return Err(",
+    "Err(anyhow",
+    ".catch(",
+    "catch (",
+    "} catch {",
+    "useCallback(",
+    "=> {",
+    ".unwrap_err()",
+    "raise ValueError(",
+    "raise RuntimeError(",
+    "raise TypeError(",
+    "raise Exception(",
+    "raise NotImplementedError(",
+    "assertRaises(",
+    "pytest.raises(",
+    "toThrow(",
+    "expect(",
+    "print(\"",
+    "print('",
+    "printf(\"",
+    "eprintln!(",
+    "println!(",
+    "std::cerr",
+    "std::cout",
+    "puts \"",
+    "set -e",
+    "; then",
+    "; do ",
+    " === '",
+    " === \"",
+    " !== '",
+    " !== \"",
+    " or die \"",
+    " => '",
 ];
 
 /// Whether the line holds a call or a construct that no message would spell.
-fn has_code_inside(text: &[u8]) -> bool {
-    let compares = || memchr::memmem::find(text, b"== ").is_some();
-    if !ends_as_code(text) && memchr::memchr2(b'(', b';', text).is_none() && !compares() {
+fn has_code_inside(text: &[u8], signs: &Signs) -> bool {
+    let compares = || signs.has(b'=') && memchr::memmem::find(text, b"== ").is_some();
+    if !signs.has(b'(') && !signs.has(b';') && !ends_as_code(text) && !compares() {
         return false;
     }
-    static MARKS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| searcher(INSIDE));
-    MARKS.as_ref().is_some_and(|marks| marks.is_match(text))
+    // Whatever stands around them.
+    static MARKS: LazyLock<Gate> = LazyLock::new(|| {
+        let open: Vec<String> = INSIDE.iter().map(|mark| format!("*{mark}*")).collect();
+        Gate::new(open.iter().map(|mark| (mark.as_str(), true)))
+    });
+    MARKS.any(text)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::reads_as_code;
+    use super::*;
 
     #[test]
     fn tells_code_from_messages() {
@@ -342,7 +340,7 @@ mod tests {
             "} catch (Exception e) { LOG.error(\"failed to parse\", e); throw new RuntimeException(e); }",
         ];
         for line in code {
-            assert!(reads_as_code(line.as_bytes()), "{line}");
+            assert!(reads_as_code(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
         }
         let messages = [
             "error: something broke",
@@ -357,7 +355,7 @@ mod tests {
             "Error: connect ECONNREFUSED 127.0.0.1:5432",
         ];
         for line in messages {
-            assert!(!reads_as_code(line.as_bytes()), "{line}");
+            assert!(!reads_as_code(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //! One line (mark removed, trimmed).
 
 use super::call::{has_colon, quote_end};
+use crate::core::signs::Signs;
 
 /// Verbs that take a text without brackets, in shells, Ruby, Perl, PHP, OCaml, SQL.
 const VERBS: &[&[u8]] = &[
@@ -47,13 +48,18 @@ const VERBS: &[&[u8]] = &[
 
 /// Whether a verb with nothing but a quoted text behind it makes the line: `echo "error: …" >&2`,
 /// `raise ArgumentError, "…"`, `[ -f x ] || echo "…"`.
-pub fn is_said(text: &[u8]) -> bool {
+pub fn is_said(text: &[u8], signs: &Signs) -> bool {
     let to_stderr = text.ends_with(b">&2") && (text.starts_with(b"echo ") || text.starts_with(b"printf "));
-    if to_stderr || memchr::memchr3(b'"', b'\'', b'`', text).is_none() {
+    if to_stderr || !signs.has_quote() {
         return to_stderr;
     }
-    let before =
-        [&b"|| "[..], b"&& ", b"; "].iter().filter_map(|mark| last_mark(text, mark).map(|at| at + mark.len())).max().filter(|at| !has_colon(&text[..*at]));
+    let marks = [&b"|| "[..], b"&& ", b"; "];
+    let before = marks
+        .iter()
+        .filter(|mark| signs.has(mark[0]))
+        .filter_map(|mark| last_mark(text, mark).map(|at| at + mark.len()))
+        .max()
+        .filter(|at| !has_colon(&text[..*at]));
     says(text) || before.is_some_and(|at| says(&text[at..]))
 }
 
@@ -103,7 +109,10 @@ pub fn is_markup(text: &[u8]) -> bool {
 
 /// A line of a list of changes, which ends with the number of its request or begins with a link to its commit; the
 /// target of a link.
-pub fn is_change(text: &[u8]) -> bool {
+pub fn is_change(text: &[u8], signs: &Signs) -> bool {
+    if !signs.has(b'#') && !signs.has(b'[') {
+        return false;
+    }
     let number = text.strip_suffix(b")").and_then(|text| text.rsplit(|b| *b == b'#').next());
     let ends = || {
         number.is_some_and(|number| {
@@ -121,10 +130,11 @@ pub fn is_change(text: &[u8]) -> bool {
 }
 
 /// `x(); // error: …`: a statement, and a comment behind it.
-pub fn has_comment(text: &[u8]) -> bool {
-    mark(text, b"; # ", 2).is_some()
-        || mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']))
-        || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']))
+pub fn has_comment(text: &[u8], signs: &Signs) -> bool {
+    let is_hashed =
+        || mark(text, b"; # ", 2).is_some() || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']));
+    let is_slashed = || mark(text, b" // ", 1).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b';' | b')' | b'{' | b'}' | b',']));
+    (signs.has(b'#') && is_hashed()) || (signs.has(b'/') && is_slashed())
 }
 
 /// Where `mark` stands last, found by its first byte.
@@ -150,10 +160,10 @@ mod tests {
             "[Error]: https://example.com/struct.Error.html",
             "[error]: #error-events",
         ] {
-            assert!(is_change(line.as_bytes()), "{line}");
+            assert!(is_change(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
         }
         for line in ["[error]: connection refused", "error: 3 (#)", "[ERROR] see https://example.com (#x)", "failed: job (#12) is gone", ")", "(#)"] {
-            assert!(!is_change(line.as_bytes()), "{line}");
+            assert!(!is_change(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
         }
     }
 
@@ -166,10 +176,10 @@ mod tests {
             "RAISE EXCEPTION 'error: bad';",
             "die \"error: $!\\n\" unless $ok;",
         ] {
-            assert!(is_said(line.as_bytes()), "{line}");
+            assert!(is_said(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
         }
         for line in ["exec \"foo\": error: bad", "fail \"x\" because of it", "error: x || \"y\""] {
-            assert!(!is_said(line.as_bytes()), "{line}");
+            assert!(!is_said(line.as_bytes(), &Signs::of(line.as_bytes())), "{line}");
         }
     }
 }

@@ -105,12 +105,18 @@ impl<'a> Thread<'a> {
             return Ok(true);
         }
         let Some(later) = self.program.later else { return Ok(false) };
-        for start in 1..=self.text.len() {
-            if self.attempt(later, start, slots.as_deref_mut())? {
+        let (first, second) = later.heads;
+        // Most places fail at their first two bytes: each byte is looked up once.
+        let mut here = self.sets(1);
+        for start in 1..self.text.len() {
+            let behind = self.sets(start + 1);
+            if here & first != 0 && behind & second != 0 && self.try_from(later.to, start, slots.as_deref_mut())? {
                 return Ok(true);
             }
+            here = behind;
         }
-        Ok(false)
+        let end = self.text.len();
+        if end > 0 { self.attempt(later, end, slots) } else { Ok(false) }
     }
 
     /// The sets of what stands at `at`.

@@ -1,0 +1,25 @@
+//! Which bytes a line holds. Most tests need a sign that most lines have not got: one pass over the line tells, and no
+//! test reads it in vain.
+
+/// For each byte, whether the text holds it.
+pub struct Signs([bool; 256]);
+
+impl Signs {
+    /// Those of `text`.
+    pub fn of(text: &[u8]) -> Self {
+        let mut signs = [false; 256];
+        text.iter().for_each(|byte| signs[usize::from(*byte)] = true);
+        Self(signs)
+    }
+
+    /// Whether `sign` stands in the text.
+    #[inline]
+    pub fn has(&self, sign: u8) -> bool {
+        self.0[usize::from(sign)]
+    }
+
+    /// Whether a quotation mark does.
+    pub fn has_quote(&self) -> bool {
+        self.has(b'"') || self.has(b'\'') || self.has(b'`')
+    }
+}

@@ -1,0 +1,219 @@
+//! The alternatives of a pattern of noise or of a cancel, each with its clues: what a text shows that matches it, told
+//! without asking it. These patterns are long lists of alternatives that have nothing in common; most lines show the clue
+//! of none, and few are asked one. The build finds those of the built-in rules. A clue may let too much pass, and never
+//! hides a match.
+
+use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
+use serde::{Deserialize, Serialize};
+
+use super::ends::{Ends, first_bytes, last_bytes};
+use super::prove::required_groups;
+use super::source::{NOTHING, parsed};
+
+/// Alternatives of a group are told apart if so few parts stand before it, and so few in all.
+const MAX_PARTS_BEFORE: usize = 5;
+const MAX_PARTS: usize = 12;
+/// Most alternatives of such a group.
+const MAX_ALTERNATIVES: usize = 40;
+/// How deep groups inside each other are told apart.
+const MAX_SPREAD: usize = 2;
+/// So few first bytes tell something.
+const MAX_FIRST: u32 = 32;
+/// Most bytes of which one must stand in a text to be worth a look.
+const MAX_SIGNS: usize = 4;
+
+/// One alternative of a pattern, and what a text shows that it matches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Clue {
+    /// The alternative.
+    pub source: String,
+    /// A text that matches holds, in any case, a word of each of these; the rarest first.
+    pub words: Vec<Vec<String>>,
+    /// And a byte of each of these.
+    pub signs: Vec<Vec<u8>>,
+    /// What its first visible byte can be, and its last byte.
+    first: Option<Ends>,
+    last: Option<Ends>,
+}
+
+/// The alternatives of each noise entry and of each cancel.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct Clues {
+    /// Of the noise.
+    pub noise: Vec<Vec<Clue>>,
+    /// Of the cancels.
+    pub cancels: Vec<Vec<Clue>>,
+}
+
+impl Clue {
+    fn of(hir: &Hir) -> Self {
+        let mut clue = Self { source: source(hir), words: required_groups(hir), signs: Vec::new(), first: first_bytes(hir), last: last_bytes(hir) };
+        signs(hir, &mut clue.signs);
+        clue
+    }
+
+    /// How much it tells: nothing, how a text begins, a word that few texts hold.
+    fn rank(&self) -> u8 {
+        match (self.words.first(), &self.first) {
+            (Some(_), _) => 2,
+            (_, Some(first)) if first.count() <= MAX_FIRST => 1,
+            _ => 0,
+        }
+    }
+
+    /// Whether a text may match whose first visible byte is `first` and whose last byte is `last`.
+    #[inline]
+    #[must_use]
+    pub fn fits(&self, first: Option<u8>, last: Option<u8>) -> bool {
+        self.begins(first) && self.last.as_ref().is_none_or(|ends| ends.has(last))
+    }
+
+    /// Whether a text may match whose first visible byte is `first`.
+    #[inline]
+    #[must_use]
+    pub fn begins(&self, first: Option<u8>) -> bool {
+        self.first.as_ref().is_none_or(|ends| ends.has(first))
+    }
+
+    /// Whether nothing is known of it: any text must be asked.
+    #[must_use]
+    pub fn tells_nothing(&self) -> bool {
+        self.words.is_empty() && self.signs.is_empty() && self.first.is_none()
+    }
+}
+
+/// The alternatives of a pattern's source: it matches a text if one of them does. Of what is no regex, none that does.
+#[must_use]
+pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
+    let nothing = || Clue { source: NOTHING.to_owned(), ..Clue::default() };
+    let Some(hir) = parsed(source, ignore_case) else { return vec![nothing()] };
+    // Those that tell little are asked together.
+    let (vague, sharp): (Vec<Hir>, Vec<Hir>) = alternatives(&hir, MAX_SPREAD).into_iter().partition(|one| Clue::of(one).rank() == 0);
+    let vague = if vague.is_empty() { None } else { Some(Hir::alternation(vague)) };
+    sharp.iter().chain(&vague).map(Clue::of).collect()
+}
+
+/// One of these matches wherever `hir` does. Groups inside each other are spread out to a depth of `depth`.
+fn alternatives(hir: &Hir, depth: usize) -> Vec<Hir> {
+    let whole = || vec![hir.clone()];
+    match hir.kind() {
+        HirKind::Alternation(branches) => branches.iter().flat_map(|branch| alternatives(branch, depth)).collect(),
+        HirKind::Capture(group) => alternatives(&group.sub, depth),
+        HirKind::Concat(parts) if parts.len() <= MAX_PARTS && depth > 0 => match spread(parts) {
+            Some(apart) if tells_more(&apart, hir) => apart.iter().flat_map(|one| alternatives(one, depth - 1)).collect(),
+            _ => whole(),
+        },
+        _ => whole(),
+    }
+}
+
+/// Whether the clues of some of the `apart` tell more than that of the `whole`, and those of none less.
+fn tells_more(apart: &[Hir], whole: &Hir) -> bool {
+    let whole = Clue::of(whole).rank();
+    let ranks = || apart.iter().map(|one| Clue::of(one).rank());
+    ranks().all(|rank| rank >= whole) && ranks().any(|rank| rank > whole)
+}
+
+/// The source of a part of a pattern. `Display` would write a repetition of a repetition as a lazy one.
+fn source(hir: &Hir) -> String {
+    grouped(hir).to_string()
+}
+
+fn grouped(hir: &Hir) -> Hir {
+    let all = |parts: &[Hir]| parts.iter().map(grouped).collect();
+    match hir.kind() {
+        HirKind::Repetition(repeat) => {
+            let sub = grouped(&repeat.sub);
+            let is_repeated = matches!(sub.kind(), HirKind::Repetition(_));
+            let sub = if is_repeated { Hir::capture(Capture { index: 1, name: None, sub: Box::new(sub) }) } else { sub };
+            Hir::repetition(Repetition { sub: Box::new(sub), ..repeat.clone() })
+        }
+        HirKind::Capture(group) => grouped(&group.sub),
+        HirKind::Concat(parts) => Hir::concat(all(parts)),
+        HirKind::Alternation(parts) => Hir::alternation(all(parts)),
+        _ => hir.clone(),
+    }
+}
+
+/// A concatenation once for each alternative of a group near its beginning; `None` when there is no such group.
+fn spread(parts: &[Hir]) -> Option<Vec<Hir>> {
+    let near = parts.iter().take(MAX_PARTS_BEFORE + 1).enumerate();
+    let (at, branches) = near.into_iter().find_map(|(at, part)| match part.kind() {
+        HirKind::Alternation(branches) if branches.len() <= MAX_ALTERNATIVES => Some((at, branches)),
+        _ => None,
+    })?;
+    let with = |branch: &Hir| Hir::concat(parts.iter().enumerate().map(|(other, part)| if other == at { branch.clone() } else { part.clone() }).collect());
+    Some(branches.iter().map(with).collect())
+}
+
+/// Adds the sets of bytes of which every match of `hir` holds one: no letters, no digits and no blanks, which any text has.
+fn signs(hir: &Hir, found: &mut Vec<Vec<u8>>) {
+    let mut add = |mut bytes: Vec<u8>| {
+        bytes.sort_unstable();
+        bytes.dedup();
+        let is_sign = |byte: &u8| !byte.is_ascii_alphanumeric() && *byte != b' ';
+        if (1..=MAX_SIGNS).contains(&bytes.len()) && bytes.iter().all(is_sign) && !found.contains(&bytes) {
+            found.push(bytes);
+        }
+    };
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.iter().for_each(|byte| add(vec![*byte])),
+        HirKind::Class(Class::Bytes(class)) => add(class.iter().flat_map(|range| range.start()..=range.end()).take(MAX_SIGNS + 1).collect()),
+        HirKind::Capture(group) => signs(&group.sub, found),
+        HirKind::Repetition(repeat) if repeat.min > 0 => signs(&repeat.sub, found),
+        HirKind::Concat(parts) => parts.iter().for_each(|part| signs(part, found)),
+        HirKind::Alternation(branches) => add(branches.iter().map(any_sign).collect::<Option<Vec<_>>>().unwrap_or_default().concat()),
+        _ => {}
+    }
+}
+
+/// The fewest bytes of which every match of `hir` holds one.
+fn any_sign(hir: &Hir) -> Option<Vec<u8>> {
+    let mut found = Vec::new();
+    signs(hir, &mut found);
+    found.into_iter().min_by_key(Vec::len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_alternative_has_its_own() {
+        let all = clues(r"^npm warn\b|^\+ \w+$|^(?:.*[ :])?Deprecated$|^\s*(?:ok|passed) \d+;", false);
+        let words: Vec<Vec<Vec<String>>> = all.iter().map(|clue| clue.words.clone()).collect();
+        let group = |of: &[&str]| vec![of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()];
+        assert_eq!(words, [group(&["npm warn"]), vec![], group(&["deprecated"]), group(&["ok ", "passed "])]);
+        assert!(all[1].fits(Some(b'+'), Some(b'x')) && !all[1].begins(Some(b'-')) && !all[1].fits(Some(b'+'), Some(b';')));
+        assert!(all[2].fits(Some(b'x'), Some(b'd')) && !all[2].fits(Some(b'x'), Some(b'x')));
+        assert_eq!(all.last().expect("there are some").signs, [[b';']]);
+    }
+
+    #[test]
+    fn a_word_that_most_errors_have_is_no_clue() {
+        let all = clues(r"\b(?:fixed|resolved)\b.{0,40}\berrors?\b.", false);
+        let words = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(all[0].words, [words(&["fixed", "resolved"])]);
+        assert!(clues(r"(?:a|b)c", false).iter().all(|clue| clue.words.is_empty() && clue.signs.is_empty()));
+    }
+
+    #[test]
+    fn an_alternative_is_written_down_as_it_is() {
+        for pattern in [r"^[a-f]{2}(?:[0-9]{2,3})?x", r"(?:(?:a?)+?|(?:b+)*)c", r"^(?:(?:x{2}){3}|y)$", "[✔✘] é+"] {
+            for clue in clues(pattern, false) {
+                let again = parsed(&clue.source, false).expect("parses");
+                assert_eq!(again.properties().minimum_len(), parsed(&source(&again), false).expect("parses").properties().minimum_len());
+                let twice = clues(&clue.source, false);
+                assert_eq!(twice.iter().map(|clue| &clue.source).collect::<Vec<_>>(), [&clue.source], "{pattern}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_tells_nothing_hides_nothing() {
+        for source in [r"\w+", r"x*"] {
+            assert!(clues(source, false).iter().any(|clue| clue.tells_nothing() && clue.fits(Some(b'?'), None)), "{source}");
+        }
+        assert_eq!(clues("(", false)[0].source, NOTHING);
+    }
+}
