@@ -252,7 +252,7 @@ impl Assembler {
         let lead_in = match view {
             View::Behind => LeadIn::behind_of(line, view),
             View::Quoted(from) => LeadIn::quoting(line, from),
-            _ => lead_in(entries, &rivals, view.of(line)),
+            _ => lead_in(entries, &rivals, line, view),
         };
         // A line that a pause has told is the first of its event.
         let back = if self.is_told(&line.place) { LookBack::default() } else { back };

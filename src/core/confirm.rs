@@ -10,7 +10,7 @@ use super::engine::{Candidate, Engine};
 use super::line::{Line, View};
 use super::shown;
 use super::signs::Signs;
-use super::trace::starts;
+use super::trace::start_row;
 use super::word_gate::Maybe;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
@@ -64,8 +64,13 @@ pub struct Confirm<'a> {
     candidates: &'a [Candidate],
     asked: usize,
     unasked: Option<u16>,
+}
+
+/// What was asked of a line once: it is asked no second time, whoever asks.
+#[derive(Default)]
+pub struct Known {
+    signs: OnceCell<Box<Signs>>,
     is_code: OnceCell<bool>,
-    signs: OnceCell<Signs>,
     maybe: OnceCell<Maybe>,
     is_noise: OnceCell<bool>,
     cancelled: OnceCell<Vec<Range<usize>>>,
@@ -75,8 +80,7 @@ impl<'a> Confirm<'a> {
     /// Prepares; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
-        let (asked, unasked, is_code, signs, maybe, is_noise, cancelled) = Default::default();
-        Self { engine, line, candidates, asked, unasked, is_code, signs, maybe, is_noise, cancelled }
+        Self { engine, line, candidates, asked: 0, unasked: None }
     }
 
     /// The line is a border.
@@ -108,7 +112,7 @@ impl<'a> Confirm<'a> {
         let mut rivals = vec![first.entry];
         for entry in self.entries_after(first.entry) {
             let Kind::Trace(machine) = &self.entry(entry).kind else { break };
-            if !machine.weak && starts(machine, first.view.of(self.line)) && self.verdict(entry) == Ok(first.view) {
+            if !machine.weak && start_row(machine, entry, self.line, first.view).is_some() && self.verdict(entry) == Ok(first.view) {
                 rivals.push(entry);
             }
         }
@@ -137,7 +141,7 @@ impl<'a> Confirm<'a> {
         !machine.weak
             && self.check_level(entry).is_ok()
             && (entry.code || !self.is_code())
-            && starts(machine, &self.line.text[from..])
+            && start_row(machine, index, self.line, View::Quoted(from)).is_some()
             && self.has_open_hit(index, from)
             && !self.is_noise()
     }
@@ -232,19 +236,19 @@ impl<'a> Confirm<'a> {
     }
 
     fn is_code(&self) -> bool {
-        *self.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.signs()))
+        *self.line.known.is_code.get_or_init(|| shown::reads_as_code(self.line.body(), self.signs()))
     }
 
     fn is_noise(&self) -> bool {
-        *self.is_noise.get_or_init(|| self.engine.is_noise(self.line, self.maybe()))
+        *self.line.known.is_noise.get_or_init(|| self.engine.is_noise(self.line, self.maybe()))
     }
 
     fn signs(&self) -> &Signs {
-        self.signs.get_or_init(|| Signs::of(self.line.text))
+        self.line.known.signs.get_or_init(|| Box::new(Signs::of(self.line.text)))
     }
 
     fn maybe(&self) -> &Maybe {
-        self.maybe.get_or_init(|| self.engine.maybe(self.line, self.signs()))
+        self.line.known.maybe.get_or_init(|| self.engine.maybe(self.line, self.signs()))
     }
 
     fn matching_view(&self, index: u16, entry: &Entry) -> Result<View, Rejected> {
@@ -258,7 +262,7 @@ impl<'a> Confirm<'a> {
         let views = first.into_iter().chain(one).chain(other).chain(std::iter::once_with(behind).flatten());
         let mut rejected = Rejected::Regex;
         for (view, from) in views {
-            if !matches(entry, view.of(self.line), &prefix.level) {
+            if !self.matches(index, entry, view) {
                 continue;
             }
             // A cancel says that a hit is no error; these are none anyway.
@@ -271,6 +275,20 @@ impl<'a> Confirm<'a> {
         Err(rejected)
     }
 
+    fn matches(&self, index: u16, entry: &Entry, view: View) -> bool {
+        let level = self.line.prefix().level;
+        let regex: &Pattern = match &entry.kind {
+            Kind::Border(regex) | Kind::Noise { regex, .. } | Kind::Rule(regex) => regex,
+            Kind::Region(region) => &region.open,
+            Kind::Note(note) => &note.regex,
+            Kind::Trace(machine) => return start_row(machine, index, self.line, view).is_some(),
+            Kind::Fact(FactKind::Level) => return level.is_some_and(|level| level >= Level::Error),
+            Kind::Fact(FactKind::Warning) => return level == Some(Level::Warn),
+            Kind::Fact(_) => return false,
+        };
+        regex.is_match(view.of(self.line))
+    }
+
     /// Whether one of the entry's literals stands in the part of the line that begins at `from`, and
     /// no cancel covers it.
     fn has_open_hit(&self, index: u16, from: usize) -> bool {
@@ -281,19 +299,6 @@ impl<'a> Confirm<'a> {
     }
 
     fn cancelled(&self) -> &[Range<usize>] {
-        self.cancelled.get_or_init(|| self.engine.cancelled(self.line, self.maybe()))
+        self.line.known.cancelled.get_or_init(|| self.engine.cancelled(self.line, self.maybe()))
     }
-}
-
-fn matches(entry: &Entry, text: &[u8], level: &Option<Level>) -> bool {
-    let regex: &Pattern = match &entry.kind {
-        Kind::Border(regex) | Kind::Noise { regex, .. } | Kind::Rule(regex) => regex,
-        Kind::Region(region) => &region.open,
-        Kind::Note(note) => &note.regex,
-        Kind::Trace(machine) => return starts(machine, text),
-        Kind::Fact(FactKind::Level) => return level.is_some_and(|level| level >= Level::Error),
-        Kind::Fact(FactKind::Warning) => return *level == Some(Level::Warn),
-        Kind::Fact(_) => return false,
-    };
-    regex.is_match(text)
 }

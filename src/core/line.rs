@@ -1,7 +1,8 @@
 //! One line as the core sees it: where it stands in the stream, and its visible text.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
+use super::confirm::Known;
 use super::decode::{self, Prefix};
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
@@ -75,15 +76,19 @@ pub struct Line<'a> {
     pub text: &'a [u8],
     /// Whether a trace has opened on it already.
     pub tried: Tried,
+    /// What was found out about it.
+    pub known: Known,
     now: Timestamp,
     prefix: Cell<Option<Prefix>>,
+    /// The machines that were asked whether they begin here: entry, offset in the text, row.
+    starts: RefCell<Vec<(u16, usize, Option<u16>)>>,
 }
 
 impl<'a> Line<'a> {
     /// A line whose prefix is not decoded yet.
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
-        Self { place, text, tried: Tried::No, now, prefix: Cell::new(None) }
+        Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), starts: RefCell::new(Vec::new()) }
     }
 
     /// Time of reading.
@@ -104,6 +109,16 @@ impl<'a> Line<'a> {
         }
         self.prefix.set(Some(prefix));
         prefix
+    }
+
+    /// The row with which the machine of `entry` begins at offset `from` of the text; `ask` tells it once.
+    pub fn start(&self, entry: u16, from: usize, ask: impl FnOnce() -> Option<u16>) -> Option<u16> {
+        let known = self.starts.borrow().iter().find(|(other, at, _)| (*other, *at) == (entry, from)).map(|(.., row)| *row);
+        known.unwrap_or_else(|| {
+            let row = ask();
+            self.starts.borrow_mut().push((entry, from, row));
+            row
+        })
     }
 
     /// The line has a time stamp or a level of its own: it begins a log record.

@@ -8,12 +8,12 @@ use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, View};
 use super::patience::Patience;
-use crate::rules::{Entries, Kind, Machine, Take};
+use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
 mod behind;
 mod rival;
 mod stamp;
-pub use rival::{MAX_SEEN_LINES, lead_in, starts, starts_under_record};
+pub use rival::{MAX_SEEN_LINES, lead_in, start_row, starts};
 use rival::{NO_ROW, Rival, machine};
 use stamp::Stamp;
 
@@ -124,7 +124,7 @@ impl OpenTrace {
             rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
         };
-        trace.offer(entries, view.of(line), line.place.num, false);
+        trace.rivals.iter_mut().for_each(|rival| rival.begin(entries, line, view));
         if view == View::Behind {
             trace.name_writer();
         }
@@ -234,10 +234,11 @@ impl OpenTrace {
     pub fn offer(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
         let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
         let before = seen(&self.rivals);
+        let lead = first_visible(text);
         let (mut any, mut refused, mut is_over) = (false, 0_u8, false);
         for (at, rival) in self.rivals.iter_mut().enumerate() {
             if rival.alive {
-                rival.alive = rival.advance(entries, text, num, plain);
+                rival.alive = rival.advance(entries, (text, lead), num, plain);
                 any |= rival.alive;
                 refused |= u8::from(!rival.alive) << at;
             }

@@ -46,7 +46,19 @@ impl Compiled {
     /// Whether the ends of a text allow a match, whose first visible byte is `lead`: that settles most questions.
     #[inline]
     pub(super) fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
-        self.first.as_ref().is_none_or(|first| first.has(lead)) && self.last.as_ref().is_none_or(|last| last.has(text.last().copied()))
+        self.may_begin(lead) && self.may_end(text.last().copied())
+    }
+
+    /// Whether the first visible byte of a text allows a match.
+    #[inline]
+    pub(super) fn may_begin(&self, lead: Option<u8>) -> bool {
+        self.first.as_ref().is_none_or(|first| first.has(lead))
+    }
+
+    /// Whether the last byte of a text does.
+    #[inline]
+    pub(super) fn may_end(&self, last: Option<u8>) -> bool {
+        self.last.as_ref().is_none_or(|ends| ends.has(last))
     }
 
     /// Whether the text has what every match contains.

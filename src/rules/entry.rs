@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::spec::{FamilySpec, Shape, Table};
-use super::{ExampleSpec, FactKind, Gate, Library, Pattern, Take};
+use super::{ExampleSpec, FactKind, Gate, Library, Pattern, State, Take};
 use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 
 /// What the rules of one file have in common.
@@ -220,7 +220,7 @@ pub struct Machine {
     /// Rows.
     pub rows: Vec<Row>,
     /// For each state, the rows that are tried in it.
-    pub rows_of: Vec<Vec<u16>>,
+    pub rows_of: Vec<State>,
     /// Names of the states; `start` is the first.
     pub states: Vec<String>,
     /// Look-back, nearest line first.

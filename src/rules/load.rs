@@ -14,7 +14,9 @@ use super::located::Located;
 use super::parsed::{Problem, syntax_message, toml_problem};
 use super::prove::{Needle, every_match_has_literal};
 use super::spec::{BeforeSpec, EntrySpec, FileSpec, Table};
-use super::{Before, Cancel, Entry, FactKind, Family, Fault, Kind, Labels, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, Take, Verdicts};
+use super::{
+    Before, Cancel, Entry, FactKind, Family, Fault, Kind, Labels, MAX_ENTRIES_PER_LITERAL, Machine, Note, Pattern, Region, Row, State, Take, Verdicts,
+};
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
@@ -265,7 +267,7 @@ impl<'k> Reader<'k> {
         let before = self.before(spec);
         let stop = self.optional(spec, "stop", spec.stop.as_ref());
         let rows_in = |state: usize| (0..).zip(&rows).filter(|(_, row)| row.from & (1 << state) != 0).map(|(number, _)| number).collect();
-        let rows_of = (0..states.len()).map(rows_in).collect();
+        let rows_of = (0..states.len()).map(|state| State::new(rows_in(state), &rows)).collect();
         Kind::Trace(Machine { rows, rows_of, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
     }
 

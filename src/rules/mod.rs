@@ -29,6 +29,7 @@ mod set;
 mod shelf;
 mod source;
 pub mod spec;
+mod state;
 
 pub use builtin::{Examples, builtin_files, entries_with, literals as compiled_literals};
 pub use clue::{Clue, Clues};
@@ -44,6 +45,7 @@ pub use pattern::{Groups, Pattern};
 pub use prove::longest_required_literal;
 pub use set::RuleSet;
 pub use spec::{ExampleSpec, FactKind, Take};
+pub use state::State;
 
 /// Most entries that one literal may lead to; keeps the cost of a candidate line bounded.
 pub const MAX_ENTRIES_PER_LITERAL: usize = 8;

@@ -154,6 +154,23 @@ impl Pattern {
         compiled.may_match(text, lead) && self.decide(compiled, text)
     }
 
+    /// Whether a text with this first visible byte may match.
+    #[must_use]
+    pub fn may_begin(&self, lead: Option<u8>) -> bool {
+        self.compiled().may_begin(lead)
+    }
+
+    /// Whether a text with this last byte may match.
+    #[must_use]
+    pub fn may_end(&self, last: Option<u8>) -> bool {
+        self.compiled().may_end(last)
+    }
+
+    /// [`is_match`](Self::is_match) of a text whose ends are known to allow it.
+    pub fn decides(&self, text: &[u8]) -> bool {
+        self.decide(self.compiled(), text)
+    }
+
     fn decide(&self, compiled: &Compiled, text: &[u8]) -> bool {
         if !compiled.has_needed(text) {
             return false;

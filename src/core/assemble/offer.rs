@@ -10,7 +10,7 @@ use crate::core::event::Event;
 use crate::core::line::{Line, Tried, View};
 use crate::core::prefilter::Scratch;
 use crate::core::shown;
-use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, starts_under_record};
+use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
 use crate::rules::Kind;
 
 /// An open trace of another writer ends when its own has been silent for so many lines.
@@ -75,9 +75,12 @@ impl Assembler {
             return true;
         }
         let kind = |entry: &u16| &cx.engine.rules.entries[usize::from(*entry)].kind;
-        let begins_under = |kind: &Kind| matches!(kind, Kind::Trace(machine) if starts_under_record(machine, view.of(line)));
+        let begins_under = |entry: u16| match kind(&entry) {
+            Kind::Trace(machine) => start_row(machine, entry, line, view).is_some_and(|row| row.under_record),
+            _ => false,
+        };
         // A line without a time stamp is a head for what has none of its own.
-        let fits = |entry: &u16| begins_under(kind(entry)) && (stamped || needs_lead(kind(entry)));
+        let fits = |entry: &u16| begins_under(*entry) && (stamped || needs_lead(kind(entry)));
         if !rivals.iter().any(fits) {
             return false;
         }

@@ -4,7 +4,7 @@
 use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::{Line, View};
-use crate::core::trace::starts;
+use crate::core::trace::start_row;
 use crate::rules::{Kind, Region};
 
 /// Most regions inside each other.
@@ -49,8 +49,7 @@ impl Assembler {
         for open in self.regions.iter().rev().filter(|open| open.holds(line)) {
             let Some(region) = region(cx, open.entry) else { continue };
             for &view in open.views(line) {
-                let part = view.of(line);
-                let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if starts(machine, part));
+                let begins = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if start_row(machine, entry, line, view).is_some());
                 let found: Vec<u16> = region.weak.iter().copied().filter(|&entry| begins(entry)).collect();
                 if !found.is_empty() {
                     return (found, view);

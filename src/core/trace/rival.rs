@@ -1,7 +1,7 @@
 //! One machine that competes for a trace: which rows have taken which lines, and how far they belong to it.
 
-use super::{Entries, Kind, LeadIn, Machine, TYPICAL_LINES, Take};
-use crate::rules::first_visible;
+use super::{Entries, Kind, LeadIn, Line, Machine, TYPICAL_LINES, Take, View};
+use crate::rules::{Row, State, first_visible};
 
 /// Most lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
@@ -45,42 +45,42 @@ pub(super) fn machine(entries: &Entries, entry: u16) -> Option<&Machine> {
     }
 }
 
-/// The first row of `machine` that takes `text` in `state`; `plain`: nothing begins with it, so a loose row may.
-fn step(machine: &Machine, state: u8, text: &[u8], plain: bool) -> Option<usize> {
-    let lead = first_visible(text);
-    let rows = machine.rows_of.get(usize::from(state))?;
-    let mut rows = rows.iter().map(|&row| usize::from(row));
-    rows.find(|&row| (plain || !machine.rows[row].loose) && machine.rows[row].regex.is_match_from(text, lead))
+/// The first row of `machine` that takes `text` in `state`, whose first visible byte is `lead`; `plain`: nothing begins with
+/// it, so a loose row may.
+fn step(machine: &Machine, state: u8, text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
+    machine.rows_of.get(usize::from(state))?.taker(&machine.rows, text, lead, plain)
 }
 
-/// What `head` stands behind: group `pre` of the row with which one of the machines `rivals` takes it.
+/// The row with which `machine`, that of `entry`, begins at the part of `line` that `view` shows. What was asked of a line
+/// once, the line remembers.
 #[must_use]
-pub fn lead_in(entries: &Entries, rivals: &[u16], head: &[u8]) -> LeadIn {
-    if !LeadIn::may_begin(head) {
+pub fn start_row<'m>(machine: &'m Machine, entry: u16, line: &Line, view: View) -> Option<&'m Row> {
+    let number = start_number(machine, entry, line, view)?;
+    machine.rows.get(usize::from(number))
+}
+
+fn start_number(machine: &Machine, entry: u16, line: &Line, view: View) -> Option<u16> {
+    let part = view.of(line);
+    line.start(entry, line.text.len() - part.len(), || step(machine, 0, part, first_visible(part), false))
+}
+
+/// What the head stands behind in the part of `line` that `view` shows: group `pre` of the row with which one of the
+/// machines `rivals` takes it.
+#[must_use]
+pub fn lead_in(entries: &Entries, rivals: &[u16], line: &Line, view: View) -> LeadIn {
+    let head = view.of(line);
+    let row = |entry: u16| machine(entries, entry).and_then(|machine| start_row(machine, entry, line, view)).filter(|row| row.regex.has_pre());
+    let mut rows = rivals.iter().filter_map(|&entry| row(entry)).peekable();
+    if rows.peek().is_none() || !LeadIn::may_begin(head) {
         return LeadIn::default();
     }
-    let pre = |entry: u16| {
-        let machine = machine(entries, entry).filter(|machine| machine.rows_of.first().is_some_and(|rows| rows.iter().any(|&row| has_pre(machine, row))))?;
-        let row = &machine.rows[step(machine, 0, head, false)?];
-        LeadIn::new(row.regex.groups(head)?.name("pre")?)
-    };
-    rivals.iter().find_map(|&entry| pre(entry)).unwrap_or_default()
-}
-
-fn has_pre(machine: &Machine, row: u16) -> bool {
-    machine.rows[usize::from(row)].regex.has_pre()
+    rows.find_map(|row| LeadIn::new(row.regex.groups(head)?.name("pre")?)).unwrap_or_default()
 }
 
 /// Whether `machine` can begin with `text`.
 #[must_use]
 pub fn starts(machine: &Machine, text: &[u8]) -> bool {
-    step(machine, 0, text, false).is_some()
-}
-
-/// Whether a record right before `text` belongs to the trace that `machine` begins with it.
-#[must_use]
-pub fn starts_under_record(machine: &Machine, text: &[u8]) -> bool {
-    step(machine, 0, text, false).is_some_and(|row| machine.rows[row].under_record)
+    step(machine, 0, text, first_visible(text), false).is_some()
 }
 
 /// Room for the rows of a usual trace, of which `lead` lines are none's.
@@ -107,20 +107,31 @@ impl Rival {
         }
     }
 
-    /// Takes the line if a row does.
-    pub(super) fn advance(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
+    /// Takes the line with which it begins.
+    pub(super) fn begin(&mut self, entries: &Entries, line: &Line, view: View) {
+        let Some(machine) = machine(entries, self.entry) else { return };
+        let number = start_number(machine, self.entry, line, view);
+        self.alive = number.is_some_and(|number| self.go_on(machine, number, view.of(line), line.place.num));
+    }
+
+    /// Takes the line, whose first visible byte is `lead`, if a row does.
+    pub(super) fn advance(&mut self, entries: &Entries, (text, lead): (&[u8], Option<u8>), num: u64, plain: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
         if self.seen >= MAX_SEEN_LINES {
             return false;
         }
-        let Some(number) = step(machine, self.state, text, plain) else { return false };
-        let row = &machine.rows[number];
+        step(machine, self.state, text, lead, plain).is_some_and(|number| self.go_on(machine, number, text, num))
+    }
+
+    /// Takes the line with row `number`, unless that ends the trace.
+    fn go_on(&mut self, machine: &Machine, number: u16, text: &[u8], num: u64) -> bool {
+        let row = &machine.rows[usize::from(number)];
         // A frame of its own is no other's head.
         if row.take != Take::Frame && self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
             return false;
         }
         self.state = row.to;
-        self.take(number as u16);
+        self.take(number);
         self.has_frame |= row.take == Take::Frame;
         self.is_void |= row.void;
         self.is_unnamed = match row.take {
@@ -154,8 +165,11 @@ impl Rival {
 
     /// Whether a loose row may take the next line.
     pub(super) fn may_be_loose(&self, entries: &Entries) -> bool {
-        let Some(machine) = machine(entries, self.entry).filter(|_| self.alive && self.seen - self.accepted < MAX_LOOSE_LINES) else { return false };
-        machine.rows_of.get(usize::from(self.state)).is_some_and(|rows| rows.iter().any(|&row| machine.rows[usize::from(row)].loose))
+        if !self.alive || self.seen - self.accepted >= MAX_LOOSE_LINES {
+            return false;
+        }
+        let Some(machine) = machine(entries, self.entry) else { return false };
+        machine.rows_of.get(usize::from(self.state)).is_some_and(State::has_loose)
     }
 
     /// Whether its last lines are loose ones.

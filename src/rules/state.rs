@@ -1,0 +1,88 @@
+//! A state of a machine: its rows, in the order in which they are tried, told apart by the ends of a line before any is
+//! asked. Most rows fail there.
+
+use std::sync::OnceLock;
+
+use super::entry::Row;
+
+/// Most rows that are told apart, one bit each; of a state with more, each is asked.
+const MAX_TOLD: usize = 64;
+/// Values of a byte, and behind them "there is none".
+const PLACES: usize = 257;
+
+/// The rows that are tried in one state.
+#[derive(Debug, Default)]
+pub struct State {
+    rows: Vec<u16>,
+    has_loose: bool,
+    ends: OnceLock<Box<Ends>>,
+}
+
+/// For each byte, which rows a line fits that has it as its first visible one, or as its last one.
+#[derive(Debug)]
+struct Ends {
+    first: [u64; PLACES],
+    last: [u64; PLACES],
+}
+
+fn place(byte: Option<u8>) -> usize {
+    byte.map_or(PLACES - 1, usize::from)
+}
+
+impl State {
+    /// The state in which these of `rows` are tried.
+    #[must_use]
+    pub fn new(numbers: Vec<u16>, rows: &[Row]) -> Self {
+        let has_loose = numbers.iter().any(|&number| rows[usize::from(number)].loose);
+        Self { rows: numbers, has_loose, ends: OnceLock::new() }
+    }
+
+    /// Whether a loose row is among them.
+    #[must_use]
+    pub fn has_loose(&self) -> bool {
+        self.has_loose
+    }
+
+    /// Their numbers.
+    #[must_use]
+    pub fn rows(&self) -> &[u16] {
+        &self.rows
+    }
+
+    /// The number of the first of them that takes `text`, whose first visible byte is `lead`; `plain`: nothing begins with
+    /// it, so a loose row may. `rows` are all of the machine.
+    #[must_use]
+    pub fn taker(&self, rows: &[Row], text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
+        let takes = |number: u16| {
+            let row = &rows[usize::from(number)];
+            (plain || !row.loose) && row.regex.decides(text)
+        };
+        if self.rows.len() > MAX_TOLD {
+            return self.rows.iter().copied().find(|&number| takes(number));
+        }
+        let ends = self.ends.get_or_init(|| Box::new(Ends::of(&self.rows, rows)));
+        let mut fit = ends.first[place(lead)] & ends.last[place(text.last().copied())];
+        while fit != 0 {
+            let number = self.rows[fit.trailing_zeros() as usize];
+            if takes(number) {
+                return Some(number);
+            }
+            fit &= fit - 1;
+        }
+        None
+    }
+}
+
+impl Ends {
+    fn of(numbers: &[u16], rows: &[Row]) -> Self {
+        let mut ends = Self { first: [0; PLACES], last: [0; PLACES] };
+        for (bit, &number) in numbers.iter().enumerate() {
+            let regex = &rows[usize::from(number)].regex;
+            for byte in (0..=u8::MAX).map(Some).chain([None]) {
+                ends.first[place(byte)] |= u64::from(regex.may_begin(byte)) << bit;
+                ends.last[place(byte)] |= u64::from(regex.may_end(byte)) << bit;
+            }
+        }
+        ends
+    }
+}
