@@ -97,11 +97,11 @@ impl<'a> LookBack<'a> {
         if count == 0 {
             return Lines::default();
         }
-        let lines = self.lines(first).filter(|(.., raw)| is_by_writer_of(line, &LeadIn::default(), &visible(raw, None)));
-        let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
-        found.extend(lines.take(count));
-        let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
-        found.iter().rev().for_each(|(num, _, raw)| context.push_numbered(*num, &visible(raw, None)));
+        let lines = self.lines(first).map(|(num, _, raw)| (num, visible(raw, None)));
+        let mut found: Vec<(u64, Cow<[u8]>)> = Vec::with_capacity(count);
+        found.extend(lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text)).take(count));
+        let mut context = Lines::default().with_room(found.iter().map(|(_, text)| text.len() + NUMBER_BYTES).sum());
+        found.iter().rev().for_each(|(num, text)| context.push_numbered(*num, text));
         context
     }
 
