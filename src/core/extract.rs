@@ -70,7 +70,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
         Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part, None),
         _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
-    let mut event = build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)));
+    let (mut event, is_clean) = build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)));
     event.observed_at = trace.opened_at;
     event.timestamp = credible(trace.time, trace.opened_at);
     event.key = trace.key.as_ref().map(|key| secretless(engine, &printable(key), &mut event.redactions));
@@ -84,8 +84,12 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.closed_idle = idle;
     event.truncated = trace.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
     event.context = trace.context.with_room(head.text.len() + CONTEXT_ROOM);
+    // Most errors are clean, and so are the lines before them: then the head, which is one of its lines, is not read again.
+    let is_read = is_clean && head.part.len() == head.text.len() && !engine.redactor.touches(event.context.as_str().as_bytes());
     event.context.push_numbered(event.line_num, head.text);
-    engine.redactor.redact_context(&mut event.context);
+    if !is_read {
+        engine.redactor.redact_context(&mut event.context);
+    }
     event
 }
 
@@ -109,7 +113,7 @@ pub fn plain(engine: &Engine, origin: &Origin, plain: &Plain) -> Event {
     let entry = &engine.rules.entries[usize::from(plain.entry)];
     let family = &engine.rules.families[usize::from(entry.family)];
     let text = plain.lines.iter().next().unwrap_or_default().to_owned();
-    let mut event = build(engine, entry, family, Said { text, ..Said::default() }, plain.lines.clone());
+    let (mut event, _) = build(engine, entry, family, Said { text, ..Said::default() }, plain.lines.clone());
     event.observed_at = plain.now;
     restart(engine, origin, &mut event, plain.place, plain.time);
     event
@@ -180,7 +184,8 @@ pub fn clean(engine: &Engine, lines: Lines, count: &mut u32) -> Lines {
     engine.redactor.redact_touched(&lines, &seen.touched, count).unwrap_or(lines)
 }
 
-fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut lines: Lines) -> Event {
+/// The event, and whether nothing in its lines looks like a secret.
+fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut lines: Lines) -> (Event, bool) {
     let mut redactions = 0;
     let seen = Keywords::builtin().seek(lines.as_str());
     let mut is_current = true;
@@ -212,7 +217,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
     if let Some(class) = entry.fault.retry {
         retry = Retry { class, reason: "rule".into(), remedy: crate::core::retry::remedy(class, verdict.cause), reset_at: retry.reset_at };
     }
-    Event {
+    let event = Event {
         id: Hex::default(),
         timestamp: Timestamp::default(),
         observed_at: Timestamp::default(),
@@ -242,7 +247,8 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         hint: entry.labels.hint.clone(),
         truncated: false,
         redactions,
-    }
+    };
+    (event, seen.touched.is_empty())
 }
 
 impl Said {

@@ -12,6 +12,9 @@ pub fn read(shape: Shape, line: &str) -> Frame<'_> {
         Shape::Python => python(line),
         Shape::Call => call(line),
         Shape::Place => place(line),
+        Shape::Numbered => numbered(line),
+        // An exception has no frame in its line.
+        Shape::Named => Frame::default(),
     }
 }
 
@@ -23,6 +26,12 @@ fn number(text: &str) -> u32 {
 /// What stands before and behind the first `byte`, which is ASCII.
 fn split_once(text: &str, byte: u8) -> Option<(&str, &str)> {
     memchr::memchr(byte, text.as_bytes()).map(|at| (&text[..at], &text[at + 1..]))
+}
+
+/// What stands before and behind the last ` (`.
+fn rsplit_at_parenthesis(text: &str) -> Option<(&str, &str)> {
+    let at = memchr::memrchr_iter(b'(', text.as_bytes()).find(|&at| text[..at].ends_with(' '))?;
+    Some((&text[..at - 1], &text[at + 1..]))
 }
 
 /// `File "app.py", line 3, in main`
@@ -52,7 +61,7 @@ fn call(line: &str) -> Frame<'_> {
     }
     let mut frame = Frame::default();
     // A name may have parentheses of its own: `Cart.(anonymous function) (app.js:3:5)`; so may a path.
-    match rest.strip_suffix(')').and_then(|inner| inner.rsplit_once(" (").or_else(|| split_once(inner, b'('))) {
+    match rest.strip_suffix(')').and_then(|inner| rsplit_at_parenthesis(inner).or_else(|| split_once(inner, b'('))) {
         Some((function, inside)) => {
             frame.function = function.trim_ascii_end();
             set_place(&mut frame, inside.strip_prefix("address at ").unwrap_or(inside));
@@ -61,6 +70,26 @@ fn call(line: &str) -> Frame<'_> {
         None => frame.function = rest,
     }
     frame
+}
+
+/// `12: core::panicking::panic`, `12:  0x55d0c7 - core::panicking::panic`
+fn numbered(line: &str) -> Frame<'_> {
+    let rest = split_once(line, b':').map_or(line, |(_, rest)| rest).trim_ascii_start();
+    let behind_address = || {
+        let (address, name) = rest.strip_prefix("0x")?.split_once(" - ")?;
+        let is_address = !address.is_empty() && address.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        Some(name).filter(|name| is_address && name.starts_with(|c: char| !c.is_ascii_whitespace()))
+    };
+    Frame { function: behind_address().unwrap_or(rest).trim_end(), ..Frame::default() }
+}
+
+/// Type and message of `app.CartError: empty cart`, behind bars and blanks; a message may lack.
+#[must_use]
+pub fn named(line: &str) -> (&str, &str) {
+    let line = line.trim_start_matches([' ', '\t', '|']);
+    let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'<' | b'>');
+    let (name, rest) = line.split_at(line.as_bytes().iter().take_while(|b| is_name(b)).count());
+    (name, rest.strip_prefix(": ").unwrap_or_default())
 }
 
 /// `app.rb:3:in 'main'`, `from lib/x.rb:9:in 'f'`, `/srv/app/main.go:12 +0x1d`
@@ -124,11 +153,25 @@ mod tests {
             ),
             (Shape::Call, "    at total (address at index.android.bundle:1:32776)", "total", "index.android.bundle", 1, 32776),
             (Shape::Place, "\tfrom lib/x.rb:9:in `f'", "f", "lib/x.rb", 9, 0),
+            (Shape::Numbered, "   3: core::panicking::panic", "core::panicking::panic", "", 0, 0),
+            (Shape::Numbered, "  14:     0x55d0c7 - <T as Into<U>>::into ", "<T as Into<U>>::into", "", 0, 0),
+            (Shape::Numbered, "  14: 0x55d0c7 - ", "0x55d0c7 -", "", 0, 0),
             (Shape::Place, "\t/srv/app/main.go:12 +0x1d", "", "/srv/app/main.go", 12, 0),
         ];
         for (shape, line, function, file, number, column) in cases {
             let wanted = Frame { function, file, line: *number, column: *column, in_app: false };
             assert_eq!(read(*shape, line), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn reads_what_was_thrown() {
+        for (line, kind, message) in [
+            ("app.CartError: empty: cart ", "app.CartError", "empty: cart "),
+            ("  | f.<locals>.E:", "f.<locals>.E", ""),
+            ("KeyboardInterrupt", "KeyboardInterrupt", ""),
+        ] {
+            assert_eq!(named(line), (kind, message));
         }
     }
 }

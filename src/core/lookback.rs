@@ -97,13 +97,11 @@ impl<'a> LookBack<'a> {
         if count == 0 {
             return Lines::default();
         }
-        // Most lines do not say who wrote them: then all count.
-        let is_alone = line.key().is_none() || line.place.key.is_some();
-        let lines = self.lines(first).filter(|(.., raw)| is_alone || is_by_writer_of(line, &LeadIn::default(), &visible(raw, None)));
-        let mut found: Vec<(u64, u64, &[u8])> = Vec::with_capacity(count);
-        found.extend(lines.take(count));
-        let mut context = Lines::default().with_room(found.iter().map(|(.., raw)| raw.len() + NUMBER_BYTES).sum());
-        found.iter().rev().for_each(|(num, _, raw)| context.push_numbered(*num, &visible(raw, None)));
+        let lines = self.lines(first).map(|(num, _, raw)| (num, visible(raw, None)));
+        let mut found: Vec<(u64, Cow<[u8]>)> = Vec::with_capacity(count);
+        found.extend(lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text)).take(count));
+        let mut context = Lines::default().with_room(found.iter().map(|(_, text)| text.len() + NUMBER_BYTES).sum());
+        found.iter().rev().for_each(|(num, text)| context.push_numbered(*num, text));
         context
     }
 
@@ -168,21 +166,23 @@ impl<'a> LookBack<'a> {
 
 /// Whether a look-back line comes from the writer of `line`, as far as the lines name their writers.
 fn is_by_writer_of(line: &Line, lead_in: &LeadIn, text: &[u8]) -> bool {
-    let other = || Line::new(Place::default(), text, line.now());
-    if lead_in.len() > 0 {
-        return !lead_in.is_other(if line.prefix().shaped { other().body() } else { text });
-    }
     let key = line.key();
-    key.is_none() || line.place.key.is_some() || other().key() == key
+    let other = Line::new(Place::default(), text, line.now());
+    if lead_in.len() > 0 {
+        return !lead_in.is_other(if line.prefix().shaped { other.body() } else { other.text });
+    }
+    key.is_none() || line.place.key.is_some() || other.key() == key
 }
 
 /// Whether a look-back line is the one that is wanted; it goes into `lead` then.
 fn look((num, offset, text): &(u64, u64, Cow<[u8]>), (head, lead_in): (&Line, &LeadIn), wanted: &Pattern, lead: Option<&mut Block>) -> bool {
-    let line = |place: Place| Line::new(place, text, head.now());
-    let part = lead_in.cut(if head.prefix().shaped { line(Place::default()).body() } else { text });
+    let place = Place { num: *num, offset: *offset, inner: 0, truncated: false, ..head.place.clone() };
+    let line = Line::new(place, text, head.now());
+    let view = if head.prefix().shaped { View::Body } else { View::Text };
+    let part = lead_in.cut(view.of(&line));
     let fits = wanted.is_match(part);
     if let (true, Some(lead)) = (fits, lead) {
-        lead.push(&line(Place { num: *num, offset: *offset, inner: 0, truncated: false, ..head.place.clone() }), part);
+        lead.push(&line, part);
     }
     fits
 }

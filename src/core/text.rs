@@ -220,23 +220,46 @@ impl fmt::Debug for Hex {
 
 /// Appends a number in decimal digits.
 pub fn push_number(text: &mut String, number: u64) {
-    with_digits(number, |digits| text.push_str(std::str::from_utf8(digits).unwrap_or_default()));
+    with_digits(number, |digits| digits.iter().for_each(|digit| text.push(char::from(*digit))));
+}
+
+/// `00` to `99`, one behind the other.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut at = 0;
+    while at < 100 {
+        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
+        at += 1;
+    }
+    pairs
+};
+
+/// Digits of the longest number.
+pub const MAX_DIGITS: usize = 20;
+
+/// The decimal digits of a number, which end at [`MAX_DIGITS`], and where they begin.
+#[inline]
+#[must_use]
+pub fn decimal(mut number: u64) -> ([u8; 2 * MAX_DIGITS], usize) {
+    let (mut digits, mut from) = ([0; 2 * MAX_DIGITS], MAX_DIGITS);
+    while number >= 10 {
+        from -= 2;
+        digits[from..from + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
+        number /= 100;
+    }
+    // Of an odd number of digits one is left, of an even one none.
+    if number > 0 || from == MAX_DIGITS {
+        from -= 1;
+        digits[from] = b'0' + number as u8;
+    }
+    (digits, from)
 }
 
 /// Shows the decimal digits of a number.
 #[inline]
-pub fn with_digits(mut number: u64, show: impl FnOnce(&[u8])) {
-    let mut digits = [0_u8; 20];
-    let mut from = digits.len();
-    loop {
-        from -= 1;
-        digits[from] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    show(&digits[from..]);
+pub fn with_digits(number: u64, show: impl FnOnce(&[u8])) {
+    let (digits, from) = decimal(number);
+    show(&digits[from..MAX_DIGITS]);
 }
 
 /// The text of bytes; invalid UTF-8 is replaced. The check for valid text is many times faster.

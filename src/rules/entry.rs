@@ -248,7 +248,7 @@ pub struct Row {
     pub to: u8,
     /// What to read from the line.
     pub take: Take,
-    /// How its frame is read by bytes.
+    /// How its frame or exception is read by bytes.
     pub shape: Option<Shape>,
     /// The line belongs to the trace for sure.
     pub accept: bool,

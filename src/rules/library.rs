@@ -38,8 +38,19 @@ impl Library {
     #[must_use]
     pub fn owns(&self, function: &str, file: &str) -> bool {
         let file = file.as_bytes();
-        let within = |(at, pair): (usize, &[u8])| self.may_begin(pair[0], pair[1]) != 0 && self.begins(&file[at..]);
-        self.begins(function.as_bytes()) || file.windows(2).enumerate().any(within) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
+        self.begins(function.as_bytes()) || self.stands_in(file) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
+    }
+
+    /// Whether one of the parts stands in it, but for one that begins at its last byte.
+    fn stands_in(&self, file: &[u8]) -> bool {
+        let mut before = 0;
+        for (at, &byte) in file.iter().enumerate() {
+            if before & self.second[usize::from(byte)] != 0 && self.begins(&file[at - 1..]) {
+                return true;
+            }
+            before = self.first[usize::from(byte)];
+        }
+        false
     }
 
     /// The parts that may begin with these bytes.

@@ -303,7 +303,7 @@ pub struct RowSpec {
     /// What to read from the line.
     #[serde(default)]
     pub take: Take,
-    /// How the frame is read by bytes; without it the groups of the regex are read.
+    /// How the frame or exception is read by bytes; without it the groups of the regex are read.
     pub shape: Option<Shape>,
     /// `false`: the line is taken on trial, until an accepting line follows.
     #[serde(default = "yes")]
@@ -357,7 +357,7 @@ pub enum Take {
     Text,
 }
 
-/// Shapes of frames that are read by bytes.
+/// Shapes of frames and exceptions that are read by bytes.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
@@ -367,6 +367,10 @@ pub enum Shape {
     Call,
     /// `from app.rb:3:in 'main'`, `/srv/app/main.go:12 +0x1d`
     Place,
+    /// `12: core::panicking::panic`, `12: 0x55d0c7 - core::panicking::panic`
+    Numbered,
+    /// An exception rather than a frame: `app.CartError: empty cart`
+    Named,
 }
 
 fn yes() -> bool {

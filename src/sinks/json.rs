@@ -1,7 +1,7 @@
 //! Writes JSON (RFC 8259) straight into a buffer, member by member. It knows nothing of what the members mean.
 
 use crate::core::event::Lines;
-use crate::core::text::with_digits;
+use crate::core::text::{MAX_DIGITS, decimal};
 
 /// What stands for a byte in a JSON string (RFC 8259, section 7): `0` the byte itself, `u` a `\u00xx`, else that
 /// letter behind a backslash.
@@ -21,61 +21,127 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
-/// Bytes of a JSON string that are looked at together.
-const CHUNK: usize = 16;
-/// Half of them.
-const HALF: usize = 8;
-/// Bytes of a JSON string that are gathered before they go out.
-const PIECE: usize = 256;
+/// Bytes of a JSON string that are looked at together: most runs of so many need no escape.
+const RUN: usize = 32;
+/// Bytes that are moved at a time around a byte that needs an escape.
+const WORD: usize = 8;
+/// Two of them.
+const PAIR: usize = 16;
 /// Most bytes that stand for one byte.
 const LONGEST: usize = 6;
+/// Bytes that a run may become, and as many as are written beyond them to be written over.
+const RUN_ROOM: usize = RUN * LONGEST + WORD;
+/// Room that is made at once. (To clear much more than this, the processor is asked to do on its own, which takes its time.)
+const ROOM: usize = 1024;
 
-/// The highest bit of the first of eight bytes that needs an escape, and perhaps of others behind it. (Per byte: is it
-/// below 0x20, or equal to one of three? Only an odd byte borrows from the next one.)
+/// Text of up to eight bytes, the first of them lowest, and how many bytes that is.
+#[derive(Clone, Copy)]
+struct Short(u64, usize);
+
+impl Short {
+    const fn new(text: &[u8]) -> Self {
+        let (mut word, mut at) = (0, text.len());
+        while at > 0 {
+            at -= 1;
+            word = word << 8 | text[at] as u64;
+        }
+        Self(word, text.len())
+    }
+}
+
+/// A line's end within a string.
+const NEWLINE: Short = Short::new(b"\\n");
+/// A line's end that begins a new string.
+const NEXT: Short = Short::new(b"\",\"");
+/// A quotation mark.
+const QUOTE: Short = Short::new(b"\\\"");
+
+/// The highest bit of each of eight bytes that needs an escape. (Per byte: is it below 0x20, or equal to one of three?
+/// The highest bit is left out, so nothing is carried from byte to byte.)
 #[inline(always)]
 fn odd_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
-    let is = |byte: u8| (word ^ (ONES * u64::from(byte))).wrapping_sub(ONES);
-    (word.wrapping_sub(ONES * 0x20) | is(b'"') | is(b'\\') | is(0x7f)) & !word & (ONES * 0x80)
+    let low = word & (ONES * 0x7f);
+    let is_not = |byte: u8| (low ^ (ONES * u64::from(byte))) + ONES * 0x7f;
+    !((low + ONES * 0x60) & is_not(b'"') & is_not(b'\\') & is_not(0x7f) | word) & (ONES * 0x80)
 }
 
-/// How many bytes of the chunk stand before the first that needs an escape.
+/// Whether none of these bytes needs an escape. (A fold over truth values is what compilers make vectors of.)
 #[inline(always)]
-fn plain_bytes(chunk: &[u8; CHUNK]) -> usize {
-    let chunk = u128::from_le_bytes(*chunk);
-    match odd_bytes(chunk as u64) {
-        0 => HALF + odd_bytes((chunk >> (8 * HALF)) as u64).trailing_zeros() as usize / 8,
-        odd => odd.trailing_zeros() as usize / 8,
+fn is_plain(run: &[u8; RUN]) -> bool {
+    !run.iter().fold(false, |odd, &byte| odd | (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == 0x7f))
+}
+
+/// Fewer than eight bytes as a word, the first of them lowest.
+#[inline(always)]
+fn word_of(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (Some(first), Some(last)) => u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << (8 * (bytes.len() - 4)),
+        _ => bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     }
 }
 
 /// Appends JSON members to a buffer. A member is given with its name and all that stands before its
 /// value: a string's opening quote, too.
 pub(super) struct Writer<'a> {
-    pub(super) out: &'a mut Vec<u8>,
+    /// Behind `end` stands room for more, which goes when the writer does.
+    out: &'a mut Vec<u8>,
+    end: usize,
 }
 
-impl Writer<'_> {
+impl Drop for Writer<'_> {
+    fn drop(&mut self) {
+        self.out.truncate(self.end);
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// Appends to `out`.
+    pub(super) fn new(out: &'a mut Vec<u8>) -> Self {
+        let end = out.len();
+        Self { out, end }
+    }
+
+    /// Bytes of the buffer, what stood in it before included.
+    pub(super) fn len(&self) -> usize {
+        self.end
+    }
+
     /// Bytes as they are.
+    #[inline(always)]
     pub(super) fn raw(&mut self, bytes: &[u8]) {
-        self.out.extend_from_slice(bytes);
+        let end = self.end + bytes.len();
+        if end > self.out.len() {
+            self.make_room(bytes.len());
+        }
+        self.out[self.end..end].copy_from_slice(bytes);
+        self.end = end;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, bytes: usize) {
+        self.out.resize(self.end + bytes + ROOM, 0);
     }
 
     /// A string in which nothing needs an escape.
+    #[inline]
     pub(super) fn word(&mut self, head: &[u8], value: impl AsRef<[u8]>) {
         self.raw(head);
         self.raw(value.as_ref());
-        self.out.push(b'"');
+        self.raw(b"\"");
     }
 
     /// A string.
+    #[inline]
     pub(super) fn string(&mut self, head: &[u8], value: &str) {
         self.raw(head);
-        self.text(value.as_bytes(), b"\\n");
-        self.out.push(b'"');
+        self.text(value.as_bytes(), NEWLINE);
+        self.raw(b"\"");
     }
 
     /// A string, if there is one.
+    #[inline]
     pub(super) fn optional(&mut self, head: &[u8], value: Option<&str>) {
         if let Some(value) = value {
             self.string(head, value);
@@ -83,12 +149,19 @@ impl Writer<'_> {
     }
 
     /// A number.
+    #[inline]
     pub(super) fn number(&mut self, head: &[u8], value: u64) {
         self.raw(head);
-        with_digits(value, |digits| self.raw(digits));
+        // A fixed number of bytes is moved without a call.
+        let (digits, from) = decimal(value);
+        if let Some(digits) = digits[from..].first_chunk::<MAX_DIGITS>() {
+            self.raw(digits);
+            self.end -= from;
+        }
     }
 
     /// A number, if it is known.
+    #[inline]
     pub(super) fn positive(&mut self, head: &[u8], value: u32) {
         if value > 0 {
             self.number(head, u64::from(value));
@@ -99,12 +172,13 @@ impl Writer<'_> {
     pub(super) fn lines(&mut self, head: &[u8], lines: &Lines) {
         if !lines.is_empty() {
             self.raw(head);
-            self.text(lines.as_str().as_bytes(), b"\",\"");
+            self.text(lines.as_str().as_bytes(), NEXT);
             self.raw(b"\"]");
         }
     }
 
     /// A list, each of whose values `each` writes; nothing when there is none.
+    #[inline]
     pub(super) fn list<T>(&mut self, head: &[u8], values: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         let mut any = false;
         for value in values {
@@ -113,64 +187,113 @@ impl Writer<'_> {
             any = true;
         }
         if any {
-            self.out.push(b']');
+            self.raw(b"]");
         }
     }
 
-    /// The inside of a JSON string; `newline`, at most three bytes, stands for `\n`.
-    fn text(&mut self, bytes: &[u8], newline: &[u8]) {
-        let (mut piece, mut end) = ([0; PIECE], 0);
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            if end > PIECE - CHUNK - LONGEST {
-                self.raw(&piece[..end]);
-                end = 0;
-            }
-            let chunk = chunk_of(rest);
-            let plain = plain_bytes(&chunk).min(rest.len());
-            // The chunk is written as a whole; what of it does not count is written over.
-            if let Some(place) = piece[end..].first_chunk_mut() {
-                *place = chunk;
-            }
-            (end, rest) = (end + plain, &rest[plain..]);
-            if plain < CHUNK
-                && let Some((&byte, behind)) = rest.split_first()
+    /// The inside of a JSON string; `newline` stands for `\n`.
+    #[inline(never)]
+    fn text(&mut self, bytes: &[u8], newline: Short) {
+        let (runs, rest) = bytes.as_chunks::<RUN>();
+        for run in runs {
+            let room = self.room();
+            if is_plain(run)
+                && let Some(place) = room.first_chunk_mut()
             {
-                end += escape(byte, newline, &mut piece[end..]);
-                rest = behind;
+                *place = *run;
+                self.end += RUN;
+            } else {
+                self.end += escaped(run, newline, room);
             }
         }
-        self.raw(&piece[..end]);
+        if !rest.is_empty() {
+            self.end += escaped(rest, newline, self.room());
+        }
+    }
+
+    /// Room for what a run may become.
+    #[inline(always)]
+    fn room(&mut self) -> &mut [u8; RUN_ROOM] {
+        if self.out.len() - self.end < RUN_ROOM {
+            self.make_room(RUN_ROOM);
+        }
+        self.out[self.end..].first_chunk_mut().expect("room was made")
     }
 }
 
-/// The bytes that `rest` begins with; behind its end there are zeros.
-#[inline(always)]
-fn chunk_of(rest: &[u8]) -> [u8; CHUNK] {
-    rest.first_chunk().copied().unwrap_or_else(|| {
-        let mut chunk = [0; CHUNK];
-        chunk[..rest.len()].copy_from_slice(rest);
-        chunk
-    })
+/// Writes at most a run of bytes with their escapes; returns how many bytes that is.
+#[inline(never)]
+fn escaped(bytes: &[u8], newline: Short, room: &mut [u8; RUN_ROOM]) -> usize {
+    let mut end = 0;
+    let (pairs, rest) = bytes.as_chunks::<PAIR>();
+    for pair in pairs {
+        let both = u128::from_le_bytes(*pair);
+        let (low, high) = (both as u64, (both >> (8 * WORD)) as u64);
+        let (odd_low, odd_high) = (odd_bytes(low), odd_bytes(high));
+        if odd_low | odd_high == 0 {
+            put(low, room, end);
+            put(high, room, end + WORD);
+            end += PAIR;
+        } else {
+            end = word_into(low, odd_low, newline, room, end) + WORD;
+            end = word_into(high, odd_high, newline, room, end) + WORD;
+        }
+    }
+    let (words, rest) = rest.as_chunks::<WORD>();
+    for word in words {
+        let word = u64::from_le_bytes(*word);
+        end = word_into(word, odd_bytes(word), newline, room, end) + WORD;
+    }
+    if !rest.is_empty() {
+        let word = word_of(rest);
+        // What is no byte of the text does not count.
+        end = word_into(word, odd_bytes(word) & ((1 << (8 * rest.len())) - 1), newline, room, end) + rest.len();
+    }
+    end
 }
 
-/// Writes what stands for `byte`; returns how many bytes that is.
-#[inline]
-fn escape(byte: u8, newline: &[u8], out: &mut [u8]) -> usize {
+/// Writes eight bytes, of which the `odd` ones need an escape, at `end`. Returns where eight bytes without an escape would
+/// have to begin to end where they do.
+#[inline(always)]
+fn word_into(mut word: u64, mut odd: u64, newline: Short, room: &mut [u8; RUN_ROOM], mut end: usize) -> usize {
+    let mut gone = 0;
+    while odd != 0 {
+        let bits = odd.trailing_zeros() & !7;
+        put(word, room, end);
+        let plain = bits as usize / 8;
+        let Short(text, len) = escape((word >> bits) as u8, newline);
+        put(text, room, end + plain);
+        end += plain + len;
+        gone += plain + 1;
+        // All eight bytes may be gone: a shift by 64 is none.
+        (word, odd) = (word >> bits >> 8, odd >> bits >> 8);
+    }
+    put(word, room, end);
+    end - gone
+}
+
+/// Those of the eight bytes that do not count are written over.
+#[inline(always)]
+fn put(word: u64, room: &mut [u8; RUN_ROOM], at: usize) {
+    if let Some(place) = room.get_mut(at..at + WORD) {
+        place.copy_from_slice(&word.to_le_bytes());
+    }
+}
+
+/// What stands for `byte`.
+#[inline(always)]
+fn escape(byte: u8, newline: Short) -> Short {
+    if byte == b'"' { QUOTE } else { rare_escape(byte, newline) }
+}
+
+fn rare_escape(byte: u8, newline: Short) -> Short {
     match ESCAPES[usize::from(byte)] {
-        b'n' => {
-            out[..newline.len()].copy_from_slice(newline);
-            newline.len()
-        }
+        b'n' => newline,
         b'u' => {
             let hex = b"0123456789abcdef";
-            out[..LONGEST].copy_from_slice(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]]);
-            LONGEST
+            Short::new(&[b'\\', b'u', b'0', b'0', hex[usize::from(byte >> 4)], hex[usize::from(byte & 15)]])
         }
-        letter => {
-            out[..2].copy_from_slice(&[b'\\', letter]);
-            2
-        }
+        letter => Short::new(&[b'\\', letter]),
     }
 }
 
@@ -178,23 +301,59 @@ fn escape(byte: u8, newline: &[u8], out: &mut [u8]) -> usize {
 mod tests {
     use super::*;
 
+    fn written(text: &str) -> Vec<u8> {
+        let mut out = vec![b'"'];
+        Writer::new(&mut out).text(text.as_bytes(), NEWLINE);
+        out.push(b'"');
+        out
+    }
+
+    /// The same, byte by byte.
+    fn plainly(text: &str) -> Vec<u8> {
+        let one = |byte: u8| match ESCAPES[usize::from(byte)] {
+            0 => vec![byte],
+            b'u' => format!("\\u{byte:04x}").into_bytes(),
+            letter => vec![b'\\', letter],
+        };
+        [b"\"".to_vec(), text.bytes().flat_map(one).collect(), b"\"".to_vec()].concat()
+    }
+
+    #[test]
+    fn every_byte_at_every_place() {
+        for byte in 0..0x80_u8 {
+            for place in 0..40 {
+                for behind in [0, 1, 7, 8, 9, 30] {
+                    let text = "x".repeat(place) + &char::from(byte).to_string().repeat(2) + &"é".repeat(behind);
+                    assert_eq!(written(&text), plainly(&text), "{text:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_stood_before_stays_and_room_goes() {
+        let mut out = b"before".to_vec();
+        let mut w = Writer::new(&mut out);
+        w.lines(b",", &["a\"", "", "b"].iter().collect());
+        w.number(b"", 7);
+        assert_eq!(w.len(), 20);
+        drop(w);
+        assert_eq!(out, b"before,a\\\"\",\"\",\"b\"]7");
+    }
+
     proptest::proptest! {
         #[test]
         fn a_string_reads_as_it_was(text in r#"([a-zé" \\]|[\x00-\x1f]|\x7f|[a-z]{6,20}){0,12}"#) {
-            let mut out = vec![b'"'];
-            Writer { out: &mut out }.text(text.as_bytes(), b"\\n");
-            out.push(b'"');
+            let out = written(&text);
             let read: String = serde_json::from_slice(&out).expect("a JSON string");
-            proptest::prop_assert_eq!(read, text);
+            proptest::prop_assert_eq!(&read, &text);
             proptest::prop_assert!(!out.iter().any(|b| *b < 0x20 || *b == 0x7f));
+            proptest::prop_assert_eq!(out, plainly(&text));
         }
 
         #[test]
         fn so_does_a_long_one(text in r#"([a-z]{0,40}|["\x00]{1,90}|é){0,20}"#) {
-            let mut out = vec![b'"'];
-            Writer { out: &mut out }.text(text.as_bytes(), b"\\n");
-            out.push(b'"');
-            proptest::prop_assert_eq!(serde_json::from_slice::<String>(&out).expect("a JSON string"), text);
+            proptest::prop_assert_eq!(serde_json::from_slice::<String>(&written(&text)).expect("a JSON string"), text);
         }
     }
 }

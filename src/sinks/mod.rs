@@ -21,6 +21,7 @@ pub mod record;
 mod rest;
 pub mod sarif;
 mod schema;
+mod stamp;
 pub mod stdout;
 pub mod stream;
 mod tail;

@@ -105,9 +105,9 @@ pub fn seen(out: &mut Vec<u8>, status: &str, count: u64, (first, last): (Timesta
     out.extend_from_slice(b"\",\"count\":");
     with_digits(count, |digits| out.extend_from_slice(digits));
     out.extend_from_slice(b",\"first\":\"");
-    with_rfc3339(first, |text| out.extend_from_slice(text.as_bytes()));
+    with_rfc3339(first, |text| out.extend_from_slice(text));
     out.extend_from_slice(b"\",\"last\":\"");
-    with_rfc3339(last, |text| out.extend_from_slice(text.as_bytes()));
+    with_rfc3339(last, |text| out.extend_from_slice(text));
     out.extend_from_slice(b"\"}");
 }
 

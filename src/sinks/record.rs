@@ -5,9 +5,8 @@
 //! A record is at most `max_event_bytes`: first the middle of `multiline`, then frames, then
 //! context, then the middle of `text` and `message` go, and `truncated` says so.
 
-use std::cell::RefCell;
-
 use super::json::Writer;
+use super::stamp;
 use crate::core::event::{Event, Exception, Frame, Frames, Lines, Timestamp};
 
 /// What the records of one source have in common.
@@ -67,8 +66,6 @@ const MAX_STEPS: usize = 12;
 /// What is left in the end of a text that its source has in common with others: so small a part of the record, since a
 /// control character is written as six bytes.
 const LEAST: usize = 256;
-/// Room for most records.
-const TYPICAL_BYTES: usize = 4096;
 
 /// Takes away what is needed least, more at each step.
 fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
@@ -153,11 +150,9 @@ pub(super) fn cut_text(text: &mut String, keep: usize) {
 }
 
 fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
-    let mut w = Writer { out };
-    w.out.reserve(TYPICAL_BYTES);
+    let mut w = Writer::new(out);
     w.word(b"{\"schema\":1,\"kind\":\"error\",\"id\":\"", event.id.digits());
-    time(&mut w, b",\"timestamp\":\"", event.timestamp);
-    time(&mut w, b",\"observed_at\":\"", event.observed_at);
+    times(&mut w, event);
     w.string(b",\"host\":\"", &envelope.host);
     source(&mut w, envelope, event);
     w.number(b",\"line_num\":", event.line_num);
@@ -199,7 +194,7 @@ fn write_whole(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) -> usize {
         w.raw(b",\"closed\":\"idle\"");
     }
     w.optional(b",\"hint\":\"", event.hint.as_deref());
-    let seen_at = w.out.len();
+    let seen_at = w.len();
     if event.truncated {
         w.raw(b",\"truncated\":true");
     }
@@ -268,23 +263,34 @@ fn retry(w: &mut Writer, event: &Event) {
 /// RFC 3339 in UTC with microseconds.
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
+    let mut text = String::new();
+    with_rfc3339(time, |shown| text.push_str(&String::from_utf8_lossy(shown)));
+    text
+}
+
+/// [`rfc3339`], without a piece of memory for it.
+pub(super) fn with_rfc3339(time: Timestamp, show: impl FnOnce(&[u8])) {
+    match stamp::stamp(time) {
+        Some(stamp) => show(&stamp),
+        None => show(by_calendar(time).as_bytes()),
+    }
+}
+
+#[cold]
+fn by_calendar(time: Timestamp) -> String {
     match jiff::Timestamp::from_microsecond(time.0) {
-        Ok(stamp) => format!("{stamp:.6}"),
+        Ok(moment) => format!("{moment:.6}"),
         Err(_) => "1970-01-01T00:00:00.000000Z".to_owned(),
     }
 }
 
-/// [`rfc3339`], remembering the one that was asked last: many events are read at the same moment.
-pub(super) fn with_rfc3339(time: Timestamp, show: impl FnOnce(&str)) {
-    thread_local!(static LAST: RefCell<(Timestamp, String)> = RefCell::new((Timestamp(0), rfc3339(Timestamp(0)))));
-    LAST.with_borrow_mut(|(last, text)| {
-        if *last != time {
-            (*last, *text) = (time, rfc3339(time));
+fn times(w: &mut Writer, event: &Event) {
+    with_rfc3339(event.observed_at, |observed| {
+        if event.timestamp == event.observed_at {
+            w.word(b",\"timestamp\":\"", observed);
+        } else {
+            with_rfc3339(event.timestamp, |stated| w.word(b",\"timestamp\":\"", stated));
         }
-        show(text);
+        w.word(b",\"observed_at\":\"", observed);
     });
-}
-
-fn time(w: &mut Writer, head: &[u8], time: Timestamp) {
-    with_rfc3339(time, |text| w.word(head, text));
 }

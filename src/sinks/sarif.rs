@@ -32,7 +32,7 @@ impl Used {
     #[must_use]
     pub fn tail(&self, is_whole: bool) -> Vec<u8> {
         let mut out = Vec::new();
-        let mut w = Writer { out: &mut out };
+        let mut w = Writer::new(&mut out);
         w.raw(b"\n],\"invocations\":[{\"executionSuccessful\":");
         w.raw(if is_whole { b"true" } else { b"false" });
         w.raw(b"}],\"tool\":{\"driver\":{\"name\":\"siftd\"");
@@ -48,13 +48,14 @@ impl Used {
             w.raw(b"}}");
         }
         w.raw(b"]}}}]}\n");
+        drop(w);
         out
     }
 }
 
 /// Appends one result behind a comma, the first one too. `max_bytes` bounds what it quotes of the log.
 pub fn result(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) {
-    let mut w = Writer { out };
+    let mut w = Writer::new(out);
     w.string(b",\n{\"ruleId\":\"", &event.rule);
     w.word(b",\"level\":\"", level(event.severity));
     w.string(b",\"message\":{\"text\":\"", &message(&event.text));

@@ -7,6 +7,7 @@ use crate::core::event::{Frame, Link, Location};
 use crate::core::frames;
 use crate::core::text::printable;
 use crate::core::trace::{OpenTrace, Outcome};
+use crate::rules::spec::Shape;
 use crate::rules::{Family, Groups, Machine, Pattern, Row, Take};
 
 /// `heading` is the file that a line above names.
@@ -100,6 +101,11 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part
             if let Some(shape) = row.shape {
                 said.push_frame(family, frames::read(shape, &printable(part)));
             }
+        }
+        Take::Exception if row.shape == Some(Shape::Named) => {
+            let part = printable(part);
+            let (kind, message) = frames::named(&part);
+            said.links.push(Link { kind: kind.to_owned(), message: message.trim().to_owned() });
         }
         Take::Frame | Take::Location | Take::Exception => {
             if let Some(groups) = row.regex.groups(part) {

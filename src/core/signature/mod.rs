@@ -75,7 +75,7 @@ fn frames_into(frames: &Frames, out: &mut String) {
             out.push('\0');
             function_into(frame.function, out);
             out.push('\0');
-            file_into(file_name(frame.file), out);
+            file_into(frame.file, out);
         }
         previous = Some(frame);
     }
@@ -92,8 +92,31 @@ fn file_name(path: &str) -> &str {
 }
 
 /// The name of a file, normalised; most names are their own normal form.
-fn file_into(name: &str, out: &mut String) {
-    if shape::is_plain_file(name.as_bytes()) { out.push_str(name) } else { normalise(name, out) }
+fn file_into(path: &str, out: &mut String) {
+    match plain_name(path) {
+        Some(name) => out.push_str(name),
+        None => normalise(file_name(path), out),
+    }
+}
+
+/// What [`file_name`] finds, if it is its own normal form by a first look. Most paths are read from their end to the last
+/// slash, and no further.
+fn plain_name(path: &str) -> Option<&str> {
+    let bytes = path.as_bytes();
+    let (mut from, mut dot) = (bytes.len(), 0);
+    while from > 0 {
+        match bytes[from - 1] {
+            b'/' | b'\\' => break,
+            b'.' if dot == 0 => dot = from - 1,
+            b'_' if dot > 0 => {}
+            byte if byte.is_ascii_alphabetic() => {}
+            _ => return None,
+        }
+        from -= 1;
+    }
+    // Before a query stands the path; it may have slashes itself.
+    let fits = dot > from && shape::is_plain_file((dot - from, &bytes[dot + 1..])) && memchr::memchr2(b'?', b'#', &bytes[..from]).is_none();
+    fits.then(|| &path[from..])
 }
 
 /// A function or type name without what a compiler or a run gives it.

@@ -191,7 +191,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     fn token(&mut self, at: usize) -> usize {
         let (mut end, mut flags) = (at, 0);
         for &b in &self.bytes[at..] {
-            let class = CLASS[b as usize];
+            let class = CLASS[usize::from(b)];
             // An odd byte belongs to the token when `odd` took it for a letter, or when it begins a micro sign.
             if class & WORD == 0 && (class & ODD == 0 || (end > at && self.bytes.get(end..end + 2) != Some("µ".as_bytes()))) {
                 break;
@@ -225,7 +225,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
     /// A token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
     fn plain(&mut self, span: Span) -> usize {
         let word = self.slice(span);
-        if word.len() == 3
+        if shape::names_day_or_month(word)
             && let Some(end) = self.named_date(span)
         {
             return self.dated((span.0, end));
@@ -246,14 +246,17 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
             return None;
         }
         let name = &self.bytes[from..to];
-        match &self.bytes[to..at] {
-            b"=" => match name {
+        match self.bytes[to] {
+            b'=' => match name {
                 b"user" | b"username" | b"ruser" | b"login" | b"uname" => Some("USER"),
                 b"host" | b"hostname" | b"rhost" | b"server" | b"node" => Some("HOST"),
                 _ => None,
             },
-            b" " if name == b"ENOTFOUND" || name == b"EAI_AGAIN" => Some("HOST"),
-            b" " if self.names_user(name, end) => Some("USER"),
+            b' ' => match name {
+                b"ENOTFOUND" | b"EAI_AGAIN" => Some("HOST"),
+                b"user" | b"for" if self.names_user(name, end) => Some("USER"),
+                _ => None,
+            },
             _ => None,
         }
     }

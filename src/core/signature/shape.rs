@@ -25,9 +25,15 @@ pub(super) fn is_month(word: &[u8]) -> bool {
     three(word).is_some_and(months)
 }
 
+/// Three-letter English month or weekday, any case.
+pub(super) fn names_day_or_month(word: &[u8]) -> bool {
+    word.len() == 3 && (is_month(word) || is_weekday(word))
+}
+
 /// Three bytes in lower case.
 fn three(word: &[u8]) -> Option<[u8; 3]> {
-    <[u8; 3]>::try_from(word).ok().map(|word| word.map(|b| b.to_ascii_lowercase()))
+    let &[first, second, third] = word else { return None };
+    Some([first.to_ascii_lowercase(), second.to_ascii_lowercase(), third.to_ascii_lowercase()])
 }
 
 /// Three-letter English weekday, any case.
@@ -167,16 +173,11 @@ pub(super) fn is_host(name: &[u8], port_follows: bool) -> bool {
                 && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
 }
 
-/// Whether a name of a file is its own normal form by a first look: `worker.rs`, but not what has digits, signs or a host's ending.
-pub(super) fn is_plain_file(name: &[u8]) -> bool {
-    let Some(dot) = memchr::memchr(b'.', name) else { return false };
-    let (stem, last) = (&name[..dot], &name[dot + 1..]);
+/// Whether a name of a file is its own normal form by a first look: `worker.rs`, but not what has a host's ending. It has
+/// `stem` letters and low lines before its dot, and the letters `last` behind it.
+pub(super) fn is_plain_file((stem, last): (usize, &[u8])) -> bool {
     // 16 letters and more may be a hex id.
-    (1..16).contains(&stem.len())
-        && (1..16).contains(&last.len())
-        && stem.iter().all(|b| b.is_ascii_alphabetic() || *b == b'_')
-        && last.iter().all(u8::is_ascii_alphabetic)
-        && !is_tld(last)
+    (1..16).contains(&stem) && (1..16).contains(&last.len()) && !is_tld(last)
 }
 
 /// Whether a file name ends in what file names end in.

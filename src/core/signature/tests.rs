@@ -338,9 +338,12 @@ fn a_plain_file_is_its_own_normal_form() {
     let ends = [".rs", ".py", ".java", ".com", ".dev", ".tsx", ".local", ".R", ".", "", ".mod.rs", ".tar_gz", ".so2"];
     let mut plain = 0;
     for name in stems.iter().flat_map(|stem| ends.iter().map(move |end| format!("{stem}{end}"))) {
-        if shape::is_plain_file(name.as_bytes()) {
-            plain += 1;
-            assert_eq!(norm(&name), name);
+        for folder in ["", "/srv/app/", "C:\\app\\", "https://h/a.js?from=/", "/srv/what?/"] {
+            let path = folder.to_owned() + &name;
+            if let Some(found) = plain_name(&path) {
+                plain += 1;
+                assert_eq!((found, norm(found)), (file_name(&path), found.to_owned()), "{path}");
+            }
         }
     }
     assert!(plain > 30, "{plain}");
