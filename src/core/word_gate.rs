@@ -12,7 +12,7 @@ use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible};
 /// The clues of the noise and of the cancels.
 pub struct WordGate {
     gate: Gate,
-    /// For each word of the gate, the alternatives whose rarest word it is.
+    /// For each word of the gate, the alternatives that it tells.
     leads: Vec<Vec<u16>>,
     alternatives: Vec<Alternative>,
     /// Those without words, by the first visible byte of a text; the last ones are those of a text without any.
@@ -30,8 +30,6 @@ enum Owner {
 
 struct Alternative {
     clue: Clue,
-    /// The numbers of its further words: of each group one must stand in the text.
-    more: Vec<Vec<u16>>,
     owner: Owner,
     pattern: Pattern,
 }
@@ -62,20 +60,18 @@ impl WordGate {
         let noise = (0..).zip(noise).map(|(at, clues)| (Owner::Noise(at), clues));
         let cancels = (0..).zip(cancels).map(|(at, clues)| (Owner::Cancel(at), clues));
         let all: Vec<(Owner, Clue)> = noise.chain(cancels).flat_map(|(owner, clues)| clues.into_iter().map(move |clue| (owner, clue))).collect();
-        let mut numbers: BTreeMap<String, u16> = all.iter().flat_map(|(_, clue)| clue.words.iter().flatten()).map(|word| (word.clone(), 0)).collect();
+        let mut numbers: BTreeMap<String, u16> = all.iter().flat_map(|(_, clue)| &clue.words).map(|word| (word.clone(), 0)).collect();
         (0..).zip(numbers.values_mut()).for_each(|(at, number)| *number = at);
         let words: Vec<String> = numbers.keys().map(|word| format!("*{word}*")).collect();
         let gate = Gate::new(words.iter().map(|word| (word.as_str(), false)));
         let (mut leads, mut wordless) = (vec![Vec::new(); words.len()], vec![Vec::new(); 257]);
         let mut alternatives = Vec::with_capacity(all.len());
         for (at, (owner, clue)) in (0..).zip(all) {
-            let mut groups = clue.words.iter().map(|words| words.iter().map(|word| numbers[word]).collect::<Vec<u16>>());
-            match groups.next() {
-                Some(words) => words.into_iter().for_each(|word| leads[usize::from(word)].push(at)),
-                None => (0..=u8::MAX).map(Some).chain([None]).filter(|first| clue.begins(*first)).for_each(|first| wordless[place(first)].push(at)),
+            clue.words.iter().for_each(|word| leads[usize::from(numbers[word])].push(at));
+            if clue.words.is_empty() {
+                (0..=u8::MAX).map(Some).chain([None]).filter(|first| clue.begins(*first)).for_each(|first| wordless[place(first)].push(at));
             }
-            let more = groups.collect();
-            alternatives.push(Alternative { pattern: Pattern::new(&*clue.source, false), clue, more, owner });
+            alternatives.push(Alternative { pattern: Pattern::new(&*clue.source, false), clue, owner });
         }
         Self { gate, leads, alternatives, wordless }
     }
@@ -85,20 +81,10 @@ impl WordGate {
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
         let ends = |text: &[u8]| (first_visible(text), text.last().copied());
         let (whole, body) = (ends(line.text), ends(line.body()));
-        let mut words: Vec<u16> = Vec::new();
-        self.gate.scan(line.text, |id, _| {
-            let id = id as u16;
-            if !words.contains(&id) {
-                words.push(id);
-            }
-            true
-        });
         let mut found = Vec::new();
         let mut ask = |number: u16| {
-            let Alternative { clue, more, .. } = &self.alternatives[usize::from(number)];
-            let fits = (clue.fits(body.0, body.1) || clue.fits(whole.0, whole.1))
-                && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)))
-                && more.iter().all(|any| any.iter().any(|word| words.contains(word)));
+            let Alternative { clue, .. } = &self.alternatives[usize::from(number)];
+            let fits = (clue.fits(body.0, body.1) || clue.fits(whole.0, whole.1)) && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
             if fits && !found.contains(&number) {
                 found.push(number);
             }
@@ -107,7 +93,10 @@ impl WordGate {
         if whole.0 != body.0 {
             self.wordless[place(whole.0)].iter().for_each(|&number| ask(number));
         }
-        words.iter().flat_map(|&word| &self.leads[usize::from(word)]).for_each(|&number| ask(number));
+        self.gate.scan(line.text, |id, _| {
+            self.leads[id].iter().for_each(|&number| ask(number));
+            true
+        });
         Maybe(found)
     }
 

@@ -7,7 +7,7 @@ use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 use serde::{Deserialize, Serialize};
 
 use super::ends::{Ends, first_bytes, last_bytes};
-use super::prove::required_groups;
+use super::prove::telling_words;
 use super::source::{NOTHING, parsed};
 
 /// Alternatives of a group are told apart if so few parts stand before it, and so few in all.
@@ -27,8 +27,8 @@ const MAX_SIGNS: usize = 4;
 pub struct Clue {
     /// The alternative.
     pub source: String,
-    /// A text that matches holds, in any case, a word of each of these; the rarest first.
-    pub words: Vec<Vec<String>>,
+    /// A text that matches holds one of these, in any case; none are known where there are none.
+    pub words: Vec<String>,
     /// And a byte of each of these.
     pub signs: Vec<Vec<u8>>,
     /// What its first visible byte can be, and its last byte.
@@ -47,16 +47,17 @@ pub struct Clues {
 
 impl Clue {
     fn of(hir: &Hir) -> Self {
-        let mut clue = Self { source: source(hir), words: required_groups(hir), signs: Vec::new(), first: first_bytes(hir), last: last_bytes(hir) };
+        let mut clue =
+            Self { source: source(hir), words: telling_words(hir).unwrap_or_default(), signs: Vec::new(), first: first_bytes(hir), last: last_bytes(hir) };
         signs(hir, &mut clue.signs);
         clue
     }
 
     /// How much it tells: nothing, how a text begins, a word that few texts hold.
     fn rank(&self) -> u8 {
-        match (self.words.first(), &self.first) {
-            (Some(_), _) => 2,
-            (_, Some(first)) if first.count() <= MAX_FIRST => 1,
+        match &self.first {
+            _ if !self.words.is_empty() => 2,
+            Some(first) if first.count() <= MAX_FIRST => 1,
             _ => 0,
         }
     }
@@ -181,8 +182,8 @@ mod tests {
     #[test]
     fn each_alternative_has_its_own() {
         let all = clues(r"^npm warn\b|^\+ \w+$|^(?:.*[ :])?Deprecated$|^\s*(?:ok|passed) \d+;", false);
-        let words: Vec<Vec<Vec<String>>> = all.iter().map(|clue| clue.words.clone()).collect();
-        let group = |of: &[&str]| vec![of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()];
+        let words: Vec<Vec<String>> = all.iter().map(|clue| clue.words.clone()).collect();
+        let group = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         assert_eq!(words, [group(&["npm warn"]), vec![], group(&["deprecated"]), group(&["ok ", "passed "])]);
         assert!(all[1].fits(Some(b'+'), Some(b'x')) && !all[1].begins(Some(b'-')) && !all[1].fits(Some(b'+'), Some(b';')));
         assert!(all[2].fits(Some(b'x'), Some(b'd')) && !all[2].fits(Some(b'x'), Some(b'x')));
@@ -192,8 +193,7 @@ mod tests {
     #[test]
     fn a_word_that_most_errors_have_is_no_clue() {
         let all = clues(r"\b(?:fixed|resolved)\b.{0,40}\berrors?\b.", false);
-        let words = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        assert_eq!(all[0].words, [words(&["fixed", "resolved"])]);
+        assert_eq!(all[0].words, ["fixed", "resolved"]);
         assert!(clues(r"(?:a|b)c", false).iter().all(|clue| clue.words.is_empty() && clue.signs.is_empty()));
     }
 

@@ -8,9 +8,10 @@ use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 /// Most strings that a part of a regex is written out into.
 const MAX_STRINGS: usize = 512;
 /// Most words that are asked for instead of a regex, and the least of their bytes.
-const MAX_WORDS: usize = 48;
-/// Most groups of them.
-const MAX_GROUPS: usize = 3;
+const MAX_WORDS: usize = 24;
+/// Most of them that tell much, and the bytes beyond which a longer one tells no more.
+const MAX_TELLING: usize = 32;
+const LONG_WORD_BYTES: usize = 6;
 const MIN_WORD_BYTES: usize = 3;
 
 /// A literal, and what the prefilter lets follow it.
@@ -70,19 +71,15 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
 /// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
 #[must_use]
 pub fn required_words(hir: &Hir) -> Option<Vec<String>> {
-    text(required(&lower(hir)).into_iter().max_by_key(least)?)
+    text(required(&lower(hir)).into_iter().filter(|words| words.len() <= MAX_WORDS).max_by_key(least)?)
 }
 
-/// Groups of such strings: every match of `hir` contains one of each. Words that most errors have tell nothing, so a group
-/// with one of them is left out.
+/// Such strings that tell much: few of them, and none that most errors have. `None` when all that is known tells little.
 #[must_use]
-pub fn required_groups(hir: &Hir) -> Vec<Vec<String>> {
+pub fn telling_words(hir: &Hir) -> Option<Vec<String>> {
     let mut groups = required(&lower(hir));
-    groups.retain(|words| !words.iter().any(|word| is_common(word)));
-    groups.sort_by_key(|words| std::cmp::Reverse(least(words)));
-    groups.dedup();
-    groups.truncate(MAX_GROUPS);
-    groups.into_iter().filter_map(text).collect()
+    groups.retain(|words| words.len() <= MAX_TELLING && !words.iter().any(|word| is_common(word)));
+    text(groups.into_iter().max_by_key(|words| (least(words).min(LONG_WORD_BYTES), std::cmp::Reverse(words.len())))?)
 }
 
 fn text(words: Vec<Vec<u8>>) -> Option<Vec<String>> {
@@ -131,7 +128,7 @@ fn required(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
         _ => Vec::new(),
     };
     let all = runs(hir).into_iter().chain(inside).map(|run| distinct(&run));
-    all.filter(|words| words.len() <= MAX_WORDS && least(words) >= MIN_WORD_BYTES).collect()
+    all.filter(|words| words.len() <= MAX_TELLING && least(words) >= MIN_WORD_BYTES).collect()
 }
 
 /// Each string once, in lower case, without those that contain another.
