@@ -45,6 +45,7 @@ pub mod core {
     pub mod retry;
     pub mod shown;
     pub mod signature;
+    pub mod simd;
     mod structured;
     mod table;
     pub mod text;

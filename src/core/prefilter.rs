@@ -13,6 +13,7 @@ mod guarded;
 mod plan;
 mod windows;
 
+use super::simd::widest;
 use crate::rules::LiteralForm;
 use guarded::{Guarded, Head};
 pub use plan::Plan;
@@ -109,6 +110,7 @@ fn slot(hash: usize) -> usize {
 }
 
 /// Appends the steps in which a place may hold a window, with these places; returns where it stopped and how many steps it kept.
+/// All of it is inlined: it is compiled for what the processor has.
 #[inline(always)]
 fn keep_steps(table: &[u8; 1 << HASH_BITS], hay: &[u8], steps: &mut [u64]) -> (usize, usize) {
     let (mut at, mut kept) = (MAX_BACK, 0);
@@ -180,7 +182,10 @@ impl Prefilter {
         }
         let table = &*self.table;
         let steps = steps.as_mut_slice();
-        let (at, kept) = keep_steps(table, hay, steps);
+        let (at, kept) = widest(
+            #[inline(always)]
+            || keep_steps(table, hay, steps),
+        );
         (MAX_BACK, at, kept)
     }
 
