@@ -35,8 +35,6 @@ const WORD: usize = 8;
 const MAX_BACK: usize = WORD - WINDOW;
 /// The bytes of a step with the words around its windows, in a round number.
 const AROUND: usize = STEP + 2 * WORD;
-/// Bits of the last byte of a window that count.
-const LAST_BITS: u32 = 2;
 /// Bits of a hash, and the highest of them, which name a slot.
 const HASH_BITS: u32 = 18;
 const SLOT_BITS: u32 = 16;
