@@ -44,6 +44,12 @@ mod rules {
 #[allow(dead_code, missing_docs, unused_imports)]
 mod core {
     pub mod prefilter;
+    pub mod simd {
+        /// The build makes tables and searches nothing.
+        pub fn widest<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+    }
 }
 #[allow(dead_code, unused_imports)]
 mod words;

@@ -46,6 +46,7 @@ pub mod core {
     pub mod shown;
     pub mod signature;
     pub mod signs;
+    pub mod simd;
     mod structured;
     mod table;
     pub mod text;

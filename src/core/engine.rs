@@ -182,7 +182,8 @@ impl Engine {
             let len = literals.forms[literal].bytes.len() as u16;
             out.extend(literals.targets[literal].iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
         }
-        out.sort_unstable();
+        // The order of the fields, compared at once.
+        out.sort_unstable_by_key(|found| u64::from(found.entry) << 48 | u64::from(found.at) << 16 | u64::from(found.len));
     }
 }
 

@@ -5,6 +5,8 @@ use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
+/// Bytes that are looked at together.
+const WORD: usize = 8;
 
 /// How programs spell ESC when a string is printed with its escapes (JSON, Python, C, shell).
 /// `config/rules/levels.toml` leads to lines that hold one.
@@ -25,7 +27,16 @@ pub fn strip(line: &[u8], out: &mut Vec<u8>) {
     let mut end = out.len();
     out.resize(end + line.len(), 0);
     let mut at = 0;
-    while let Some(&byte) = line.get(at) {
+    while at < line.len() {
+        if let Some(word) = line[at..].first_chunk() {
+            let plain = plain_bytes(*word);
+            out[end..end + WORD].copy_from_slice(word);
+            (at, end) = (at + plain, end + plain);
+            if plain == WORD {
+                continue;
+            }
+        }
+        let byte = line[at];
         out[end] = byte;
         if !MAY_BE_DRESS[usize::from(byte)] {
             (at, end) = (at + 1, end + 1);
@@ -40,6 +51,17 @@ pub fn strip(line: &[u8], out: &mut Vec<u8>) {
         at += dress.max(1);
     }
     out.truncate(end);
+}
+
+/// How many bytes stand before the first that may be dress; for a tab, too, it is asked singly.
+fn plain_bytes(word: [u8; WORD]) -> usize {
+    let word = u64::from_le_bytes(word);
+    let all = |byte: u8| u64::from_le_bytes([byte; WORD]);
+    // The highest bit of each byte that is smaller, up to the first such byte; those behind it may be wrong.
+    let smaller = |word: u64, than: u8| word.wrapping_sub(all(than)) & !word;
+    let marks = (smaller(word, 0x20) | smaller(word ^ all(b'\\'), 1) | smaller(word ^ all(0x7f), 1)) & all(0x80);
+    // Without a mark it is all of them.
+    marks.trailing_zeros() as usize / 8
 }
 
 /// Control characters but for the tab, and the backslash of a spelled escape.
@@ -135,6 +157,34 @@ fn string_end(body: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_the_same_singly_and_together() {
+        let mut seed = 11_u64;
+        let pieces = [&b"a"[..], b"plain text ", b"\x1b[1m", b"\t", b"\\u001b[0m", b"\\n", b"\x7f", b"\x08", b"\xe2\x97\x8f", b"\x1b", b"[", b"\x80\xff"];
+        for round in 0..2000 {
+            let mut line = Vec::new();
+            for _ in 0..round % 30 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                line.extend_from_slice(pieces[(seed >> 33) as usize % pieces.len()]);
+            }
+            let (mut out, mut singly) = (Vec::new(), Vec::new());
+            strip(&line, &mut out);
+            let mut at = 0;
+            while at < line.len() {
+                let dress = match line[at] {
+                    ESC => raw_sequence(&line[at..]),
+                    b'\\' => spelled_sequence(&line[at..]).unwrap_or(0),
+                    byte => usize::from(MAY_BE_DRESS[usize::from(byte)]),
+                };
+                if dress == 0 {
+                    singly.push(line[at]);
+                }
+                at += dress.max(1);
+            }
+            assert_eq!(out, singly, "{:?}", String::from_utf8_lossy(&line));
+        }
+    }
 
     #[test]
     fn strips_every_dress() {

@@ -13,10 +13,8 @@ const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
 /// A literal, ready to be compared.
 pub(super) struct Guarded {
     bytes: Box<[u8]>,
-    /// The first bytes, for a comparison in one step, and which of them count.
-    head: u64,
-    mask: u64,
-    /// They are the whole literal.
+    head: Head,
+    /// That is the whole literal.
     is_head: bool,
     /// Positions at which more than the byte in `bytes` may stand, and what.
     classes: Box<[(u8, Set)]>,
@@ -24,6 +22,13 @@ pub(super) struct Guarded {
     after: Option<Set>,
     not_before: Option<Set>,
     not_behind: Box<[u8]>,
+}
+
+/// The first bytes of a literal, for a comparison in one step, and which of their bits count.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    value: u64,
+    mask: u64,
 }
 
 /// What may stand at a place in or beside a literal.
@@ -114,6 +119,14 @@ impl Byte<'_> {
     }
 }
 
+impl Head {
+    /// Whether a literal that begins at `start` of `hay` may begin like this; where too few bytes are left to tell, it may.
+    #[inline(always)]
+    pub(super) fn may_stand_at(self, hay: &[u8], start: usize) -> bool {
+        start + WORD > hay.len() || (word(hay, start) ^ self.value) & self.mask == 0
+    }
+}
+
 impl Guarded {
     pub(super) fn new(literal: &LiteralForm) -> Self {
         let classes: Box<[_]> = literal.classes.iter().map(|(at, members)| (*at, Set::of(members))).collect();
@@ -123,14 +136,18 @@ impl Guarded {
         }
         Self {
             bytes: literal.bytes.as_slice().into(),
-            head: u64::from_le_bytes(head),
-            mask: u64::from_le_bytes(mask),
+            head: Head { value: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) },
             is_head: literal.bytes.len() <= WORD && classes.is_empty(),
             classes,
             after: allowed_after(literal),
             not_before: refused_before(literal),
             not_behind: literal.not_behind.as_slice().into(),
         }
+    }
+
+    /// How it begins.
+    pub(super) fn head(&self) -> Head {
+        self.head
     }
 
     /// Its length in bytes.
@@ -160,7 +177,7 @@ impl Guarded {
     pub(super) fn stands_at(&self, hay: &[u8], start: usize) -> bool {
         let Some(text) = hay.get(start..start + self.bytes.len()) else { return false };
         if start + WORD <= hay.len() {
-            return (word(hay, start) ^ self.head) & self.mask == 0 && (self.is_head || self.is(text)) && self.allows(hay, start);
+            return self.head.may_stand_at(hay, start) && (self.is_head || self.is(text)) && self.allows(hay, start);
         }
         self.is(text) && self.allows(hay, start)
     }

@@ -61,7 +61,7 @@ fn places(literal: &Guarded, at: isize) -> impl Iterator<Item = Byte<'_>> {
 }
 
 /// The windows that show a literal at an offset; of those that differ only in what the hash leaves out, one.
-fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
+pub(super) fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
     if let Some(window) = literal.window(at) {
         return vec![window];
     }
