@@ -62,7 +62,7 @@ pub struct Gate {
     /// A bit for each hash: whether a window has it.
     table: Box<Table>,
     /// By slot, the beginning of a hash: its first entry, and behind the last slot the end.
-    starts: Box<[u16]>,
+    starts: Box<[u32]>,
     /// In the order of their hashes.
     entries: Vec<Entry>,
     words: Vec<Word>,
@@ -84,7 +84,7 @@ impl Gate {
         let words = words.into_iter().enumerate().map(enter).collect();
         entries.sort_unstable_by_key(|entry: &Entry| hash(entry.window));
         let mut table: Box<Table> = Box::new([0; 1 << (HASH_BITS - WORD_BITS)]);
-        let mut starts = vec![0_u16; (1 << SLOT_BITS) + 1].into_boxed_slice();
+        let mut starts = vec![0_u32; (1 << SLOT_BITS) + 1].into_boxed_slice();
         for entry in &entries {
             let hash = hash(entry.window);
             table[hash >> WORD_BITS] |= 1 << (hash & ((1 << WORD_BITS) - 1));
@@ -155,7 +155,7 @@ impl Gate {
 
     fn confirm(&self, hay: &[u8], at: usize, window: u32, seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         let slot = slot(hash(window));
-        let entries = usize::from(self.starts[slot])..usize::from(self.starts[slot + 1]);
+        let entries = self.starts[slot] as usize..self.starts[slot + 1] as usize;
         for entry in self.entries[entries].iter().filter(|entry| entry.window == window & THREE_BYTES) {
             let word = &self.words[entry.word as usize];
             let Some(start) = at.checked_add_signed(-entry.offset) else { continue };

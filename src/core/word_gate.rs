@@ -13,19 +13,19 @@ use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible};
 pub struct WordGate {
     gate: Gate,
     /// For each word of the gate, the alternatives that it tells.
-    leads: Vec<Vec<u16>>,
+    leads: Vec<Vec<u32>>,
     alternatives: Vec<Alternative>,
     /// Those without words, by the first visible byte of a text; the last ones are those of a text without any.
-    wordless: Vec<Vec<u16>>,
+    wordless: Vec<Vec<u32>>,
 }
 
 /// What an alternative belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// A noise entry, by its number in [`RuleSet::noise`].
-    Noise(u16),
+    Noise(usize),
     /// A cancel, by its number in [`RuleSet::cancels`].
-    Cancel(u16),
+    Cancel(usize),
 }
 
 struct Alternative {
@@ -36,7 +36,7 @@ struct Alternative {
 
 /// The alternatives that may match a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Maybe(Vec<u16>);
+pub struct Maybe(Vec<u32>);
 
 /// The place in a table by first visible byte.
 fn place(first: Option<u8>) -> usize {
@@ -60,14 +60,14 @@ impl WordGate {
         let noise = (0..).zip(noise).map(|(at, clues)| (Owner::Noise(at), clues));
         let cancels = (0..).zip(cancels).map(|(at, clues)| (Owner::Cancel(at), clues));
         let all: Vec<(Owner, Clue)> = noise.chain(cancels).flat_map(|(owner, clues)| clues.into_iter().map(move |clue| (owner, clue))).collect();
-        let mut numbers: BTreeMap<String, u16> = all.iter().flat_map(|(_, clue)| &clue.words).map(|word| (word.clone(), 0)).collect();
+        let mut numbers: BTreeMap<String, usize> = all.iter().flat_map(|(_, clue)| &clue.words).map(|word| (word.clone(), 0)).collect();
         (0..).zip(numbers.values_mut()).for_each(|(at, number)| *number = at);
         let words: Vec<String> = numbers.keys().map(|word| format!("*{word}*")).collect();
         let gate = Gate::new(words.iter().map(|word| (word.as_str(), false)));
         let (mut leads, mut wordless) = (vec![Vec::new(); words.len()], vec![Vec::new(); 257]);
         let mut alternatives = Vec::with_capacity(all.len());
         for (at, (owner, clue)) in (0..).zip(all) {
-            clue.words.iter().for_each(|word| leads[usize::from(numbers[word])].push(at));
+            clue.words.iter().for_each(|word| leads[numbers[word]].push(at));
             if clue.words.is_empty() {
                 (0..=u8::MAX).map(Some).chain([None]).filter(|first| clue.begins(*first)).for_each(|first| wordless[place(first)].push(at));
             }
@@ -82,8 +82,8 @@ impl WordGate {
         let ends = |text: &[u8]| (first_visible(text), text.last().copied());
         let (whole, body) = (ends(line.text), ends(line.body()));
         let mut found = Vec::new();
-        let mut ask = |number: u16| {
-            let Alternative { clue, .. } = &self.alternatives[usize::from(number)];
+        let mut ask = |number: u32| {
+            let Alternative { clue, .. } = &self.alternatives[number as usize];
             let fits = (clue.fits(body.0, body.1) || clue.fits(whole.0, whole.1)) && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
             if fits && !found.contains(&number) {
                 found.push(number);
@@ -103,7 +103,7 @@ impl WordGate {
     /// The noise that the line may be, by its number in [`RuleSet::noise`], and the pattern that decides; one may come
     /// more than once.
     pub fn noise<'a>(&'a self, maybe: &'a Maybe) -> impl Iterator<Item = (usize, &'a Pattern)> {
-        self.asked(maybe).filter_map(|asked| if let Owner::Noise(at) = asked.owner { Some((usize::from(at), &asked.pattern)) } else { None })
+        self.asked(maybe).filter_map(|asked| if let Owner::Noise(at) = asked.owner { Some((at, &asked.pattern)) } else { None })
     }
 
     /// The numbers of the cancels in [`RuleSet::cancels`] that match in `text`, which is the line or a part of it.
@@ -111,17 +111,17 @@ impl WordGate {
         let mut found = Vec::new();
         for Alternative { owner, pattern, .. } in self.asked(maybe) {
             if let Owner::Cancel(at) = *owner
-                && !found.contains(&usize::from(at))
+                && !found.contains(&at)
                 && pattern.is_match(text)
             {
-                found.push(usize::from(at));
+                found.push(at);
             }
         }
         found
     }
 
     fn asked<'a>(&'a self, maybe: &'a Maybe) -> impl Iterator<Item = &'a Alternative> {
-        maybe.0.iter().map(|&number| &self.alternatives[usize::from(number)])
+        maybe.0.iter().map(|&number| &self.alternatives[number as usize])
     }
 }
 
