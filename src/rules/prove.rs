@@ -71,7 +71,7 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
 /// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
 #[must_use]
 pub fn required_words(hir: &Hir) -> Option<Vec<String>> {
-    text(required(&lower(hir)).into_iter().filter(|words| words.len() <= MAX_WORDS).max_by_key(least)?)
+    text(required(&lower(hir)).into_iter().filter(|words| words.len() <= MAX_WORDS).max_by_key(|words| least(words))?)
 }
 
 /// Such strings that tell much: few of them, and none that most errors have. `None` when all that is known tells little.
@@ -86,7 +86,7 @@ fn text(words: Vec<Vec<u8>>) -> Option<Vec<String>> {
     words.into_iter().map(String::from_utf8).collect::<Result<_, _>>().ok()
 }
 
-fn least(words: &Vec<Vec<u8>>) -> usize {
+fn least(words: &[Vec<u8>]) -> usize {
     words.iter().map(Vec::len).min().unwrap_or(0)
 }
 
@@ -122,7 +122,7 @@ fn required(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
         HirKind::Repetition(repeat) if repeat.min > 0 => required(&repeat.sub),
         HirKind::Concat(parts) => parts.iter().flat_map(required).collect(),
         HirKind::Alternation(branches) => {
-            let each = branches.iter().map(|branch| required(branch).into_iter().max_by_key(least)).collect::<Option<Vec<_>>>();
+            let each = branches.iter().map(|branch| required(branch).into_iter().max_by_key(|words| least(words))).collect::<Option<Vec<_>>>();
             each.map(|words| words.concat()).into_iter().collect()
         }
         _ => Vec::new(),
