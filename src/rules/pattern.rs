@@ -144,14 +144,8 @@ impl Pattern {
     /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
     /// of a line, which a table tells for a tenth of the price.
     pub fn is_match(&self, text: &[u8]) -> bool {
-        self.is_match_from(text, first_visible(text))
-    }
-
-    /// [`is_match`](Self::is_match) of a text whose first visible byte is `lead`.
-    #[inline]
-    pub fn is_match_from(&self, text: &[u8], lead: Option<u8>) -> bool {
         let compiled = self.compiled();
-        compiled.may_match(text, lead) && self.decide(compiled, text)
+        compiled.may_match(text, first_visible(text)) && self.decide(compiled, text)
     }
 
     /// Whether a text with this first visible byte may match.

@@ -43,12 +43,6 @@ impl State {
         self.has_loose
     }
 
-    /// Their numbers.
-    #[must_use]
-    pub fn rows(&self) -> &[u16] {
-        &self.rows
-    }
-
     /// The number of the first of them that takes `text`, whose first visible byte is `lead`; `plain`: nothing begins with
     /// it, so a loose row may. `rows` are all of the machine.
     #[must_use]
