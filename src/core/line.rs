@@ -7,6 +7,9 @@ use super::decode::{self, Prefix};
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
 
+/// Most machines that a line remembers; what leads to more of them is asked again.
+const MAX_STARTS: usize = 64;
+
 /// Where a line came from, apart from its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -111,12 +114,15 @@ impl<'a> Line<'a> {
         prefix
     }
 
-    /// The row with which the machine of `entry` begins at offset `from` of the text; `ask` tells it once.
+    /// The row with which the machine of `entry` begins at offset `from` of the text; `ask` tells it.
     pub fn start(&self, entry: u16, from: usize, ask: impl FnOnce() -> Option<u16>) -> Option<u16> {
         let known = self.starts.borrow().iter().find(|(other, at, _)| (*other, *at) == (entry, from)).map(|(.., row)| *row);
         known.unwrap_or_else(|| {
             let row = ask();
-            self.starts.borrow_mut().push((entry, from, row));
+            let mut starts = self.starts.borrow_mut();
+            if starts.len() < MAX_STARTS {
+                starts.push((entry, from, row));
+            }
             row
         })
     }

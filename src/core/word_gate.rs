@@ -97,6 +97,8 @@ impl WordGate {
             self.leads[id].iter().for_each(|&number| ask(number));
             true
         });
+        // The order of the rules: the first noise that matches is the one that counts.
+        found.sort_unstable();
         Maybe(found)
     }
 
