@@ -1,6 +1,6 @@
 //! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
 //! cost little to read: the files without their examples (`index.bin`, `entries.bin`), what their patterns run as (`forms.bin`), the
-//! literals of their entries (`literals.bin`), where the prefilter looks for them (`plan.bin`), which entries have them (`uses.bin`),
+//! literals of their entries (`literals.bin`), where the prefilter looks for them (`steps.bin`, `sieve.bin`), which entries have them (`uses.bin`),
 //! what the noise and the cancels are told by (`clues.bin`). A file that is no
 //! TOML, or has a key that is none, ends the build.
 
@@ -44,10 +44,16 @@ mod rules {
 #[allow(dead_code, missing_docs, unused_imports)]
 mod core {
     pub mod prefilter;
+    /// The build makes tables and searches nothing.
     pub mod simd {
-        /// The build makes tables and searches nothing.
+        pub const LANES: usize = 64;
+
         pub fn widest<R>(work: impl FnOnce() -> R) -> R {
             work()
+        }
+
+        pub fn sift(_: &super::prefilter::Tables, _: &[u8], _: u32, _: &mut [u32]) -> (usize, usize) {
+            (0, 0)
         }
     }
 }
@@ -72,7 +78,8 @@ fn write() -> Result<(), Box<dyn Error>> {
     let entries = entries(&mut specs);
     let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
     leave("literals.bin", &literals)?;
-    leave("plan.bin", &Plan::new(&literals.forms))?;
+    leave("steps.bin", &Plan::stepping(&literals.forms))?;
+    leave("sieve.bin", &Plan::sifting(&literals.forms))?;
     leave("uses.bin", &uses(&entries))?;
     write_entries(specs, &entries)
 }

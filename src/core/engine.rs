@@ -9,14 +9,16 @@ use super::line::Line;
 use super::prefilter::{Hit, Plan, Prefilter, Scratch};
 use super::redact::Redactor;
 use super::signs::Signs;
+use super::simd::is_wide;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
 use crate::rules::{Literals, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
-/// Where the prefilter looks for the literals of the built-in rules: `postcard` of a [`Plan`], written by `src/build.rs`.
-const PLAN: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/plan.bin"));
+/// Where the prefilter looks for the literals of the built-in rules, in either way: `postcard` of a [`Plan`], written by `src/build.rs`.
+const STEPS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/steps.bin"));
+const SIEVE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sieve.bin"));
 
 /// Bounds and switches of the core; `config` fills them.
 #[derive(Clone, Debug)]
@@ -190,23 +192,24 @@ impl Engine {
 /// That of the built-in rules, made at the first call.
 fn compiled_prefilter() -> &'static Prefilter {
     static PREFILTER: OnceLock<Prefilter> = OnceLock::new();
-    PREFILTER.get_or_init(|| Prefilter::with_plan(&compiled_literals().forms, compiled_plan()))
+    PREFILTER.get_or_init(|| Prefilter::new(&compiled_literals().forms, compiled_plan()))
 }
 
 /// That of rules that are not the built-in ones alone. What the build has planned for these holds for those that are left of them.
 fn own_prefilter(literals: &Literals) -> Prefilter {
     match literals.inherited {
-        0 => Prefilter::new(&literals.forms),
-        known => Prefilter::with_plan(&literals.forms, compiled_plan().joined(&literals.forms, known, |at| !literals.targets[at].is_empty())),
+        0 => Prefilter::new(&literals.forms, if is_wide() { Plan::sifting(&literals.forms) } else { Plan::stepping(&literals.forms) }),
+        known => Prefilter::new(&literals.forms, compiled_plan().joined(&literals.forms, known, |at| !literals.targets[at].is_empty())),
     }
 }
 
 fn compiled_plan() -> Plan {
-    postcard::from_bytes(PLAN).expect("the build wrote it with the same types")
+    postcard::from_bytes(if is_wide() { SIEVE } else { STEPS }).expect("the build wrote it with the same types")
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::prefilter::SAMPLE;
     use super::*;
     use crate::rules::LiteralForm;
 
@@ -214,17 +217,45 @@ mod tests {
     fn a_plan_that_is_joined_is_the_plan_of_all_its_literals() {
         let forms = &compiled_literals().forms;
         for known in [0, 1, forms.len() / 2, forms.len() - 1, forms.len()] {
-            assert!(Plan::new(&forms[..known]).joined(forms, known, |_| true) == Plan::new(forms), "{known}");
+            assert!(Plan::stepping(&forms[..known]).joined(forms, known, |_| true) == Plan::stepping(forms), "{known}");
         }
         // One that is not wanted is as one that has no window.
         let none = LiteralForm::default();
         let every_third = |at: usize| at.is_multiple_of(3);
         let left: Vec<LiteralForm> = forms.iter().enumerate().map(|(at, form)| if every_third(at) { form.clone() } else { none.clone() }).collect();
-        assert!(Plan::new(forms).joined(forms, forms.len(), every_third) == Plan::new(&left));
+        assert!(Plan::stepping(forms).joined(forms, forms.len(), every_third) == Plan::stepping(&left));
+    }
+
+    /// Where its literals lie depends on what was there before; what is found does not.
+    #[test]
+    fn a_sieve_that_is_joined_finds_the_literals_of_all() {
+        let forms = &compiled_literals().forms;
+        let known = forms.len() - 200;
+        let compiled: Plan = postcard::from_bytes(SIEVE).expect("the build wrote it with the same types");
+        let half = |at: usize| at < known / 2 || at >= known;
+        let joined = Prefilter::new(forms, Plan::sifting(&forms[..known]).joined(forms, known, half));
+        let whole = Prefilter::new(forms, compiled);
+        let stepping = Prefilter::new(forms, Plan::stepping(forms));
+        let mut text = SAMPLE.as_bytes().to_vec();
+        forms.iter().for_each(|form| text.extend([b"\n ", form.bytes.as_slice(), b" "].concat()));
+        let found = |filter: &Prefilter| {
+            let mut hits = Vec::new();
+            filter.scan(&text, &mut Scratch::default(), &mut hits);
+            hits
+        };
+        let all = found(&stepping);
+        assert!(all.len() > forms.len());
+        assert!(found(&whole) == all);
+        let of_half: Vec<Hit> = all.into_iter().filter(|hit| half(usize::from(hit.literal))).collect();
+        assert!(found(&joined) == of_half);
     }
 
     #[test]
     fn the_build_planned_for_the_literals_of_the_files() {
-        assert!(compiled_plan() == Plan::new(&RuleSet::builtin().literals().forms));
+        let compiled = |plan| postcard::from_bytes::<Plan>(plan).expect("the build wrote it with the same types");
+        let rules = RuleSet::builtin();
+        let forms = &rules.literals().forms;
+        assert!(compiled(STEPS) == Plan::stepping(forms));
+        assert!(compiled(SIEVE) == Plan::sifting(forms));
     }
 }

@@ -1,22 +1,80 @@
-//! Where the processor has AVX2, a loop compiled for it: the same code, which there takes fewer instructions. Serves the
-//! prefilter's hot loop; what it computes is the same everywhere.
+//! Loops that are compiled for what the processor has: the same code, which there takes fewer instructions. Serves the
+//! prefilter; what it computes is the same everywhere.
 
-#[cfg(target_arch = "x86_64")]
-use fearless_simd::{Level, Simd};
+use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
 
-/// Runs `work`, which is to be inlined, with what the processor has.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub fn widest<R>(work: impl FnOnce() -> R) -> R {
-    match Level::new().as_avx2() {
-        Some(avx2) => avx2.vectorize(work),
-        None => work(),
-    }
+use super::prefilter::{GROUPS, Tables, WINDOW};
+
+/// Places that [`sift`] asks at once.
+pub const LANES: usize = 64;
+/// Bytes that must be there behind the first of them: the windows of all, and a word at the last.
+const NEEDED: usize = LANES + 8;
+/// So many places of a round are written without asking how many there are, and so many more when there are more.
+const BATCH: usize = 8;
+
+/// Whether [`sift`] is quick here.
+#[must_use]
+pub fn is_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Level::new().as_avx512().is_some();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
 }
 
-/// Runs `work`.
-#[cfg(not(target_arch = "x86_64"))]
+/// Runs `work`, which is to be inlined, with what the processor has; 64-byte registers, it does not use.
 #[inline(always)]
 pub fn widest<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx2) = Level::new().as_avx2() {
+        return avx2.vectorize(work);
+    }
     work()
+}
+
+/// Writes the places of `hay` that a sieve lets through, each with `base` added, to `places`, which has room for a round more
+/// than `hay` has bytes. Returns how many bytes it looked at (all but the last few), and how many places it wrote.
+pub fn sift(tables: &Tables, hay: &[u8], base: u32, places: &mut [u32]) -> (usize, usize) {
+    dispatch!(Level::new(), simd => sift_with(simd, tables, hay, base, places))
+}
+
+/// It has no closures and no iterators over vectors: these might not be compiled for what the processor has.
+#[inline(always)]
+fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &mut [u32]) -> (usize, usize) {
+    let (none, value) = (u8x64::splat(simd, 0), u8x64::splat(simd, 127));
+    let mut halves = [[(none, none); WINDOW]; GROUPS];
+    for group in 0..GROUPS {
+        for place in 0..WINDOW {
+            let (low, high) = tables[group][place].split_at(LANES);
+            halves[group][place] = (u8x64::from_slice(simd, low), u8x64::from_slice(simd, high));
+        }
+    }
+    let (mut at, mut kept) = (0, 0);
+    while let Some(bytes) = hay.get(at..at + NEEDED) {
+        let mut values = [none; WINDOW];
+        for place in 0..WINDOW {
+            values[place] = u8x64::from_slice(simd, &bytes[place..place + LANES]) & value;
+        }
+        let mut any = none;
+        for group in &halves {
+            let mut buckets = group[0].0.concat_swizzle_dyn(group[0].1, values[0]);
+            for place in 1..WINDOW {
+                buckets = buckets & group[place].0.concat_swizzle_dyn(group[place].1, values[place]);
+            }
+            any = any | buckets;
+        }
+        let mut mask = !any.simd_eq(none).to_bitmask();
+        let count = mask.count_ones() as usize;
+        for batch in places[kept..kept + LANES].chunks_exact_mut(BATCH) {
+            for place in batch {
+                *place = base + at as u32 + mask.trailing_zeros();
+                mask &= mask.wrapping_sub(1);
+            }
+            if mask == 0 {
+                break;
+            }
+        }
+        kept += count;
+        at += LANES;
+    }
+    (at, kept)
 }

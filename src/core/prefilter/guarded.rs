@@ -26,7 +26,7 @@ pub(super) struct Guarded {
 
 /// The first bytes of a literal, for a comparison in one step, and which of their bits count.
 #[derive(Clone, Copy)]
-pub(super) struct Head {
+struct Head {
     value: u64,
     mask: u64,
 }
@@ -122,7 +122,7 @@ impl Byte<'_> {
 impl Head {
     /// Whether a literal that begins at `start` of `hay` may begin like this; where too few bytes are left to tell, it may.
     #[inline(always)]
-    pub(super) fn may_stand_at(self, hay: &[u8], start: usize) -> bool {
+    fn may_stand_at(self, hay: &[u8], start: usize) -> bool {
         start + WORD > hay.len() || (word(hay, start) ^ self.value) & self.mask == 0
     }
 }
@@ -143,11 +143,6 @@ impl Guarded {
             not_before: refused_before(literal),
             not_behind: literal.not_behind.as_slice().into(),
         }
-    }
-
-    /// How it begins.
-    pub(super) fn head(&self) -> Head {
-        self.head
     }
 
     /// Its length in bytes.

@@ -4,12 +4,15 @@
 use serde::{Deserialize, Serialize};
 
 use super::guarded::Guarded;
+use super::sieve::Sieve;
 use super::{MAX_BACK, WORD, slot, windows};
 use crate::rules::LiteralForm;
 
 /// The windows of all literals, in the order of their slots.
 #[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Plan {
+    /// What is asked of every place, where the processor does that quickly; else every second place is looked up.
+    pub(super) sieve: Option<Sieve>,
     /// What is known of the windows of a slot; behind them one that ends the entries of the last.
     pub(super) shared: Vec<Shared>,
     entries: Vec<Entry>,
@@ -30,6 +33,9 @@ pub(super) struct Shared {
 /// A literal that windows of one hash stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Entry {
+    /// What stands in the word that its slot looks at, and which bits of it are known.
+    value: u64,
+    mask: u64,
     pub(super) hash: u32,
     pub(super) literal: u16,
     /// Distance from the start of the literal to its window; -1 when the window begins before it.
@@ -37,20 +43,36 @@ pub(super) struct Entry {
 }
 
 impl Plan {
-    /// That of `literals`.
+    /// That of `literals` for looking up every second place.
     #[must_use]
-    pub fn new(literals: &[LiteralForm]) -> Self {
+    pub fn stepping(literals: &[LiteralForm]) -> Self {
         Self::default().joined(literals, 0, |_| true)
+    }
+
+    /// That of `literals` for looking at every place through a sieve.
+    #[must_use]
+    pub fn sifting(literals: &[LiteralForm]) -> Self {
+        Self { sieve: Some(Sieve::new()), ..Self::default() }.joined(literals, 0, |_| true)
     }
 
     /// This plan, which is that of the first `known` of `literals`, without those that are not `wanted` and with the others.
     #[must_use]
     pub fn joined(&self, literals: &[LiteralForm], known: usize, wanted: impl Fn(usize) -> bool) -> Self {
-        let mut added = windows::entries(&literals[known..].iter().map(Guarded::new).collect::<Vec<_>>());
+        let new: Vec<Guarded> = literals[known..].iter().map(Guarded::new).collect();
+        let mut joined = Self { sieve: self.sieve.clone(), ..Self::default() };
+        let mut added = match &mut joined.sieve {
+            None => {
+                let seen = windows::seen();
+                windows::entries(&new, |index| windows::by_parity(&new[index], &seen))
+            }
+            Some(sieve) => {
+                let offsets = sieve.extend(&new);
+                windows::entries(&new, |index| vec![offsets[index]])
+            }
+        };
         added.iter_mut().for_each(|entry| entry.literal += known as u16);
         added.sort_by_key(Entry::slot);
         let mut added = added.chunk_by(|a, b| a.slot() == b.slot()).peekable();
-        let mut joined = Self::default();
         for (old, shared) in self.slots().zip(&self.shared) {
             while let Some(of_slot) = added.next_if(|of_slot| of_slot[0].slot() < old[0].slot()) {
                 joined.push(of_slot.to_vec(), literals);
@@ -71,9 +93,11 @@ impl Plan {
     /// Appends the entries of a slot.
     fn push(&mut self, of_slot: Vec<Entry>, literals: &[LiteralForm]) {
         if !of_slot.is_empty() {
-            let around = of_slot.iter().map(|entry| around(&Guarded::new(&literals[usize::from(entry.literal)]), entry.at));
-            self.shared.push(Shared::new(around, self.entries.len() as u32));
-            self.entries.extend(of_slot);
+            let around: Vec<_> = of_slot.iter().map(|entry| around(&Guarded::new(&literals[usize::from(entry.literal)]), entry.at)).collect();
+            let shared = Shared::new(around.iter().copied(), self.entries.len() as u32);
+            let part = |around: u128| (around >> (8 * shared.from)) as u64;
+            self.entries.extend(of_slot.into_iter().zip(around).map(|(entry, (value, mask))| Entry { value: part(value), mask: part(mask), ..entry }));
+            self.shared.push(shared);
         }
     }
 
@@ -106,6 +130,17 @@ impl Shared {
 }
 
 impl Entry {
+    /// One whose surroundings are not known yet.
+    pub(super) fn new(hash: usize, literal: usize, at: isize) -> Self {
+        Self { value: 0, mask: 0, hash: hash as u32, literal: literal as u16, at: at as i8 }
+    }
+
+    /// Whether the literal may stand where its slot looks at `word`.
+    #[inline(always)]
+    pub(super) fn fits(&self, word: u64) -> bool {
+        (word ^ self.value) & self.mask == 0
+    }
+
     pub(super) fn slot(&self) -> usize {
         slot(self.hash as usize)
     }

@@ -1,9 +1,10 @@
-//! Which windows of a literal are looked for: for each parity of its position, those that ordinary
-//! logs show least. `config/prefilter.txt` is the sample that is counted.
+//! Which windows of a literal are looked for: of those that may be, those that ordinary logs show least.
+//! `config/prefilter.txt` is the sample that is counted.
 
 use super::guarded::{Byte, Guarded};
 use super::plan::Entry;
-use super::{HASH_BITS, STRIDE, WINDOW, hash, window};
+use super::steps::STRIDE;
+use super::{HASH_BITS, WINDOW, hash, window};
 use crate::rules::MIN_LITERAL_BYTES;
 
 /// Bytes of a window that must belong to its literal; the other one is written out in all values.
@@ -15,44 +16,59 @@ const SEEN_COST: u64 = 4;
 /// Ordinary text, with words that look like errors.
 pub(in super::super) const SAMPLE: &str = include_str!("../../../config/prefilter.txt");
 
-/// The windows of all literals; one that is shorter than a window's known bytes has none.
-pub(super) fn entries(literals: &[Guarded]) -> Vec<Entry> {
-    let seen = seen();
+/// The windows at these offsets of each of `literals`. A literal that is shorter than a window's known bytes has none.
+pub(super) fn entries(literals: &[Guarded], offsets: impl Fn(usize) -> Vec<isize>) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| literal.len() >= KNOWN) {
-        for parity in 0..STRIDE {
-            let at = best(literal, parity, &seen);
-            let entry = |hash: usize| Entry { hash: hash as u32, literal: index as u16, at: at as i8 };
-            if let Some(window) = literal.window(at) {
-                entries.push(entry(hash(window)));
-                continue;
-            }
-            let mut hashes: Vec<usize> = windows(literal, at).into_iter().map(hash).collect();
-            hashes.sort_unstable();
-            hashes.dedup();
-            entries.extend(hashes.into_iter().map(entry));
+    for (index, literal) in literals.iter().enumerate().filter(|(_, literal)| is_long_enough(literal)) {
+        for at in offsets(index) {
+            entries.extend(hashes(literal, at).into_iter().map(|hash| Entry::new(hash, index, at)));
         }
     }
     entries
 }
 
-/// Where in a literal to look, for one parity of its position. A window may reach one byte beyond the
-/// literal, at the price of more windows.
-fn best(literal: &Guarded, parity: usize, seen: &[u16]) -> isize {
-    let last = (literal.len() - KNOWN).min(MAX_OFFSET) as isize;
-    let offsets = (-1..=last).filter(|at| at.rem_euclid(STRIDE as isize) as usize == parity);
+/// The hashes of the windows that show a literal at an offset.
+pub(super) fn hashes(literal: &Guarded, at: isize) -> Vec<usize> {
+    let mut hashes: Vec<usize> = windows(literal, at).into_iter().map(hash).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
+}
+
+/// Whether it can be looked for.
+pub(super) fn is_long_enough(literal: &Guarded) -> bool {
+    literal.len() >= KNOWN
+}
+
+/// The last window of a literal that [is long enough](is_long_enough): it may reach one byte beyond, at the price of more windows.
+pub(super) fn last_offset(literal: &Guarded) -> isize {
+    (literal.len() - KNOWN).min(MAX_OFFSET) as isize
+}
+
+/// For each parity of the position of a literal the offset of the window that stands at an even place and that ordinary text
+/// shows least.
+pub(super) fn by_parity(literal: &Guarded, seen: &[u16]) -> Vec<isize> {
+    let of_parity = |parity: usize| (-1..=last_offset(literal)).filter(move |at| at.rem_euclid(STRIDE as isize) as usize == parity);
+    (0..STRIDE).map(|parity| rarest(literal, of_parity(parity), seen)).collect()
+}
+
+fn rarest(literal: &Guarded, offsets: impl Iterator<Item = isize> + Clone, seen: &[u16]) -> isize {
     let cost = |place: usize| SEEN_COST * u64::from(seen[place]) + 1;
     let single = offsets.clone().filter_map(|at| Some((cost(hash(literal.window(at)?)), at)));
     let mut best = single.min().unwrap_or((u64::MAX, 0));
     for at in offsets.filter(|at| literal.window(*at).is_none()) {
         // Each place in the table costs something: many windows mostly need not be written out.
-        let all_but_last = places(literal, at).take(WINDOW - 1).map(|byte| u64::from(byte.count())).product::<u64>();
-        let last = literal.byte(at + WINDOW as isize - 1);
-        if all_but_last * u64::from(last.low_bits()) < best.0 {
+        if count(literal, at) < best.0 {
             best = best.min((windows(literal, at).into_iter().map(|window| cost(hash(window))).sum(), at));
         }
     }
     best.1
+}
+
+/// How many [`windows`] there are.
+pub(super) fn count(literal: &Guarded, at: isize) -> u64 {
+    let all_but_last = places(literal, at).take(WINDOW - 1).map(|byte| u64::from(byte.count())).product::<u64>();
+    all_but_last * u64::from(literal.byte(at + WINDOW as isize - 1).low_bits())
 }
 
 /// What may stand at the places of the window at an offset.
@@ -82,7 +98,7 @@ pub(super) fn windows(literal: &Guarded, at: isize) -> Vec<u32> {
 }
 
 /// How often the windows of each hash stand in the sample: what the table would let through.
-fn seen() -> Vec<u16> {
+pub(super) fn seen() -> Vec<u16> {
     let mut seen = vec![0_u16; 1 << HASH_BITS];
     for bytes in SAMPLE.as_bytes().windows(WINDOW) {
         let count = &mut seen[hash(window(bytes, 0))];
