@@ -52,9 +52,11 @@ mod core {
             work()
         }
 
-        pub fn sift(_: &super::prefilter::Tables, _: &[u8], _: u32, _: &mut [u32]) -> (usize, usize) {
+        pub fn sift(_: &super::prefilter::Tables, _: &[u8], _: u32, _: &mut [u32], _: (&mut [u64], &mut [u64])) -> (usize, usize) {
             (0, 0)
         }
+
+        pub fn mark(_: &[u8], _: (&mut [u64], &mut [u64])) {}
     }
 }
 #[allow(dead_code, unused_imports)]

@@ -14,7 +14,7 @@ use super::frame::{Buffer, Framed};
 use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
 use super::patience::Patience;
-use super::prefilter::{Hit, Scratch};
+use super::prefilter::{Hit, Marks, Scratch};
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
@@ -24,7 +24,7 @@ mod records;
 mod resume;
 mod wire;
 use envelope::Pieces;
-use raw::{Raw, newlines};
+use raw::Raw;
 pub use resume::{BEFORE_BYTES, Workspace};
 
 /// A line that needs a look because of what its escapes hide.
@@ -219,10 +219,11 @@ impl Stream {
     fn lines(&mut self, framed: &Framed, now: Timestamp, out: &mut Vec<Event>) {
         let bytes = std::mem::take(&mut self.buffer.bytes);
         let block = &bytes[framed.from..framed.to];
-        let mut hits = std::mem::take(&mut self.work.hits);
+        let (mut hits, mut scratch) = (std::mem::take(&mut self.work.hits), std::mem::take(&mut self.work.scratch));
         hits.clear();
-        self.engine.prefilter().scan(block, &mut self.work.scratch, &mut hits);
-        self.mark_dressed(block, &mut hits);
+        self.engine.prefilter().scan(block, &mut scratch, &mut hits);
+        let newlines = &scratch.marks.newlines;
+        self.mark_dressed(block, &scratch.marks, &mut hits);
         self.mark_stated(block, &mut hits);
         let mut at = 0;
         let mut next = 0;
@@ -230,11 +231,11 @@ impl Stream {
         while at < block.len() {
             if !self.needs_every_line() {
                 let Some(hit) = hits.get(next) else { break };
-                let line_start = memchr::memrchr(b'\n', &block[at..hit.pos as usize]).map_or(at, |newline| at + newline + 1);
-                num += newlines(&block[at..line_start]);
+                let line_start = newlines.last(hit.pos as usize).map_or(at, |newline| at.max(newline + 1));
+                num += newlines.count(at..line_start);
                 at = line_start;
             }
-            let end = memchr::memchr(b'\n', &block[at..]).map_or(block.len(), |length| at + length);
+            let end = newlines.first(at).unwrap_or(block.len());
             let first = next;
             while hits.get(next).is_some_and(|hit| (hit.pos as usize) < end) {
                 next += 1;
@@ -248,25 +249,24 @@ impl Stream {
             at = end + 1;
             num += 1;
         }
-        self.counts.lines = if at >= block.len() { num - 1 } else { num - 1 + newlines(&block[at..]) + u64::from(!block.ends_with(b"\n")) };
+        self.counts.lines = if at >= block.len() { num - 1 } else { num - 1 + newlines.count(at..block.len()) + u64::from(!block.ends_with(b"\n")) };
         self.counts.truncated += u64::from(framed.truncated);
-        self.work.hits = hits;
+        (self.work.hits, self.work.scratch) = (hits, scratch);
         self.buffer.bytes = bytes;
         let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
         self.assembler.expire(&cx, self.counts.lines, out);
     }
 
     /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
-    fn mark_dressed(&mut self, block: &[u8], hits: &mut Vec<Hit>) {
+    fn mark_dressed(&mut self, block: &[u8], marks: &Marks, hits: &mut Vec<Hit>) {
         let known = hits.len();
         let (clean, starts) = (&mut self.work.clean, &mut self.work.clean_starts);
         clean.clear();
         starts.clear();
         let mut at = 0;
-        while let Some(escape) = memchr::memchr(0x1b, &block[at..]) {
-            let escape = at + escape;
-            let from = memchr::memrchr(b'\n', &block[..escape]).map_or(0, |newline| newline + 1);
-            let to = memchr::memchr(b'\n', &block[escape..]).map_or(block.len(), |length| escape + length);
+        while let Some(escape) = marks.escapes.first(at) {
+            let from = marks.newlines.last(escape).map_or(0, |newline| newline + 1);
+            let to = marks.newlines.first(escape).unwrap_or(block.len());
             starts.push((clean.len() as u32, escape as u32));
             decode::strip(&block[from..to], clean);
             clean.push(b'\n');

@@ -10,6 +10,7 @@
 //! with a plain search.
 
 mod guarded;
+mod marks;
 mod plan;
 mod sieve;
 mod sift;
@@ -18,6 +19,7 @@ mod windows;
 
 use crate::rules::LiteralForm;
 use guarded::Guarded;
+pub use marks::{Bits, Marks};
 use plan::Entry;
 pub use plan::Plan;
 pub(super) use sieve::{GROUPS, Tables};
@@ -51,6 +53,8 @@ pub struct Scratch {
     /// Where a step begins, and below it the bits of its places.
     steps: Vec<u64>,
     places: Vec<u32>,
+    /// What else the last scan has seen.
+    pub marks: Marks,
 }
 
 /// All literals of a rule set, ready to be found.
@@ -143,9 +147,10 @@ impl Prefilter {
     /// `hay` holds at most 4 GiB.
     pub fn scan(&self, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         let before = hits.len();
+        scratch.marks.reset(hay.len());
         match &self.look {
             Look::Steps(steps) => self.step(steps, hay, scratch, hits),
-            Look::Sift(sift) => self.sift(sift, hay, &mut scratch.places, hits),
+            Look::Sift(sift) => self.sift(sift, hay, scratch, hits),
         }
         if hits.len() > before + 1 {
             hits[before..].sort_unstable_by_key(|hit| u64::from(hit.pos) << 16 | u64::from(hit.literal));
@@ -154,6 +159,7 @@ impl Prefilter {
     }
 
     fn step(&self, steps: &Steps, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
+        scratch.marks.read(hay, 0);
         let (looked, kept) = steps.mark(hay, scratch);
         self.compare_all(hay, &mut scratch.places[..kept], hits);
         let windows = (hay.len() + 1).saturating_sub(WINDOW);
@@ -168,13 +174,14 @@ impl Prefilter {
         }
     }
 
-    fn sift(&self, sift: &Sift, hay: &[u8], places: &mut Vec<u32>, hits: &mut Vec<Hit>) {
+    fn sift(&self, sift: &Sift, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
         let mut from = 0;
         loop {
-            let (looked, marked) = sift.mark(hay, from, places);
+            let (looked, marked) = sift.mark(hay, from, scratch);
             if looked == 0 {
                 break;
             }
+            let places = &mut scratch.places;
             let kept = self.known(hay, &mut places[..marked]);
             let first = places[..kept].partition_point(|place| (*place as usize) < MAX_BACK);
             for &place in &places[..first] {
@@ -183,8 +190,9 @@ impl Prefilter {
             self.compare_all(hay, &mut places[first..kept], hits);
             from += looked;
         }
-        let (end, marked) = sift.mark_end(hay, from, places);
-        for &place in &places[..marked] {
+        scratch.marks.read(hay, from);
+        let (end, marked) = sift.mark_end(hay, from, &mut scratch.places);
+        for &place in &scratch.places[..marked] {
             self.compare_near_end(hay, from + place as usize, window(&end, place as usize), hits);
         }
     }

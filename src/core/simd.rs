@@ -32,15 +32,33 @@ pub fn widest<R>(work: impl FnOnce() -> R) -> R {
 }
 
 /// Writes the places of `hay` that a sieve lets through, each with `base` added, to `places`, which has room for a round more
-/// than `hay` has bytes. Returns how many bytes it looked at (all but the last few), and how many places it wrote.
-pub fn sift(tables: &Tables, hay: &[u8], base: u32, places: &mut [u32]) -> (usize, usize) {
-    dispatch!(Level::new(), simd => sift_with(simd, tables, hay, base, places))
+/// than `hay` has bytes, and for each round the places of newlines and of escapes to `marks`. Returns how many bytes it looked at
+/// (all but the last few), and how many places it wrote.
+pub fn sift(tables: &Tables, hay: &[u8], base: u32, places: &mut [u32], marks: (&mut [u64], &mut [u64])) -> (usize, usize) {
+    dispatch!(Level::new(), simd => sift_with(simd, tables, hay, base, places, marks))
+}
+
+/// Writes for each [`LANES`] whole bytes of `hay` the places of newlines and of escapes to `marks`.
+pub fn mark(hay: &[u8], marks: (&mut [u64], &mut [u64])) {
+    dispatch!(Level::new(), simd => mark_with(simd, hay, marks));
+}
+
+#[inline(always)]
+fn mark_with<S: Simd>(simd: S, hay: &[u8], (newlines, escapes): (&mut [u64], &mut [u64])) {
+    let (newline, escape) = (u8x64::splat(simd, b'\n'), u8x64::splat(simd, 0x1b));
+    let (bytes, _) = hay.as_chunks::<LANES>();
+    for step in 0..bytes.len() {
+        let bytes = u8x64::from_slice(simd, &bytes[step]);
+        newlines[step] = bytes.simd_eq(newline).to_bitmask();
+        escapes[step] = bytes.simd_eq(escape).to_bitmask();
+    }
 }
 
 /// It has no closures and no iterators over vectors: these might not be compiled for what the processor has.
 #[inline(always)]
-fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &mut [u32]) -> (usize, usize) {
+fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &mut [u32], (newlines, escapes): (&mut [u64], &mut [u64])) -> (usize, usize) {
     let (none, value) = (u8x64::splat(simd, 0), u8x64::splat(simd, 127));
+    let (newline, escape) = (u8x64::splat(simd, b'\n'), u8x64::splat(simd, 0x1b));
     let mut halves = [[(none, none); WINDOW]; GROUPS];
     for group in 0..GROUPS {
         for place in 0..WINDOW {
@@ -50,6 +68,9 @@ fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &
     }
     let (mut at, mut kept) = (0, 0);
     while let Some(bytes) = hay.get(at..at + NEEDED) {
+        let first = u8x64::from_slice(simd, &bytes[..LANES]);
+        newlines[at / LANES] = first.simd_eq(newline).to_bitmask();
+        escapes[at / LANES] = first.simd_eq(escape).to_bitmask();
         let mut values = [none; WINDOW];
         for place in 0..WINDOW {
             values[place] = u8x64::from_slice(simd, &bytes[place..place + LANES]) & value;
@@ -58,9 +79,9 @@ fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &
         for group in &halves {
             let mut buckets = group[0].0.concat_swizzle_dyn(group[0].1, values[0]);
             for place in 1..WINDOW {
-                buckets = buckets & group[place].0.concat_swizzle_dyn(group[place].1, values[place]);
+                buckets &= group[place].0.concat_swizzle_dyn(group[place].1, values[place]);
             }
-            any = any | buckets;
+            any |= buckets;
         }
         let mut mask = !any.simd_eq(none).to_bitmask();
         let count = mask.count_ones() as usize;

@@ -37,8 +37,3 @@ impl<'a> Raw<'a> {
         })
     }
 }
-
-/// How many lines end in these bytes.
-pub(super) fn newlines(bytes: &[u8]) -> u64 {
-    memchr::memchr_iter(b'\n', bytes).count() as u64
-}
