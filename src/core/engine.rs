@@ -13,7 +13,7 @@ use super::simd::is_wide;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
-use crate::rules::{Literals, RuleSet, compiled_literals};
+use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules, in either way: `postcard` of a [`Plan`], written by `src/build.rs`.
@@ -142,14 +142,32 @@ impl Engine {
     /// Whether the line is noise.
     #[must_use]
     pub fn is_noise(&self, line: &Line, maybe: &Maybe) -> bool {
-        let silencing = self.word_gate().noise(maybe).find(|(at, pattern)| {
-            let entry = &self.rules.entries[usize::from(self.rules.noise[*at])];
-            pattern.is_match(line.body()) || (entry.whole && pattern.is_match(line.text))
-        });
-        if let Some((at, _)) = silencing {
+        let silencing = self.noise(line, maybe).next();
+        if let Some(at) = silencing {
             self.silenced[at].fetch_add(1, Ordering::Relaxed);
         }
         silencing.is_some()
+    }
+
+    /// The rule whose noise block begins at the line, and how many more lines that may take.
+    #[must_use]
+    pub fn noise_block(&self, line: &Line, maybe: &Maybe) -> Option<(u16, u32)> {
+        self.noise(line, maybe).find_map(|at| {
+            let entry = self.rules.noise[at];
+            match &self.rules.entries[usize::from(entry)].kind {
+                Kind::Noise { block: Some((_, lines)), .. } => Some((entry, *lines)),
+                _ => None,
+            }
+        })
+    }
+
+    /// The noise rules that the line matches, by their place among the noise rules.
+    fn noise<'a>(&'a self, line: &'a Line<'_>, maybe: &'a Maybe) -> impl Iterator<Item = usize> + 'a {
+        let matching = |(at, pattern): &(usize, &Pattern)| {
+            let entry = &self.rules.entries[usize::from(self.rules.noise[*at])];
+            pattern.is_match(line.body()) || (entry.whole && pattern.is_match(line.text))
+        };
+        self.word_gate().noise(maybe).filter(matching).map(|(at, _)| at)
     }
 
     /// Which parts of the line's text cancels cover: they look at its body.

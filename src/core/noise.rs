@@ -1,11 +1,9 @@
 //! Which lines of a text are noise: never an error, whatever else stands on them. Used by what passes text on without them
 //! (`siftd filter`, verdicts). It sees one line after the other and remembers the block under way; it changes no text.
 
-use super::confirm::Confirm;
-use super::engine::{Candidate, Engine};
+use super::engine::Engine;
 use super::event::Timestamp;
 use super::line::{Line, Place};
-use super::prefilter::{Hit, Scratch};
 use super::signs::Signs;
 use super::visible::visible;
 use crate::rules::Kind;
@@ -15,16 +13,13 @@ pub struct Noise<'a> {
     engine: &'a Engine,
     /// The block under way, and how many more lines it may take.
     block: Option<(u16, u32)>,
-    scratch: Scratch,
-    hits: Vec<Hit>,
-    candidates: Vec<Candidate>,
 }
 
 impl<'a> Noise<'a> {
     /// Before the first line.
     #[must_use]
     pub fn new(engine: &'a Engine) -> Self {
-        Self { engine, block: None, scratch: Scratch::default(), hits: Vec::new(), candidates: Vec::new() }
+        Self { engine, block: None }
     }
 
     /// The rules that decide.
@@ -40,12 +35,9 @@ impl<'a> Noise<'a> {
             return true;
         }
         let line = Line::new(Place::default(), &text, now);
-        if !self.engine.is_noise(&line, &self.engine.maybe(&line, &Signs::of(&text))) {
-            return false;
-        }
-        self.engine.candidates(&text, &mut self.scratch, &mut self.hits, &mut self.candidates);
-        self.block = Confirm::new(self.engine, &line, &self.candidates).noise_block();
-        true
+        let maybe = self.engine.maybe(&line, &Signs::of(&text));
+        self.block = self.engine.noise_block(&line, &maybe);
+        self.engine.is_noise(&line, &maybe)
     }
 
     fn goes_on(&mut self, text: &[u8]) -> bool {

@@ -171,9 +171,10 @@ impl<'k> Reader<'k> {
     }
 
     fn noise(&mut self, spec: &EntrySpec) -> Kind {
-        let regex = match (&spec.block, &spec.regex) {
-            (None, Some(regex)) => self.pattern(spec, "regex", regex),
-            _ => self.required(spec, "regex", spec.regex.as_ref()),
+        // Without literals the lines of its block count only for what asks every line, as `filter` does.
+        let regex = match &spec.regex {
+            Some(regex) if spec.literals.is_empty() && spec.at_end.is_empty() => self.pattern(spec, "regex", regex),
+            regex => self.required(spec, "regex", regex.as_ref()),
         };
         let block = spec.block.as_ref().map(|block| (self.pattern(spec, "block.regex", &block.regex), block.max_lines));
         if spec.reason.is_none() {
