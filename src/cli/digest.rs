@@ -68,7 +68,8 @@ fn refuse_foreign(args: &DigestArgs, first: &[u8]) -> Result<(), Failure> {
     let why = match foreign::judge(first, true) {
         Some(Foreign::Packed(archive)) => archive.advice("digest"),
         Some(Foreign::Binary) => "is a binary file and was not read".to_owned(),
-        Some(Foreign::Own | Foreign::Written) | None => return Ok(()),
+        Some(Foreign::Written) => "is siftd's own output, but none that a digest can sum up: digest the log, or the records of `--format ndjson`".to_owned(),
+        Some(Foreign::Own) | None => return Ok(()),
     };
     let path = args.file.as_deref().filter(|path| *path != Path::new("-")).unwrap_or(Path::new("stdin"));
     let trouble = Trouble::new(path, why);

@@ -3,7 +3,7 @@
 //! what is shown of it is without secrets, as events are.
 
 use std::fmt::Write;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
 use crate::core::event::Event;
 use crate::core::extract::Origin;
+use crate::core::frame::Buffer;
 use crate::core::line::{Line, Place};
 use crate::core::pipeline::Stream;
 use crate::core::prefilter::Scratch;
@@ -64,13 +65,14 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
                 return Err(Failure::new("explain: nothing on stdin; name a line of a file (siftd explain FILE:LINE), or pipe lines in"));
             }
             let mut walk = Walk::new(&setup.engine);
-            for text in bytes.split(|&b| b == b'\n') {
+            each_line(&setup.engine, &bytes[..], |text| {
                 walk.step(text);
                 if !text.trim_ascii().is_empty() {
                     let found = Found { num: walk.lines, events: &events, behind: walk.behind() };
                     explain_line(&setup.engine, &format!("line {}", walk.lines), text, &found, &mut page);
                 }
-            }
+                true
+            })?;
         }
     }
     out::print(&page)
@@ -104,28 +106,35 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 
 /// Lines of a file as far as they are there, each with what stands open behind it.
 fn lines_of(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> io::Result<Vec<(Vec<u8>, Behind)>> {
-    let mut walk = Walk::new(engine);
-    let mut bytes = BufReader::new(open(path)?);
-    let (mut text, mut found) = (Vec::new(), Vec::new());
-    while walk.lines < *lines.end() && next_line(&mut bytes, engine.limits.max_line_bytes, &mut text)? {
-        walk.step(&text);
+    let (mut walk, mut found) = (Walk::new(engine), Vec::new());
+    each_line(engine, open(path)?, |text| {
+        walk.step(text);
         if lines.contains(&walk.lines) {
-            found.push((text.clone(), walk.behind()));
+            found.push((text.to_vec(), walk.behind()));
         }
-    }
+        walk.lines < *lines.end()
+    })?;
     Ok(found)
 }
 
-/// Reads a line without its newline, of a long one the first `limit` bytes; `false` at the end.
-fn next_line(bytes: &mut impl BufRead, limit: usize, text: &mut Vec<u8>) -> io::Result<bool> {
-    text.clear();
-    if bytes.by_ref().take(limit as u64).read_until(b'\n', text)? == 0 {
-        return Ok(false);
+/// Shows the lines as a stream has them, without their newlines, to `each` until it wants no more.
+fn each_line(engine: &Engine, mut bytes: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let mut buffer = Buffer::new(engine.limits.max_line_bytes);
+    loop {
+        let count = input::fill(&mut bytes, buffer.space())?;
+        buffer.filled(count);
+        while let Some(framed) = buffer.next_lines().or_else(|| if count == 0 { buffer.last_line() } else { None }) {
+            for line in buffer.bytes[framed.from..framed.to].split_inclusive(|byte| *byte == b'\n') {
+                if !each(line.strip_suffix(b"\n").unwrap_or(line)) {
+                    return Ok(());
+                }
+            }
+            buffer.done(&framed);
+        }
+        if count == 0 {
+            return Ok(());
+        }
     }
-    if text.pop_if(|last| *last == b'\n').is_none() {
-        bytes.skip_until(b'\n')?;
-    }
-    Ok(true)
 }
 
 /// What stands open behind a line: regions and traces, by their ids.

@@ -28,6 +28,9 @@ use known::Known;
 use printer::Printer;
 use reader::Totals;
 
+/// So many of the files that are left out of folders are named.
+const MAX_LEFT_OUT: usize = 20;
+
 /// What the workers share.
 struct Job {
     setup: setup::Setup,
@@ -41,6 +44,8 @@ struct Job {
     progress: Progress,
     interrupt: Arc<Interrupt>,
     troubled: AtomicBool,
+    /// Files of folders that are no logs.
+    left_out: AtomicUsize,
     totals: Mutex<Totals>,
     /// What is read although it is no log.
     reads: Vec<Foreign>,
@@ -59,6 +64,7 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
         job.order.outside(&job.printer.last(&totals, (job.inputs.len(), is_whole), started))
     });
     job.progress.done();
+    job.tell_left_out();
     out::quiet_on_closed_pipe(worked)?;
     out::heed(&job.interrupt);
     Ok(exit(args, &job))
@@ -84,6 +90,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         progress,
         interrupt,
         troubled: AtomicBool::new(false),
+        left_out: AtomicUsize::new(0),
         totals: Mutex::default(),
         reads: reads(args),
         own_output: out::regular_stdout(),
@@ -164,6 +171,22 @@ impl Job {
     fn trouble(&self, trouble: &Trouble) {
         self.troubled.store(true, Ordering::Relaxed);
         self.tell(trouble);
+    }
+
+    /// Says what is left out of a folder, which is no fault; of many, the first ones.
+    fn leave_out(&self, trouble: &Trouble) {
+        if self.left_out.fetch_add(1, Ordering::Relaxed) < MAX_LEFT_OUT {
+            self.tell(trouble);
+        }
+    }
+
+    /// Says how many more were left out.
+    fn tell_left_out(&self) {
+        match self.left_out.load(Ordering::Relaxed).saturating_sub(MAX_LEFT_OUT) {
+            0 => {}
+            1 => say(&"1 file more of the folders is no log and was not read"),
+            more => say(&format!("{more} files more of the folders are no logs and were not read")),
+        }
     }
 
     /// Says something of an input that is no fault.

@@ -1,6 +1,6 @@
 //! Bytes into whole lines, in one buffer without copying: the lines before (the look-back), the
 //! bytes under way, and room for more. A line beyond the limit keeps its head and its tail, whatever
-//! the chunks were. UTF-16 with a byte order mark becomes UTF-8 here.
+//! the chunks were. UTF-16 becomes UTF-8 here.
 
 use super::lookback;
 
@@ -39,6 +39,9 @@ pub struct Buffer {
     raw: Vec<u8>,
     at_start: bool,
 }
+
+/// So many bytes tell UTF-16 without a mark.
+const FIRST_BYTES: usize = 4;
 
 /// A UTF-16 stream. Its offsets are counted line by line, because its lines are kept as UTF-8.
 struct Wide {
@@ -110,20 +113,16 @@ impl Buffer {
             return;
         }
         self.end += count;
-        if self.at_start && self.end >= 2 {
-            self.at_start = false;
+        if self.at_start && (self.end >= FIRST_BYTES || self.end >= 2 && self.bytes[0] != 0 && self.bytes[1] != 0) {
             self.detect_wide();
         }
     }
 
     fn detect_wide(&mut self) {
-        let big_endian = match self.bytes[..2] {
-            [0xff, 0xfe] => false,
-            [0xfe, 0xff] => true,
-            _ => return,
-        };
-        self.wide = Some(Wide { big_endian, rest: Vec::new(), counted: 2, counted_at: 0, cut: 0 });
-        let raw = self.bytes[2..self.end].to_vec();
+        self.at_start = false;
+        let Some((big_endian, mark)) = utf16(&self.bytes[..self.end]) else { return };
+        self.wide = Some(Wide { big_endian, rest: Vec::new(), counted: mark as u64, counted_at: 0, cut: 0 });
+        let raw = self.bytes[mark..self.end].to_vec();
         (self.end, self.searched) = (0, 0);
         self.transcode(&raw);
     }
@@ -155,6 +154,10 @@ impl Buffer {
 
     /// The next run of whole lines, or one line that is too long.
     pub fn next_lines(&mut self) -> Option<Framed> {
+        if self.at_start && self.end >= 2 {
+            // It may turn out to be UTF-16.
+            return None;
+        }
         let last = memchr::memrchr(b'\n', &self.bytes[self.searched..self.end]).map(|at| self.searched + at);
         let Some(last) = last else {
             self.searched = self.end;
@@ -188,6 +191,9 @@ impl Buffer {
 
     /// The unfinished last line.
     pub fn last_line(&mut self) -> Option<Framed> {
+        if self.at_start {
+            self.detect_wide();
+        }
         if self.wide.as_mut().is_some_and(|wide| !std::mem::take(&mut wide.rest).is_empty()) {
             self.append("\u{fffd}");
         }
@@ -271,6 +277,20 @@ impl Buffer {
     }
 }
 
+/// Whether bytes begin a text in UTF-16: a byte order mark, or two ASCII characters with their zeros. Whether its units are big
+/// endian, and how long the mark is.
+#[must_use]
+pub fn utf16(first: &[u8]) -> Option<(bool, usize)> {
+    let is_visible = |byte: u8| byte == b'\t' || (0x20..0x7f).contains(&byte);
+    match *first {
+        [0xff, 0xfe, ..] => Some((false, 2)),
+        [0xfe, 0xff, ..] => Some((true, 2)),
+        [a, 0, b, 0, ..] if is_visible(a) && b.is_ascii() && b != 0 => Some((false, 0)),
+        [0, a, 0, b, ..] if is_visible(a) && b.is_ascii() && b != 0 => Some((true, 0)),
+        _ => None,
+    }
+}
+
 /// What UTF-8 bytes, or a part of them, are as UTF-16, in bytes: each character counts at its first.
 #[must_use]
 pub fn utf16_bytes(text: &[u8]) -> u64 {
@@ -335,6 +355,22 @@ mod tests {
         assert_eq!(at_every_size(b"\n\na\nbc", 4096), [row(0, "\n"), row(1, "\n"), row(2, "a\n"), row(4, "bc")]);
         assert_eq!(at_every_size(b"\xef\xbb\xbfa\n", 4096), [row(0, "\u{feff}a\n")]);
         assert_eq!(at_every_size(b"\xff", 4096), [row(0, "\u{fffd}")]);
+    }
+
+    #[test]
+    fn utf16_without_a_mark() {
+        for big in [false, true] {
+            let text: Vec<u16> = "a\u{1f600}é\nb\n".encode_utf16().collect();
+            assert_ne!(at_every_size(&utf16(&text, big), 4096), [row(0, "a\u{1f600}é\n"), row(10, "b\n")], "its second character is not ASCII");
+            let text: Vec<u16> = "ab\u{1f600}é\nb\n".encode_utf16().collect();
+            assert_eq!(at_every_size(&utf16(&text, big), 4096), [row(0, "ab\u{1f600}é\n"), row(12, "b\n")]);
+            let text: Vec<u16> = "a\n".encode_utf16().collect();
+            assert_eq!(at_every_size(&utf16(&text, big), 4096), [row(0, "a\n")]);
+        }
+        for damaged in [&b"a\0"[..], b"a\0b", b"\0a\n", b"a\0\nb\n", b"\n\0b\0", b"\0\0a\n"] {
+            let lines = at_every_size(damaged, 4096);
+            assert_eq!(lines.iter().map(|(_, text, _)| text.as_str()).collect::<String>().as_bytes(), damaged);
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub struct RunArgs {
     /// File or glob to follow from its beginning; - for stdin. Repeatable.
     #[arg(long, value_name = "GLOB")]
     pub file: Vec<PathBuf>,
-    /// File that records are appended to, instead of stdout.
+    /// File that records are appended to; - for stdout, whatever the configuration says.
     #[arg(long, short, value_name = "PATH")]
     pub output: Option<PathBuf>,
     #[command(flatten)]

@@ -15,11 +15,11 @@ use crate::sinks::file::Options;
 /// The sinks.
 pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> {
     let least = args.reading.min_severity.unwrap_or(Severity::Low);
-    if let Some(path) = &args.output {
+    if let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") {
         let sink = SinkConfig { min_severity: least, path: Some(path.clone()), ..SinkConfig::new("output", SinkKind::File) };
         return Ok(vec![plan(&sink, least, args, config)?]);
     }
-    if config.sinks.is_empty() {
+    if config.sinks.is_empty() || args.output.is_some() {
         return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least, args, config)?]);
     }
     config.sinks.iter().map(|sink| plan(sink, least, args, config)).collect()

@@ -196,7 +196,7 @@ impl<'a> Reading<'a> {
         let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), foreign.advice());
         match self.is_named {
             true => self.job.trouble(&trouble),
-            false => self.job.tell(&trouble),
+            false => self.job.leave_out(&trouble),
         }
     }
 

@@ -106,7 +106,10 @@ fn rows(event: &Event) -> Vec<Row<'_>> {
     let whole = event.line_end - event.line_num.min(event.line_end) + 1 == event.multiline.len() as u64;
     let error = event.multiline.iter().enumerate();
     let error = error.map(|(index, text)| Row { num: (whole || index == 0).then(|| event.line_num + index as u64), text, error: true });
-    let (before, after): (Vec<Row>, Vec<Row>) = context.into_iter().filter(|row| !within(event, row)).partition(|row| row.num < Some(event.line_num));
+    // The numbers of a record's own text begin at 1: what the error shows of it is known by its words.
+    let is_apart = !context.is_empty() && !context.iter().any(|row| within(event, row));
+    let is_shown = |row: &Row| within(event, row) || (is_apart && event.multiline.iter().any(|line| line == row.text));
+    let (before, after): (Vec<Row>, Vec<Row>) = context.into_iter().filter(|row| !is_shown(row)).partition(|row| row.num < Some(event.line_num));
     before.into_iter().chain(error).chain(after).collect()
 }
 

@@ -6,6 +6,7 @@ use std::io::{self, IoSliceMut};
 use super::hole::pass;
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
+use crate::core::frame::utf16;
 use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{TAIL_BYTES, bytes_at, push_tail};
 use crate::sources::foreign;
@@ -142,7 +143,7 @@ impl Reader {
         turn.bytes += bytes.len() as u64;
         self.unfinished.read_to(self.offset + bytes.len() as u64, now);
         if self.counting.is_some() {
-            if self.offset == 0 && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])) {
+            if self.offset == 0 && utf16(bytes).is_some() {
                 // UTF-16 has no newline byte to count: it is read, and what comes of it left out.
                 self.begin();
                 self.take_up(None, space)?;
