@@ -197,7 +197,7 @@ impl Spec {
     pub fn shown(&self, path: &Path) -> String {
         let rooted = self.rooted.iter().any(|base| path.starts_with(base));
         let shown = if rooted { path } else { path.strip_prefix(&self.folder).unwrap_or(path) };
-        shown.display().to_string()
+        if shown.as_os_str().is_empty() { ".".to_owned() } else { shown.display().to_string() }
     }
 }
 

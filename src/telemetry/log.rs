@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
+use std::str::FromStr;
 
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -44,10 +46,22 @@ impl Form {
 
 /// Starts writing messages to stderr, each made `clean`; a second call does nothing.
 pub fn init(form: Form, clean: Clean) {
-    let filter = EnvFilter::try_from_env("SIFTD_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let wanted = std::env::var("SIFTD_LOG").ok().filter(|wanted| !wanted.is_empty());
+    let filter = wanted.as_deref().and_then(|wanted| EnvFilter::try_new(wanted).ok().filter(|_| is_filter(wanted)));
+    let is_unknown = filter.is_none();
+    let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
     let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).event_format(Lines { form, clean }).try_init();
     // Only a test that starts two commands in one process comes here twice.
     drop(started);
+    if let Some(unknown) = wanted.filter(|_| is_unknown) {
+        tracing::warn!("SIFTD_LOG={unknown}: no such level; there are error, warn, info, debug, trace and off");
+    }
+}
+
+/// Whether each part is a level, or a module with one: to the filter any word is the name of a module.
+fn is_filter(wanted: &str) -> bool {
+    let is_level = |level: &str| LevelFilter::from_str(level.trim()).is_ok();
+    wanted.split(',').all(|part| is_level(part.rsplit('=').next().unwrap_or_default()))
 }
 
 /// Writes each message with a newline behind it.
@@ -121,6 +135,16 @@ fn lines(text: &str, head: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_names_levels() {
+        for wanted in ["info", "WARN", "off", "siftd=debug", "warn,siftd::sources=trace"] {
+            assert!(is_filter(wanted), "{wanted}");
+        }
+        for wanted in ["foo", "siftd=loud", "info,foo"] {
+            assert!(!is_filter(wanted), "{wanted}");
+        }
+    }
 
     #[test]
     fn each_form_says_where_a_message_ends_and_obeys_nothing() {

@@ -116,6 +116,7 @@ impl Follower {
             return;
         }
         let old = std::mem::replace(&mut file.path, path.to_owned());
+        tracing::info!("{}: is {} now, and goes on", self.specs[index].shown(&old).escape_debug(), self.specs[index].shown(path).escape_debug());
         file.retired = None;
         file.label = reader::label(&self.specs[index].name, self.specs[index].shown(path));
         lock(&file.reader).rename(path.to_owned(), self.specs[index].trust(path));
@@ -164,6 +165,7 @@ impl Follower {
         self.by_node.insert((mark.node.dev, mark.node.ino), id);
         self.by_path.insert(path.to_owned(), id);
         self.said_no_more(path);
+        tracing::info!("{}: is followed from byte {}", self.specs[spec].shown(path).escape_debug(), mark.read);
         let is_open = reader.is_open();
         self.open += usize::from(is_open);
         let file = Followed {
