@@ -110,6 +110,12 @@ words! {
     Depth { Full = "full", Head = "head" }
 }
 
+/// `1 line`, `2 lines`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// "did you mean …" when a name is near enough to be a slip.
 #[must_use]
 pub fn did_you_mean(given: &str, names: &[&str]) -> Option<String> {

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::diag::{Diagnostic, Diagnostics, Source};
 use crate::rules::{Examples, RuleSet};
 use crate::sinks::human::sanitise;
-use crate::words::did_you_mean;
+use crate::words::{counted, did_you_mean};
 
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
@@ -27,7 +27,13 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
         true => name,
         false => format!("no file in {name} (siftd.toml, conf.d/*.toml), the defaults"),
     };
-    out::print(&format!("{}: ok ({} sources, {} sinks, {count} rules)\n", sanitise(&name), config.sources.len(), config.sinks.len()))
+    out::print(&format!(
+        "{}: ok ({}, {}, {})\n",
+        sanitise(&name),
+        counted(config.sources.len() as u64, "source"),
+        counted(config.sinks.len() as u64, "sink"),
+        counted(count as u64, "rule")
+    ))
 }
 
 /// Names of rules that no rule has, which `run` takes for rules of a file that is not there today.

@@ -9,7 +9,7 @@ use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
 use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files, matcher};
 use crate::sinks::human::sanitise;
-use crate::words::did_you_mean;
+use crate::words::{counted, did_you_mean};
 
 mod catalogue;
 mod written;
@@ -53,8 +53,8 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
     if found.is_empty() {
         let set = setup::rule_set(&config, &args.rules, Examples::Skipped)?;
         let known: Vec<&str> = setup::ids(&set).chain(set.families.iter().map(|family| family.id.as_str())).collect();
-        let near = did_you_mean(id, &known).map_or(String::new(), |near| format!(": {near}"));
-        return Err(Failure::new(format!("no rule {id:?}{near}; `siftd rules list` shows all")));
+        let mend = did_you_mean(id, &known).map_or_else(|| "; `siftd rules list` shows all".to_owned(), |near| format!(": {near}"));
+        return Err(Failure::new(format!("no rule {id:?}{mend}")));
     }
     print(&found)
 }
@@ -115,7 +115,7 @@ impl Checked {
         let wrong: Vec<&examples::Failure> = failures.iter().filter(|failure| self.ids.contains(&failure.rule)).collect();
         let exit = report(self.examples, &wrong)?;
         if exit == Exit::Done {
-            print(&format!("{}: ok, {} rules\n", self.name, self.ids.len()))?;
+            print(&format!("{}: ok, {}\n", self.name, counted(self.ids.len() as u64, "rule")))?;
         }
         Ok(exit)
     }

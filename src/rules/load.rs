@@ -173,7 +173,7 @@ impl<'k> Reader<'k> {
     fn noise(&mut self, spec: &EntrySpec) -> Kind {
         // Without literals the lines of its block count only for what asks every line, as `filter` does.
         let regex = match &spec.regex {
-            Some(regex) if spec.literals.is_empty() && spec.at_end.is_empty() => self.pattern(spec, "regex", regex),
+            Some(regex) if spec.block.is_none() || (spec.literals.is_empty() && spec.at_end.is_empty()) => self.pattern(spec, "regex", regex),
             regex => self.required(spec, "regex", regex.as_ref()),
         };
         let block = spec.block.as_ref().map(|block| (self.pattern(spec, "block.regex", &block.regex), block.max_lines));

@@ -298,8 +298,8 @@ fn rules_check_points_at_the_mistake() {
     let ok = |args: &[&str]| {
         folder.siftd([&["rules", "check"], args].concat()).ended(0).out().lines().filter(|line| line.contains(": ok")).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(ok(&["--rules", "other.toml"]), ["other.toml: ok, 1 rules"]);
-    assert_eq!(ok(&["--config", "siftd.toml"]), ["other.toml: ok, 1 rules"]);
+    assert_eq!(ok(&["--rules", "other.toml"]), ["other.toml: ok, 1 rule"]);
+    assert_eq!(ok(&["--config", "siftd.toml"]), ["other.toml: ok, 1 rule"]);
     assert_eq!(ok(&["mine.toml", "--config", "siftd.toml"]).len(), 1);
     assert_eq!(ok(&["mine.toml", "other.toml"]).len(), 2);
     assert!(folder.siftd(["rules", "check"]).ended(2).err().contains("which file?"));

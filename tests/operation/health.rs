@@ -87,7 +87,7 @@ fn check_tries_folders_files_and_addresses() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     world.configure(&configuration(taken.local_addr().unwrap().port()).replace("@/a*.log", "@/none/*.log"));
     let (code, out, hints) = siftd(&["check", "--config", "siftd.toml"], world.folder.path());
-    assert_eq!((code, out.contains(": ok (1 sources")), (Some(0), true), "{out}{hints}");
+    assert_eq!((code, out.contains(": ok (1 source,")), (Some(0), true), "{out}{hints}");
     assert!(hints.contains("hint: source a: ") && hints.contains("/none: is not there yet"), "{hints}");
     assert!(hints.contains("hint: `listen` in [telemetry]: 127.0.0.1:"), "{hints}");
 }

@@ -162,7 +162,7 @@ fn what_is_installed_can_be_removed_and_what_is_the_users_stays() {
     assert!(!folder.path().join("etc/systemd/system/siftd.service.d").exists(), "the drop-in depends on the machine");
     let configuration = folder.path().join("etc/siftd/siftd.toml");
     let checked = Command::new(&program).args(["check", "--config"]).arg(&configuration).output().unwrap();
-    assert!(text(&checked).contains("ok (1 sources, 1 sinks") || text(&checked).contains("/var/log/siftd"), "{}", text(&checked));
+    assert!(text(&checked).contains("ok (1 source, 1 sink") || text(&checked).contains("/var/log/siftd"), "{}", text(&checked));
 
     fs::write(&configuration, "# mine\n").unwrap();
     siftd(&["service", "install", "--root", root, "--prefix", "/opt/siftd"]);

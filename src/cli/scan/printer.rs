@@ -11,6 +11,7 @@ use crate::core::event::{Category, Event, Severity};
 use crate::sinks::human;
 use crate::sinks::record::{self, Envelope};
 use crate::sinks::sarif;
+use crate::words::counted;
 
 /// Form and filter.
 pub struct Printer {
@@ -85,10 +86,8 @@ impl Printer {
             Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(is_whole),
             Format::Report => summary(totals).into_bytes(),
             Format::Pretty => {
-                let files = if inputs == 1 { "input" } else { "inputs" };
-                let line =
-                    format!("{} · {} lines in {inputs} {files}, {:.1} s\n", totals.tally.line(self.paint), totals.lines, started.elapsed().as_secs_f32());
-                line.into_bytes()
+                let (lines, inputs) = (counted(totals.lines, "line"), counted(inputs as u64, "input"));
+                format!("{} · {lines} in {inputs}, {:.1} s\n", totals.tally.line(self.paint), started.elapsed().as_secs_f32()).into_bytes()
             }
             _ => Vec::new(),
         }
