@@ -1,12 +1,18 @@
 //! Errors as a person reads them in a terminal: head, place, the lines with their numbers, advice.
 //! Log text passes the sanitiser; long errors lose their middle. It never writes a bare log line.
 
+use std::borrow::Cow;
+
 use super::{Paint, log_name, sanitise};
 use crate::core::event::{Event, RetryClass, Severity};
 use crate::sinks::record::Envelope;
 
 /// Most lines of one error that are shown.
 const MAX_LINES: usize = 24;
+
+/// Most characters of a line that are shown, and how many of them are its first.
+const MAX_CHARS: usize = 1000;
+const FIRST_CHARS: usize = 700;
 
 /// Appends one event and a blank line.
 pub fn pretty(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, paint: Paint) {
@@ -32,7 +38,7 @@ impl Page {
 
     fn head(&mut self, event: &Event) {
         let label = self.paint.severity(event.severity, &format!("{}[{}]", event.severity, event.category));
-        let text = self.paint.bold(&sanitise(&event.text));
+        let text = self.paint.bold(&shown(&event.text));
         self.line(&format!("{label} {text}"));
     }
 
@@ -70,7 +76,7 @@ impl Page {
 
     fn row(&mut self, row: &Row, width: usize, severity: Severity) {
         let num = row.num.map_or(String::new(), |num| num.to_string());
-        let text = sanitise(row.text);
+        let text = shown(row.text);
         let line = if row.error {
             format!("{}{} {text}", self.paint.dim(&format!("{num:>width$} ")), self.paint.severity(severity, "▎"))
         } else {
@@ -85,12 +91,24 @@ impl Page {
             self.line(&line);
         }
         let retry = match event.retry.class {
-            RetryClass::Transient => format!("retry: can help ({})", sanitise(&event.retry.reason)),
+            class @ RetryClass::Transient => format!("retry: {class} ({})", sanitise(&event.retry.reason)),
             class => format!("retry: {class}"),
         };
         let line = self.paint.dim(&format!("  {retry} · cause: {} · rule: {} · signature: {}", event.cause, sanitise(&event.rule), event.signature));
         self.line(&line);
     }
+}
+
+/// A line as a terminal may have it; a long one loses its middle.
+fn shown(text: &str) -> Cow<'_, str> {
+    let text = sanitise(text);
+    let count = if text.len() > MAX_CHARS { text.chars().count() } else { 0 };
+    if count <= MAX_CHARS {
+        return text;
+    }
+    let at = |chars: usize| text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    let (first, last) = (&text[..at(FIRST_CHARS)], &text[at(count - (MAX_CHARS - FIRST_CHARS))..]);
+    format!("{first} … {} characters … {last}", count - MAX_CHARS).into()
 }
 
 /// A line of the log to show.
@@ -163,5 +181,19 @@ impl Tally {
         let parts: Vec<String> = Severity::ALL.iter().rev().filter(|&&s| self.of(s) > 0).map(|&s| paint.severity(s, &format!("{} {s}", self.of(s)))).collect();
         let colon = if parts.is_empty() { "" } else { ": " };
         format!("{}{colon}{}", paint.bold(&format!("{} {noun}", self.total())), parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_loses_its_middle() {
+        assert_eq!(shown("a short one"), "a short one");
+        let text: String = ["é".repeat(600), "x".repeat(5000), "ü".repeat(300)].concat();
+        let said = shown(&text);
+        assert!(said.starts_with(&"é".repeat(600)) && said.ends_with(&"ü".repeat(300)) && said.contains(" … 4900 characters … "), "{said}");
+        assert_eq!(shown(&"x".repeat(MAX_CHARS)), "x".repeat(MAX_CHARS));
     }
 }
