@@ -16,6 +16,7 @@ use crate::sources::foreign::{self, Foreign};
 use crate::sources::input::{self, Opened, Watched};
 use crate::sources::interrupt::Interrupt;
 use crate::sources::own::Own;
+use crate::words::counted;
 
 /// Longest record that is read.
 const MAX_RECORD_BYTES: usize = 1 << 20;
@@ -29,7 +30,10 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     let mut ended_early = None;
     let own = Own::of(&opened.head);
     if own == Some(Own::Records) {
-        records(&mut opened.bytes, &mut digest).map_err(fault)?;
+        let broken = records(&mut opened.bytes, &mut digest).map_err(fault)?;
+        if broken > 0 {
+            ended_early = Some(Failure::new(format!("{} no whole record: what {} said is missing", are(broken), if broken == 1 { "it" } else { "they" })));
+        }
     } else if own == Some(Own::Report) {
         let limit = setup.config.limits.max_document_bytes;
         let broken = |error| Failure::new(format!("the report is broken, or larger than {limit} bytes (limits.max_document_bytes): {error}"));
@@ -89,19 +93,26 @@ fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure>
     Ok(input::stdin(watched)?)
 }
 
-fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<()> {
+/// Adds records, one a line; returns how many lines are none.
+fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<u64> {
     let mut reader = io::BufReader::new(bytes);
-    let mut line = Vec::new();
+    let (mut line, mut broken) = (Vec::new(), 0);
     loop {
         line.clear();
         let count = io::BufRead::read_until(&mut (&mut reader).take(MAX_RECORD_BYTES as u64), b'\n', &mut line)?;
         if count == 0 {
-            return Ok(());
+            return Ok(broken);
         }
-        if let Some(item) = serde_json::from_slice(&line).ok().and_then(|record| Item::of_record(&record)) {
-            digest.add(item);
+        match serde_json::from_slice::<serde_json::Value>(&line) {
+            Ok(record) => Item::of_record(&record).into_iter().for_each(|item| digest.add(item)),
+            Err(_) => broken += u64::from(!line.trim_ascii().is_empty()),
         }
     }
+}
+
+/// `1 line is`, `2 lines are`.
+fn are(count: u64) -> String {
+    format!("{} {}", counted(count, "line"), if count == 1 { "is" } else { "are" })
 }
 
 impl DigestArgs {

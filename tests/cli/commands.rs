@@ -107,6 +107,21 @@ fn no_secret_is_shown_by_what_siftd_says_of_itself() {
 }
 
 #[test]
+fn explain_reads_what_scan_reads() {
+    let folder = Folder::new();
+    let text = "fine\nTypeError: x is not a function\nfine\n";
+    let wide = |mark: &str| -> Vec<u8> { format!("{mark}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    folder.write("plain/a.log", text);
+    let explained = |name: &str| folder.siftd(["explain", &format!("{name}/a.log:2")]).ended(0).out().replace(name, "");
+    for (name, mark) in [("marked", "\u{feff}"), ("unmarked", "")] {
+        folder.write(&format!("{name}/a.log"), wide(mark));
+        assert_eq!(explained(name), explained("plain"));
+        assert_eq!(folder.siftd(["scan", &format!("{name}/a.log")]).ended(0).records().len(), 1);
+        assert_eq!(folder.piped(["scan"], wide(mark)).ended(0).records().len(), 1);
+    }
+}
+
+#[test]
 fn explain_says_why() {
     let folder = Folder::new();
     folder.write("a.log", format!("fine\n{}", error("boom 42")));

@@ -206,6 +206,16 @@ fn a_file_is_read_once_however_often_it_is_named() {
 }
 
 #[test]
+fn of_many_files_that_are_no_logs_the_first_are_named_and_all_are_counted() {
+    let folder = Folder::new();
+    folder.write("in/a.log", error("boom"));
+    (0..25).for_each(|number| drop(folder.write(&format!("in/tool{number}"), b"\x7fELF\x02\x01\x01\0\0\x03\0>\0\n\0x\0")));
+    let done = folder.siftd(["scan", "in"]).ended(0);
+    assert_eq!((done.records().len(), done.err().matches(": is a binary file").count()), (1, 20));
+    assert!(done.err().ends_with("siftd: 5 files more of the folders are no logs and were not read\n"), "{}", done.err());
+}
+
+#[test]
 fn what_is_no_log_is_left_out_and_said() {
     let folder = Folder::new();
     folder.write("in/a.log", error("boom"));

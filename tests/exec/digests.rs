@@ -71,6 +71,12 @@ fn a_run_says_how_it_ended() {
 fn what_cannot_be_read_is_2() {
     let folder = Folder::new();
     folder.siftd(["digest", "gone.log"]).ended(2);
+    // What is cut off, and what cannot be summed up, is told.
+    let records = folder.piped(["scan", "--format", "ndjson"], log()).ended(0).out();
+    let cut = folder.piped(["digest"], &records[..records.len() - 100]).ended(2);
+    assert!(cut.err().contains("1 line is no whole record") && !cut.out().is_empty(), "{}", cut.err());
+    let sarif = folder.piped(["scan", "--format", "sarif"], log()).ended(0).out();
+    assert!(folder.piped(["digest"], sarif.as_str()).ended(2).err().contains("is siftd's own output"));
     folder.siftd(["digest", "--max-chars", "10"]).ended(2);
     assert_eq!(folder.piped(["digest"], "all is well\n").ended(0).out(), "no errors\n");
 }
