@@ -55,14 +55,17 @@ impl Sieve {
             choices.sort_by_key(|choice| choice.cost);
             let free = choices.iter().position(|choice| self.takes(&choice.window)).unwrap_or(choices.len());
             let most = choices.get(free).map_or(u64::MAX, |choice| choice.cost);
-            let found = choices[..free].first().filter(|choice| choice.cost < most).and_then(|_| {
+            let mut best = free;
+            // Room for one that costs less may be worth what it lets through.
+            if choices[0].cost < most {
                 let text = text.get_or_insert_with(|| Text::new(&self.buckets));
-                let (choice, bucket) = text.cheapest(&choices[..free], most)?;
-                text.add(bucket, &choices[choice].window);
-                self.buckets[bucket].iter_mut().zip(choices[choice].window).for_each(|(set, more)| *set |= more);
-                Some(choice)
-            });
-            chosen[index] = choices[found.unwrap_or(free)].at;
+                if let Some((choice, bucket)) = text.cheapest(&choices[..free], most) {
+                    text.add(bucket, &choices[choice].window);
+                    self.buckets[bucket].iter_mut().zip(choices[choice].window).for_each(|(set, more)| *set |= more);
+                    best = choice;
+                }
+            }
+            chosen[index] = choices[best].at;
         }
         chosen
     }
