@@ -191,7 +191,8 @@ impl Buffer {
 
     /// The unfinished last line.
     pub fn last_line(&mut self) -> Option<Framed> {
-        if self.at_start {
+        // Before the first byte it is still open what the stream is.
+        if self.at_start && self.end > 0 {
             self.detect_wide();
         }
         if self.wide.as_mut().is_some_and(|wide| !std::mem::take(&mut wide.rest).is_empty()) {
@@ -355,6 +356,19 @@ mod tests {
         assert_eq!(at_every_size(b"\n\na\nbc", 4096), [row(0, "\n"), row(1, "\n"), row(2, "a\n"), row(4, "bc")]);
         assert_eq!(at_every_size(b"\xef\xbb\xbfa\n", 4096), [row(0, "\u{feff}a\n")]);
         assert_eq!(at_every_size(b"\xff", 4096), [row(0, "\u{fffd}")]);
+    }
+
+    #[test]
+    fn a_stream_that_is_silent_at_first_may_be_utf16() {
+        for units in ["\u{feff}ab\n", "ab\n"] {
+            let bytes = utf16(&units.encode_utf16().collect::<Vec<_>>(), false);
+            let mut buffer = Buffer::new(4096);
+            assert!(buffer.last_line().is_none());
+            buffer.space()[..bytes.len()].copy_from_slice(&bytes);
+            buffer.filled(bytes.len());
+            let framed = buffer.next_lines().expect("a whole line");
+            assert_eq!(&buffer.bytes[framed.from..framed.to], b"ab\n");
+        }
     }
 
     #[test]

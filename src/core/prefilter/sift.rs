@@ -2,12 +2,10 @@
 
 use super::sieve::{Sieve, Tables};
 use super::{KNOWN, Scratch, WORD};
-use crate::core::simd;
+use crate::core::simd::{self, LANES};
 
 /// Bytes of a block that are looked at before what was found is looked at: few enough to stay in the nearest cache.
 const PART: usize = 16 << 10;
-/// Places that are asked at once.
-const LANES: usize = simd::LANES;
 /// Bytes of a part that are not looked at, because a round and the words around its windows would reach beyond them: less than this.
 const REST: usize = 2 * LANES + WORD;
 /// The rest, and newlines behind it for the last round.
