@@ -257,12 +257,14 @@ fn table(plan: &Plan, rows: &[Row], first: Duration) -> String {
     out
 }
 
-/// The processor, as far as the system says.
+/// The processor, as far as the system says, and its vectors, on which the search depends.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| rest.trim_start_matches([' ', '\t', ':']));
-    format!("{cores} cores of {}", model.unwrap_or(std::env::consts::ARCH))
+    let has = |flag: &str| info.split_ascii_whitespace().any(|known| known == flag);
+    let vectors = if has("avx512vbmi") { ", with AVX-512" } else if has("avx2") { ", with AVX2" } else { "" };
+    format!("{cores} cores of {}{vectors}", model.unwrap_or(std::env::consts::ARCH))
 }
 
 /// Replaces what stands between the marks.
