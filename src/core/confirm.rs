@@ -222,8 +222,20 @@ impl<'a> Confirm<'a> {
         match level {
             Some(level @ (Level::Trace | Level::Debug)) => Err(Rejected::Level(level)),
             Some(level @ (Level::Info | Level::Warn)) if entry.generic || entry.leveled => Err(Rejected::Level(level)),
+            Some(Level::Warn) if !matches!(entry.kind, Kind::Fact(_)) && self.warns() => Err(Rejected::Level(Level::Warn)),
             _ => Ok(()),
         }
+    }
+
+    /// A logger's record says that it is a warning, by a letter, a number or a name before the word: whatever it tells of,
+    /// the program goes on. Where the word begins the text, as that of reports that are no records, too, the rules of noise
+    /// know which is which; Redis's mark says no more than that a line matters.
+    fn warns(&self) -> bool {
+        let body = self.line.body();
+        let word = body.strip_prefix(b"[").unwrap_or(body).get(..4);
+        let before = &self.line.text[..self.line.text.len() - body.len()];
+        let told = word.is_some_and(|word| word.eq_ignore_ascii_case(b"warn")) || before.trim_ascii_end().ends_with(b"#");
+        self.line.prefix().times > 0 && !told
     }
 
     /// Source code has no time stamp: a level behind one is the line's own, whatever code it quotes.

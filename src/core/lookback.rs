@@ -128,16 +128,17 @@ impl<'a> LookBack<'a> {
     /// where those after them begin.
     #[must_use]
     pub fn lead(self, entries: &Entries, entry: u16, line: &Line, lead_in: &LeadIn, claimed_to: u64) -> Block {
-        let wanted = match &entries[usize::from(entry)].kind {
-            Kind::Trace(machine) => &machine.before,
-            Kind::Note(note) => &note.before,
+        let (wanted, is_trace) = match &entries[usize::from(entry)].kind {
+            Kind::Trace(machine) => (&machine.before, true),
+            Kind::Note(note) => (&note.before, false),
             _ => return Block::default(),
         };
         if wanted.is_empty() {
             return Block::default();
         }
         let before = self.shown_to(line).take_while(|(num, ..)| *num > claimed_to);
-        let mut lines = before.filter(|(.., text)| is_by_writer_of(line, lead_in, text)).peekable();
+        let before = before.filter(|(.., text)| is_by_writer_of(line, lead_in, text));
+        let mut lines = before.take_while(|(.., text)| !(is_trace && is_other_record(line, text))).peekable();
         let mut lead = Block::default();
         let head = (line, lead_in);
         for (index, before) in wanted.iter().enumerate() {
@@ -172,6 +173,13 @@ fn is_by_writer_of(line: &Line, lead_in: &LeadIn, text: &[u8]) -> bool {
         return !lead_in.is_other(if line.prefix().shaped { other.body() } else { other.text });
     }
     key.is_none() || line.place.key.is_some() || other.key() == key
+}
+
+/// Whether a look-back line is a logger's record of another level than that of `line`: what a trace begins with is none.
+fn is_other_record(line: &Line, text: &[u8]) -> bool {
+    let other = Line::new(Place::default(), text, line.now());
+    let (one, other) = (line.prefix(), other.prefix());
+    one.times > 0 && other.times > 0 && one.level.is_some() && other.level.is_some() && one.level != other.level
 }
 
 /// Whether a look-back line is the one that is wanted; it goes into `lead` then.

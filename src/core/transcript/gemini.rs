@@ -70,7 +70,7 @@ fn kept(told: &Value, out: &mut Vec<Said>) {
 
 fn result(record: &Value, out: &mut Vec<Said>) {
     let id = text(record, "/tool_id");
-    let exit = text(record, "/output").and_then(exit).filter(|&code| code != 0);
+    let exit = text(record, "/output").and_then(|said| exit(said).or_else(|| signal(said))).filter(|&code| code != 0);
     if text(record, "/status") != Some("error") && exit.is_none() {
         out.push(Said::Step(Step::fine(id)));
         return;
@@ -85,6 +85,12 @@ fn result(record: &Value, out: &mut Vec<Said>) {
 fn exit(output: &str) -> Option<i64> {
     let heads = ["Exit Code: ", "Command exited with code: "];
     output.lines().rev().take(8).find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok()))
+}
+
+/// What a shell makes of the signal in `Signal: 11`, which stands there where no code does.
+fn signal(output: &str) -> Option<i64> {
+    let number: i64 = output.lines().rev().take(8).find_map(|line| line.strip_prefix("Signal: ")?.trim().parse().ok())?;
+    (1..=64).contains(&number).then_some(128 + number)
 }
 
 fn fault(record: &Value, out: &mut Vec<Said>) {

@@ -85,11 +85,15 @@ impl Scan<'_> {
         stamped && self.enclosed_time()
     }
 
-    /// `[12345.678901] ` (kernel); with `journalctl -o short-monotonic` host and program follow.
+    /// `[12345.678901] ` (kernel); with `journalctl -o short-monotonic` host and program follow. With its unit it is a
+    /// logger's: a level follows.
     fn uptime(&mut self) -> bool {
         let Some(end) = uptime_end(self.line, self.at) else {
             return false;
         };
+        if self.line[..end].ends_with(b"s]") {
+            self.ground = Ground::Logger;
+        }
         self.at = past_blank(self.line, end);
         let _ = self.writer(writer::program(self.line, self.at, false));
         true
