@@ -55,6 +55,7 @@ pub struct Claim {
 }
 
 struct Waiting {
+    family: u16,
     claimed_by: Vec<u16>,
     key: Option<Vec<u8>>,
     trace: OpenTrace,
@@ -196,14 +197,25 @@ impl Notes {
             None => Some(&self.claims.families),
             Some(key) => self.claims.keys.get(&hash(key)),
         };
-        let is_near = |claim: &Claim| note.max_lines.is_none_or(|lines| claim.num + u64::from(lines) >= num);
-        claims.is_some_and(|claims| claims.iter().any(|claim| covers(&note.claimed_by, claim.family) && is_near(claim) && self.claims.holds(*claim, num)))
+        let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
+        // One with a key that still waits becomes an event, or what claims it is one: the sum of them says nothing new.
+        let sums_up = |waiting: &Waiting| waiting.key.is_some() && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num);
+        if key.is_none() && self.waiting.iter().any(sums_up) {
+            return true;
+        }
+        claims.is_some_and(|claims| claims.iter().any(|claim| covers(&note.claimed_by, claim.family) && is_near(claim.num) && self.claims.holds(*claim, num)))
     }
 
-    /// Keeps a note until something claims it; returns the oldest ones when there are too many.
-    pub fn wait(&mut self, claimed_by: Vec<u16>, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {
+    /// Keeps a note until something claims it, unless one that says the same with the same key waits already; returns the oldest
+    /// ones when there are too many.
+    pub fn wait(&mut self, family: u16, claimed_by: Vec<u16>, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {
+        // A list at the end says it again, word by word.
+        let text = trace.lines.get(0).text;
+        if key.is_some() && self.waiting.iter().any(|note| note.key == key && note.trace.lines.get(0).text == text) {
+            return Vec::new();
+        }
         self.waiting_bytes += trace.kept_bytes();
-        self.waiting.push_back(Waiting { claimed_by, key, trace });
+        self.waiting.push_back(Waiting { family, claimed_by, key, trace });
         let mut old = Vec::new();
         while self.waiting.len() > MAX_WAITING || self.waiting_bytes > MAX_WAITING_BYTES {
             old.extend(self.first());
