@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::wake::{Stop, Wake};
-use crate::delivery::{Chunk, SinkMark};
+use crate::delivery::{Chunk, Node, SinkMark};
 use crate::sinks::{Desk, Sink, Step};
 use crate::sources::clock::now;
 use crate::sources::follow::OwnOutputs;
@@ -274,8 +274,8 @@ impl Desk for Counter {
         self.shared.outbox.is_committed(mark)
     }
 
-    fn owns(&mut self, dev: u64, ino: u64) {
-        self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).insert((dev, ino));
+    fn owns(&mut self, node: Node) {
+        self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).insert((node.dev, node.ino), node);
     }
 
     fn is_over(&mut self) -> bool {

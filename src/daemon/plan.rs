@@ -1,6 +1,6 @@
 //! What a daemon is told to do, and how it says that it ended.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::config::{Config, SourceConfig, SourceKind};
 use crate::core::engine::Engine;
-use crate::delivery::Label;
+use crate::delivery::{Label, Node};
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 use crate::sinks::stream::Target;
@@ -69,8 +69,8 @@ pub struct Plan {
     pub host: String,
     /// Longest record.
     pub max_event_bytes: usize,
-    /// Files that are never read, by device and inode.
-    pub own: HashSet<(u64, u64)>,
+    /// A file that is never read.
+    pub own: Option<Node>,
     /// Labels of each source, by its name.
     pub labels: BTreeMap<String, Vec<(String, String)>>,
 }

@@ -7,7 +7,7 @@ use super::Desk;
 use super::choose::Choose;
 use crate::config::Schema;
 use crate::core::event::{Category, Severity};
-use crate::delivery::{Chunk, Head, SinkMark};
+use crate::delivery::{Chunk, Head, Node, SinkMark};
 
 /// Everything, as it is.
 pub fn everything() -> Choose {
@@ -54,7 +54,7 @@ impl Desk for Book {
         self.told.last().map_or(mark.seq == 0, |told| told == mark)
     }
 
-    fn owns(&mut self, _: u64, _: u64) {}
+    fn owns(&mut self, _: Node) {}
 
     fn is_over(&mut self) -> bool {
         self.is_over

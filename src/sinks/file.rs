@@ -180,7 +180,7 @@ impl Output {
             self.mark.node = Node::default();
         } else {
             self.mark.node = Node::of(&meta);
-            desk.owns(meta.dev(), meta.ino());
+            desk.owns(self.mark.node);
         }
         self.mark.len = meta.len();
         (self.mark.since, self.looked_at) = (now, now);
@@ -194,7 +194,7 @@ impl Output {
     fn claim(&self, desk: &mut dyn Desk) {
         for path in older::all(&self.options.path) {
             if let Ok(meta) = path.metadata() {
-                desk.owns(meta.dev(), meta.ino());
+                desk.owns(Node::of(&meta));
             }
         }
     }

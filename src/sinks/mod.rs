@@ -5,7 +5,7 @@
 use std::io;
 
 use crate::core::event::Timestamp;
-use crate::delivery::{Chunk, SinkMark};
+use crate::delivery::{Chunk, Node, SinkMark};
 
 pub mod backoff;
 #[cfg(test)]
@@ -39,7 +39,7 @@ pub trait Desk {
     /// Whether that is committed.
     fn is_committed(&mut self, mark: &SinkMark) -> bool;
     /// A file that is written now: nobody reads it as a log.
-    fn owns(&mut self, dev: u64, ino: u64);
+    fn owns(&mut self, node: Node);
     /// Whether nothing more will be committed.
     fn is_over(&mut self) -> bool {
         false

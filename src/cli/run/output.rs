@@ -1,6 +1,6 @@
 //! Where `run` writes: flags and `[[sink]]` blocks → sinks; stdout where neither names one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::super::{Failure, out};
@@ -9,6 +9,7 @@ use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
 use crate::core::event::Severity;
 use crate::core::redact::clean;
 use crate::daemon::SinkPlan;
+use crate::delivery::Node;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 
@@ -72,9 +73,9 @@ pub fn choose(sink: &SinkConfig, least: Severity) -> Choose {
     }
 }
 
-/// stdout, if it is a file: nobody reads it as a log.
-pub fn own() -> HashSet<(u64, u64)> {
-    out::regular_stdout().map(|identity| (identity.dev, identity.ino)).into_iter().collect()
+/// stdout, if it is a file: nobody reads it as a log. It stays open, so nobody else gets its inode, whatever its birth.
+pub fn own() -> Option<Node> {
+    out::regular_stdout().map(|identity| Node { dev: identity.dev, ino: identity.ino, born: 0 })
 }
 
 /// The labels of each source, without secrets.

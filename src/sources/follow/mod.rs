@@ -31,8 +31,8 @@ use turns::Turns;
 
 /// Gives a file its identity in ids.
 pub type IdOf = fn(&str, Node) -> Uid;
-/// Files that siftd itself writes.
-pub type OwnOutputs = Arc<Mutex<HashSet<(u64, u64)>>>;
+/// Files that siftd itself writes, by device and inode: an inode that is handed out again is another file's.
+pub type OwnOutputs = Arc<Mutex<HashMap<(u64, u64), Node>>>;
 /// Number of a file while it is followed.
 pub type FileId = u64;
 
