@@ -184,3 +184,24 @@ fn invariant_9_what_a_record_states_begins_nothing_else() {
     let text = b"{\"level\":\"error\",\"msg\":\"till\"}\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:271\n";
     assert_eq!(told_once(text, |_| false), Ok(()));
 }
+
+/// A line that names the error stands last: a half of its calls is no event that swallows it.
+#[test]
+fn a_pause_waits_for_the_line_that_names_the_error() {
+    let (half, rest) = (
+        &b"Traceback (most recent call last):\n  File \"/srv/app/shop.py\", line 3, in <module>\n    pay()\n"[..],
+        &b"  File \"/srv/app/shop.py\", line 9, in pay\n    total()\nKeyError: 'sku'\n"[..],
+    );
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(half, NOW, &mut out);
+    stream.pause(Patience::Long, &mut out);
+    assert!(out.is_empty(), "{out:?}");
+    stream.push(rest, NOW, &mut out);
+    stream.pause(Patience::Short, &mut out);
+    assert_eq!(out.iter().map(|event| (event.line_num, event.line_end, event.text.as_str())).collect::<Vec<_>>(), [(1, 6, "KeyError: 'sku'")]);
+    // One whose rest never comes is told all the same.
+    let (mut stream, mut out) = (self::stream(&usual()), Vec::new());
+    stream.push(half, NOW, &mut out);
+    stream.pause(Patience::Verdict, &mut out);
+    assert_eq!(out.iter().map(|event| (event.line_num, event.line_end)).collect::<Vec<_>>(), [(1, 3)]);
+}

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
+mod ended;
 mod health;
 mod lost;
 mod messages;

@@ -45,8 +45,9 @@ impl Assembler {
     fn ask(&mut self, cx: &Context, at: usize, patience: Patience, out: &mut Vec<Event>) -> Option<Patience> {
         let trace = &self.open[at];
         let outcome = trace.outcome(&cx.engine.rules.entries);
-        // Only a verdict, or a line of its own, tells whether it is an error.
-        if patience < Patience::Verdict && self.may_wait_for_verdict(cx, trace, outcome) {
+        // Only a verdict, or a line of its own, tells whether it is an error; what names it may be still to come, and would be
+        // swallowed as a late line.
+        if patience < Patience::Verdict && (trace.is_unnamed() || self.may_wait_for_verdict(cx, trace, outcome)) {
             return Some(Patience::Verdict);
         }
         if patience == Patience::Short && trace.may_turn_void(&cx.engine.rules.entries) {
