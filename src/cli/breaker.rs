@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::core::breaker::{Breaker, Limits, State, Transition};
 use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
 use crate::delivery::{Label, Notice, Weight};
-use crate::exec::target::{self, Mode};
+use crate::exec::target::{Mode, Target};
 use crate::hook;
 use crate::sinks::human::{breaker as words, sanitise};
 use crate::sinks::notice;
@@ -241,10 +241,12 @@ fn say_aside(shared: &Shared) {
 fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let name = needed(&args.which)?;
     let signatures = signatures(args)?;
-    let mut events = match &args.events {
-        Some(path) => Some(target::open(path, Mode::Append).map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))?),
-        None => None,
+    let open = |path: &PathBuf| {
+        let opened = Target::find(path).and_then(|target| target.open(Mode::Append));
+        opened.map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))
     };
+    // Before the state: what that has open must not be taken for `fd:N`.
+    let mut events = args.events.as_ref().map(open).transpose()?;
     let mut shared = desk.opened()?;
     let mut last = None;
     let mut take = |run: Run| -> Result<(), Failure> {
