@@ -110,6 +110,15 @@ fn exec_asks_before_and_records_after() {
     assert_eq!(seen, ["new", "recurring", "recurring", "recurring", "recurring"]);
 }
 
+/// After the run that brought it about, and when nothing is run.
+#[test]
+fn exec_says_a_change_once() {
+    let folder = Folder::new();
+    let said: Vec<usize> =
+        [1, 1, 1, 1, 1, 11].map(|code| exec(&folder, &["--breaker", "a"], BUG).ended(code).err().matches("siftd: breaker a: ").count()).into();
+    assert_eq!(said, [0, 0, 1, 0, 1, 1]);
+}
+
 #[test]
 fn a_person_who_ends_it_is_no_failure_and_a_command_that_is_not_there_is_fatal() {
     let folder = Folder::new();
