@@ -110,6 +110,30 @@ fn exec_asks_before_and_records_after() {
     assert_eq!(seen, ["new", "recurring", "recurring", "recurring", "recurring"]);
 }
 
+/// After the run that brought it about, and when nothing is run.
+#[test]
+fn exec_says_a_change_once() {
+    let folder = Folder::new();
+    let said: Vec<usize> =
+        [1, 1, 1, 1, 1, 11].map(|code| exec(&folder, &["--breaker", "a"], BUG).ended(code).err().matches("siftd: breaker a: ").count()).into();
+    assert_eq!(said, [0, 0, 1, 0, 1, 1]);
+}
+
+#[test]
+fn a_success_that_changes_nothing_is_told() {
+    let folder = Folder::new();
+    breaker(&folder, &["record", "a b", "--failure", "--fatal"]).ended(0);
+    let verdict = folder.piped(["judge"], r#"{"exit_code": 0}"#).out();
+    let piped = folder.piped(["breaker", "record", "a b", "--state-dir", "st"], verdict.repeat(2));
+    for done in [breaker(&folder, &["record", "a b", "--exit-code", "0"]), piped] {
+        let done = done.ended(0);
+        assert_eq!(done.err().matches("siftd: a b stays open: ").count(), 1, "{}", done.err());
+        assert!(done.err().contains("`siftd breaker reset 'a b' --state-dir st` closes it now"), "{}", done.err());
+    }
+    breaker(&folder, &["check", "a b"]).ended(11);
+    assert_eq!(breaker(&folder, &["record", "c", "--exit-code", "0"]).ended(0).err(), "");
+}
+
 #[test]
 fn a_person_who_ends_it_is_no_failure_and_a_command_that_is_not_there_is_fatal() {
     let folder = Folder::new();

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::core::breaker::{Breaker, Limits, State, Transition};
 use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
 use crate::delivery::{Label, Notice, Weight};
-use crate::exec::target::{self, Mode};
+use crate::exec::target::{Mode, Target};
 use crate::hook;
 use crate::sinks::human::{breaker as words, sanitise};
 use crate::sinks::notice;
@@ -241,18 +241,21 @@ fn say_aside(shared: &Shared) {
 fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let name = needed(&args.which)?;
     let signatures = signatures(args)?;
-    let mut events = match &args.events {
-        Some(path) => Some(target::open(path, Mode::Append).map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))?),
-        None => None,
+    let open = |path: &PathBuf| {
+        let opened = Target::find(path).and_then(|target| target.open(Mode::Append));
+        opened.map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))
     };
+    // Before the state: what that has open must not be taken for `fd:N`.
+    let mut events = args.events.as_ref().map(open).transpose()?;
     let mut shared = desk.opened()?;
-    let mut last = None;
+    let (mut last, mut in_vain) = (None, false);
     let mut take = |run: Run| -> Result<(), Failure> {
         let changed = desk.step(&mut shared, &name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;
         for record in &changed.records {
             events.iter_mut().try_for_each(|file| std::io::Write::write_all(file, record))?;
         }
         tell_opened(&desk.config.breaker.on_open, changed.opened.as_deref());
+        in_vain |= matches!(run, Run::Success) && changed.kept.breaker.state == State::Open;
         last = Some(changed.kept);
         Ok(())
     };
@@ -274,6 +277,10 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     if let Some(kept) = &last {
         let sample = desk.sample(&shared, &kept.breaker);
         out::print(&(words::sentence((&name, &desk.flags), &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
+    }
+    if in_vain {
+        let reset = words::reset_command(&name, &desk.flags);
+        say(&format!("{name} stays open: a success closes it only as a probe, after the cooldown; `{reset}` closes it now"));
     }
     if last.is_none() && refused == 0 {
         return Err(Failure::new("how did the run go: --success, --failure or --exit-code N, or a verdict on stdin (siftd breaker record --help)"));

@@ -22,7 +22,7 @@ use crate::exec::hook::Hook;
 use crate::exec::journal::{Journal, Ready};
 use crate::exec::policy::Retries;
 use crate::exec::signals::Signals;
-use crate::exec::target::{self, Mode};
+use crate::exec::target::{Mode, Target};
 use crate::exec::terminal::{Around, Wiring};
 use crate::exec::{self, Order, Pauses};
 use crate::memory::Memory;
@@ -35,6 +35,8 @@ const MAX_DIGEST_BYTES: u64 = 64 << 10;
 
 pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     check_reasons(&args.retry_on)?;
+    // Before siftd opens anything: its own descriptors have numbers, too.
+    let targets = Targets::find(&args)?;
     let around = Around::look();
     // Before any thread: those that come later block the same signals.
     let signals = Signals::take(around.wiring != Wiring::Shared)?;
@@ -43,7 +45,7 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
         drop(ready.set(setup::load(&args.setup, setup::Reading::default())?.into()));
     }
     let hook = args.on_blocking.as_deref().map(hook_words).transpose()?;
-    // Before any file is opened: what an earlier run has written stays when nothing is run.
+    // Before any of these files is opened: what an earlier run has written stays when nothing is run.
     let memory = memory(&args)?;
     let guard = memory.as_ref().and_then(|(memory, config)| guard(&args, memory, config));
     if let Some(guard) = &guard
@@ -52,11 +54,11 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
         return Ok(super::Exit::Open.into());
     }
     let quoted = quoted(&args);
-    let events = opened("--events", args.events.as_deref(), Mode::Append)?;
-    let order = Order { guard, ..order(&args, around)? };
+    let files = targets.open(&args)?;
+    let order = Order { guard, verdict: files.verdict, ..order(&args, around, files.digest) };
     let loading = load(&args, ready.clone());
     let envelope = Envelope { host: identity::host(), name: "exec".into(), kind: "command", argv: argv::shown(&args.command), ..Envelope::default() };
-    let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), events, hook.map(Hook::new));
+    let journal = Journal::new(ready, envelope, uid(0, Io::Stdout), files.events, hook.map(Hook::new));
     let journal = journal.with_memory(memory.filter(|(_, config)| config.history.enabled).map(|(memory, _)| memory)).with_quoted(quoted);
     let code = exec::run(order, journal, &signals)?;
     if let Some(Err(panic)) = loading.map(JoinHandle::join) {
@@ -65,10 +67,9 @@ pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
-fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
-    let digest = opened("--digest", args.digest.as_deref(), Mode::Replace)?;
+fn order(args: &ExecArgs, around: Around, digest: Option<File>) -> Order {
     let form = Form { format: args.digest_format.unwrap_or(DigestFormat::Text).into(), max_chars: args.max_chars };
-    let order = Order {
+    Order {
         argv: args.command.clone(),
         around,
         timeout: args.timeout,
@@ -81,7 +82,7 @@ fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
         pauses: Pauses { base: args.base_delay, max: args.max_delay, reset: args.max_reset_wait },
         also: args.retry_on.clone(),
         task: args.task.as_deref().map(|task| clean(task).into_owned()),
-        verdict: opened("--verdict", args.verdict.as_deref(), Mode::Replace)?,
+        verdict: None,
         digest: digest.map(|file| (file, form)),
         keep_output: args.keep_output.clone(),
         strict: args.strict,
@@ -89,8 +90,7 @@ fn order(args: &ExecArgs, around: Around) -> Result<Order, Failure> {
         is_blind: is_blind(args),
         uid,
         guard: None,
-    };
-    Ok(order)
+    }
 }
 
 /// The digests that the command is told: in its arguments, and in the file that it may read and that is about to be replaced.
@@ -178,9 +178,42 @@ impl From<setup::Setup> for Ready {
     }
 }
 
-fn opened(flag: &str, name: Option<&Path>, mode: Mode) -> Result<Option<File>, Failure> {
-    let open = |name: &Path| target::open(name, mode).map_err(|error| Failure::new(format!("{flag} {}: {error}", name.display())));
-    name.map(open).transpose()
+/// Where results go.
+struct Targets {
+    events: Option<Target>,
+    digest: Option<Target>,
+    verdict: Option<Target>,
+}
+
+/// The same, open.
+struct Files {
+    events: Option<File>,
+    digest: Option<File>,
+    verdict: Option<File>,
+}
+
+impl Targets {
+    fn find(args: &ExecArgs) -> Result<Self, Failure> {
+        let named = [("--events", args.events.as_deref()), ("--digest", args.digest.as_deref()), ("--verdict", args.verdict.as_deref())];
+        let [events, digest, verdict] = Target::find_all(named).map_err(|(flag, name, error)| unusable(flag, &name, &error))?;
+        Ok(Self { events, digest, verdict })
+    }
+
+    fn open(self, args: &ExecArgs) -> Result<Files, Failure> {
+        let open = |flag, target: Option<Target>, name: &Option<PathBuf>, mode| {
+            let opened = target.map(|target| target.open(mode)).transpose();
+            opened.map_err(|error| unusable(flag, name.as_deref().unwrap_or(Path::new("")), &error))
+        };
+        Ok(Files {
+            events: open("--events", self.events, &args.events, Mode::Append)?,
+            digest: open("--digest", self.digest, &args.digest, Mode::Replace)?,
+            verdict: open("--verdict", self.verdict, &args.verdict, Mode::Replace)?,
+        })
+    }
+}
+
+fn unusable(flag: &str, name: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{flag} {}: {error}", name.display()))
 }
 
 /// The words of a command line, quotes and backslashes read as a shell reads them, and nothing else.

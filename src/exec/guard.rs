@@ -49,7 +49,7 @@ impl Guard {
         words::sentence((&self.name, &self.flags), &kept.breaker, &kept.why, &self.memory.rules.breaker, sample.as_deref())
     }
 
-    /// Asks before a run; false: it is open, and was said so.
+    /// Asks before a run, and says so if that is refused or a probe; false: it is open.
     ///
     /// # Errors
     /// The state is held, in words for the user.
@@ -60,7 +60,8 @@ impl Guard {
         if !kept.breaker.clone().pass(limits, now()).is_empty() {
             kept = self.step(trigger, &|breaker, at| breaker.pass(limits, at))?.kept;
         }
-        if kept.breaker.state != State::Closed {
+        // A warning was said by who brought it about, after that run.
+        if kept.breaker.state == State::Open || kept.breaker.is_probe {
             tell(&format!("breaker {}", self.sentence(&kept)));
         }
         Ok(kept.breaker.state != State::Open)

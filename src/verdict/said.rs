@@ -77,15 +77,22 @@ pub fn read(engine: &Arc<Engine>, origin: Origin, text: &[u8], now: Timestamp) -
     events
 }
 
-/// A text without noise, escapes and secrets, and whether that left nothing of what was there.
+/// A text without noise, escapes, secrets and pressed keys, and whether that left nothing of what was there.
 #[must_use]
 pub fn filtered(engine: &Engine, text: &[u8], now: Timestamp) -> (String, bool) {
     let mut noise = Noise::new(engine);
     let lines = text.split(|&byte| byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-    let kept = lines.filter(|line| !noise.is(line, now)).map(|line| String::from_utf8_lossy(&visible(line, None)).into_owned());
+    let lines: Vec<&[u8]> = lines.filter(|line| !is_key(line)).collect();
+    let kept = lines.iter().filter(|line| !noise.is(line, now)).map(|line| String::from_utf8_lossy(&visible(line, None)).into_owned());
     let mut kept: Vec<String> = kept.collect();
     engine.redactor.redact_lines(&mut kept, &mut 0);
     let clean = kept.join("\n").trim().to_owned();
-    let only_noise = clean.is_empty() && !text.trim_ascii().is_empty();
+    let only_noise = clean.is_empty() && lines.iter().any(|line| !line.trim_ascii().is_empty());
     (clean, only_noise)
+}
+
+/// Whether a line is nothing but keys that make signals, as a terminal shows them: a person pressed them, no program said so.
+fn is_key(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    !line.is_empty() && line.chunks(2).all(|key| matches!(key, b"^C" | b"^\\" | b"^Z"))
 }

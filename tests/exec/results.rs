@@ -25,6 +25,46 @@ fn a_verdict_goes_where_it_is_wanted() {
     assert_eq!(piped.records()[0]["success"], true);
 }
 
+/// siftd's own descriptors have numbers, too: the state, the other files, what duplicates and signals need.
+#[test]
+fn a_descriptor_that_the_caller_has_not_opened_is_refused() {
+    // What the test was started with is closed.
+    let closed: String = (3..=9).map(|number| format!("{number}>&- ")).collect();
+    for number in 3..=9 {
+        let folder = Folder::new();
+        folder.shell("$SIFTD exec --breaker q --state-dir st -- false").ended(1);
+        let state = std::fs::read(folder.at("st/siftd.db")).unwrap();
+        let other = if number == 9 { 8 } else { 9 };
+        for name in ["fd:", "/dev/fd/", "/proc/self/fd/"].map(|kind| format!("{kind}{number}")) {
+            for flags in [
+                format!("--verdict {name} --events e.ndjson --digest digest"),
+                format!("--digest {name} --events fd:{other} --verdict fd:{other}"),
+                format!("--events {name} --verdict v.json --digest fd:{other}"),
+            ] {
+                let script = format!("exec {closed} {other}> given; $SIFTD exec {flags} --breaker q --state-dir st -- touch ran");
+                let done = folder.shell(&script).ended(125);
+                let why = if name.starts_with("fd:") { "Bad file descriptor" } else { "No such file or directory" };
+                assert!(done.err().contains(&format!(" {name}: {why}")), "{flags}: {}", done.err());
+                assert!(!folder.at("ran").exists() && !folder.at("e.ndjson").exists() && folder.read("given").is_empty(), "{flags}");
+            }
+        }
+        let done = folder.shell(&format!("exec {closed}; $SIFTD breaker record q --failure --events fd:{number} --state-dir st")).ended(2);
+        assert!(done.err().contains("Bad file descriptor"), "{}", done.err());
+        assert!(std::fs::read(folder.at("st/siftd.db")).unwrap() == state, "{number}: the state has changed");
+    }
+}
+
+#[test]
+fn all_descriptors_that_the_caller_has_opened_get_what_is_theirs() {
+    let folder = Folder::new();
+    let flags = "--events fd:3 --digest fd:4 --verdict fd:5 --breaker q --state-dir st";
+    folder.shell(&format!("$SIFTD exec {flags} -- sh -c 'echo theirs >&4; exit 3' 3> events 4> digest 5> verdict")).ended(3);
+    assert_eq!(folder.records("events")[0]["kind"], "exit");
+    assert!(folder.read("digest").starts_with("theirs\n`sh -c"), "the command has it, too: {}", folder.read("digest"));
+    assert_eq!(folder.records("verdict")[0]["exit_code"], 3);
+    folder.siftd(["breaker", "check", "q", "--state-dir", "st"]).ended(0);
+}
+
 #[test]
 fn a_verdict_has_the_errors_of_both_outputs() {
     let folder = Folder::new();

@@ -112,6 +112,22 @@ fn the_interrupt_key_ends_the_command_and_nothing_is_tried_again() {
     }
 }
 
+/// What the terminal shows of a key was said by no program.
+#[test]
+fn a_key_that_is_shown_is_no_message() {
+    for (key, shown, signal) in [("\u{3}", "^C", 2), ("\u{1c}", "^\\", 3)] {
+        let folder = Folder::new();
+        let flags = "--verdict v.json --digest digest";
+        let mut screen = Screen::new(&folder, &format!("trap : INT QUIT; $SIFTD exec {flags} -- sh -c 'ulimit -c 0; echo ready; exec sleep 60'; echo end"));
+        screen.wait_for("ready\r\n");
+        screen.press(key);
+        let all = screen.ended(0);
+        assert!(all.contains(shown), "{all:?}");
+        assert_eq!(folder.records("v.json")[0]["error_message"], format!("ended by signal {signal}, nothing on stderr"));
+        assert!(!folder.read("digest").contains(shown), "{}", folder.read("digest"));
+    }
+}
+
 /// A person has ended it, whatever it printed before: it is neither tried again nor counted.
 #[test]
 fn who_presses_a_key_that_ends_a_run_wants_no_other() {

@@ -54,11 +54,17 @@ pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
     }
 }
 
-/// One sentence: name, state, why, the error itself, and what comes next. `flags`: those that lead to its state, with a
-/// space before each; empty for the usual place.
+/// The command that closes it. `flags`: those that lead to its state, with a space before each; empty for the usual place.
+#[must_use]
+pub fn reset_command(name: &str, flags: &str) -> String {
+    shlex::try_quote(name).map_or_else(|_| "NAME".into(), |name| format!("siftd breaker reset {name}{flags}"))
+}
+
+/// One sentence: name, state, why, the error itself, and what comes next. `flags` as in
+/// [`reset_command`].
 #[must_use]
 pub fn sentence((name, flags): (&str, &str), breaker: &Breaker, why: &str, limits: &Limits, sample: Option<&str>) -> String {
-    let reset = shlex::try_quote(name).map_or_else(|_| "NAME".into(), |name| format!("siftd breaker reset {name}{flags}"));
+    let reset = reset_command(name, flags);
     let (name, reset) = (sanitise(name), sanitise(&reset));
     let error = sample.map_or(String::new(), |sample| format!(" ({})", sanitise(sample)));
     let why_now = brief(breaker, limits);
