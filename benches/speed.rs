@@ -263,7 +263,13 @@ fn machine() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = info.lines().find_map(|line| line.strip_prefix("model name")).map(|rest| rest.trim_start_matches([' ', '\t', ':']));
     let has = |flag: &str| info.split_ascii_whitespace().any(|known| known == flag);
-    let vectors = if has("avx512vbmi") { ", with AVX-512" } else if has("avx2") { ", with AVX2" } else { "" };
+    let vectors = if has("avx512vbmi") {
+        ", with AVX-512"
+    } else if has("avx2") {
+        ", with AVX2"
+    } else {
+        ""
+    };
     format!("{cores} cores of {}{vectors}", model.unwrap_or(std::env::consts::ARCH))
 }
 
