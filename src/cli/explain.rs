@@ -210,6 +210,9 @@ fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &m
     let text = visible(raw, None);
     let place = Place { num: found.num, ..Place::default() };
     let line = Line::new(place, &text, now());
+    if !page.is_empty() {
+        page.push('\n');
+    }
     let _ = writeln!(page, "{}", sanitise(name));
     if found.behind.is_key {
         field(page, "text", &KeyBlock::token());
@@ -224,7 +227,6 @@ fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &m
         field(page, "event", "none: the line is no error");
     }
     found.covering().for_each(|event| outcome(event, page));
-    page.push('\n');
 }
 
 /// One field; its value is redacted and sanitised here and nowhere else.

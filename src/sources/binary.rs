@@ -40,9 +40,13 @@ fn unpacked_by_name(first: &[u8]) -> Option<String> {
     Some(format!("is compressed with {what}, and is read here only if its name ends with {end}: {unpack} FILE | siftd run"))
 }
 
-/// Zeros between text, and not those of a hole before a line, which a writer leaves whose file was truncated under it.
+/// Zeros between text, and not those of a hole before a line, which a writer leaves whose file was truncated under it; or
+/// UTF-32, which is not read.
 #[must_use]
 pub fn is_binary(block: &[u8]) -> bool {
+    if block.starts_with(b"\xff\xfe\0\0") || block.starts_with(b"\0\0\xfe\xff") {
+        return true;
+    }
     if memchr::memchr(0, block).is_none() || is_utf16(block) {
         return false;
     }
@@ -71,6 +75,8 @@ mod tests {
             (b"a\n\0\0\0error: x\nb\n\0\0c\nd\n\0\0e\nf\n\0\0", false),
             (b"power lost\0\0\0\0\nerror: x\n", false),
             (b"\xff\xfea\0b\0c\0d\0", false),
+            (b"\xff\xfe\0\0a\0\0\0", true),
+            (b"\0\0\xfe\xff\0\0\0a", true),
             (&utf16, false),
             (&[0; 9000], false),
             (b"error: x\n", false),

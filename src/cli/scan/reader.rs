@@ -28,6 +28,10 @@ const BEGINNING: u64 = 512 << 10;
 const FIRST_PIECE: usize = 1 << 10;
 /// The longest one.
 const LONGEST_PIECE: usize = 8 << 10;
+/// From so many errors in a block on the next one is half as long: their records wait in memory for its end.
+const MANY_EVENTS: usize = 512;
+/// The shortest block.
+const LEAST_BYTES: usize = 8 << 10;
 /// Output that is gathered before it is written.
 const FLUSH_BYTES: usize = 64 << 10;
 /// Output waits no longer than this.
@@ -134,7 +138,6 @@ impl<'a> Reading<'a> {
             let is_beginning = self.flushed.is_none() && self.stream.counts().bytes < BEGINNING;
             let space = self.stream.space();
             let room = space.len().min(wanted);
-            wanted = wanted.saturating_mul(2);
             let space = &mut space[..room];
             let read = if opened.live { input::retried(&mut opened.bytes, &mut *space) } else { input::fill(&mut opened.bytes, &mut *space) };
             match read {
@@ -156,6 +159,7 @@ impl<'a> Reading<'a> {
                     break;
                 }
             }
+            wanted = if self.events.len() < MANY_EVENTS { wanted.saturating_mul(2) } else { LEAST_BYTES.max(room / 2) };
             self.print(totals);
             self.job.progress.step();
             if self.out.len() >= FLUSH_BYTES || opened.live || self.flushed.is_none_or(|flushed| flushed.elapsed() > FLUSH_AFTER) {

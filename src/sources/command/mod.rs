@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use super::flow::{Flow, Reading};
 use super::socket::Served;
-use crate::config::{Restart, SourceConfig};
+use crate::config::{Restart, SourceConfig, SourceKind};
 use crate::delivery::{Label, Notice, derived_id};
 use crate::words::Io;
 
@@ -115,14 +115,17 @@ impl Runs {
             (false, true) => "success",
             (false, false) => "failure",
         };
-        own.notice(Notice::Exit {
-            id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]),
-            code: ended.code,
-            signal: ended.signal,
-            duration_ms: u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
-            outcome,
-            attempts: self.count,
-        });
+        // That `journalctl` ends with siftd is no news of the machine.
+        if !(ended.was_stopped && served.config.kind == SourceKind::Journald) {
+            own.notice(Notice::Exit {
+                id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]),
+                code: ended.code,
+                signal: ended.signal,
+                duration_ms: u64::try_from(ran.as_millis()).unwrap_or(u64::MAX),
+                outcome,
+                attempts: self.count,
+            });
+        }
         let goes_on = !ended.was_stopped
             && match self.restart {
                 Restart::Never => false,
