@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Most bytes that an input keeps while it waits.
@@ -24,7 +24,7 @@ struct State {
     held_bytes: usize,
     /// Leave out the very first byte: the comma before the first item of a list.
     drop_first: bool,
-    failed: Option<ErrorKind>,
+    failed: Option<io::Error>,
 }
 
 impl Order {
@@ -73,11 +73,12 @@ impl Order {
 
     /// Once a write has failed, nobody waits any more and everybody is told.
     fn checked(&self, state: &State) -> io::Result<()> {
-        match state.failed {
+        match &state.failed {
             None => Ok(()),
-            Some(kind) => {
+            Some(error) => {
                 self.turn.notify_all();
-                Err(kind.into())
+                // In the system's own words, as every other command says it.
+                Err(error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error))
             }
         }
     }
@@ -101,7 +102,7 @@ impl State {
 
     fn write(&mut self, bytes: &[u8]) {
         if let Err(error) = self.out.write_all(bytes) {
-            self.failed = Some(error.kind());
+            self.failed = Some(error);
         }
     }
 

@@ -34,7 +34,10 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
 
 fn ask(folder: &Path) -> Result<String, Failure> {
     let path = folder.join(SOCKET);
-    let fault = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
+    let fault = |error: std::io::Error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => mute_failure(folder),
+        _ => Failure::new(format!("{}: {error}", path.display())),
+    };
     let (_open, short) = short(&path).map_err(|error| unreachable_failure(folder, &error))?;
     let mut stream = UnixStream::connect(short).map_err(|error| unreachable_failure(folder, &error))?;
     stream.set_read_timeout(Some(PATIENCE)).and_then(|()| stream.set_write_timeout(Some(PATIENCE))).map_err(fault)?;
@@ -46,6 +49,16 @@ fn ask(folder: &Path) -> Result<String, Failure> {
         true => Ok(body.to_owned()),
         false => Err(Failure::new(format!("{}: it does not answer as siftd does", path.display()))),
     }
+}
+
+/// It is there, and says nothing in time.
+fn mute_failure(folder: &Path) -> Failure {
+    let who = Lock::holder(folder).map_or_else(|| "the siftd that uses it".to_owned(), |pid| format!("process {pid} uses it and"));
+    Failure::new(format!(
+        "{}: {who} does not answer within {} s: it may be stopped (SIGSTOP, a debugger), or the machine have too much to do: ask again, or restart it",
+        folder.display(),
+        PATIENCE.as_secs()
+    ))
 }
 
 /// Why nobody answers, and what to do.

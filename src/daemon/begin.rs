@@ -1,11 +1,11 @@
 //! Before anything is followed: the state folder is taken, and the limits of the process are asked for.
 
-use std::io;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use super::wake::Wake;
+use crate::state::folder;
 use crate::state::holder::holder;
 use crate::state::lock::{Lock, LockError};
 use crate::state::store::{Store, StoreError, StreamRow};
@@ -28,12 +28,11 @@ pub(super) fn open_state(folder: &Path, mut lock: Option<Lock>, wakes: &Receiver
     loop {
         let why = match try_open_state(folder, &mut lock) {
             Ok(opened) => return Ok(opened),
-            Err(StoreError::Later(why)) => why,
-            Err(StoreError::Busy(why)) => held(folder, &why),
+            Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => reason(Some(folder), &error),
             Err(error) => return Err(fatal(folder, &error)),
         };
         if !std::mem::replace(&mut said, true) {
-            tracing::warn!("state folder {}: {why}; waiting until it can be written", folder.display());
+            tracing::warn!("state folder {}: {why}; nothing is lost, reading waits until it can be written", folder.display());
         }
         match wakes.recv_timeout(Duration::from_secs(1)) {
             Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return Err(format!("state folder {}: {why}", folder.display())),
@@ -46,23 +45,24 @@ fn fatal(folder: &Path, error: &StoreError) -> String {
     format!("state folder {}: {error}", folder.display())
 }
 
-/// Who keeps the state from us, as far as it is known.
-pub(super) fn held(folder: &Path, why: &str) -> String {
-    holder(folder).map_or_else(|| why.to_owned(), |who| format!("it is held by {who}"))
+/// Why the state cannot be written for now, as far as that is known: who keeps it from us, or that its disk is full.
+pub(super) fn reason(folder: Option<&Path>, error: &StoreError) -> String {
+    let why = error.to_string();
+    match (folder, error) {
+        (Some(folder), StoreError::Busy(_)) => holder(folder).map_or(why, |who| format!("it is held by {who}")),
+        (Some(folder), _) => folder::reason(folder, &why),
+        (None, _) => why,
+    }
 }
 
 /// Makes a state folder where there is none, and takes it.
 pub(super) fn take(folder: &Path) -> Result<Lock, StoreError> {
-    let io = |error: io::Error| match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreError::Later(error.to_string()),
-        _ => StoreError::Fatal(format!("{error}: make it, or name another one with state_dir or --state-dir")),
-    };
-    std::fs::create_dir_all(folder).map_err(io)?;
+    folder::make(folder)?;
     Lock::take(folder).map_err(|error| match error {
         LockError::Held { pid } => {
             StoreError::Fatal(format!("is in use by process {pid}: stop that one, or give this one a state folder of its own with --state-dir"))
         }
-        LockError::Io(error) => io(error),
+        LockError::Io(error) => folder::fault(&error),
     })
 }
 

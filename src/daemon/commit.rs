@@ -2,14 +2,14 @@
 //! again where the disk is full. Marks without events wait a little longer: losing them costs reading.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::begin::{held, take};
+use super::begin::{reason, take};
 use super::on_open::OnOpen;
 use super::pulse::Beat;
 use super::sinks::Sinks;
@@ -61,12 +61,13 @@ pub(super) struct Commits {
 }
 
 /// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
-pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Result<(), StoreError>) -> Result<bool, String> {
+pub(super) fn until_done(folder: Option<&Path>, wakes: &Receiver<Wake>, mut step: impl FnMut() -> Result<(), StoreError>) -> Result<bool, String> {
     let mut said = false;
     loop {
         match step() {
             Ok(()) => return Ok(true),
-            Err(StoreError::Later(why) | StoreError::Busy(why)) if !std::mem::replace(&mut said, true) => {
+            Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) if !std::mem::replace(&mut said, true) => {
+                let why = reason(folder, &error);
                 tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
             }
             Err(StoreError::Later(_) | StoreError::Busy(_)) => {}
@@ -82,10 +83,10 @@ pub(super) fn until_done(wakes: &Receiver<Wake>, mut step: impl FnMut() -> Resul
 
 /// Commits what sinks say until all of them have begun; one that cannot ends it before anything is read. False: it was told
 /// to stop.
-pub(super) fn until_ready(committer: &mut Committer, queue: &Queue, sinks: &Sinks, wakes: &Receiver<Wake>) -> Result<bool, String> {
+pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, wakes: &Receiver<Wake>) -> Result<bool, String> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
-        if !arrived.words.is_empty() && !until_done(wakes, || committer.commit(&[], &arrived.words, now()))? {
+        if !arrived.words.is_empty() && !until_done(folder, wakes, || committer.commit(&[], &arrived.words, now()))? {
             return Ok(false);
         }
     }
@@ -206,7 +207,8 @@ impl Commits {
                 drop(self.sender.send(Wake::StateLost));
                 Ok(())
             }
-            Err(StoreError::Later(why) | StoreError::Busy(why)) => {
+            Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {
+                let why = reason(Some(folder), &error);
                 let why = format!("the folder {} was removed while it is in use, and cannot be made anew: {why}", folder.display());
                 if metrics().state_trouble.get().is_none() {
                     tracing::warn!("state: {why}; trying again");
@@ -259,10 +261,7 @@ impl Commits {
                         self.beat.waits();
                     }
                     if !std::mem::replace(&mut said, true) {
-                        let why = match &self.folder {
-                            Some(folder) if matches!(error, StoreError::Busy(_)) => held(folder, &error.to_string()),
-                            _ => error.to_string(),
-                        };
+                        let why = reason(self.folder.as_deref(), &error);
                         tracing::warn!("state: {why}; nothing is lost, reading waits until it can be written");
                         metrics().state_trouble.set(why);
                     }

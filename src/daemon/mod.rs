@@ -136,10 +136,10 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
         },
     };
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
-    if !commit::until_ready(&mut committer, &queue, &daemon.sinks, &wakes)? {
+    if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &wakes)? {
         return Ok(Ended::Well);
     }
-    if !commit::until_done(&wakes, || committer.say_loss(&labels, now()))? || !daemon.begin(&mut committer, &sources, &wakes)? {
+    if !commit::until_done(folder.as_deref(), &wakes, || committer.say_loss(&labels, now()))? || !daemon.begin(&mut committer, &sources, &wakes)? {
         return Ok(Ended::Well);
     }
     let committing = commit::start(Commits {

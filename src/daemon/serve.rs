@@ -73,13 +73,13 @@ impl Daemon {
             if batches.is_empty() {
                 break;
             }
-            if !commit::until_done(wakes, || committer.commit(&batches, &[], at))? {
+            if !commit::until_done(self.current.state.as_deref(), wakes, || committer.commit(&batches, &[], at))? {
                 return Ok(false);
             }
         }
         let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
         self.current.sources.extend(names.iter().cloned());
-        commit::until_done(wakes, || committer.begin(&names, &[], at))
+        commit::until_done(self.current.state.as_deref(), wakes, || committer.begin(&names, &[], at))
     }
 
     pub fn serve(&mut self, wakes: &Receiver<Wake>) {

@@ -2,7 +2,8 @@
 //! nobody will complete: at the end of a run without a state. What was written and not yet committed as written is
 //! found again by comparing the file's end with the records (PROTOCOLS, A). It is rotated by size, by age, or by someone
 //! else and SIGUSR1; each step of that is committed before the next, so that the file is found again under whatever name
-//! an end in the middle left it. Only one siftd writes to it (`tail::hold`); whoever else reads or moves it may do so.
+//! an end in the middle left it, and it is neither compressed nor removed before its successor is committed. Only one
+//! siftd writes to it (`tail::hold`); whoever else reads or moves it may do so.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -93,15 +94,21 @@ impl Output {
                 if path == self.options.path {
                     self.file = Some(file);
                     self.dirty_since = Some(now);
-                    self.stage = Stage::Open;
+                    self.begin();
                     return Ok(());
                 }
             }
-            // What it had and was committed is not written again, so that only the rest is worth a warning.
-            None if self.mark.node.ino != 0 && desk.after(self.mark.seq)?.is_some() => tracing::warn!(
-                "{}: the file that was written last is not there (its path was changed, or it was removed or cut); records that may have been in it are written again",
-                self.options.path.display()
-            ),
+            // What it had and was committed is not written again, so that only the rest is worth a warning; and compressed, as long
+            // as it was then, it had no rest.
+            None if self.mark.node.ino != 0
+                && desk.after(self.mark.seq)?.is_some()
+                && !older::is_packed(&self.options.path, self.mark.len, self.mark.since) =>
+            {
+                tracing::warn!(
+                    "{}: the file that was written last is not there (its path was changed, or it was removed or cut); records that may have been in it are written again",
+                    self.options.path.display()
+                )
+            }
             None => {}
         }
         self.enter(desk, now)
@@ -166,6 +173,22 @@ impl Output {
         }
         (self.mark.seq, self.mark.len) = (seq, file.metadata()?.len());
         Ok(())
+    }
+
+    /// Records may be written. What was in the file before this one is known without it by now, so that it may change: an end
+    /// before that would leave nothing by which the next start knew it.
+    fn begin(&mut self) {
+        self.stage = Stage::Open;
+        let Options { path, keep, compress, rotate_size, rotate_age_us, .. } = &self.options;
+        let is_ours = *rotate_size > 0 || *rotate_age_us > 0;
+        if is_ours && self.packing.is_none() && older::is_unsettled(path, *keep, *compress) {
+            let (path, keep) = (path.clone(), *keep);
+            self.packing = Some(std::thread::spawn(move || {
+                if let Err(error) = older::settle(&path, keep) {
+                    tracing::warn!("{}: cannot be compressed or removed: {error}", older::name(&path, 1, false).display());
+                }
+            }));
+        }
     }
 
     /// Opens the path, and tells that it is the file now; records wait until that is committed.
@@ -299,14 +322,6 @@ impl Output {
             if is_ours {
                 older::shift(&self.options.path, self.options.keep)?;
             }
-            if is_ours && self.options.compress && self.options.keep > 0 {
-                let first = older::name(&self.options.path, 1, false);
-                self.packing = Some(std::thread::spawn(move || {
-                    if let Err(error) = older::pack(&first) {
-                        tracing::warn!("{}: cannot be compressed: {error}", first.display());
-                    }
-                }));
-            }
         }
         self.file = None;
         self.enter(desk, now)
@@ -325,7 +340,7 @@ impl Sink for Output {
                 self.leave(rename, desk, now)?;
                 return Ok(Step::Done);
             }
-            Stage::Entering => self.stage = Stage::Open,
+            Stage::Entering => self.begin(),
             Stage::Open => {}
         }
         if self.is_deleted(now)? {

@@ -4,10 +4,17 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+
+use crate::core::event::Timestamp;
+
+/// No gzip file is smaller: its head and what stands at its end.
+const GZIP_MIN: u64 = 18;
 
 /// `path.N`, or `path.N.gz`.
 #[must_use]
@@ -28,8 +35,8 @@ pub fn all(path: &Path) -> Vec<PathBuf> {
     entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| folder.join(entry.file_name())).collect()
 }
 
-/// Moves `path` to `path.1`, and each generation before it one further; what is beyond `keep` goes. An end
-/// in the middle leaves a number out and loses nothing.
+/// Moves `path` to `path.1`, and each generation before it one further; what is beyond `keep` goes, but for the new
+/// `path.1`: that is for `settle`. An end in the middle leaves a number out and loses nothing.
 ///
 /// # Errors
 /// A file cannot be renamed.
@@ -48,7 +55,22 @@ pub fn shift(path: &Path, keep: u32) -> io::Result<()> {
             }
         }
     }
-    if keep == 0 { remove(path) } else { fs::rename(path, name(path, 1, false)) }
+    fs::rename(path, name(path, 1, false))
+}
+
+/// Whether something is to be done with `path.1` once nobody needs it any more to find out what is written.
+#[must_use]
+pub fn is_unsettled(path: &Path, keep: u32, packs: bool) -> bool {
+    (keep == 0 || packs) && name(path, 1, false).is_file()
+}
+
+/// Removes `path.1` where none is kept, else compresses it.
+///
+/// # Errors
+/// What the file system says.
+pub fn settle(path: &Path, keep: u32) -> io::Result<()> {
+    let first = name(path, 1, false);
+    if keep == 0 { remove(&first) } else { pack(&first) }
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -76,6 +98,24 @@ pub fn pack(path: &Path) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(packed(".gz.tmp"), packed(".gz"))?;
     remove(path)
+}
+
+/// Whether a file that was so long, and was begun at `since`, is there in a compressed form: whoever made that has moved it.
+#[must_use]
+pub fn is_packed(path: &Path, len: u64, since: Timestamp) -> bool {
+    let since = UNIX_EPOCH + Duration::from_micros(since.0.unsigned_abs());
+    let is_it = |packed: &PathBuf| -> io::Result<bool> {
+        let meta = packed.symlink_metadata()?;
+        if !meta.is_file() || meta.len() < GZIP_MIN || meta.modified()? < since {
+            return Ok(false);
+        }
+        // A gzip file ends with how long its content is (RFC 1952, ISIZE).
+        let mut end = [0; 4];
+        File::open(packed)?.read_exact_at(&mut end, meta.len() - 4)?;
+        Ok(u32::from_le_bytes(end) == len as u32)
+    };
+    let is_gzip = |packed: &PathBuf| packed.extension().is_some_and(|end| end == "gz");
+    len > 0 && all(path).iter().filter(|packed| is_gzip(packed)).any(|packed| is_it(packed).unwrap_or(false))
 }
 
 /// What was created or renamed in a file's folder survives a loss of power.
@@ -107,8 +147,14 @@ mod tests {
         flate2::read::GzDecoder::new(File::open(name(&path, 2, true)).unwrap()).read_to_string(&mut text).unwrap();
         assert_eq!(text, "4");
         assert_eq!(all(&path).len(), 3);
+        let is_there = |len, since| is_packed(&path, len, Timestamp(since));
+        assert!(is_there(1, 0) && !is_there(2, 0) && !is_there(0, 0));
+        assert!(!is_there(1, i64::MAX / 2), "one of before it was begun");
         fs::write(&path, "6").unwrap();
         shift(&path, 0).unwrap();
+        assert!(is_unsettled(&path, 0, false) && !is_unsettled(&path, 1, false));
+        settle(&path, 0).unwrap();
+        assert!(!is_unsettled(&path, 0, true));
         assert!(all(&path).is_empty(), "{:?}", all(&path));
     }
 }

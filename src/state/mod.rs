@@ -6,12 +6,13 @@
 //! records to sinks, `queue` is the bounded way in. `leave_out` is for a sink that is too far behind, `renew` for a
 //! file that turns out to be damaged, `loss` for one that was before the start. `ledger` is what each event changes beside itself: the `history` of its error,
 //! whose `rows` are in use, and the `breakers`; other commands change these through `shared`, and `holder` knows who
-//! keeps them from it.
+//! keeps them from it. `folder` is where all of it lies.
 
 pub mod breakers;
 pub mod committer;
 mod counting;
 mod damaged;
+pub mod folder;
 pub mod history;
 pub mod holder;
 pub mod leave_out;

@@ -1,12 +1,12 @@
 //! The state file as other commands use it, beside a `run` that may be at work: they read, and write only the history
 //! and the breakers. Each change is one short transaction; whoever holds the file longer than that is named.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::breakers::{self, Kept};
 use super::damaged;
+use super::folder;
 use super::history::{self, Choice, Entry, Sign, Sum};
 use super::holder::holder;
 use super::ledger::{Ledger, Made, Rules, tell};
@@ -57,8 +57,7 @@ impl Shared {
     /// # Errors
     /// A text for the user: the folder may not be written, or the file is held by the process that it names.
     pub fn open(folder: &Path, rules: Rules, patience: Duration) -> Result<Self, String> {
-        let fault = |error: std::io::Error| format!("state folder {}: {error}: make it, or name another one with --state-dir", folder.display());
-        fs::create_dir_all(folder).map_err(fault)?;
+        folder::make(folder).map_err(|error| format!("state folder {}: {}", folder.display(), folder::reason(folder, &error.to_string())))?;
         let (store, aside) = retried(folder, patience, || damaged::join(folder, patience))?;
         Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside })
     }
@@ -291,7 +290,8 @@ fn retried<T>(folder: &Path, patience: Duration, mut step: impl FnMut() -> Resul
             Err(StoreError::Unreadable(why)) => {
                 return Err(format!("the state in {} cannot be read: {why}; the next `siftd run` sets it aside", folder.display()));
             }
-            Err(error) => return Err(format!("the state in {}: {error}", folder.display())),
+            Err(StoreError::Later(why)) => return Err(format!("the state in {}: {}", folder.display(), folder::reason(folder, &why))),
+            Err(StoreError::Fatal(why)) => return Err(format!("the state in {}: {why}", folder.display())),
         }
     }
 }

@@ -175,7 +175,9 @@ fn an_output_that_takes_nothing_is_no_panic() {
         &["man"],
         &["completions", "bash"],
         &["explain", "mine.toml:1"],
+        &["scan", "fault.log"],
     ];
+    folder.write("fault.log", error("boom"));
     for args in commands {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let done = super::folder::Done(folder.command(args).stdout(full).output().unwrap()).ended(2);

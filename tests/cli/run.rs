@@ -12,6 +12,17 @@ use super::{Done, Folder, error, shown};
 /// Nothing here takes so long unless it is broken.
 const DEADLINE: Duration = Duration::from_secs(20);
 
+#[test]
+fn a_file_in_the_place_of_the_state_folder_is_called_one() {
+    let folder = Folder::new();
+    folder.write("f", "");
+    folder.write("a.log", error("boom"));
+    for (state, said) in [("f", "state folder f: it is a file, no folder: name another"), ("f/st", "state folder f/st: f is a file, no folder: name another")] {
+        let done = folder.siftd(["run", "--file", "a.log", "--state-dir", state]).ended(2);
+        assert!(done.err().contains(said), "{}", done.err());
+    }
+}
+
 /// A running siftd that writes to `out.ndjson`.
 struct Running<'a> {
     folder: &'a Folder,

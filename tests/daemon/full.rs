@@ -27,6 +27,12 @@ impl Small {
         while filler.write_all(&[b'x'; 1024]).is_ok() {}
     }
 
+    /// Frees so many bytes.
+    fn leave(&self, bytes: u64) {
+        let filler = OpenOptions::new().write(true).open(self.0.join("filler")).unwrap();
+        filler.set_len(filler.metadata().unwrap().len() - bytes).unwrap();
+    }
+
     fn free(&self) {
         fs::remove_file(self.0.join("filler")).unwrap();
     }
@@ -101,6 +107,36 @@ fn a_full_disk_under_the_output_stops_and_loses_nothing() {
     play(&folder.path().join("state"), &folder.path().join("small/out.ndjson"), folder.path(), &small);
 }
 
+/// However little room there was for the first start: what it could not finish is no state that is lost.
+#[test]
+fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() {
+    for room in (0..=240).step_by(16) {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
+        small.fill();
+        small.leave(room << 10);
+        let (state, out) = (small.0.join("state"), folder.path().join("out.ndjson"));
+        let mut daemon = Daemon::with(folder.path(), &state, &out, "");
+        append(&daemon, 1, 3);
+        daemon.start();
+        until(&format!("with {room} KiB nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost") || is_out(&out, 3));
+        let said = daemon.stderr();
+        assert!(is_out(&out, 3) || said.contains("no room is left on its disk"), "{room} KiB: {said}");
+        // An end at that time is a first start as well.
+        daemon.kill();
+        daemon.start();
+        small.free();
+        append(&daemon, 4, 4);
+        until(&format!("with {room} KiB they do not come\n{}", daemon.stderr()), || is_out(&out, 4));
+        daemon.stop();
+        let said = daemon.stderr();
+        assert!(!said.contains("ERROR") && !said.contains("set aside"), "{room} KiB: {said}");
+        assert_eq!(counts(&fs::read(&out).unwrap()).into_values().collect::<Vec<_>>(), [1; 4], "{room} KiB");
+        let names: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        assert!(!names.iter().any(|name| name.contains("unreadable") || name.contains(".new")), "{room} KiB: {names:?}");
+    }
+}
+
 /// A pipe of so many errors into a small file, with these flags.
 struct Piped {
     folder: PathBuf,
@@ -167,9 +203,7 @@ fn with_a_state_what_a_full_disk_does_not_take_waits_and_is_counted() {
     let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
     small.fill();
     // Room for some of them.
-    let filler = OpenOptions::new().write(true).open(folder.path().join("small/filler")).unwrap();
-    filler.set_len(filler.metadata().unwrap().len() - (16 << 10)).unwrap();
-    drop(filler);
+    small.leave(16 << 10);
     let piped = Piped { folder: folder.path().to_owned(), errors: 100 };
     let flags = ["--file", "-", "--state-dir", "state"];
     assert_eq!(piped.end(&flags, "300ms"), Some(0), "{}", piped.said());

@@ -1,12 +1,15 @@
 //! Sinks and what is held back: stepped, with files that are really there.
 
 use std::fs;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 
 use siftd::config::Schema;
 use siftd::core::event::{Category, Severity};
 use siftd::sinks::generations;
 use siftd::state::store::Store;
 
+use super::killing::{Daemon, until};
 use super::rig::{Rig, SECOND, World, error};
 
 #[test]
@@ -64,6 +67,89 @@ fn an_end_between_any_two_steps_of_a_rotation() {
         let mut rig = Rig::start(&world);
         rig.wait(&mut world);
         assert_eq!(world.texts(), wanted, "{steps} steps");
+    }
+}
+
+/// All lines of the output and its older files, compressed or not.
+fn lines_of_all(world: &World) -> Vec<String> {
+    let read = |path: &std::path::PathBuf| {
+        let mut text = String::new();
+        match path.extension().is_some_and(|end| end == "gz") {
+            true => drop(flate2::read::GzDecoder::new(fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap()),
+            false => text = fs::read_to_string(path).unwrap(),
+        }
+        text
+    };
+    generations::all(&world.options.path).iter().flat_map(|path| read(path).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
+}
+
+/// What the state says was written last is there as it was, whatever was compressed or removed since.
+#[test]
+fn an_end_between_any_two_steps_of_a_rotation_leaves_the_file_that_was_written_last() {
+    for (steps, keep) in (0..18).flat_map(|steps| [(steps, 1000), (steps, 0)]) {
+        let mut world = World::new(&["logs/*.log"]);
+        (world.options.rotate_size, world.options.compress, world.options.keep) = (1, true, keep);
+        for n in 0..4 {
+            world.append("a.log", &error(&format!("number {n}")));
+            let mut rig = Rig::start(&world);
+            rig.look(&world);
+            while rig.turn(&world) {}
+            for step in 0..steps {
+                rig.write(&world);
+                if step % 3 == 2 {
+                    rig.commit(1, &world);
+                }
+            }
+            // Compressing is not cut short here: the file may be gone all the more.
+            drop(rig);
+            let marks = Store::look(&world.folder.path().join("state")).unwrap().unwrap().sinks().unwrap();
+            let Some(mark) = marks.iter().find(|mark| mark.node.ino != 0) else { continue };
+            let metas = generations::all(&world.options.path).into_iter().map(|path| path.metadata().unwrap());
+            assert!(metas.into_iter().any(|meta| meta.ino() == mark.node.ino && meta.len() >= mark.len), "{steps} steps, keep {keep}, {n}: {mark:?}");
+        }
+        let mut rig = Rig::start(&world);
+        rig.wait(&mut world);
+        drop(rig);
+        let lines = lines_of_all(&world);
+        if keep > 0 {
+            let count = |n: i32| lines.iter().filter(|line| line.contains(&format!("\"text\":\"ERROR number {n}\""))).count();
+            assert_eq!((0..4).map(count).collect::<Vec<_>>(), [1; 4], "{steps} steps: {lines:#?}");
+        }
+        let plain = generations::name(&world.options.path, 1, false);
+        assert!(!plain.exists(), "{steps} steps, keep {keep}: {} stays", plain.display());
+    }
+}
+
+/// logrotate without `delaycompress` while siftd is down: nothing is gone. Where it is, that is said.
+#[test]
+fn a_file_that_was_compressed_is_not_missed_and_one_that_was_removed_is() {
+    for is_removed in [false, true] {
+        let world = World::new(&["logs/*.log"]);
+        let mut rig = Rig::start(&world);
+        world.append("a.log", &(error("one") + "fine\n"));
+        rig.settle(&world);
+        world.append("a.log", &(error("two") + "fine\n"));
+        // Committed, and not written.
+        rig.look(&world);
+        while rig.turn(&world) {}
+        rig.commit(9, &world);
+        drop(rig);
+        let (folder, out) = (world.folder.path(), &world.options.path);
+        let old = generations::name(out, 1, false);
+        fs::rename(out, &old).unwrap();
+        if is_removed {
+            fs::remove_file(&old).unwrap()
+        } else {
+            generations::pack(&old).unwrap()
+        }
+        let mut daemon = Daemon::with(folder, &folder.join("state"), out, "");
+        let config = fs::read_to_string(folder.join("siftd.toml")).unwrap();
+        fs::write(folder.join("siftd.toml"), config.replace("\"events\"", "\"out\"")).unwrap();
+        daemon.start();
+        until("what waited does not come", || fs::read_to_string(out).is_ok_and(|text| text.contains("ERROR two") && text.ends_with('\n')));
+        daemon.stop();
+        assert_eq!(daemon.stderr().contains("the file that was written last is not there"), is_removed, "{}", daemon.stderr());
+        assert_eq!(fs::read_to_string(out).unwrap().lines().count(), 1);
     }
 }
 

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
+
 use super::rig::{ONE, World, error, siftd};
 use super::wait::{DEADLINE, wait};
 
@@ -158,7 +160,7 @@ fn status_finds_the_daemon_by_its_state_folder() {
     assert_eq!(json["pid"], daemon.child.id());
 
     world.configure("x = 1");
-    daemon.signal(nix::sys::signal::Signal::SIGHUP);
+    daemon.signal(Signal::SIGHUP);
     let other = |more: &[&str]| siftd(&[&["status", "--state-dir", "state"], more].concat(), world.folder.path());
     let (_, text, _) = wait("the mistake", || Some(other(&[])).filter(|(_, text, _)| text.contains("the old one goes on")));
     assert!(text.contains("unknown key `x`"), "{text}");
@@ -166,4 +168,16 @@ fn status_finds_the_daemon_by_its_state_folder() {
     let (code, _, said) = other(&[]);
     assert_eq!(code, Some(2));
     assert!(said.contains("no siftd runs with the state folder state: name another one with --state-dir"), "{said}");
+}
+
+#[test]
+fn status_names_a_daemon_that_says_nothing() {
+    let world = World::new();
+    world.append("a.log", "");
+    let (daemon, _) = start(&world);
+    daemon.signal(Signal::SIGSTOP);
+    let (code, _, said) = siftd(&["status", "--config", "siftd.toml"], world.folder.path());
+    daemon.signal(Signal::SIGCONT);
+    assert!(code == Some(2) && said.contains(&format!("/state: process {} uses it and does not answer within ", daemon.child.id())), "{said}");
+    assert_eq!(daemon.stop(), Some(0));
 }

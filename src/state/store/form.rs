@@ -13,6 +13,9 @@ pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
 pub(super) const SETTINGS: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000;
     PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=33554432;";
 
+/// How a new one is made, before it is kept so: without a log.
+pub(super) const MAKING: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;";
+
 /// Silences that were told and have not ended; since version 4.
 pub(super) const SILENCES: &str = "
 CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;

@@ -26,7 +26,7 @@ pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
     // Left by one that was killed, or by a file that somebody removed: SQLite would take it for a part of the new one.
     remove(&new);
     remove(path);
-    let made = Store::form_at(&new, patience).and_then(|store| Ok(store.db.close().map_err(|(_, error)| error)?)).and_then(|()| name(&new, path));
+    let made = Store::make_at(&new).and_then(|()| name(&new, path));
     if made.is_err() {
         remove(&new);
     }

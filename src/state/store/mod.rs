@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
+use super::folder::FULL;
 use super::{breakers, history};
 use crate::core::event::Timestamp;
 use crate::core::signature::SIG_VERSION;
@@ -21,7 +22,7 @@ mod salvage;
 mod tx;
 
 use aside::set_aside;
-use form::{APPLICATION_ID, LOSS, SETTINGS, SILENCES, TABLES, VERSION, form};
+use form::{APPLICATION_ID, LOSS, MAKING, SETTINGS, SILENCES, TABLES, VERSION, form};
 pub(in crate::state) use make::with_end;
 pub use read::{SilenceRow, StreamRow};
 use salvage::salvage;
@@ -62,7 +63,9 @@ impl From<rusqlite::Error> for StoreError {
         let text = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(text),
-            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => Self::Later(text),
+            // SQLite's "database or disk is full" leaves open which.
+            Some(ErrorCode::DiskFull) => Self::Later(FULL.to_owned()),
+            Some(ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => Self::Later(text),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Unreadable(text),
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => Self::Fatal(text),
             Some(_) => Self::Fatal(text),
@@ -157,7 +160,7 @@ impl Store {
         Self::form_at(path, patience)
     }
 
-    /// Opens a file, or makes it under its own name, in this version's form.
+    /// Opens a file, and brings it to this version's form.
     fn form_at(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         let db = Connection::open(path)?;
         db.busy_timeout(patience)?;
@@ -170,6 +173,21 @@ impl Store {
         store.db.execute_batch(SETTINGS)?;
         store.bring_up()?;
         Ok(store)
+    }
+
+    /// Makes a file that nobody else knows. Its tables are not written into a log: a full disk may keep that from being copied
+    /// into the file when it is closed, which nobody would say, and what is left without it is no database. It takes half
+    /// the room, too.
+    fn make_at(path: &Path) -> Result<(), StoreError> {
+        let mut store = Self { db: Connection::open(path)?, node: None };
+        store.db.execute_batch(MAKING)?;
+        store.bring_up()?;
+        store.db.execute_batch(SETTINGS)?;
+        store.db.close().map_err(|(_, error)| error)?;
+        match fs::metadata(with_end(path, "-wal")) {
+            Ok(log) if log.len() > 0 => Err(StoreError::Later(format!("{}: could not be written whole", path.display()))),
+            _ => Ok(()),
+        }
     }
 
     /// Makes the tables that are missing, and readies the history for this version's signatures.
