@@ -171,8 +171,8 @@ impl Desk for TestDesk {
         self.outbox.is_committed(mark)
     }
 
-    fn owns(&mut self, dev: u64, ino: u64) {
-        self.own.lock().unwrap().insert((dev, ino));
+    fn owns(&mut self, node: Node) {
+        self.own.lock().unwrap().insert((node.dev, node.ino), node);
     }
 }
 
