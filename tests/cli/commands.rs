@@ -147,7 +147,7 @@ fn explain_says_why() {
         assert_eq!(folder.siftd(["explain", place]).ended(0).out(), yes, "{place}");
     }
     let whole = folder.siftd(["explain", "a.log:1-2"]).ended(0).out();
-    assert_eq!(whole, folder.siftd(["explain", "a.log:1"]).ended(0).out() + &yes);
+    assert_eq!(whole, folder.siftd(["explain", "a.log:1"]).ended(0).out() + "\n" + &yes);
     for place in ["a.log:2-1", "a.log:1-1001"] {
         assert!(folder.siftd(["explain", place]).ended(2).err().contains("FILE:FIRST-LAST"), "{place}");
     }
