@@ -182,12 +182,7 @@ impl Output {
         let Options { path, keep, compress, rotate_size, rotate_age_us, .. } = &self.options;
         let is_ours = *rotate_size > 0 || *rotate_age_us > 0;
         if is_ours && self.packing.is_none() && older::is_unsettled(path, *keep, *compress) {
-            let (path, keep) = (path.clone(), *keep);
-            self.packing = Some(std::thread::spawn(move || {
-                if let Err(error) = older::settle(&path, keep) {
-                    tracing::warn!("{}: cannot be compressed or removed: {error}", older::name(&path, 1, false).display());
-                }
-            }));
+            self.packing = Some(older::settling(path.clone(), *keep));
         }
     }
 

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
 
 use flate2::Compression;
@@ -64,13 +65,15 @@ pub fn is_unsettled(path: &Path, keep: u32, packs: bool) -> bool {
     (keep == 0 || packs) && name(path, 1, false).is_file()
 }
 
-/// Removes `path.1` where none is kept, else compresses it.
-///
-/// # Errors
-/// What the file system says.
-pub fn settle(path: &Path, keep: u32) -> io::Result<()> {
-    let first = name(path, 1, false);
-    if keep == 0 { remove(&first) } else { pack(&first) }
+/// Removes `path.1` where none is kept, else compresses it, in a thread of its own; what fails is said.
+#[must_use]
+pub fn settling(path: PathBuf, keep: u32) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        let first = name(&path, 1, false);
+        if let Err(error) = if keep == 0 { remove(&first) } else { pack(&first) } {
+            tracing::warn!("{}: cannot be compressed or removed: {error}", first.display());
+        }
+    })
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -153,7 +156,7 @@ mod tests {
         fs::write(&path, "6").unwrap();
         shift(&path, 0).unwrap();
         assert!(is_unsettled(&path, 0, false) && !is_unsettled(&path, 1, false));
-        settle(&path, 0).unwrap();
+        settling(path.clone(), 0).join().unwrap();
         assert!(!is_unsettled(&path, 0, true));
         assert!(all(&path).is_empty(), "{:?}", all(&path));
     }

@@ -45,6 +45,20 @@ fn rotation_by_age_and_compression() {
     assert_eq!(names, ["out.ndjson", "out.ndjson.1.gz", "out.ndjson.2.gz"]);
 }
 
+/// A run that finds error `number` and ends after so many steps of writing.
+fn cut_short(world: &World, number: usize, steps: usize) {
+    world.append("a.log", &error(&format!("number {number}")));
+    let mut rig = Rig::start(world);
+    rig.look(world);
+    while rig.turn(world) {}
+    for step in 0..steps {
+        rig.write(world);
+        if step % 3 == 2 {
+            rig.commit(1, world);
+        }
+    }
+}
+
 #[test]
 fn an_end_between_any_two_steps_of_a_rotation() {
     for steps in 0..40 {
@@ -52,17 +66,8 @@ fn an_end_between_any_two_steps_of_a_rotation() {
         world.options.rotate_size = 3000;
         let mut wanted = Vec::new();
         for n in 0..12 {
-            world.append("a.log", &error(&format!("number {n}")));
+            cut_short(&world, n, steps);
             wanted.push(format!("ERROR number {n}"));
-            let mut rig = Rig::start(&world);
-            rig.look(&world);
-            while rig.turn(&world) {}
-            for step in 0..steps {
-                rig.write(&world);
-                if step % 3 == 2 {
-                    rig.commit(1, &world);
-                }
-            }
         }
         let mut rig = Rig::start(&world);
         rig.wait(&mut world);
@@ -90,18 +95,8 @@ fn an_end_between_any_two_steps_of_a_rotation_leaves_the_file_that_was_written_l
         let mut world = World::new(&["logs/*.log"]);
         (world.options.rotate_size, world.options.compress, world.options.keep) = (1, true, keep);
         for n in 0..4 {
-            world.append("a.log", &error(&format!("number {n}")));
-            let mut rig = Rig::start(&world);
-            rig.look(&world);
-            while rig.turn(&world) {}
-            for step in 0..steps {
-                rig.write(&world);
-                if step % 3 == 2 {
-                    rig.commit(1, &world);
-                }
-            }
             // Compressing is not cut short here: the file may be gone all the more.
-            drop(rig);
+            cut_short(&world, n, steps);
             let marks = Store::look(&world.folder.path().join("state")).unwrap().unwrap().sinks().unwrap();
             let Some(mark) = marks.iter().find(|mark| mark.node.ino != 0) else { continue };
             let metas = generations::all(&world.options.path).into_iter().map(|path| path.metadata().unwrap());
@@ -112,7 +107,7 @@ fn an_end_between_any_two_steps_of_a_rotation_leaves_the_file_that_was_written_l
         drop(rig);
         let lines = lines_of_all(&world);
         if keep > 0 {
-            let count = |n: i32| lines.iter().filter(|line| line.contains(&format!("\"text\":\"ERROR number {n}\""))).count();
+            let count = |n: usize| lines.iter().filter(|line| line.contains(&format!("\"text\":\"ERROR number {n}\""))).count();
             assert_eq!((0..4).map(count).collect::<Vec<_>>(), [1; 4], "{steps} steps: {lines:#?}");
         }
         let plain = generations::name(&world.options.path, 1, false);

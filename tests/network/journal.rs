@@ -76,6 +76,7 @@ fn entries_are_judged_by_their_priority_or_by_what_a_service_printed() {
     assert_eq!((&boom["source"]["type"], &boom["source"]["app"], &boom["source"]["key"]), (&"command".into(), &"shop".into(), &"web01 shop[7]".into()));
     assert_eq!(boom["multiline"].as_array().unwrap().len(), 4);
     assert_eq!(daemon.stop(), Some(0));
+    assert!(daemon.of_kind("exit").is_empty(), "its reader is no command of the user's");
 }
 
 #[test]
