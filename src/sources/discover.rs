@@ -160,7 +160,13 @@ impl Spec {
         if self.is_literal(path) {
             return true;
         }
-        self.matches_glob(path) && !self.own.iter().any(|own| is_own(own, path))
+        self.matches_glob(path) && !self.is_own(path)
+    }
+
+    /// Whether siftd itself writes it, by its name.
+    #[must_use]
+    pub fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| is_own(own, path))
     }
 
     /// Whether the file was named itself.
@@ -221,8 +227,9 @@ fn is_state(rest: &[u8]) -> bool {
     (name.starts_with(b"siftd.db") && !name.contains(&b'/')) || [&b"lock"[..], b"status.sock"].contains(&name)
 }
 
-/// Whether this stands behind an output's name in that of an older generation: `.1`, `-20261122.gz`.
-fn is_generation(rest: &[u8]) -> bool {
+/// Whether this stands behind a file's name in that of an older generation: `.1`, `-20261122.gz`.
+#[must_use]
+pub fn is_generation(rest: &[u8]) -> bool {
     let rest = rest.strip_suffix(b".gz").or(rest.strip_suffix(b".zst")).unwrap_or(rest);
     rest.len() > 1 && b".-".contains(&rest[0]) && rest[1..].iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
 }

@@ -54,18 +54,71 @@ fn rename_the_old_file_is_read_to_its_end() {
 }
 
 fn rotated_while_nobody_looks(rotate: impl Fn(&World)) {
+    assert_eq!(told_after(rotate), ["one", "three", "two"]);
+}
+
+/// What is told of a log that is read to "one", is rotated behind "two" while nobody looks, and goes on with "three".
+fn told_after(rotate: impl Fn(&World)) -> Vec<String> {
     let (mut world, rig) = one_is_read();
     drop(rig);
     world.append("a.log", &error("two"));
     rotate(&world);
     world.append("a.log", &error("three"));
-    play(&mut world);
-    assert_eq!(sorted(&world), ["one", "three", "two"]);
+    for _ in 0..2 {
+        play(&mut world);
+    }
+    sorted(&world)
 }
 
 #[test]
 fn rename_while_nobody_looks() {
     rotated_while_nobody_looks(|world| world.rename("a.log", "a.log.1"));
+}
+
+#[test]
+fn what_was_written_and_rotated_away_while_nobody_looks_is_read() {
+    let twice = |world: &World| {
+        world.date("a.log", 5);
+        world.rename("a.log", "a.log.2");
+        for (at, name, text) in [(4, "a.log.3", "before"), (6, "a.log.1", "between")] {
+            world.append(name, &error(text));
+            world.date(name, at);
+        }
+    };
+    assert_eq!(told_after(twice), ["between", "one", "three", "two"], "the oldest is older than what was read");
+    let dated = |world: &World| {
+        world.date("a.log", 5);
+        world.rename("a.log", "a.log-20261119");
+        for (at, name, text) in [(6, "a.log-20261120", "between"), (7, "a.log-20261121", "and then"), (8, "a.log.orig", "another's")] {
+            world.append(name, &error(text));
+            world.date(name, at);
+        }
+    };
+    assert_eq!(told_after(dated), ["and then", "between", "one", "three", "two"]);
+}
+
+#[test]
+fn what_was_rotated_away_behind_one_that_is_gone_is_read() {
+    let (mut world, mut rig) = one_is_read();
+    rig.wait(&mut world);
+    drop(rig);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("a.log.1", &error("between"));
+    world.date("a.log.1", 600);
+    world.append("a.log", &error("three"));
+    play(&mut world);
+    assert_eq!(sorted(&world), ["between", "one", "three"]);
+}
+
+#[test]
+fn a_copy_under_the_name_of_an_older_generation_is_not_read() {
+    let told = told_after(|world| {
+        world.date("a.log", 5);
+        world.rename("a.log", "a.log.2");
+        world.append("a.log", &error("four"));
+        fs::copy(world.path("a.log"), world.path("a.log.1")).unwrap();
+    });
+    assert_eq!(told, ["four", "one", "three", "two"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::Value;
 use siftd::config::Schema;
@@ -71,6 +71,12 @@ impl World {
     pub fn append(&self, name: &str, text: &str) {
         let mut file = OpenOptions::new().append(true).create(true).open(self.path(name)).unwrap();
         file.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// As if it was written last so many seconds after the world began.
+    pub fn date(&self, name: &str, seconds: i64) {
+        let at = UNIX_EPOCH + Duration::from_micros((NOW.0 + seconds * SECOND) as u64);
+        OpenOptions::new().append(true).open(self.path(name)).unwrap().set_modified(at).unwrap();
     }
 
     pub fn rename(&self, from: &str, to: &str) {

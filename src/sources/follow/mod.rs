@@ -1,6 +1,6 @@
 //! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It looks at names
 //! and metadata and hands out readers as jobs; who runs the jobs is not its business, nor does it know a clock: every
-//! step gets the time. `meet` finds out about new paths, with `copy`, `moved`, `renewed`, `packed` and `known`; `leave` is about
+//! step gets the time. `meet` finds out about new paths, with `copy`, `moved`, `passed`, `renewed`, `packed` and `known`; `leave` is about
 //! files that lose their names or fall quiet; `turns` says who is next, `ask` how it stands.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -21,6 +21,7 @@ mod levels;
 mod meet;
 mod moved;
 mod packed;
+mod passed;
 mod reconfigure;
 mod renewed;
 mod turns;
@@ -171,6 +172,7 @@ impl Follower {
     /// Looks for files that are new under their names, and for names that lead elsewhere.
     pub fn discover(&mut self, now: Timestamp) {
         let mut strangers = Vec::new();
+        let before = if self.begun { HashSet::new() } else { self.known.all().map(|known| known.uid).collect() };
         self.passed_over.retain(|path| path.symlink_metadata().is_ok());
         for index in 0..self.specs.len() {
             let spec = &self.specs[index];
@@ -185,6 +187,7 @@ impl Follower {
         }
         self.settle_strangers(strangers, now);
         if !self.begun {
+            self.look_for_passed(&before, now);
             let longest = self.specs.iter().map(|spec| spec.rotate_wait).max().unwrap_or_default();
             self.give_up_at = Some(Timestamp(now.0.saturating_add(2 * longest.as_micros() as i64)));
         }

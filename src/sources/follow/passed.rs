@@ -1,0 +1,141 @@
+//! Generations that came and went while nobody looked: a log that was rotated twice leaves one between the file that was
+//! read and the one that has its name now. No source need include the name that it has by then (PROTOCOLS, E 2).
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::Follower;
+use super::moved::Stranger;
+use crate::core::event::Timestamp;
+use crate::delivery::{Node, Uid};
+use crate::sources::content;
+use crate::sources::discover::{is_generation, is_packed};
+use crate::sources::open::{self, Seen, look};
+
+/// Nanoseconds of a microsecond.
+const NS: i128 = 1000;
+/// Digits of a date.
+const DATE_DIGITS: usize = 8;
+/// What says the generation is not longer.
+const MAX_GENERATION_BYTES: usize = 24;
+
+/// A name that means another file than before.
+struct Renamed {
+    spec: usize,
+    /// When the last file that is known to have had it was written last, in nanoseconds since 1970; where that is gone, when it was
+    /// seen last.
+    since: i128,
+}
+
+/// By folder and name.
+type Names = BTreeMap<PathBuf, HashMap<OsString, Renamed>>;
+
+impl Follower {
+    /// Reads what had the name of a followed file after the last one that is known to have had it, and has it no more. `before`
+    /// are the files of earlier runs.
+    pub(super) fn look_for_passed(&mut self, before: &HashSet<Uid>, now: Timestamp) {
+        for (folder, renamed) in self.renamed(before) {
+            let mut passed = Vec::new();
+            for entry in folder.read_dir().into_iter().flatten().flatten() {
+                let called = entry.file_name();
+                if let Some((name, of)) = newer_names(called.as_encoded_bytes()).find_map(|name| renamed.get_key_value(OsStr::from_bytes(&name))) {
+                    passed.extend(self.passed(of, &entry.path()).map(|written| (written, entry.path(), folder.join(name), of.spec)));
+                }
+            }
+            passed.sort_unstable();
+            for (_, other, path, spec) in passed {
+                self.read_passed(&path, spec, other, now);
+            }
+        }
+    }
+
+    fn renamed(&self, before: &HashSet<Uid>) -> Names {
+        let mut renamed = Names::new();
+        let mut add = |path: &Path, spec: usize, since: i128| {
+            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+            // Who still has its name was not rotated.
+            let holder = self.by_path.get(path).and_then(|id| self.files.get(id));
+            if holder.is_none_or(|file| !before.contains(&file.uid)) {
+                let of = renamed.entry(folder.to_owned()).or_default().entry(name.to_owned()).or_insert(Renamed { spec, since });
+                of.since = of.since.max(since);
+            }
+        };
+        for file in self.files.values().filter(|file| file.retired.is_some()) {
+            if let Some(Seen { written, .. }) = look(&file.path) {
+                add(&file.met_as, file.spec, written);
+            }
+        }
+        for row in self.known.all() {
+            if let Some(spec) = self.specs.iter().position(|spec| spec.name == row.label.source && spec.means(&row.mark.path)) {
+                add(&row.mark.path, spec, i128::from(row.seen.0) * NS);
+            }
+        }
+        renamed
+    }
+
+    /// When `other` was written last, if it had the name in between.
+    fn passed(&self, of: &Renamed, other: &Path) -> Option<i128> {
+        if is_packed(other) || self.specs.iter().any(|spec| spec.means(other) || spec.is_own(other)) {
+            return None;
+        }
+        let Seen { node, written, .. } = look(other)?;
+        (written > of.since && !self.knows(&node) && !self.is_own(&node)).then_some(written)
+    }
+
+    /// Whether it is followed, or was.
+    fn knows(&self, node: &Node) -> bool {
+        let is_same = |old: &Node| (Node { dev: node.dev, ..*old }).is(node);
+        self.by_node.contains_key(&(node.dev, node.ino)) || self.known.all().any(|row| row.mark.node.ino == node.ino && is_same(&row.mark.node))
+    }
+
+    fn read_passed(&mut self, path: &Path, spec: usize, other: PathBuf, now: Timestamp) {
+        let within = path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect();
+        let trust = open::Trust::Matched { link: false, within };
+        let Ok(opened) = open::open(&other, &trust) else { return };
+        // A copy of what has the name now.
+        let is_copy_of = |(now, _, length): (File, Node, u64)| opened.2 <= length && content::is_prefix(&opened.0, &now, opened.2).unwrap_or_default();
+        if open::open(path, &self.specs[spec].trust(path)).is_ok_and(is_copy_of) {
+            return;
+        }
+        self.settle_strangers(vec![Stranger { spec, path: other.clone(), opened }], now);
+        // Its name is not one of the source's.
+        let Some(id) = self.by_path.remove(&other) else { return };
+        self.active.insert(id);
+        if let Some(file) = self.files.get_mut(&id) {
+            file.retired = Some(now);
+            file.met_as = path.to_owned();
+        }
+    }
+}
+
+/// The names of which a file with this name may be an older generation: of `app.log.1` and `app.log-20261126` that is `app.log`;
+/// before the extension there must be a date (`app-2026-11-26.log`), since `app-2.log` may be another program's.
+fn newer_names(called: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let dot = memchr::memrchr(b'.', called).unwrap_or(called.len());
+    let (stem, extension) = called.split_at(dot);
+    let is_date = |part: &[u8]| part.iter().filter(|byte| byte.is_ascii_digit()).count() >= DATE_DIGITS;
+    let dated = generations(stem).filter(move |at| is_date(&stem[*at..])).map(move |at| [&stem[..at], extension].concat());
+    generations(called).map(|at| called[..at].to_vec()).chain(dated)
+}
+
+/// Where what says the generation may begin in a name.
+fn generations(name: &[u8]) -> impl Iterator<Item = usize> {
+    (1..name.len()).rev().take(MAX_GENERATION_BYTES).filter(|at| is_generation(&name[*at..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generation_is_known_by_a_number_or_a_date() {
+        let is_of = |name: &str, other: &str| newer_names(other.as_bytes()).any(|newer| newer == name.as_bytes());
+        assert!(["app.log.1", "app.log-20261126", "app-2026-11-26.log", "app.20261126.log"].iter().all(|other| is_of("app.log", other)));
+        let others = ["app.log", "app.log.bak", "app-2.log", "app2.log", "b.log.1", "app.log.", "", ".1"];
+        assert!(!others.iter().any(|other| is_of("app.log", other)));
+        assert!(is_of("syslog", "syslog.1") && is_of("syslog", "syslog-2026-11-26"));
+    }
+}
