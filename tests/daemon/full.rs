@@ -137,6 +137,37 @@ fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() 
     }
 }
 
+/// A state that turns out to be damaged where there is no room for a new one stays where it is, and that it is lost is said when
+/// there is room, once.
+#[test]
+fn a_damaged_state_on_a_full_disk_is_not_forgotten() {
+    for room in (0..=240).step_by(48) {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
+        let (state, out) = (small.0.join("state"), folder.path().join("out.ndjson"));
+        fs::create_dir(&state).unwrap();
+        fs::write(state.join("siftd.db"), "no database, as a disk leaves it that has failed").unwrap();
+        small.fill();
+        small.leave(room << 10);
+        let mut daemon = Daemon::with(folder.path(), &state, &out, "");
+        append(&daemon, 1, 3);
+        daemon.start();
+        until(&format!("with {room} KiB nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost") || is_out(&out, 3));
+        daemon.kill();
+        daemon.start();
+        small.free();
+        append(&daemon, 4, 4);
+        until(&format!("with {room} KiB they do not come\n{}", daemon.stderr()), || is_out(&out, 4));
+        daemon.stop();
+        let told = fs::read_to_string(&out).unwrap();
+        let lost = told.lines().filter(|line| line.contains("\"state_lost\"")).count();
+        assert_eq!(lost, 1, "{room} KiB: {told}{}", daemon.stderr());
+        let names = || fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        assert_eq!(names().filter(|name| name.contains("unreadable")).count(), 1, "{room} KiB");
+        assert!(!names().any(|name| name.contains(".new") || name.contains(".next")), "{room} KiB");
+    }
+}
+
 /// A pipe of so many errors into a small file, with these flags.
 struct Piped {
     folder: PathBuf,

@@ -1,5 +1,6 @@
 //! How the file is made: whole, under another name, and only then called by its own. So a file with that name is never
-//! one that a kill or a full disk left half made, and an empty one is always one that has lost something.
+//! one that a kill or a full disk left half made, and an empty one is always one that has lost something. One that is to take
+//! the place of another waits, whole, under a name of its own until that one is out of the way.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
@@ -10,6 +11,8 @@ use super::{Store, StoreError};
 
 /// What SQLite keeps beside a file.
 pub(super) const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+/// Ends the name of a file that waits for its place.
+const NEXT: &str = ".next";
 /// Between two looks whether another process has made it.
 const AGAIN: Duration = Duration::from_millis(10);
 
@@ -22,11 +25,32 @@ pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
     if path.exists() {
         return Ok(());
     }
-    let new = with_end(path, ".new");
-    // Left by one that was killed, or by a file that somebody removed: SQLite would take it for a part of the new one.
-    remove(&new);
+    // Left by a file that somebody removed: SQLite would take it for a part of the new one.
     remove(path);
-    let made = Store::make_at(&new).and_then(|()| name(&new, path));
+    if with_end(path, NEXT).exists() {
+        return name_next(path);
+    }
+    make_as(path, path, |_| Ok(()))
+}
+
+/// Makes the file that will take the place of the one at `path`, with what `fill` adds.
+pub(super) fn make_next(path: &Path, fill: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    let next = with_end(path, NEXT);
+    remove(&next);
+    make_as(path, &next, fill)
+}
+
+/// Gives the file that waits its place, which is free.
+pub(super) fn name_next(path: &Path) -> Result<(), StoreError> {
+    name(&with_end(path, NEXT), path)
+}
+
+/// Makes a file beside `path` and calls it `called`.
+fn make_as(path: &Path, called: &Path, fill: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Result<(), StoreError> {
+    let new = with_end(path, ".new");
+    // Left by one that was killed.
+    remove(&new);
+    let made = Store::make_at(&new, fill).and_then(|()| name(&new, called));
     if made.is_err() {
         remove(&new);
     }
@@ -95,6 +119,33 @@ mod tests {
         assert_eq!(said, None);
         drop(store);
         assert_eq!(names(folder.path()), [FILE, "siftd.db.lock"]);
+    }
+
+    #[test]
+    fn a_kill_while_one_takes_the_place_of_another_loses_nothing_that_only_they_say() {
+        let at = crate::core::event::Timestamp(7);
+        let note = |new: &mut Store| {
+            let tx = new.begin()?;
+            tx.note_loss(at)?;
+            tx.commit()
+        };
+        for is_aside in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join(FILE);
+            fs::write(&path, "no database").unwrap();
+            make_next(&path, note).unwrap();
+            if is_aside {
+                super::super::aside::set_aside(&path, "killed").unwrap();
+            }
+            let (store, _) = Store::open(folder.path()).unwrap();
+            let loss = store.loss().unwrap();
+            assert!(if is_aside { loss == Some(at) } else { loss.is_some() }, "{loss:?}");
+            let names = names(folder.path());
+            assert!(
+                names.iter().any(|name| name.contains("unreadable")) && !names.iter().any(|name| name.contains(".new") || name.contains(NEXT)),
+                "{names:?}"
+            );
+        }
     }
 
     #[test]

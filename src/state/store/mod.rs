@@ -103,24 +103,34 @@ impl Store {
     /// The folder may not be written, or has no room.
     pub fn begin_anew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
         let written = written(&file(folder));
-        let (mut store, said) = Self::renew(folder, why)?;
-        let tx = store.begin()?;
-        tx.note_loss(written)?;
-        tx.commit()?;
-        Ok((store, said))
+        Self::renew_with(folder, why, |new| {
+            let tx = new.begin()?;
+            tx.note_loss(written)?;
+            tx.commit()
+        })
     }
 
     /// Sets the file aside that this one was, and begins a new one, in which history and breakers go on as far as they
     /// can be read; the text says so.
     ///
     /// # Errors
-    /// The folder may not be written, or has no room.
+    /// The folder may not be written, or has no room; the file is where it was then.
     pub fn renew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
+        Self::renew_with(folder, why, |_| Ok(()))
+    }
+
+    /// The new file is whole, with all that is known of the old one, before that one leaves its place: neither a full disk nor a
+    /// kill loses what only the two of them say.
+    fn renew_with(folder: &Path, why: &str, note: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(Self, String), StoreError> {
         let path = file(folder);
-        let (aside, said) = set_aside(&path, why)?;
-        let mut store = Self::try_open(&path)?;
-        let kept = salvage(&aside, &mut store.db)?;
-        Ok((store, format!("{said}; {kept}")))
+        let mut kept = String::new();
+        make::make_next(&path, |new| {
+            kept = salvage(&path, &mut new.db)?;
+            note(new)
+        })?;
+        let (_, said) = set_aside(&path, why)?;
+        make::name_next(&path)?;
+        Ok((Self::try_open(&path)?, format!("{said}; {kept}")))
     }
 
     /// Begins a new file where the one that `old` has open is gone from the folder, with its history and its breakers; the
@@ -175,13 +185,14 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a file that nobody else knows. Its tables are not written into a log: a full disk may keep that from being copied
+    /// Makes a file that nobody else knows, with what `fill` adds. Its tables are not written into a log: a full disk may keep that from being copied
     /// into the file when it is closed, which nobody would say, and what is left without it is no database. It takes half
     /// the room, too.
-    fn make_at(path: &Path) -> Result<(), StoreError> {
+    fn make_at(path: &Path, fill: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let mut store = Self { db: Connection::open(path)?, node: None };
         store.db.execute_batch(MAKING)?;
         store.bring_up()?;
+        fill(&mut store)?;
         store.db.execute_batch(SETTINGS)?;
         store.db.close().map_err(|(_, error)| error)?;
         match fs::metadata(with_end(path, "-wal")) {
