@@ -13,7 +13,7 @@ use crate::config::{Config, Listen, SinkKind, SourceConfig, SourceKind};
 use crate::core::transcript::Mode;
 use crate::sources::content::bytes_at;
 use crate::sources::discover::is_packed;
-use crate::sources::expand::{base, is_glob};
+use crate::sources::expand::{Input, base, expand, is_glob};
 use crate::sources::foreign;
 
 /// Files of a source that are tried.
@@ -22,7 +22,7 @@ const MAX_FILES: usize = 1000;
 /// The hints, one line each.
 pub fn hints(config: &Config) -> Vec<String> {
     let files = config.sources.iter().filter(|source| source.kind == SourceKind::File);
-    let mut hints: Vec<String> = files.flat_map(source).collect();
+    let mut hints: Vec<String> = state(&config.state_dir).into_iter().chain(files.flat_map(source)).collect();
     for sink in config.sinks.iter().filter(|sink| sink.kind == SinkKind::File) {
         let folder = sink.path.as_ref().and_then(|path| std::path::absolute(path).ok()).and_then(|path| path.parent().map(PathBuf::from));
         hints.extend(
@@ -35,6 +35,20 @@ pub fn hints(config: &Config) -> Vec<String> {
         hints.push(format!("`listen` in [telemetry]: {address}: {error}; a siftd that runs has it, or another program"));
     }
     hints
+}
+
+fn state(folder: &Path) -> Option<String> {
+    let why = match folder.metadata() {
+        Ok(meta) if !meta.is_dir() => "is a file, no folder: name another one",
+        _ if !may_write(folder) => "may not be written by this user",
+        _ => return None,
+    };
+    Some(format!("`state_dir`: {}: {why}", folder.display()))
+}
+
+/// How many there are, where there are more than the one that is named.
+fn such_files(count: usize) -> String {
+    if count > 1 { format!(" ({count} such files)") } else { String::new() }
 }
 
 fn source(source: &SourceConfig) -> Vec<String> {
@@ -51,19 +65,19 @@ fn source(source: &SourceConfig) -> Vec<String> {
             Ok(_) => {}
         }
     }
-    let (inputs, _) = crate::sources::expand::expand(&source.include.iter().map(PathBuf::from).collect::<Vec<_>>());
+    let (inputs, _) = expand(&source.include.iter().map(PathBuf::from).collect::<Vec<_>>());
     let paths = inputs.into_iter().filter_map(|input| match input {
-        crate::sources::expand::Input::Named(path) | crate::sources::expand::Input::Found(path) => Some(path),
-        crate::sources::expand::Input::Stdin => None,
+        Input::Named(path) | Input::Found(path) => Some(path),
+        Input::Stdin => None,
     });
     let files: Vec<PathBuf> = paths.take(MAX_FILES).filter(|path| path.is_file()).collect();
     let closed: Vec<&PathBuf> = files.iter().filter(|path| File::open(path).is_err()).collect();
     let foreign: Vec<(&PathBuf, String)> = files.iter().filter_map(|path| Some((path, left_out(path)?))).collect();
     if let Some((first, why)) = foreign.first() {
-        hints.push(hint(first, &format!("{why}{}", if foreign.len() > 1 { format!(" ({} such files)", foreign.len()) } else { String::new() })));
+        hints.push(hint(first, &format!("{why}{}", such_files(foreign.len()))));
     }
     if let Some(first) = closed.first() {
-        hints.push(hint(first, &format!("may not be read by this user ({} such files)", closed.len())));
+        hints.push(hint(first, &format!("may not be read by this user{}", such_files(closed.len()))));
     }
     hints
 }

@@ -19,8 +19,8 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     if !wrong.is_empty() {
         return Err(Diagnostics(wrong).into());
     }
-    let own = run::own_matched(&setup.config)?;
-    attempts::hints(&setup.config).iter().chain(&own).for_each(|hint| say(&format!("hint: {hint}")));
+    let matched = run::matched(&setup.config)?;
+    attempts::hints(&setup.config).iter().chain(&matched).for_each(|hint| say(&format!("hint: {hint}")));
     let (config, rules) = (&setup.config, &setup.engine.rules);
     let count = rules.entries.len() + rules.cancels.len();
     let name = match args.setup.config.is_some() || Config::is_written() {

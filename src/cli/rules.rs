@@ -16,7 +16,7 @@ mod written;
 
 pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
     match &args.command {
-        RulesCommand::List { format, setup } => list(*format, setup),
+        RulesCommand::List { names, format, setup } => list(names, *format, setup),
         RulesCommand::Show { id, setup } => show(id, setup),
         RulesCommand::Test { files, setup } => test(files, setup),
         RulesCommand::Check { files, setup } => check(files, setup),
@@ -29,8 +29,13 @@ fn set_of(args: &SetupArgs) -> Result<RuleSet, Failure> {
     Ok(setup::rule_set(&config, &args.rules, Examples::Read)?)
 }
 
-fn list(format: ListFormat, args: &SetupArgs) -> Result<Exit, Failure> {
-    let rows = catalogue::rows(&set_of(args)?);
+fn list(names: &[String], format: ListFormat, args: &SetupArgs) -> Result<Exit, Failure> {
+    let set = set_of(args)?;
+    let mut rows = catalogue::rows(&set);
+    if let Some(none) = names.iter().find(|name| !rows.iter().any(|row| row.is_of(name))) {
+        return Err(unknown(none, &set));
+    }
+    rows.retain(|row| names.is_empty() || names.iter().any(|name| row.is_of(name)));
     let text = match format {
         ListFormat::Table => catalogue::table(&rows),
         ListFormat::Json => serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(error.to_string()))? + "\n",
@@ -52,11 +57,15 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
     }
     if found.is_empty() {
         let set = setup::rule_set(&config, &args.rules, Examples::Skipped)?;
-        let known: Vec<&str> = setup::ids(&set).chain(set.families.iter().map(|family| family.id.as_str())).collect();
-        let mend = did_you_mean(id, &known).map_or_else(|| "; `siftd rules list` shows all".to_owned(), |near| format!(": {near}"));
-        return Err(Failure::new(format!("no rule {id:?}{mend}")));
+        return Err(unknown(id, &set));
     }
     print(&found)
+}
+
+fn unknown(id: &str, set: &RuleSet) -> Failure {
+    let known: Vec<&str> = setup::ids(set).chain(set.families.iter().map(|family| family.id.as_str())).collect();
+    let mend = did_you_mean(id, &known).map_or_else(|| "; `siftd rules list` shows all".to_owned(), |near| format!(": {near}"));
+    Failure::new(format!("no rule {id:?}{mend}"))
 }
 
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {

@@ -29,8 +29,8 @@ pub fn check(config: &Config) -> Result<(), Failure> {
 ///
 /// # Errors
 /// A glob is none.
-pub fn own_matched(config: &Config) -> Result<Vec<String>, Failure> {
-    plan::own_matched_of(config)
+pub fn matched(config: &Config) -> Result<Vec<String>, Failure> {
+    plan::matched_of(config)
 }
 
 /// Whether a configuration says what is read or written.
@@ -57,8 +57,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if args.dry_run {
         return dry::run(args, &setup);
     }
+    setup.slips().for_each(|said| tracing::warn!("{said}"));
     let mut plan = plan::plan(args, &setup)?;
-    plan::own_matched(&plan.specs).iter().for_each(|said| tracing::warn!("{said}"));
+    let matched = plan::own_matched(&plan.specs).into_iter().chain(plan::matched_again(&plan.specs));
+    matched.for_each(|said| tracing::warn!("{said}"));
     for said in plan::unmatched(&plan.specs) {
         // Who runs it by hand may have mistyped; a service often begins before its logs do.
         if is_configured(args, &setup.config) { tracing::info!("{said}") } else { tracing::warn!("{said}") }

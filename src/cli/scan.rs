@@ -74,6 +74,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
     let (mut inputs, troubles) = expand(&names(args)?);
     once(&mut inputs);
     let setup = setup::load(&args.setup, args.reading.into())?;
+    setup.slips().for_each(|said| say(&said));
     let printer = Printer::new(args, out::paint(color), setup.config.limits.max_event_bytes as usize);
     let known = Known::new(args, &setup.config)?;
     let order = Order::new(out::stdout()?, printer.is_document());

@@ -32,6 +32,15 @@ pub struct Setup {
     pub engine: Arc<Engine>,
     /// Stands for them: equal where they are made of the same.
     pub print: [u8; 16],
+    /// What `[rules] disable` names and is not there.
+    unknown: Vec<String>,
+}
+
+impl Setup {
+    /// What is wrong with the configuration and does not keep it from being used, in words.
+    pub fn slips(&self) -> impl Iterator<Item = String> {
+        self.unknown.iter().map(|id| format!("`disable` names `{}`, and no rule or family is called that: `siftd check` shows where", id.escape_debug()))
+    }
 }
 
 /// What flags say of how a log is read.
@@ -59,13 +68,13 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     let aside = |name: &str| thread::Builder::new().name(name.into());
     let alone = !changes_rules(&config, &args.rules);
     let tables = aside("tables").spawn(move || Engine::prepare_tables(alone));
-    let rules = rule_set(&config, &args.rules, Examples::Skipped)?;
+    let (rules, unknown) = rules_left(&config, &args.rules, Examples::Skipped)?;
     let limits = Limits { mode: reading.mode.into(), ..limits(&config) };
     let engine = Arc::new(Engine::new(rules, limits));
     let prepared = engine.clone();
     drop((tables, aside("prepare").spawn(move || prepared.prepare())));
     let print = print(&config, &args.rules, reading);
-    Ok(Setup { config, engine, print })
+    Ok(Setup { config, engine, print, unknown })
 }
 
 fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
@@ -84,7 +93,7 @@ fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
 pub fn builtin_setup() -> Setup {
     let config = Config::default();
     let engine = Arc::new(Engine::new(RuleSet::compiled(), limits(&config)));
-    Setup { config, engine, print: [0; 16] }
+    Setup { config, engine, print: [0; 16], unknown: Vec::new() }
 }
 
 /// The configuration alone.
@@ -94,18 +103,21 @@ pub fn config(args: &SetupArgs) -> Result<Config, Diagnostics> {
 
 /// The built-in rules, those of the configuration, and `more` files.
 pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result<RuleSet, Diagnostics> {
+    rules_left(config, more, examples).map(|(set, _)| set)
+}
+
+/// The same, and which names of those to be left out name no rule.
+fn rules_left(config: &Config, more: &[PathBuf], examples: Examples) -> Result<(RuleSet, Vec<String>), Diagnostics> {
     if !config.error_detection.enabled {
-        return Ok(RuleSet::default());
+        return Ok(<(RuleSet, Vec<String>)>::default());
     }
     let more = files_beside(config, more)?;
     let mut set = match examples {
         Examples::Skipped => RuleSet::compiled_with(more),
         Examples::Read => RuleSet::with_files(builtin_files(examples).into_iter().chain(more).collect()),
     };
-    if !config.rules.disable.is_empty() {
-        set.disable(&config.rules.disable);
-    }
-    Ok(set)
+    let unknown = if config.rules.disable.is_empty() { Vec::new() } else { set.disable(&config.rules.disable) };
+    Ok((set, unknown))
 }
 
 /// Reads the rules that join the built-in ones, and says their mistakes.

@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use super::wake::{Stop, Wake};
@@ -275,7 +275,7 @@ impl Desk for Counter {
     }
 
     fn owns(&mut self, node: Node) {
-        self.shared.own.lock().unwrap_or_else(PoisonError::into_inner).insert((node.dev, node.ino), node);
+        self.shared.own.add(node);
     }
 
     fn is_over(&mut self) -> bool {

@@ -85,7 +85,8 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     let services = services(plan.services.clone(), plan.grace, &mut Around { passed: &mut passed, known: &known, nonce })?;
     let mut committer = committer(store, &plan)?;
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
-    let own: OwnOutputs = Arc::new(Mutex::new(plan.own.map(|node| ((node.dev, node.ino), node)).into_iter().collect()));
+    let own = OwnOutputs::default();
+    plan.own.into_iter().for_each(|node| own.add(node));
     let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
     let first = |name: &str| !sources.iter().any(|known| known == name);
     let follower = Follower::new(plan.engine.clone(), plan.id_of, plan.specs, known, first).without(own.clone()).with_descriptors(descriptors());

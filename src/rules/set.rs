@@ -116,9 +116,12 @@ impl RuleSet {
         self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
-    /// Removes entries and cancels by id, or whole families by theirs.
-    pub fn disable(&mut self, ids: &[String]) {
-        let off = |id: &str| ids.iter().any(|d| d == id || id.strip_prefix(d.as_str()).is_some_and(|rest| rest.starts_with('.')));
-        *self = Joined::without(std::mem::take(self), off).set();
+    /// Removes entries and cancels by id, or whole families by theirs; returns which of `ids` name none.
+    pub fn disable(&mut self, ids: &[String]) -> Vec<String> {
+        let names = |name: &String, id: &str| name == id || id.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'));
+        let all = || self.entries.iter().map(|entry| &entry.id).chain(self.cancels.iter().map(|cancel| &cancel.id));
+        let unknown = ids.iter().filter(|name| !all().any(|id| names(name, id))).cloned().collect();
+        *self = Joined::without(std::mem::take(self), |id| ids.iter().any(|name| names(name, id))).set();
+        unknown
     }
 }

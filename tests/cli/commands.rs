@@ -430,6 +430,40 @@ fn check_refuses_what_cannot_work() {
     assert!(example.contains("id = \"javascript.error\""));
 }
 
+#[test]
+fn what_a_configuration_says_in_vain_is_said() {
+    let folder = Folder::new();
+    for name in ["a.log", "b.log", "state"] {
+        folder.write(name, "ERROR boom\n");
+    }
+    let source = |name: &str, include: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"file\"\ninclude = [\"{include}\"]\n");
+    folder.write("a.toml", "state_dir = \"state\"\n".to_owned() + &source("all", "*.log") + &source("one", "b.log") + &source("other", "c.log"));
+    let hints = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
+    for hint in ["hint: `state_dir`: state: is a file, no folder", "hint: source one: b.log is read for source all, which matches it first\n"] {
+        assert!(hints.contains(hint), "{hint} in {hints}");
+    }
+    folder.write("a.toml", "[rules]\ndisable = [\"pyton\", \"python\"]\n");
+    let done = folder.siftd(["scan", "--config", "a.toml", "a.log"]).ended(0);
+    assert_eq!(
+        (done.out().lines().count(), done.err().as_str()),
+        (1, "siftd: `disable` names `pyton`, and no rule or family is called that: `siftd check` shows where\n")
+    );
+}
+
+#[test]
+fn the_catalogue_of_a_family() {
+    let folder = Folder::new();
+    let listed = |names: &[&str]| folder.siftd([&["rules", "list"], names].concat()).ended(0).out();
+    let (one, all) = (listed(&["shell", "perl"]), listed(&[]));
+    assert!(one.lines().count() > 5 && one.lines().count() < all.lines().count());
+    let families: std::collections::BTreeSet<&str> =
+        one.lines().skip(1).filter(|line| !line.contains(" literals")).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(families.into_iter().collect::<Vec<_>>(), ["perl", "shell"]);
+    assert_eq!(listed(&["python.traceback"]).lines().count(), 3);
+    let err = folder.siftd(["rules", "list", "pyton"]).ended(2).err();
+    assert!(err.contains("no rule \"pyton\": did you mean `python`?"), "{err}");
+}
+
 /// Files that a sink names, who may read them, and whether its peer has an address. Nobody is connected to.
 #[test]
 fn check_tries_what_sinks_over_the_network_name() {

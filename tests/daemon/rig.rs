@@ -178,7 +178,7 @@ impl Desk for TestDesk {
     }
 
     fn owns(&mut self, node: Node) {
-        self.own.lock().unwrap().insert((node.dev, node.ino), node);
+        self.own.add(node);
     }
 }
 

@@ -19,6 +19,9 @@ pub struct RulesArgs {
 pub enum RulesCommand {
     /// The catalogue: every rule, its kind and how deep its family goes
     List {
+        /// Only these families, or rules.
+        #[arg(value_name = "FAMILY")]
+        names: Vec<String>,
         /// Form of the output.
         #[arg(long, value_enum, default_value = "table")]
         format: ListFormat,

@@ -24,6 +24,13 @@ pub struct Row {
     file: String,
 }
 
+impl Row {
+    /// Whether it is called so, or its family.
+    pub fn is_of(&self, name: &str) -> bool {
+        self.family == name || self.id == name
+    }
+}
+
 /// All rules by family, then in the order in which a line is offered to them; cancels last.
 pub fn rows(set: &RuleSet) -> Vec<Row> {
     let entries = set.entries.iter().map(|entry| {

@@ -137,12 +137,27 @@ pub fn own_matched(specs: &[Spec]) -> Vec<String> {
     specs.iter().flat_map(|spec| spec.own_matched().into_iter().map(move |own| one(spec, own))).collect()
 }
 
-/// The same for `siftd check`, which follows nothing.
-pub fn own_matched_of(config: &Config) -> Result<Vec<String>, Failure> {
+/// Files that several sources match, one line for each later source: a file is read for the first.
+pub fn matched_again(specs: &[Spec]) -> Vec<String> {
+    let (mut first, mut said) = (HashMap::new(), Vec::new());
+    for spec in specs {
+        let files = spec.literals.iter().filter(|path| path.is_file()).cloned().chain(spec.matches());
+        let owned = files.map(|path| (*first.entry(path.clone()).or_insert(&spec.name), path)).filter(|(owner, _)| **owner != spec.name);
+        let taken: Vec<(&String, PathBuf)> = owned.collect();
+        if let Some((owner, path)) = taken.first() {
+            let more = if taken.len() > 1 { format!(" ({} such files)", taken.len()) } else { String::new() };
+            said.push(format!("source {}: {} is read for source {owner}, which matches it first{more}", spec.name, spec.shown(path)));
+        }
+    }
+    said
+}
+
+/// What is said of files for `siftd check`, which follows nothing.
+pub fn matched_of(config: &Config) -> Result<Vec<String>, Failure> {
     let files = config.sources.iter().filter(|source| source.kind == SourceKind::File);
     let mut specs: Vec<Spec> = files.map(spec).collect::<Result<_, _>>()?;
     leave_out_own(&mut specs, (Some(config.state_dir.clone()), None), config)?;
-    Ok(own_matched(&specs))
+    Ok(own_matched(&specs).into_iter().chain(matched_again(&specs)).collect())
 }
 
 /// Globs that match nothing yet, one line each.

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::copy::Copy;
 use super::moved::Stranger;
@@ -53,7 +53,7 @@ impl Follower {
 
     /// Whether siftd itself writes a file.
     pub(super) fn is_own(&self, node: &Node) -> bool {
-        self.own_outputs.lock().unwrap_or_else(PoisonError::into_inner).get(&(node.dev, node.ino)).is_some_and(|own| own.is(node))
+        self.own_outputs.contains(node)
     }
 
     pub(super) fn accept(&mut self, index: usize, path: &Path, opened: (File, Node, u64), now: Timestamp, strangers: Option<&mut Vec<Stranger>>) {

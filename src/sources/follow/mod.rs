@@ -20,6 +20,7 @@ mod leave;
 mod levels;
 mod meet;
 mod moved;
+mod outputs;
 mod packed;
 mod passed;
 mod reconfigure;
@@ -28,12 +29,11 @@ mod turns;
 
 pub use known::Known;
 use known::KnownFiles;
+pub use outputs::OwnOutputs;
 use turns::Turns;
 
 /// Gives a file its identity in ids.
 pub type IdOf = fn(&str, Node) -> Uid;
-/// Files that siftd itself writes, by device and inode: an inode that is handed out again is another file's.
-pub type OwnOutputs = Arc<Mutex<HashMap<(u64, u64), Node>>>;
 /// Number of a file while it is followed.
 pub type FileId = u64;
 
