@@ -245,6 +245,9 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         said.asked = verdict::asked(&said.errors, [&stderr.kept.bytes(), &stdout.kept.bytes()]);
     }
     let exit = ended.exit_code();
+    if let Some(limit) = order.timeout.filter(|_| ended.timed_out) {
+        tell(&format!("it was ended after {} (--timeout)", seconds(limit)));
+    }
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);
         tell(&said.text);

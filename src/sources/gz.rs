@@ -1,5 +1,5 @@
-//! A reader over gzip members (RFC 1952), one after the other. What stands behind a whole one and is none, such as the
-//! padding of a tape, is no fault: reading ends there, as that of gzip does.
+//! A reader over gzip members (RFC 1952), one after the other. Zeros and blanks behind them, with which a tape is
+//! padded, are no fault; reading ends before anything else that is no member, as that of gzip does, and says so.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -33,10 +33,34 @@ impl<R: BufRead> Read for Gz<R> {
             let mut behind = self.member.take().map(GzDecoder::into_inner);
             if behind.as_mut().map_or(Ok(false), Ahead::begins_member)? {
                 self.member = behind.map(GzDecoder::new);
+            } else if let Some(rest) = &mut behind {
+                expect_padding(rest)?;
             }
         }
         Ok(0)
     }
+}
+
+/// Reads what stands behind all that is compressed, and does not go on.
+///
+/// # Errors
+/// It is no padding: nobody would know that it was not read.
+pub fn expect_padding(rest: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let bytes = rest.fill_buf()?;
+        if bytes.iter().any(|byte| *byte != 0 && !byte.is_ascii_whitespace()) {
+            return Err(uncompressed());
+        }
+        match bytes.len() {
+            0 => return Ok(()),
+            count => rest.consume(count),
+        }
+    }
+}
+
+/// What is said of it.
+pub fn uncompressed() -> io::Error {
+    io::Error::other("what follows its compressed data is not compressed, and is not read")
 }
 
 /// A source of which the next bytes were looked at.

@@ -6,6 +6,8 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use super::gz::{expect_padding, uncompressed};
+
 /// An empty block that ends its frame, and a checksum, should the frame have one.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
 /// First bytes of frames, and of those that are left out.
@@ -26,18 +28,19 @@ impl<R: BufRead> Zst<R> {
         Self { source, decoder: FrameDecoder::new(), in_frame: false, fault: None }
     }
 
-    /// Goes to the next frame; false at the end of the file, and where something else stands behind a whole frame.
+    /// Goes to the next frame; false at the end, behind which padding may stand.
     fn next_frame(&mut self) -> io::Result<bool> {
         while self.source.fill_buf()?.first().is_some_and(|first| FIRST.iter().any(|all| all.contains(first))) {
             match self.decoder.init(&mut self.source) {
                 Ok(()) => return Ok(true),
-                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::BadMagicNumber(_))) => return Ok(false),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::BadMagicNumber(_))) => return Err(uncompressed()),
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                     io::copy(&mut self.source.by_ref().take(u64::from(length)), &mut io::sink())?;
                 }
                 Err(error) => return Err(plain(error)),
             }
         }
+        expect_padding(&mut self.source)?;
         Ok(false)
     }
 
