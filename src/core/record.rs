@@ -92,7 +92,7 @@ fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record
         Some(Level::Warn) if has_fact(cx, candidates, FactKind::Warning) => warned(outer, cx, line, record, candidates, out),
         Some(_) => {}
         None if flagged => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Flag), out),
-        None => match structured::by_code(cx.engine, record, candidates) {
+        None => match structured::by_code(cx.engine, record, candidates).or_else(|| structured::by_shape(cx.engine, line.body().trim_ascii(), candidates)) {
             Some(entry) => leveled(outer, cx, line, record, entry, out),
             None => unleveled(outer, cx, line, record, out),
         },
