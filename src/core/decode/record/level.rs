@@ -21,6 +21,7 @@ const LEVELS: [&str; 34] = [
     "sev",
     "severitylevel",
     "severity_level",
+    "message_severity",
     "leveldisplayname",
     "@l",
     "@level",
