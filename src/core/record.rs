@@ -123,7 +123,7 @@ fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
 
 /// A record that says itself that it is an error: one event, whose details come from its stack.
 fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, entry: u16, out: &mut Vec<Event>) {
-    let said = record.message.as_ref().or(record.stack.as_ref()).or(record.strings.first());
+    let said = record.message.as_ref().or(record.stack.as_ref()).or_else(|| telling(record)).or(record.strings.first());
     let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
     if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
         lines.append(&split(&stack.text));
@@ -147,6 +147,12 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
         event.location = Some(Location { file, line: *line, column: *column });
     }
     push(outer, cx, line, event, out);
+}
+
+/// What the first finding of a report says.
+fn telling(record: &Record) -> Option<&Text> {
+    let says = |text: &&Text| matches!(text.pointer.rsplit('/').next(), Some("message" | "summary" | "text" | "Text" | "title"));
+    record.strings.iter().find(says)
 }
 
 /// The message with the type that a field of the record names.
