@@ -92,7 +92,7 @@ fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record
         Some(Level::Warn) if has_fact(cx, candidates, FactKind::Warning) => warned(outer, cx, line, record, candidates, out),
         Some(_) => {}
         None if flagged => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Flag), out),
-        None => match structured::by_code(cx.engine, record, candidates) {
+        None => match structured::by_code(cx.engine, record, candidates).or_else(|| structured::by_shape(cx.engine, line.body().trim_ascii(), candidates)) {
             Some(entry) => leveled(outer, cx, line, record, entry, out),
             None => unleveled(outer, cx, line, record, out),
         },
@@ -123,7 +123,7 @@ fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
 
 /// A record that says itself that it is an error: one event, whose details come from its stack.
 fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, entry: u16, out: &mut Vec<Event>) {
-    let said = record.message.as_ref().or(record.stack.as_ref()).or(record.strings.first());
+    let said = record.message.as_ref().or(record.stack.as_ref()).or_else(|| telling(record)).or(record.strings.first());
     let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
     if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
         lines.append(&split(&stack.text));
@@ -147,6 +147,12 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
         event.location = Some(Location { file, line: *line, column: *column });
     }
     push(outer, cx, line, event, out);
+}
+
+/// What the first finding of a report says.
+fn telling(record: &Record) -> Option<&Text> {
+    let says = |text: &&Text| matches!(text.pointer.rsplit('/').next(), Some("message" | "summary" | "text" | "Text" | "title"));
+    record.strings.iter().find(says)
 }
 
 /// The message with the type that a field of the record names.

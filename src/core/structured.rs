@@ -16,6 +16,12 @@ pub fn by_code(engine: &Engine, record: &Record, candidates: &[Candidate]) -> Op
     candidates.iter().map(|candidate| candidate.entry).find(knows)
 }
 
+/// The rule that spells out the whole record, from its first brace.
+pub fn by_shape(engine: &Engine, body: &[u8], candidates: &[Candidate]) -> Option<u16> {
+    let knows = |entry: &u16| matches!(&engine.rules.entries[usize::from(*entry)].kind, Kind::Rule(regex) if regex.spells_records() && regex.is_match(body));
+    candidates.iter().map(|candidate| candidate.entry).find(knows)
+}
+
 /// The name of the error: by a field that says so, or one that only the table of structured errors tells from a logger's.
 pub fn name(record: &Record) -> Option<&str> {
     let named = record.name.as_deref().filter(|name| structured_row(Some(name), record.code.as_deref(), None).is_some());

@@ -148,6 +148,12 @@ impl Pattern {
         compiled.may_match(text, first_visible(text)) && self.decide(compiled, text)
     }
 
+    /// Whether it is written for JSON objects as they stand in a log: it begins with their first brace.
+    #[must_use]
+    pub fn spells_records(&self) -> bool {
+        self.source.starts_with(r"^\{")
+    }
+
     /// Whether a text with this first visible byte may match.
     #[must_use]
     pub fn may_begin(&self, lead: Option<u8>) -> bool {

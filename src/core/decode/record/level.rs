@@ -6,7 +6,7 @@ use crate::core::decode::json::{Leaf, Scalar, first};
 use crate::core::decode::level::{letter, level_word, severity};
 use crate::core::event::Level;
 
-const LEVELS: [&str; 34] = [
+const LEVELS: [&str; 35] = [
     "level",
     "severity",
     "lvl",
@@ -21,6 +21,7 @@ const LEVELS: [&str; 34] = [
     "sev",
     "severitylevel",
     "severity_level",
+    "message_severity",
     "leveldisplayname",
     "@l",
     "@level",
