@@ -143,7 +143,8 @@ impl Assembler {
             self.reread += 1;
             self.note_reread(line.place.offset);
             let before = self.again.len();
-            if self.continue_open(cx, &line, None, out) {
+            self.close_reopened(cx, &line, out);
+            if self.again.len() == before && self.continue_open(cx, &line, None, out) {
                 continue;
             }
             if self.again.len() > before {

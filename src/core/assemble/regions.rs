@@ -92,6 +92,14 @@ impl Assembler {
         }
     }
 
+    /// A line that is read again ends what lines before it have opened as they were read again: all else has seen it.
+    pub(super) fn close_reopened(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        let ends = |open: &OpenRegion| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.ends_before(open.view().of(line)));
+        if let Some(first) = self.regions.iter().position(ends) {
+            self.end_regions(cx, first, out);
+        }
+    }
+
     /// Ends the regions from `first` on, with the traces that began in them.
     pub(super) fn end_regions(&mut self, cx: &Context, first: usize, out: &mut Vec<Event>) {
         if self.regions.len() <= first {
