@@ -24,6 +24,8 @@ const MAX_HEADS: usize = 8;
 const MAX_INDENT: usize = 12;
 /// Length of `10:00:00`.
 const CLOCK_BYTES: usize = 8;
+/// What mozharness puts behind its clock before what a command printed: its own messages have one blank less.
+const HARNESS_OUTPUT: &[u8] = b"     INFO -  ";
 /// Levels with a further time behind them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
@@ -248,8 +250,13 @@ impl<'a> Scan<'a> {
         if !seconds && !text.ends_with(b"M") {
             return false;
         }
-        self.ground = Ground::Logger;
         self.out.times += 1;
+        if rest(self.line, end).starts_with(HARNESS_OUTPUT) {
+            self.ground = Ground::Bare;
+            self.at = end + HARNESS_OUTPUT.len();
+            return true;
+        }
+        self.ground = Ground::Logger;
         self.step_over(end);
         // Jenkins' timestamper puts two blanks behind its clock.
         let padded = start == 0 && end == CLOCK_BYTES && self.at == end + 1 && byte(self.line, self.at) == b' ';

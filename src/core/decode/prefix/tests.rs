@@ -154,6 +154,11 @@ fn loggers() {
         ("17/06/09 20:10:52 INFO executor.Backend: Got", I, "", "INFO executor.Backend: Got", "Got"),
         ("2024-01-01T10:00:00.123Z error: boom", E, "", "error: boom", "boom"),
         ("20260327 11:34:21.908 - INFO - + START", I, "", "INFO - + START", "+ START"),
+        // What a command printed, in mozharness' log; what a runner of tests draws, behind Jenkins' clock.
+        ("~10:11:12     INFO -      import nope", None, "", "    import nope", "    import nope"),
+        ("~10:11:12     INFO - # TBPL FAILURE #", I, "", "INFO - # TBPL FAILURE #", "# TBPL FAILURE #"),
+        ("~10:11:12  ____ ERROR collecting a.py ____", None, "", "____ ERROR collecting a.py ____", "____ ERROR collecting a.py ____"),
+        ("~10:11:12  # ERROR: 0", None, "", "# ERROR: 0", "# ERROR: 0"),
         ("2026-01-01 10:00:00.123 | ERROR    | __main__:main:12 - boom", E, "", "ERROR    | __main__:main:12 - boom", "boom"),
         ("~[10:00:00 ERR] boom", E, "", "boom", "boom"),
         ("[2024-01-01 10:00:00 +0000] [12] [ERROR] boom", E, "", "[ERROR] boom", "boom"),
