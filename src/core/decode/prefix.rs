@@ -256,10 +256,17 @@ impl<'a> Scan<'a> {
             self.at = end + HARNESS_OUTPUT.len();
             return true;
         }
+        // Jenkins' timestamper puts two blanks behind its clock, and then what a program printed; a logger puts its level there.
+        let padded = start == 0 && end == CLOCK_BYTES && rest(self.line, end).starts_with(b"  ");
+        let text = blanks(self.line, end);
+        let level = run(self.line, text, |b| b.is_ascii_uppercase());
+        if padded && !is_common(&self.line[text..level]) {
+            self.ground = Ground::Bare;
+            self.at = end + 2;
+            return true;
+        }
         self.ground = Ground::Logger;
         self.step_over(end);
-        // Jenkins' timestamper puts two blanks behind its clock.
-        let padded = start == 0 && end == CLOCK_BYTES && self.at == end + 1 && byte(self.line, self.at) == b' ';
         self.at += usize::from(padded);
         let _ = self.writer(runner::behind_time(self.line, self.at));
         true

@@ -64,10 +64,16 @@ impl Scan<'_> {
             }
             Some(moment) => self.take_time(moment, close + 1),
             None if tag.is_some() || close == end => {
-                self.ground = Ground::Logger;
                 self.out.times += 1;
-                self.step_over(close + 1);
-                let _ = self.writer(runner::behind_time(self.line, self.at));
+                // AppVeyor's clock, and gulp's: `[00:01:12] - hook id: flake8`.
+                if tag.is_none() && quote == b'[' && is_untagged(self.line, close) && runner::behind_time(self.line, close + 2).is_none() {
+                    self.ground = Ground::Bare;
+                    self.at = past_blank(self.line, close + 1);
+                } else {
+                    self.ground = Ground::Logger;
+                    self.step_over(close + 1);
+                    let _ = self.writer(runner::behind_time(self.line, self.at));
+                }
             }
             None => return false,
         }
@@ -179,7 +185,7 @@ impl Scan<'_> {
 }
 
 /// Behind `[2026-11-10T10:00:00.123Z]`, which ends at `close`, stands what a program printed, as Jenkins stamps it, and no
-/// field of a logger: it is indented, deeper than a level in a column, or begins with a sign.
+/// field of a logger: it is indented, deeper than a level in a column, begins with a sign, or has no level at all.
 fn is_before_text(line: &[u8], close: usize) -> bool {
     let text = blanks(line, close + 1);
     let gap = &line[close + 1..text];
@@ -188,10 +194,15 @@ fn is_before_text(line: &[u8], close: usize) -> bool {
     line[close - 1] == b'Z'
         && match gap.len() {
             0 => false,
-            1 => gap == b" " && matches!(first, b'=' | b'^' | b'~' | b'+' | b'#'),
+            1 => gap == b" " && (matches!(first, b'=' | b'^' | b'~' | b'+' | b'#') || is_untagged(line, close)),
             2 => gap == b" \t" || !is_field,
             _ => true,
         }
+}
+
+/// No level stands behind the bracket that ends at `close` and its blank, not even behind the fields of a logger.
+fn is_untagged(line: &[u8], close: usize) -> bool {
+    byte(line, close + 1) == b' ' && tag::find(line, close + 2, Ground::Logger).is_none()
 }
 
 /// End of `[   12.345678]` at `at`, of `[   12.345678s]` (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
