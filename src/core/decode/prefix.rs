@@ -24,8 +24,8 @@ const MAX_HEADS: usize = 8;
 const MAX_INDENT: usize = 12;
 /// Length of `10:00:00`.
 const CLOCK_BYTES: usize = 8;
-/// What mozharness puts behind its clock before what a command printed: its own messages have one blank less.
-const HARNESS_OUTPUT: &[u8] = b"     INFO -  ";
+/// What mozharness puts behind its clock: a blank and its own message, or two and what a command printed.
+const HARNESS: &[u8] = b"     INFO -";
 /// Levels with a further time behind them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
@@ -251,9 +251,9 @@ impl<'a> Scan<'a> {
             return false;
         }
         self.out.times += 1;
-        if rest(self.line, end).starts_with(HARNESS_OUTPUT) {
+        if let Some(output) = harness_output(self.line, end) {
             self.ground = Ground::Bare;
-            self.at = end + HARNESS_OUTPUT.len();
+            self.at = output;
             return true;
         }
         // Jenkins' timestamper puts two blanks behind its clock, and then what a program printed; a logger puts its level there.
@@ -363,6 +363,14 @@ fn rich_column(line: &[u8]) -> usize {
     };
     let known = is_common(&line[at..end]) && blanks(line, end) == at + COLUMNS && placed();
     if known { at } else { 0 }
+}
+
+/// Where the output of a command, or what goes on below a message, begins behind mozharness' clock, which ends at `clock`.
+/// Programs indent by an even number of blanks.
+fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
+    let start = clock + HARNESS.len();
+    let gap = blanks(line, start).saturating_sub(start);
+    (gap > 1 && rest(line, clock).starts_with(HARNESS)).then_some(start + 2 - gap % 2)
 }
 
 /// A gap follows, or a colon and a gap.

@@ -160,6 +160,8 @@ fn loggers() {
         ("~10:11:12  ____ ERROR collecting a.py ____", None, "", "____ ERROR collecting a.py ____", "____ ERROR collecting a.py ____"),
         ("2026-03-04T10:11:03.1234567Z make[3]: *** No rule to make target 'x'.  Stop.", None, "", "make[3]: *** No rule to make target 'x'.  Stop.", "make[3]: *** No rule to make target 'x'.  Stop."),
         ("~10:11:12  - hook id: flake8", None, "", "- hook id: flake8", "- hook id: flake8"),
+        ("~[00:01:12] src/a.c:5:5: note: each", None, "", "src/a.c:5:5: note: each", "src/a.c:5:5: note: each"),
+        ("[2026-03-04T10:11:02.123Z] ::error file=a.js::gone", None, "", "::error file=a.js::gone", "::error file=a.js::gone"),
         ("~[00:01:12] - hook id: flake8", None, "", "- hook id: flake8", "- hook id: flake8"),
         ("[2026-03-04T10:11:02.123Z] | FAIL F1000", None, "", "| FAIL F1000", "| FAIL F1000"),
         ("~10:11:12  ERROR store - boom", E, "", "ERROR store - boom", "boom"),
