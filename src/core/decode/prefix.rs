@@ -369,7 +369,7 @@ fn rich_column(line: &[u8]) -> usize {
 /// Programs indent by an even number of blanks.
 fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
     let start = clock + HARNESS.len();
-    let gap = blanks(line, start).saturating_sub(start);
+    let gap = run(line, start, |b| b == b' ').saturating_sub(start);
     (gap > 1 && rest(line, clock).starts_with(HARNESS)).then_some(start + 2 - gap % 2)
 }
 
