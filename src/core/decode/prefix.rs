@@ -24,6 +24,8 @@ const MAX_HEADS: usize = 8;
 const MAX_INDENT: usize = 12;
 /// Length of `10:00:00`.
 const CLOCK_BYTES: usize = 8;
+/// What mozharness puts behind its clock: a blank and its own message, or two and what a command printed.
+const HARNESS: &[u8] = b"     INFO -";
 /// Levels with a further time behind them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
@@ -248,11 +250,23 @@ impl<'a> Scan<'a> {
         if !seconds && !text.ends_with(b"M") {
             return false;
         }
-        self.ground = Ground::Logger;
         self.out.times += 1;
+        if let Some(output) = harness_output(self.line, end) {
+            self.ground = Ground::Bare;
+            self.at = output;
+            return true;
+        }
+        // Jenkins' timestamper puts two blanks behind its clock, and then what a program printed; a logger puts its level there.
+        let padded = start == 0 && end == CLOCK_BYTES && rest(self.line, end).starts_with(b"  ");
+        let text = blanks(self.line, end);
+        let level = run(self.line, text, |b| b.is_ascii_uppercase());
+        if padded && !is_common(&self.line[text..level]) {
+            self.ground = Ground::Bare;
+            self.at = end + 2;
+            return true;
+        }
+        self.ground = Ground::Logger;
         self.step_over(end);
-        // Jenkins' timestamper puts two blanks behind its clock.
-        let padded = start == 0 && end == CLOCK_BYTES && self.at == end + 1 && byte(self.line, self.at) == b' ';
         self.at += usize::from(padded);
         let _ = self.writer(runner::behind_time(self.line, self.at));
         true
@@ -349,6 +363,14 @@ fn rich_column(line: &[u8]) -> usize {
     };
     let known = is_common(&line[at..end]) && blanks(line, end) == at + COLUMNS && placed();
     if known { at } else { 0 }
+}
+
+/// Where the output of a command, or what goes on below a message, begins behind mozharness' clock, which ends at `clock`.
+/// Programs indent by an even number of blanks.
+fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
+    let start = clock + HARNESS.len();
+    let gap = run(line, start, |b| b == b' ').saturating_sub(start);
+    (gap > 1 && rest(line, clock).starts_with(HARNESS)).then_some(start + 2 - gap % 2)
 }
 
 /// A gap follows, or a colon and a gap.

@@ -366,9 +366,14 @@ fn field(line: &[u8], at: usize) -> Option<usize> {
             let parted = matches!(byte(line, next), b'-' | b'|') && is_gap(byte(line, next + 1));
             let text = &line[at..end];
             let braced = text.starts_with(b"{") && text.ends_with(b"}");
-            (end > at && (parted || braced || byte(line, end) == b'\t' || is_field(text) || level_follows(line, next))).then_some(end)
+            (end > at && !is_ruled(text) && (parted || braced || byte(line, end) == b'\t' || is_field(text) || level_follows(line, next))).then_some(end)
         }
     }
+}
+
+/// Only signs that draw a line or begin a comment: `____ ERROR collecting x ____` (pytest), `# ERROR: 0` (Automake).
+fn is_ruled(text: &[u8]) -> bool {
+    text.iter().all(|b| matches!(b, b'_' | b'#' | b'=' | b'~' | b'+'))
 }
 
 /// Behind `shop[1234] ` (coloredlogs, between host and level), if it stands at `at`.

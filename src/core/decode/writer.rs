@@ -227,7 +227,9 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
                 let level = level_word(&line[start..end]).is_some() || level_word(&line[end + 1..close]).is_some();
                 let end = close + 1;
                 // `lowmem_reserve[]:` names no process.
-                let text = !level && close > open + 1 && byte(line, end) == b':' && is_gap(byte(line, end + 1));
+                // Nor does make: the number counts how deep it is called. What dyld says is of the program that it loads.
+                let depth = (close - open < 4 && line[start..open].ends_with(b"make")) || &line[start..open] == b"dyld";
+                let text = !level && !depth && close > open + 1 && byte(line, end) == b':' && is_gap(byte(line, end + 1));
                 return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
             }
             b':' if loose && is_gap(byte(line, end + 1)) && (words == 0 || byte(line, start).is_ascii_digit()) => {

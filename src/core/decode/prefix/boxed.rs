@@ -57,17 +57,23 @@ impl Scan<'_> {
                 self.time(moment.time);
                 self.at = past_blank(self.line, close + 1);
             }
-            Some(moment) if close == end && quote == b'[' && is_before_text(self.line, close) => {
+            Some(moment) if close == end && quote == b'[' && self.line[close - 1] == b'Z' && is_before_text(self.line, close) => {
                 self.time(moment.time);
                 self.ground = Ground::Bare;
                 self.at = past_blank(self.line, close + 1);
             }
             Some(moment) => self.take_time(moment, close + 1),
             None if tag.is_some() || close == end => {
-                self.ground = Ground::Logger;
                 self.out.times += 1;
-                self.step_over(close + 1);
-                let _ = self.writer(runner::behind_time(self.line, self.at));
+                // AppVeyor's clock, and gulp's: `[00:01:12] - hook id: flake8`.
+                if tag.is_none() && quote == b'[' && is_before_text(self.line, close) && runner::behind_time(self.line, close + 2).is_none() {
+                    self.ground = Ground::Bare;
+                    self.at = past_blank(self.line, close + 1);
+                } else {
+                    self.ground = Ground::Logger;
+                    self.step_over(close + 1);
+                    let _ = self.writer(runner::behind_time(self.line, self.at));
+                }
             }
             None => return false,
         }
@@ -178,20 +184,29 @@ impl Scan<'_> {
     }
 }
 
-/// Behind `[2026-11-10T10:00:00.123Z]`, which ends at `close`, stands what a program printed, as Jenkins stamps it, and no
-/// field of a logger: it is indented, deeper than a level in a column, or begins with a sign.
+/// Behind `[2026-11-10T10:00:00.123Z]` or a clock in brackets, which ends at `close`, stands what a program printed, as Jenkins
+/// or AppVeyor stamps it, and no field of a logger: it is indented, deeper than a level in a column, begins with a sign, or has
+/// no level at all.
 fn is_before_text(line: &[u8], close: usize) -> bool {
     let text = blanks(line, close + 1);
     let gap = &line[close + 1..text];
     let first = byte(line, text);
     let is_field = first.is_ascii_alphabetic() || first == b'[';
-    line[close - 1] == b'Z'
-        && match gap.len() {
-            0 => false,
-            1 => gap == b" " && matches!(first, b'=' | b'^' | b'~' | b'+' | b'#'),
-            2 => gap == b" \t" || !is_field,
-            _ => true,
-        }
+    match gap.len() {
+        0 => false,
+        1 => gap == b" " && (matches!(first, b'=' | b'^' | b'~' | b'+' | b'#') || is_untagged(line, text)),
+        2 => gap == b" \t" || !is_field,
+        _ => true,
+    }
+}
+
+/// No level stands at `at`, not even behind the fields of a logger; or it is that of a compiler, behind the place.
+fn is_untagged(line: &[u8], at: usize) -> bool {
+    let end = run(line, at, |b| !is_blank(b));
+    let place = line[at..end].strip_suffix(b":").unwrap_or_default();
+    let number = place.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+    let placed = number > 0 && number < place.len() && place[place.len() - number - 1] == b':' && place.contains(&b'.');
+    placed || line[at..].starts_with(b"::") || tag::find(line, at, Ground::Logger).is_none()
 }
 
 /// End of `[   12.345678]` at `at`, of `[   12.345678s]` (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
