@@ -225,13 +225,13 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// `85.28 `: seconds in five bytes (BuildKit's last word about a step that failed), before text.
+    /// `85.28 `: seconds in five bytes (BuildKit's last word about a step that failed), before text or an empty line.
     fn elapsed(&mut self) -> bool {
         const BYTES: usize = 5;
         let point = digits(self.line, 0);
         let text = blanks(self.line, BYTES);
         let known = self.at == 0 && point > 0 && byte(self.line, point) == b'.' && digits(self.line, point + 1) == BYTES && byte(self.line, BYTES) == b' ';
-        let is_text = text < self.line.len() && !byte(self.line, text).is_ascii_digit();
+        let is_text = !byte(self.line, text).is_ascii_digit();
         if known && is_text {
             self.at = BYTES + 1;
         }
