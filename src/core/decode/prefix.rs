@@ -324,7 +324,7 @@ impl<'a> Scan<'a> {
         self.out.body = tag.start;
         self.out.message = message(self.line, tag.end, ground);
         if tag.level == Level::Debug
-            && let Some(plugin) = writer::crashed_plugin(self.line, self.out.message)
+            && let Some(plugin) = writer::crashed_plugin(self.line, blanks(self.line, tag.end))
         {
             self.out.key = Some(plugin.key);
             (self.out.level, self.out.levels) = (None, 0);
