@@ -1,7 +1,7 @@
 //! The layouts of Android's logcat and of Android Studio's window. Serves `prefix`, which reads the time
 //! before them. The tag stands on every line of a trace, so the text begins behind it.
 
-use super::level::letter;
+use super::level::{letter, level_word};
 use super::scan::{blanks, byte, digits, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::Level;
 
@@ -88,6 +88,9 @@ fn threadtime(line: &[u8], at: usize) -> Option<Entry> {
         (start, process, thread) = (blanks(line, process), thread, third);
     }
     let mark = blanks(line, thread);
+    if byte(line, mark + 1).is_ascii_lowercase() {
+        return worded(line, (start, thread), mark);
+    }
     let level = letter(byte(line, mark))?;
     if mark == thread || process == thread || byte(line, mark + 1) != b' ' {
         return None;
@@ -95,6 +98,15 @@ fn threadtime(line: &[u8], at: usize) -> Option<Entry> {
     let tag = rest(line, mark + 2);
     let colon = tag[..tag.len().min(TAG_BYTES)].iter().position(|b| *b == b':')?;
     Some(Entry { level, key: (start, thread), end: mark + 3 + colon })
+}
+
+/// The layout of Unity's window behind the numbers: the level as a word, then the tag: `Error AndroidRuntime x`.
+fn worded(line: &[u8], key: (usize, usize), mark: usize) -> Option<Entry> {
+    let end = word(line, mark);
+    let level = level_word(&line[mark..end]).filter(|_| byte(line, mark).is_ascii_uppercase())?;
+    let tag = run(line, end + 1, is_name);
+    let known = mark > key.1 && digits(line, key.0) < key.1 && byte(line, end) == b' ' && tag > end + 1 && is_blank(byte(line, tag));
+    known.then_some(Entry { level, key, end: tag + 1 })
 }
 
 fn studio(line: &[u8], at: usize) -> Option<Entry> {
@@ -125,6 +137,7 @@ mod tests {
             ("10123  123  456 E Tag   : x", "x"),
             ("E/Tag( 123): x", "x"),
             ("E/Tag   ( 123): x", "x"),
+            ("123  456 Error Tag x", "x"),
             ("123-456/com.acme E/Tag: x", "x"),
             ("123-456  Tag     com.acme      E  x", "x"),
         ];
@@ -135,7 +148,7 @@ mod tests {
         for line in ["E( 123) x", "E( 123: 124) x", "E/Tag( 123): x"] {
             assert_eq!(brief(line.as_bytes(), 0).map(|entry| entry.level), Some(Level::Error), "{line}");
         }
-        for line in ["123 E Tag", "1-2 x", "123-456  a b", "E/Tag: x", "I/O error: x", "E(x) y"] {
+        for line in ["123 E Tag", "123  456 Errors in x", "123  456 error in x", "123 Error Tag x", "1-2 x", "123-456  a b", "E/Tag: x", "I/O error: x", "E(x) y"] {
             assert!(stamped(line.as_bytes(), 0).is_none(), "{line}");
         }
     }

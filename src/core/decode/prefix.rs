@@ -337,6 +337,14 @@ impl<'a> Scan<'a> {
         self.out.shaped = true;
         self.out.body = tag.start;
         self.out.message = message(self.line, tag.end, ground);
+        if tag.level == Level::Debug
+            && let Some(plugin) = writer::crashed_plugin(self.line, blanks(self.line, tag.end))
+        {
+            self.out.key = Some(plugin.key);
+            (self.out.level, self.out.levels) = (None, 0);
+            (self.out.body, self.out.message) = (plugin.end, plugin.end);
+            return false;
+        }
         true
     }
 

@@ -47,6 +47,21 @@ fn named(line: &[u8], at: usize) -> Option<Writer> {
     }
 }
 
+/// What Terraform relays at level debug of a plugin that crashed: `plugin.terraform-provider-x_v1: panic: …`, and what Go
+/// writes of its goroutines below it. All else that a plugin prints is of that level.
+pub fn crashed_plugin(line: &[u8], at: usize) -> Option<Writer> {
+    let name = rest(line, at).strip_prefix(b"plugin.").or_else(|| rest(line, at).strip_prefix(b"provider."))?;
+    let end = word(line, at);
+    if !name.starts_with(b"terraform-provider-") || !line[..end].ends_with(b":") {
+        return None;
+    }
+    let text = rest(line, past_blank(line, end));
+    let heads: [&[u8]; 5] = [b"panic: ", b"fatal error: ", b"[signal ", b"goroutine ", b"created by "];
+    let call = text.iter().position(|b| *b == b'(').is_some_and(|open| !text[..open].contains(&b' ') && text.ends_with(b")"));
+    let known = text.is_empty() || text.starts_with(b"\t") || call || heads.iter().any(|head| text.starts_with(head));
+    known.then(|| Writer::new((at, end - 1), past_blank(line, end)))
+}
+
 /// Behind one blank: further ones are the text's indentation.
 pub fn past_blank(line: &[u8], at: usize) -> usize {
     at + usize::from(is_blank(byte(line, at)))

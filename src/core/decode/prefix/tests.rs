@@ -27,6 +27,8 @@ const F: Option<Level> = Some(Level::Fatal);
 #[test]
 fn times_alone() {
     check(&[
+        ("2021-05-27T10:46:33.875+0300 [DEBUG] plugin.terraform-provider-x_v1: panic: boom", None, "plugin.terraform-provider-x_v1", "panic: boom", "panic: boom"),
+        ("2021-05-27T10:46:33.875+0300 [DEBUG] provider.terraform-provider-x_v1: \t/srv/x.go:9 +0x1", None, "provider.terraform-provider-x_v1", "\t/srv/x.go:9 +0x1", "\t/srv/x.go:9 +0x1"),
         ("2023-09-21T17:21:33.5637201Z Post job", None, "", "Post job", "Post job"),
         ("2023-09-21T17:21:33.5637201Z     at a.b (c.js:1:2)", None, "", "    at a.b (c.js:1:2)", "    at a.b (c.js:1:2)"),
         ("2023-09-21T17:21:33.5637201Z Error in foo(): bar", None, "", "Error in foo(): bar", "Error in foo(): bar"),
