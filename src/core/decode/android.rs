@@ -148,7 +148,9 @@ mod tests {
         for line in ["E( 123) x", "E( 123: 124) x", "E/Tag( 123): x"] {
             assert_eq!(brief(line.as_bytes(), 0).map(|entry| entry.level), Some(Level::Error), "{line}");
         }
-        for line in ["123 E Tag", "123  456 Errors in x", "123  456 error in x", "123 Error Tag x", "1-2 x", "123-456  a b", "E/Tag: x", "I/O error: x", "E(x) y"] {
+        for line in
+            ["123 E Tag", "123  456 Errors in x", "123  456 error in x", "123 Error Tag x", "1-2 x", "123-456  a b", "E/Tag: x", "I/O error: x", "E(x) y"]
+        {
             assert!(stamped(line.as_bytes(), 0).is_none(), "{line}");
         }
     }

@@ -15,8 +15,6 @@ use crate::sources::content;
 use crate::sources::discover::{is_generation, is_packed};
 use crate::sources::open::{self, Seen, look};
 
-/// Nanoseconds of a microsecond.
-const NS: i128 = 1000;
 /// Digits of a date.
 const DATE_DIGITS: usize = 8;
 /// What says the generation is not longer.
@@ -25,8 +23,7 @@ const MAX_GENERATION_BYTES: usize = 24;
 /// A name that means another file than before.
 struct Renamed {
     spec: usize,
-    /// When the last file that is known to have had it was written last, in nanoseconds since 1970; where that is gone, when it was
-    /// seen last.
+    /// When the last file that is known to have had it was written last, in nanoseconds since 1970.
     since: i128,
 }
 
@@ -68,11 +65,6 @@ impl Follower {
                 add(&file.met_as, file.spec, written);
             }
         }
-        for row in self.known.all() {
-            if let Some(spec) = self.specs.iter().position(|spec| spec.name == row.label.source && spec.means(&row.mark.path)) {
-                add(&row.mark.path, spec, i128::from(row.seen.0) * NS);
-            }
-        }
         renamed
     }
 
@@ -91,13 +83,21 @@ impl Follower {
         self.by_node.contains_key(&(node.dev, node.ino)) || self.known.all().any(|row| row.mark.node.ino == node.ino && is_same(&row.mark.node))
     }
 
+    /// Whether a file begins with all that was read of another one: it is a copy of that, or was moved.
+    fn holds_read(&self, spec: usize, (file, _, size): &(File, Node, u64)) -> bool {
+        let followed = self.files.values().filter(|file| file.spec == spec).map(|file| &file.mark);
+        let marks = followed.chain(self.known.of_source(&self.specs[spec].name).map(|known| &known.mark));
+        let mut read = marks.flat_map(|mark| [Some(mark.content()), mark.previous]).flatten().filter(|old| old.read > 0 && old.read <= *size);
+        read.any(|old| content::is_same(file, old).unwrap_or_default())
+    }
+
     fn read_passed(&mut self, path: &Path, spec: usize, other: PathBuf, now: Timestamp) {
         let within = path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect();
         let trust = open::Trust::Matched { link: false, within };
         let Ok(opened) = open::open(&other, &trust) else { return };
         // A copy of what has the name now.
         let is_copy_of = |(now, _, length): (File, Node, u64)| opened.2 <= length && content::is_prefix(&opened.0, &now, opened.2).unwrap_or_default();
-        if open::open(path, &self.specs[spec].trust(path)).is_ok_and(is_copy_of) {
+        if self.holds_read(spec, &opened) || open::open(path, &self.specs[spec].trust(path)).is_ok_and(is_copy_of) {
             return;
         }
         self.settle_strangers(vec![Stranger { spec, path: other.clone(), opened }], now);

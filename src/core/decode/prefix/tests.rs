@@ -27,8 +27,20 @@ const F: Option<Level> = Some(Level::Fatal);
 #[test]
 fn times_alone() {
     check(&[
-        ("2021-05-27T10:46:33.875+0300 [DEBUG] plugin.terraform-provider-x_v1: panic: boom", None, "plugin.terraform-provider-x_v1", "panic: boom", "panic: boom"),
-        ("2021-05-27T10:46:33.875+0300 [DEBUG] provider.terraform-provider-x_v1: \t/srv/x.go:9 +0x1", None, "provider.terraform-provider-x_v1", "\t/srv/x.go:9 +0x1", "\t/srv/x.go:9 +0x1"),
+        (
+            "2021-05-27T10:46:33.875+0300 [DEBUG] plugin.terraform-provider-x_v1: panic: boom",
+            None,
+            "plugin.terraform-provider-x_v1",
+            "panic: boom",
+            "panic: boom",
+        ),
+        (
+            "2021-05-27T10:46:33.875+0300 [DEBUG] provider.terraform-provider-x_v1: \t/srv/x.go:9 +0x1",
+            None,
+            "provider.terraform-provider-x_v1",
+            "\t/srv/x.go:9 +0x1",
+            "\t/srv/x.go:9 +0x1",
+        ),
         ("2023-09-21T17:21:33.5637201Z Post job", None, "", "Post job", "Post job"),
         ("2023-09-21T17:21:33.5637201Z     at a.b (c.js:1:2)", None, "", "    at a.b (c.js:1:2)", "    at a.b (c.js:1:2)"),
         ("2023-09-21T17:21:33.5637201Z Error in foo(): bar", None, "", "Error in foo(): bar", "Error in foo(): bar"),
@@ -161,7 +173,13 @@ fn loggers() {
         ("~10:11:12     INFO -      import nope", None, "", "    import nope", "    import nope"),
         ("~10:11:12     INFO - # TBPL FAILURE #", I, "", "INFO - # TBPL FAILURE #", "# TBPL FAILURE #"),
         ("~10:11:12  ____ ERROR collecting a.py ____", None, "", "____ ERROR collecting a.py ____", "____ ERROR collecting a.py ____"),
-        ("2026-03-04T10:11:03.1234567Z make[3]: *** No rule to make target 'x'.  Stop.", None, "", "make[3]: *** No rule to make target 'x'.  Stop.", "make[3]: *** No rule to make target 'x'.  Stop."),
+        (
+            "2026-03-04T10:11:03.1234567Z make[3]: *** No rule to make target 'x'.  Stop.",
+            None,
+            "",
+            "make[3]: *** No rule to make target 'x'.  Stop.",
+            "make[3]: *** No rule to make target 'x'.  Stop.",
+        ),
         ("~10:11:12  - hook id: flake8", None, "", "- hook id: flake8", "- hook id: flake8"),
         ("~[00:01:12] src/a.c:5:5: note: each", None, "", "src/a.c:5:5: note: each", "src/a.c:5:5: note: each"),
         ("[2026-03-04T10:11:02.123Z] ::error file=a.js::gone", None, "", "::error file=a.js::gone", "::error file=a.js::gone"),
