@@ -116,6 +116,12 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// How many there are of what one example was named of; nothing where that is all.
+#[must_use]
+pub fn such_files(count: usize) -> String {
+    if count > 1 { format!(" ({count} such files)") } else { String::new() }
+}
+
 /// "did you mean …" when a name is near enough to be a slip.
 #[must_use]
 pub fn did_you_mean(given: &str, names: &[&str]) -> Option<String> {

@@ -15,6 +15,7 @@ use crate::sources::content::bytes_at;
 use crate::sources::discover::is_packed;
 use crate::sources::expand::{Input, base, expand, is_glob};
 use crate::sources::foreign;
+use crate::words::such_files;
 
 /// Files of a source that are tried.
 const MAX_FILES: usize = 1000;
@@ -44,11 +45,6 @@ fn state(folder: &Path) -> Option<String> {
         _ => return None,
     };
     Some(format!("`state_dir`: {}: {why}", folder.display()))
-}
-
-/// How many there are, where there are more than the one that is named.
-fn such_files(count: usize) -> String {
-    if count > 1 { format!(" ({count} such files)") } else { String::new() }
 }
 
 fn source(source: &SourceConfig) -> Vec<String> {

@@ -107,32 +107,47 @@ fn a_full_disk_under_the_output_stops_and_loses_nothing() {
     play(&folder.path().join("state"), &folder.path().join("small/out.ndjson"), folder.path(), &small);
 }
 
-/// However little room there was for the first start: what it could not finish is no state that is lost.
+/// What came of four errors by the end.
+struct Came {
+    said: String,
+    told: Vec<u8>,
+    /// The names in the state's folder.
+    names: Vec<String>,
+}
+
+/// A start with so much room for the state, in whose folder `prepare` has put something, an end by SIGKILL, and a start after
+/// which there is room again. `None` without the right to mount.
+fn starts_on_a_full_disk(room: u64, prepare: impl FnOnce(&Path)) -> Option<Came> {
+    let folder = tempfile::tempdir().unwrap();
+    let small = Small::mount(&folder.path().join("small"), "1m")?;
+    let (state, out) = (small.0.join("state"), folder.path().join("out.ndjson"));
+    prepare(&state);
+    small.fill();
+    small.leave(room << 10);
+    let mut daemon = Daemon::with(folder.path(), &state, &out, "");
+    append(&daemon, 1, 3);
+    daemon.start();
+    until(&format!("with {room} KiB nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost") || is_out(&out, 3));
+    let said = daemon.stderr();
+    assert!(is_out(&out, 3) || said.contains("no room is left on its disk"), "{room} KiB: {said}");
+    daemon.kill();
+    daemon.start();
+    small.free();
+    append(&daemon, 4, 4);
+    until(&format!("with {room} KiB they do not come\n{}", daemon.stderr()), || is_out(&out, 4));
+    daemon.stop();
+    let names = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    Some(Came { said: daemon.stderr(), told: fs::read(&out).unwrap(), names })
+}
+
+/// However little room there was for the first start: what it could not finish is no state that is lost, and an end at that
+/// time is followed by a first start as well.
 #[test]
 fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() {
     for room in (0..=240).step_by(16) {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
-        small.fill();
-        small.leave(room << 10);
-        let (state, out) = (small.0.join("state"), folder.path().join("out.ndjson"));
-        let mut daemon = Daemon::with(folder.path(), &state, &out, "");
-        append(&daemon, 1, 3);
-        daemon.start();
-        until(&format!("with {room} KiB nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost") || is_out(&out, 3));
-        let said = daemon.stderr();
-        assert!(is_out(&out, 3) || said.contains("no room is left on its disk"), "{room} KiB: {said}");
-        // An end at that time is a first start as well.
-        daemon.kill();
-        daemon.start();
-        small.free();
-        append(&daemon, 4, 4);
-        until(&format!("with {room} KiB they do not come\n{}", daemon.stderr()), || is_out(&out, 4));
-        daemon.stop();
-        let said = daemon.stderr();
+        let Some(Came { said, told, names }) = starts_on_a_full_disk(room, |_| ()) else { return };
         assert!(!said.contains("ERROR") && !said.contains("set aside"), "{room} KiB: {said}");
-        assert_eq!(counts(&fs::read(&out).unwrap()).into_values().collect::<Vec<_>>(), [1; 4], "{room} KiB");
-        let names: Vec<_> = fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(counts(&told).into_values().collect::<Vec<_>>(), [1; 4], "{room} KiB");
         assert!(!names.iter().any(|name| name.contains("unreadable") || name.contains(".new")), "{room} KiB: {names:?}");
     }
 }
@@ -141,30 +156,16 @@ fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() 
 /// there is room, once.
 #[test]
 fn a_damaged_state_on_a_full_disk_is_not_forgotten() {
-    for room in (0..=240).step_by(48) {
-        let folder = tempfile::tempdir().unwrap();
-        let Some(small) = Small::mount(&folder.path().join("small"), "1m") else { return };
-        let (state, out) = (small.0.join("state"), folder.path().join("out.ndjson"));
-        fs::create_dir(&state).unwrap();
+    let damaged = |state: &Path| {
+        fs::create_dir(state).unwrap();
         fs::write(state.join("siftd.db"), "no database, as a disk leaves it that has failed").unwrap();
-        small.fill();
-        small.leave(room << 10);
-        let mut daemon = Daemon::with(folder.path(), &state, &out, "");
-        append(&daemon, 1, 3);
-        daemon.start();
-        until(&format!("with {room} KiB nobody says that it is full\n{}", daemon.stderr()), || daemon.stderr().contains("nothing is lost") || is_out(&out, 3));
-        daemon.kill();
-        daemon.start();
-        small.free();
-        append(&daemon, 4, 4);
-        until(&format!("with {room} KiB they do not come\n{}", daemon.stderr()), || is_out(&out, 4));
-        daemon.stop();
-        let told = fs::read_to_string(&out).unwrap();
-        let lost = told.lines().filter(|line| line.contains("\"state_lost\"")).count();
-        assert_eq!(lost, 1, "{room} KiB: {told}{}", daemon.stderr());
-        let names = || fs::read_dir(&state).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-        assert_eq!(names().filter(|name| name.contains("unreadable")).count(), 1, "{room} KiB");
-        assert!(!names().any(|name| name.contains(".new") || name.contains(".next")), "{room} KiB");
+    };
+    for room in (0..=240).step_by(48) {
+        let Some(Came { said, told, names }) = starts_on_a_full_disk(room, damaged) else { return };
+        let told = String::from_utf8(told).unwrap();
+        assert_eq!(told.lines().filter(|line| line.contains("\"state_lost\"")).count(), 1, "{room} KiB: {told}{said}");
+        assert_eq!(names.iter().filter(|name| name.contains("unreadable")).count(), 1, "{room} KiB: {names:?}");
+        assert!(!names.iter().any(|name| name.contains(".new") || name.contains(".next")), "{room} KiB: {names:?}");
     }
 }
 

@@ -95,6 +95,13 @@ fn what_was_written_and_rotated_away_while_nobody_looks_is_read() {
         }
     };
     assert_eq!(told_after(dated), ["and then", "between", "one", "three", "two"]);
+    let linked = |world: &World| {
+        world.date("a.log", 5);
+        world.rename("a.log", "a.log.2");
+        fs::write(world.folder.path().join("secret"), error("elsewhere")).unwrap();
+        symlink("../secret", world.path("a.log.1")).unwrap();
+    };
+    assert_eq!(told_after(linked), ["one", "three", "two"], "a link is not followed");
 }
 
 #[test]

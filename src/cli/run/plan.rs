@@ -15,6 +15,7 @@ use crate::sources::silence::Limit;
 use crate::sources::socket::passed::Passed;
 use crate::state::withhold::Rules;
 use crate::telemetry::http;
+use crate::words::such_files;
 
 /// How long a rotated file of `--file` is still read.
 const ROTATE_WAIT: Duration = Duration::from_secs(5);
@@ -145,8 +146,8 @@ pub fn matched_again(specs: &[Spec]) -> Vec<String> {
         let owned = files.map(|path| (*first.entry(path.clone()).or_insert(&spec.name), path)).filter(|(owner, _)| **owner != spec.name);
         let taken: Vec<(&String, PathBuf)> = owned.collect();
         if let Some((owner, path)) = taken.first() {
-            let more = if taken.len() > 1 { format!(" ({} such files)", taken.len()) } else { String::new() };
-            said.push(format!("source {}: {} is read for source {owner}, which matches it first{more}", spec.name, spec.shown(path)));
+            let (path, more) = (spec.shown(path), such_files(taken.len()));
+            said.push(format!("source {}: {path} is read for source {owner}, which matches it first{more}", spec.name));
         }
     }
     said

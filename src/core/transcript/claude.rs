@@ -23,10 +23,12 @@ pub fn knows(record: &Value) -> bool {
     let Some(kind) = text(record, "/type") else { return false };
     let has = |key: &str| record.get(key).is_some();
     match kind {
-        // Without a session it is a part of one, cut out: the message says the same as the record.
         "user" | "assistant" => {
-            text(record, "/message/role") == Some(kind) && at(record, "/message/content").is_some_and(|told| told.is_string() || told.is_array())
-                || at(record, "/message/role").is_some() && (has("sessionId") || has("session_id") || has("parentUuid") || has("isSidechain"))
+            let is_in_session = has("sessionId") || has("session_id") || has("parentUuid") || has("isSidechain");
+            // Without a session it is a part of one, cut out: the message says the same as the record.
+            let is_whole =
+                || text(record, "/message/role") == Some(kind) && at(record, "/message/content").is_some_and(|told| told.is_string() || told.is_array());
+            is_in_session && at(record, "/message/role").is_some() || is_whole()
         }
         "system" => has("subtype") && (has("sessionId") || has("session_id") || has("parentUuid")),
         "progress" => has("data") && has("sessionId"),

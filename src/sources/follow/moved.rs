@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::leave::lost;
-use super::{Follower, Known};
+use super::{FileId, Follower, Known};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Node, Print, Uid};
 use crate::sources::bytes::ReadAt;
@@ -70,7 +70,7 @@ impl Follower {
             if self.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {
                 continue;
             }
-            let trust = open::Trust::Matched { link: false, within: path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect() };
+            let trust = trust_beside(&path);
             let is_same = open::open(&path, &trust).is_ok_and(|(file, ..)| content::is_same(&file, row.mark.content()).unwrap_or_default());
             if !is_same {
                 continue;
@@ -79,14 +79,16 @@ impl Follower {
             let mark = Mark { node, path: path.clone(), ..row.mark };
             let reader = Reader::resume(self.engine.clone(), row.uid, path.clone(), trust, mark.clone());
             let id = self.add(index, &path, (Arc::new(row.label), row.uid, mark), reader, now);
-            // Its name is not one of the source's.
-            self.by_path.remove(&path);
-            self.active.insert(id);
-            if let Some(file) = self.files.get_mut(&id) {
-                file.retired = Some(now);
-                file.met_as = row.mark.path;
-            }
+            self.outlive(id, row.mark.path, now);
         }
+    }
+
+    /// A file that had the name `met_as` and has one by now that is not one of the source's: it is read to its end.
+    pub(super) fn outlive(&mut self, id: FileId, met_as: PathBuf, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        (file.retired, file.met_as) = (Some(now), met_as);
+        self.by_path.remove(&file.path);
+        self.active.insert(id);
     }
 
     /// Files of earlier runs that did not turn up: what was not read of them is lost.
@@ -101,6 +103,11 @@ impl Follower {
             }
         }
     }
+}
+
+/// How far a name may lead that no source includes: to what lies in its folder.
+pub(super) fn trust_beside(path: &Path) -> open::Trust {
+    open::Trust::Matched { link: false, within: path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect() }
 }
 
 /// Where the file of a row is now, if it is in its folder.

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::Follower;
-use super::moved::Stranger;
+use super::moved::{Stranger, trust_beside};
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, Uid};
 use crate::sources::content;
@@ -92,21 +92,18 @@ impl Follower {
     }
 
     fn read_passed(&mut self, path: &Path, spec: usize, other: PathBuf, now: Timestamp) {
-        let within = path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect();
-        let trust = open::Trust::Matched { link: false, within };
-        let Ok(opened) = open::open(&other, &trust) else { return };
+        let opened = match open::open(&other, &trust_beside(&other)) {
+            Ok(opened) => opened,
+            Err(error) => return self.warn(spec, &other, &format!("was rotated away while siftd did not run, and cannot be read: {error}")),
+        };
         // A copy of what has the name now.
         let is_copy_of = |(now, _, length): (File, Node, u64)| opened.2 <= length && content::is_prefix(&opened.0, &now, opened.2).unwrap_or_default();
         if self.holds_read(spec, &opened) || open::open(path, &self.specs[spec].trust(path)).is_ok_and(is_copy_of) {
             return;
         }
         self.settle_strangers(vec![Stranger { spec, path: other.clone(), opened }], now);
-        // Its name is not one of the source's.
-        let Some(id) = self.by_path.remove(&other) else { return };
-        self.active.insert(id);
-        if let Some(file) = self.files.get_mut(&id) {
-            file.retired = Some(now);
-            file.met_as = path.to_owned();
+        if let Some(&id) = self.by_path.get(&other) {
+            self.outlive(id, path.to_owned(), now);
         }
     }
 }
