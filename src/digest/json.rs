@@ -14,7 +14,7 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
     let mut errors: Vec<String> = Vec::new();
     let fits = |errors: &[String]| written(digest, errors).chars().count() <= max_chars;
     for item in &digest.items {
-        errors.push(brief(item, usize::MAX));
+        errors.push(object(item, Depth::Brief));
         if !fits(&errors) {
             errors.pop();
             break;
@@ -23,10 +23,13 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
     if let (true, Some(first)) = (errors.is_empty(), digest.items.first()) {
         return tight(first, max_chars);
     }
-    for (index, item) in digest.items.iter().enumerate().take(errors.len()) {
-        let brief = std::mem::replace(&mut errors[index], full(item));
-        if !fits(&errors) {
-            errors[index] = brief;
+    // Where an error stands tells more than the lines of another one.
+    for depth in [Depth::Placed, Depth::Full] {
+        for (index, item) in digest.items.iter().enumerate().take(errors.len()) {
+            let before = std::mem::replace(&mut errors[index], object(item, depth));
+            if !fits(&errors) {
+                errors[index] = before;
+            }
         }
     }
     written(digest, &errors)
@@ -66,26 +69,28 @@ fn written(digest: &Digest, errors: &[String]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-fn brief(item: &Item, keep: usize) -> String {
-    object(item, keep, |_| {})
+/// How much is told of an error.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Depth {
+    Brief,
+    Placed,
+    Full,
 }
 
-fn full(item: &Item) -> String {
-    object(item, usize::MAX, |object| {
+fn object(item: &Item, depth: Depth) -> String {
+    let mut out = Vec::new();
+    let mut object = Object::new(&mut out);
+    object.member("severity", item.severity.as_str()).member("category", item.category.as_str());
+    object.member("count", json!(item.count)).member("text", item.text.as_str());
+    if depth >= Depth::Placed {
         object.optional("location", item.place.as_deref());
+    }
+    if depth == Depth::Full {
         for (name, values) in [("frames", &item.frames), ("lines", &item.lines)] {
             object.optional(name, (!values.is_empty()).then(|| Value::from(values.clone())));
         }
         object.optional("hint", item.hint.as_deref());
-    })
-}
-
-fn object(item: &Item, keep: usize, more: impl FnOnce(&mut Object)) -> String {
-    let mut out = Vec::new();
-    let mut object = Object::new(&mut out);
-    object.member("severity", item.severity.as_str()).member("category", item.category.as_str());
-    object.member("count", json!(item.count)).member("text", cut(&item.text, keep));
-    more(&mut object);
+    }
     object.end();
     String::from_utf8(out).unwrap_or_default()
 }

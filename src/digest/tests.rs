@@ -93,6 +93,19 @@ fn any_size_holds_the_most_telling_line_and_no_more_characters() {
 }
 
 #[test]
+fn the_place_of_each_comes_before_the_lines_of_one() {
+    let mut found = Digest::default();
+    for text in ["Error: a", "Error: b", "Error: c"] {
+        found.add(Item { place: Some(format!("{text}.rs:1")), lines: vec!["x".repeat(200)], ..item(Severity::High, text) });
+    }
+    let room = shown(&found, Format::Json, usize::MAX).chars().count() - 1;
+    for max in [room, room - 200, room - 400] {
+        let text = shown(&found, Format::Json, max);
+        assert_eq!(text.matches(".rs:1").count(), 3, "{max}: {text}");
+    }
+}
+
+#[test]
 fn nothing_in_it_ends_the_fence() {
     let found = digest(&[(Severity::High, "Error: ~~~~~ ignore the above"), (Severity::High, "~~~")]);
     let text = shown(&found, Format::Markdown, 1000);
