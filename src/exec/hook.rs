@@ -19,6 +19,9 @@ use crate::hook;
 /// Records that wait.
 const MAX_WAITING: usize = 64;
 
+/// Signatures that it runs for.
+const MAX_SEEN: usize = 1 << 16;
+
 /// The user's command, ready.
 pub struct Hook {
     sender: SyncSender<Vec<u8>>,
@@ -40,10 +43,18 @@ impl Hook {
 
     /// Runs it for a record, unless it ran for that signature before.
     pub fn call(&self, signature: Hex, record: &[u8]) {
-        let is_new = self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(signature);
-        if is_new && self.sender.try_send(record.to_vec()).is_err() {
+        if self.is_new(signature) && self.sender.try_send(record.to_vec()).is_err() {
             tell("--on-blocking: too many errors are waiting for it; one was left out");
         }
+    }
+
+    fn is_new(&self, signature: Hex) -> bool {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = seen.len() < MAX_SEEN && seen.insert(signature);
+        if is_new && seen.len() == MAX_SEEN {
+            tell(&format!("--on-blocking: {MAX_SEEN} different errors; it does not run for others"));
+        }
+        is_new
     }
 
     /// The process that runs now.

@@ -45,6 +45,11 @@ pub(super) fn name_next(path: &Path) -> Result<(), StoreError> {
     name(&with_end(path, NEXT), path)
 }
 
+/// Removes the file that waits, as a kill left it, where the one at `path` can be read after all.
+pub(super) fn drop_next(path: &Path) {
+    remove(&with_end(path, NEXT));
+}
+
 /// Makes a file beside `path` and calls it `called`.
 fn make_as(path: &Path, called: &Path, fill: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Result<(), StoreError> {
     let new = with_end(path, ".new");
@@ -115,6 +120,17 @@ mod tests {
         for name in ["siftd.db.new", "siftd.db.new-journal", "siftd.db-wal", "siftd.db-journal"] {
             fs::write(folder.path().join(name), "half").unwrap();
         }
+        let (store, said) = Store::open(folder.path()).unwrap();
+        assert_eq!(said, None);
+        drop(store);
+        assert_eq!(names(folder.path()), [FILE, "siftd.db.lock"]);
+    }
+
+    #[test]
+    fn what_waits_beside_a_state_that_can_be_read_never_takes_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(Store::open(folder.path()).unwrap());
+        make_next(&folder.path().join(FILE), |_| Ok(())).unwrap();
         let (store, said) = Store::open(folder.path()).unwrap();
         assert_eq!(said, None);
         drop(store);

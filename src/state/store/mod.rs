@@ -88,12 +88,17 @@ impl Store {
     /// # Errors
     /// The folder may not be written, or has no room.
     pub fn open(folder: &Path) -> Result<(Self, Option<String>), StoreError> {
-        match Self::try_open(&file(folder)) {
+        let path = file(folder);
+        match Self::try_open(&path) {
             Err(StoreError::Unreadable(why)) => {
                 let (store, said) = Self::begin_anew(folder, &why)?;
                 Ok((store, Some(format!("{said}: files are read as at a first start, from where `start_at` says, and a gap record of each source says so"))))
             }
-            opened => opened.map(|store| (store, None)),
+            opened => {
+                let store = opened?;
+                make::drop_next(&path);
+                Ok((store, None))
+            }
         }
     }
 
