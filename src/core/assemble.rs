@@ -13,7 +13,7 @@ use super::extract::Origin;
 use super::leadin::LeadIn;
 use super::line::{Line, Place, Tried, View};
 use super::lookback::LookBack;
-use super::notes::Notes;
+use super::notes::{Claimant, Notes, explains};
 use super::prefilter::{Hit, Scratch};
 use super::record;
 use super::trace::{OpenTrace, lead_in};
@@ -327,7 +327,7 @@ impl Assembler {
         let family = cx.engine.rules.entries[usize::from(found.entry)].family;
         let key = found.key(cx.engine, line);
         if note.silent {
-            self.notes.claim(family, key.as_deref(), line.place.num);
+            self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
             return;
         }
         if self.notes.is_claimed(note, key.as_deref(), line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
@@ -353,9 +353,8 @@ impl Assembler {
     /// already, and claims what sums it up.
     fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
         let entries = &cx.engine.rules.entries;
-        let is_near = |trace: &OpenTrace| note.max_lines.is_none_or(|lines| trace.last_num + u64::from(lines) >= line.place.num);
-        let covers = |entry: u16| note.claimed_by.is_empty() || note.claimed_by.contains(&entries[usize::from(entry)].family);
-        self.open.iter().any(|trace| trace.waits && trace.is_single() && is_near(trace) && trace.rivals().any(covers))
+        let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
+        self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
     }
 
     /// Whether the line is a further one of the noise block under way. The lines between, which had no

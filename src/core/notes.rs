@@ -8,7 +8,7 @@ use md5::{Digest, Md5};
 
 use super::line::Place;
 use super::trace::OpenTrace;
-use crate::rules::Note;
+use crate::rules::{Entry, Note};
 
 /// Most notes that wait in one stream, and most claims that are remembered.
 const MAX_WAITING: usize = 256;
@@ -16,6 +16,9 @@ const MAX_CLAIMS: usize = 4096;
 /// A claim holds for so many lines of the stream: a runner's summary comes soon after its details,
 /// and a service that runs for months is not silenced by what it said yesterday.
 const CLAIM_LINES: u64 = 20_000;
+/// What may have passed explains only a failure that comes so soon after it: a download that was tried again is not why
+/// the build failed an hour later.
+const PASSING_LINES: u64 = 3;
 /// Most bytes of the lines of the notes that wait.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 /// A longer key is no name of a test or step: it is not remembered.
@@ -52,6 +55,25 @@ pub struct Claim {
     pub num: u64,
     /// Which claim the first one was, counted from the start of the stream; 0 where a status line claims.
     pub number: u64,
+    /// The fault [may have passed](crate::rules::Entry::is_passing).
+    pub passing: bool,
+}
+
+/// Who claims: a family, and whether its fault may have passed.
+#[derive(Clone, Copy, Debug)]
+pub struct Claimant {
+    /// The family.
+    pub family: u16,
+    /// The fault may have passed.
+    pub passing: bool,
+}
+
+impl Claimant {
+    /// That of an event of `entry`.
+    #[must_use]
+    pub fn of(entry: &Entry) -> Self {
+        Self { family: entry.family, passing: entry.is_passing() }
+    }
 }
 
 struct Waiting {
@@ -65,6 +87,13 @@ fn covers(claimed_by: &[u16], family: u16) -> bool {
     claimed_by.is_empty() || claimed_by.contains(&family)
 }
 
+/// Whether an error of `who` which ended `lines` before a note may be what the note says.
+#[must_use]
+pub fn explains(who: Claimant, note: &Note, lines: u64) -> bool {
+    let near = note.max_lines.is_none_or(|most| lines <= u64::from(most)) && (!who.passing || !note.claimed_by.is_empty() || lines <= PASSING_LINES);
+    near && covers(&note.claimed_by, who.family)
+}
+
 impl Claim {
     /// A status line that is an event claims only what says the same in its block: one that comes later is of another
     /// run, or of another test with that name.
@@ -75,10 +104,14 @@ impl Claim {
     fn holds_at(self, num: u64) -> bool {
         self.num + CLAIM_LINES >= num
     }
+
+    fn who(self) -> Claimant {
+        Claimant { family: self.family, passing: self.passing }
+    }
 }
 
 fn remember(claims: &mut Vec<Claim>, new: Claim) {
-    match claims.iter_mut().find(|claim| claim.family == new.family && claim.is_brief() == new.is_brief()) {
+    match claims.iter_mut().find(|claim| claim.family == new.family && claim.is_brief() == new.is_brief() && claim.passing == new.passing) {
         Some(claim) if claim.holds_at(new.num) => claim.num = claim.num.max(new.num),
         Some(claim) => *claim = new,
         None => claims.push(new),
@@ -91,13 +124,13 @@ fn hash(key: &[u8]) -> u64 {
 }
 
 impl Claims {
-    /// An event of `family` about `key` ended at line `num`.
-    pub fn add(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
+    /// An event of `who` about `key` ended at line `num`.
+    pub fn add(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         self.count += 1;
-        let claim = Claim { family, num, number: self.count };
+        let claim = Claim { family: who.family, num, number: self.count, passing: who.passing };
         remember(&mut self.families, claim);
         if let Some(key) = key.filter(|key| key.len() <= MAX_KEY_BYTES) {
-            self.add_key(hash(key), claim);
+            self.add_key(hash(key), Claim { passing: false, ..claim });
         }
     }
 
@@ -124,19 +157,19 @@ impl Claims {
 }
 
 impl Notes {
-    /// An event of `family` about `key` ended at line `num`: it claims the notes that wait for it,
+    /// An event of `who` about `key` ended at line `num`: it claims the notes that wait for it,
     /// and those that come soon after it.
-    pub fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
-        Arc::make_mut(&mut self.claims).add(family, key, num);
-        self.drop_claimed(family, key, num);
+    pub fn claim(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
+        Arc::make_mut(&mut self.claims).add(who, key, num);
+        self.drop_claimed(who.family, key, num);
     }
 
     /// A status line of `family` about `key` at line `num` is an event: it claims what sums it up.
     pub fn claim_as_note(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
         let claims = Arc::make_mut(&mut self.claims);
-        claims.add(family, None, num);
+        claims.add(Claimant { family, passing: false }, None, num);
         if let (Some(key), Some((first, _))) = (key.filter(|key| key.len() <= MAX_KEY_BYTES), claims.block) {
-            claims.add_key(hash(key), Claim { family, num: first, number: 0 });
+            claims.add_key(hash(key), Claim { family, num: first, number: 0, passing: false });
         }
         self.drop_claimed(family, key, num);
     }
@@ -203,7 +236,8 @@ impl Notes {
         if key.is_none() && self.waiting.iter().any(sums_up) {
             return true;
         }
-        claims.is_some_and(|claims| claims.iter().any(|claim| covers(&note.claimed_by, claim.family) && is_near(claim.num) && self.claims.holds(*claim, num)))
+        let explained = |claim: &Claim| explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num);
+        claims.is_some_and(|claims| claims.iter().any(explained))
     }
 
     /// Keeps a note until something claims it, unless one that says the same with the same key waits already; returns the oldest

@@ -59,6 +59,8 @@ pub struct Ended {
     pub signal_was_ours: bool,
     /// It took too long.
     pub timed_out: bool,
+    /// And it had not ended when it was asked to.
+    pub killed: bool,
     /// siftd was told to end: nothing is tried again.
     pub interrupted: Option<Signal>,
     /// It could not be started.
@@ -90,13 +92,13 @@ impl Attempt<'_> {
         let fate = watch.until_ended()?;
         drop(stopper);
         let passed_on = watch.until_passed_on(done.as_fd())?;
-        let (timed_out, interrupted, sent) = (watch.timed_out, watch.interrupted, watch.sent);
+        let (timed_out, killed, interrupted, sent) = (watch.timed_out, watch.killed, watch.interrupted, watch.sent);
         let signal = if let Fate::Signalled(signal) = fate { Some(signal) } else { None };
         let [stdout, stderr] = pumps.map(|pump| if passed_on { pump.join().unwrap_or_default() } else { Pumped::default() });
         let signal_was_ours = signal.is_some_and(|signal| sent.iter().any(|sent| sent.as_raw() == signal));
         let code = if let Fate::Exited(code) = fate { Some(code) } else { None };
         let failed_start = if let Fate::NotStarted(reason) = fate { Some(io::Error::from_raw_os_error(reason)) } else { None };
-        Ok(Ended { code, signal, signal_was_ours, timed_out, interrupted, failed_start, stdout, stderr })
+        Ok(Ended { code, signal, signal_was_ours, timed_out, killed, interrupted, failed_start, stdout, stderr })
     }
 
     fn pump(&self, (run, io): (u32, Io), input: File, output: File, (stop, done): (Arc<OwnedFd>, io::Result<io::PipeWriter>)) -> JoinHandle<Pumped> {

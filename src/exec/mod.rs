@@ -246,7 +246,8 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
     }
     let exit = ended.exit_code();
     if let Some(limit) = order.timeout.filter(|_| ended.timed_out) {
-        tell(&format!("it was ended after {} (--timeout)", seconds(limit)));
+        let killed = if ended.killed { format!(", and with SIGKILL {} later (--kill-after)", seconds(order.kill_after)) } else { String::new() };
+        tell(&format!("it was ended after {} (--timeout){killed}", seconds(limit)));
     }
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);

@@ -127,6 +127,12 @@ impl Entry {
     pub fn claims(&self) -> bool {
         !matches!(self.kind, Kind::Note(_)) && self.fault.severity != Some(Severity::Low)
     }
+
+    /// Its events tell of a network or a service that was not there just then: programs try again, and go on.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(self.fault.category, Some(Category::NetworkError | Category::RateLimit))
+    }
 }
 
 /// What an entry does with a line.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::archive;
 use super::gz::{self, Gz};
 use super::interrupt::Interrupt;
+use super::own;
 use super::zst::Zst;
 
 /// Bytes at the start of a file that tell it from another one (PROTOCOLS, B).
@@ -60,6 +61,16 @@ pub struct Opened {
     pub live: bool,
     /// How many bytes it has as it is stored, if it is a regular file.
     pub size: Option<u64>,
+    /// It is known to end behind its head.
+    pub ended: bool,
+}
+
+impl Opened {
+    /// Whether its first `count` bytes are all of it.
+    #[must_use]
+    pub fn is_whole(&self, count: usize) -> bool {
+        self.size == Some(count as u64) || (self.ended && count == self.head.len())
+    }
 }
 
 /// Who watches the reading.
@@ -87,7 +98,7 @@ pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
     let mut head = vec![0; HEAD_BYTES];
     let count = fill(&mut file, &mut head)?;
     head.truncate(count);
-    Ok(Opened { bytes: unpacked(&head, file), head, live, size: meta.is_file().then_some(meta.len()) })
+    Ok(Opened { bytes: unpacked(&head, file), head, live, size: meta.is_file().then_some(meta.len()), ended: false })
 }
 
 /// Opens a file that is waited for before each read: until then a FIFO without a writer would look like one at its end.
@@ -107,18 +118,19 @@ pub fn stdin(watched: Watched) -> io::Result<Opened> {
     let meta = inner.metadata()?;
     let mut stdin = Counted { inner, watched, live: true, last: LAST_BYTES };
     let mut head = vec![0; HEAD_BYTES];
-    let mut count = 0;
-    loop {
+    let (mut count, mut ended) = (0, false);
+    while count < head.len() && !ended {
         let more = retried(&mut stdin, &mut head[count..])?;
         count += more;
+        ended = more == 0;
         // A first piece that could be the beginning of a magic number is too short to judge.
         let is_short = |magic: &&[u8]| count < magic.len() && magic.starts_with(&head[..count]);
-        if more == 0 || !([GZIP, ZSTD].iter().any(is_short) || archive::may_begin(&head[..count])) {
+        if !([GZIP, ZSTD].iter().any(is_short) || archive::may_begin(&head[..count]) || own::may_begin(&head[..count])) {
             break;
         }
     }
     head.truncate(count);
-    Ok(Opened { bytes: unpacked(&head, stdin), head, live: true, size: meta.is_file().then_some(meta.len()) })
+    Ok(Opened { bytes: unpacked(&head, stdin), head, live: true, size: meta.is_file().then_some(meta.len()), ended })
 }
 
 /// What an input holds whose first bytes are `head`; where it is damaged, all that stands before that.

@@ -28,6 +28,16 @@ impl Own {
     }
 }
 
+/// Whether only what follows can show whether a pipe that begins so is siftd's own: the opening of a report may come by
+/// itself, and a digest is one as a whole.
+#[must_use]
+pub fn may_begin(head: &[u8]) -> bool {
+    const OPENING: &[u8] = b"{\"errors\":[";
+    let compact: Vec<u8> = head.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(OPENING.len() + 1).collect();
+    let opens = !compact.is_empty() && OPENING.starts_with(&compact);
+    opens || (begins_as_digest(head) && !goes_on_behind_fence(head))
+}
+
 /// Whether an input is siftd's own in a form that [`Own`] does not know: records for others (ECS, OpenTelemetry, SARIF), a
 /// verdict, or a digest. `head`: its first bytes; `size`: so many were seen at least.
 #[must_use]
@@ -50,8 +60,18 @@ pub fn is_written(head: &[u8], size: usize) -> bool {
 /// A digest as people and models read it, and nothing besides.
 fn is_digest(text: &[u8]) -> bool {
     let fence = |byte: &u8| *byte == b'~';
-    let begins = text.splitn(4, |&byte| byte == b'\n').skip(1).take(2).any(|line| line == DIGEST_WARNING.as_bytes());
-    begins && text.trim_ascii_end().iter().rev().take_while(|byte| fence(byte)).count() >= 3
+    begins_as_digest(text) && text.trim_ascii_end().iter().rev().take_while(|byte| fence(byte)).count() >= 3
+}
+
+fn begins_as_digest(text: &[u8]) -> bool {
+    text.splitn(4, |&byte| byte == b'\n').skip(1).take(2).any(|line| line == DIGEST_WARNING.as_bytes())
+}
+
+/// Whether something stands behind the second fence.
+fn goes_on_behind_fence(text: &[u8]) -> bool {
+    let fence = |line: &&[u8]| line.len() >= 3 && line.iter().all(|byte| *byte == b'~');
+    let mut behind = text.split(|&byte| byte == b'\n').skip_while(|line| !fence(line)).skip(1).skip_while(|line| !fence(line)).skip(1);
+    behind.any(|line| !line.trim_ascii().is_empty())
 }
 
 /// A record as siftd writes it, or with its keys in another order.
@@ -61,4 +81,27 @@ fn is_record(line: &[u8]) -> bool {
     }
     let Ok(record) = serde_json::from_slice::<Value>(line) else { return false };
     record.get("schema").and_then(Value::as_u64) == Some(1) && ["kind", "id"].iter().all(|key| record.get(key).is_some_and(Value::is_string))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_waited_for_only_while_what_follows_decides() {
+        let digest = format!("1 error: 1 high\n{DIGEST_WARNING}\n~~~\nhigh runtime_error: a\n");
+        for (head, want) in [
+            ("{\"errors\":[\n", true),
+            ("{ \"err", true),
+            ("", false),
+            ("{\"errors\":[1", false),
+            ("{\"level\":", false),
+            ("1 error: 1 high\n", false),
+            (&digest, true),
+            (&format!("{digest}~~~\n"), true),
+            (&format!("{digest}~~~\n\nmake: *** [all] Error 1\n"), false),
+        ] {
+            assert_eq!(may_begin(head.as_bytes()), want, "{head}");
+        }
+    }
 }

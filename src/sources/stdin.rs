@@ -32,7 +32,7 @@ fn pass(flow: &Arc<Flow>, mode: Mode) -> Result<(), String> {
     loop {
         let count = input::retried(&mut opened.bytes, &mut space).map_err(ended_early)?;
         if std::mem::take(&mut is_unseen)
-            && let Some(why) = foreign::left_out_of_pipe(&space[..count], opened.size == Some(count as u64), mode)
+            && let Some(why) = foreign::left_out_of_pipe(&space[..count], opened.is_whole(count), mode)
         {
             return Err(why);
         }

@@ -144,7 +144,7 @@ impl<'a> Reading<'a> {
                 Ok(0) => break,
                 Ok(count) if is_beginning => {
                     let block = space[..count].to_vec();
-                    let is_whole = if opened.live { opened.size == Some(count as u64) } else { count < room };
+                    let is_whole = if opened.live { opened.is_whole(count) } else { count < room };
                     let foreign = if std::mem::take(&mut self.is_unseen) { foreign::judge(&block, is_whole) } else { None };
                     if let Some(foreign) = foreign.filter(|foreign| !self.job.reads.contains(foreign)) {
                         self.leave_out(foreign);

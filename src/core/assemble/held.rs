@@ -8,6 +8,7 @@ use super::regions::region;
 use super::{Assembler, Context};
 use crate::core::event::Event;
 use crate::core::line::Line;
+use crate::core::notes::Claimant;
 use crate::core::patience::Patience;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::{Entry, Region};
@@ -24,8 +25,8 @@ pub(super) struct Waiting {
     pub(super) event: Event,
     pub(super) anchor: u64,
     pub(super) last_num: u64,
-    /// The family that claims, and the key.
-    pub(super) claim: Option<(u16, Option<Vec<u8>>)>,
+    /// Who claims, and the key.
+    pub(super) claim: Option<(Claimant, Option<Vec<u8>>)>,
 }
 
 impl Held {
@@ -78,7 +79,7 @@ impl Assembler {
         if self.told.contains(&(event.offset, event.inner)) {
             return;
         }
-        let claim = entry.filter(|entry| entry.claims()).map(|entry| (entry.family, None));
+        let claim = entry.filter(|entry| entry.claims()).map(|entry| (Claimant::of(entry), None));
         let waiting = Waiting { event, anchor: line.place.offset, last_num: line.place.num, claim };
         let is_runner = entry.is_some_and(|entry| cx.engine.rules.families[usize::from(entry.family)].test);
         if is_runner || !self.is_tried(cx, (line.place.num, line.place.inner)) {
@@ -143,10 +144,10 @@ impl Assembler {
 
     fn give(&mut self, waiting: Waiting, out: &mut Vec<Event>) {
         out.push(waiting.event);
-        let Some((family, key)) = waiting.claim else { return };
-        self.notes.claim(family, key.as_deref(), waiting.last_num);
+        let Some((who, key)) = waiting.claim else { return };
+        self.notes.claim(who, key.as_deref(), waiting.last_num);
         if let Some(cut) = self.cut_after(waiting.anchor) {
-            cut.claim(family, key.as_deref(), waiting.last_num);
+            cut.claim(who, key.as_deref(), waiting.last_num);
         }
     }
 }

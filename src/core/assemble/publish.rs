@@ -5,6 +5,7 @@ use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
 use crate::core::line::{Tried, View};
+use crate::core::notes::Claimant;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
 
@@ -65,7 +66,7 @@ impl Assembler {
         if !trace.published && !self.is_told(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if self.waits_for_verdict(cx, trace, outcome.entry) {
-                let claim = entry.claims().then(|| (entry.family, extract::key(cx.engine, trace, outcome)));
+                let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
                 self.hold(Waiting { event, anchor: trace.anchor(), last_num: outcome.last_num, claim }, out);
                 return;
             }
@@ -73,9 +74,9 @@ impl Assembler {
         }
         if entry.claims() {
             let key = extract::key(cx.engine, trace, outcome);
-            self.notes.claim(entry.family, key.as_deref(), outcome.last_num);
+            self.notes.claim(Claimant::of(entry), key.as_deref(), outcome.last_num);
             if let Some(cut) = self.cut_after(trace.anchor()) {
-                cut.claim(entry.family, key.as_deref(), outcome.last_num);
+                cut.claim(Claimant::of(entry), key.as_deref(), outcome.last_num);
             }
         }
     }

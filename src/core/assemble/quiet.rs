@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::regions::{MAX_REGIONS, OpenRegion};
 use super::{Assembler, OpenNoise};
 use crate::core::engine::Engine;
-use crate::core::notes::{Claim, Claims};
+use crate::core::notes::{Claim, Claimant, Claims};
 use crate::core::transcript::Memory;
 
 /// The form of [`Facts`].
@@ -60,6 +60,9 @@ pub struct Facts {
     /// Family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     families: Vec<(String, u64, u64)>,
+    /// The same of faults that may have passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    passing: Vec<(String, u64, u64)>,
     /// Hash of the key, family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     keys: Vec<(u64, String, u64, u64)>,
@@ -79,8 +82,8 @@ impl Cut {
         self.at.claimed_to = self.at.claimed_to.max(num);
     }
 
-    pub(super) fn claim(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
-        Arc::make_mut(&mut self.at.claims).add(family, key, num);
+    pub(super) fn claim(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
+        Arc::make_mut(&mut self.at.claims).add(who, key, num);
     }
 }
 
@@ -165,6 +168,10 @@ impl Snapshot {
         let keys = self.claims.keys.iter().flat_map(|(hash, claims)| claims.iter().map(move |claim| (*hash, claim)));
         let mut keys: Vec<_> = keys.map(|(hash, claim)| (hash, family(claim), claim.num, claim.number)).collect();
         keys.sort_unstable();
+        let families = |passing: bool| {
+            let claims = self.claims.families.iter().filter(move |claim| claim.passing == passing);
+            claims.map(|claim| (family(claim), claim.num, claim.number)).collect()
+        };
         Facts {
             version: VERSION,
             lines: self.lines,
@@ -175,7 +182,8 @@ impl Snapshot {
             noise: self.noise.map(|open| (id(open.entry), open.left, open.last_num)),
             claims: self.claims.count,
             block: self.claims.block,
-            families: self.claims.families.iter().map(|claim| (family(claim), claim.num, claim.number)).collect(),
+            families: families(false),
+            passing: families(true),
             keys,
             transcript: self.transcript.as_deref().cloned(),
         }
@@ -186,12 +194,14 @@ impl Snapshot {
     pub fn new(offset: u64, facts: &Facts, engine: &Engine) -> Self {
         let entry = |id: &str| engine.rules.entries.position(id);
         let family = |name: &str| engine.rules.families.iter().position(|family| family.id == name).map(|at| at as u16);
-        let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, number });
+        let claim = |name: &str, num: u64, number: u64| family(name).map(|family| Claim { family, num, number, passing: false });
         let mut keys: HashMap<u64, Vec<Claim>> = HashMap::new();
         for (hash, name, num, number) in &facts.keys {
             keys.entry(*hash).or_default().extend(claim(name, *num, *number));
         }
-        let families = facts.families.iter().filter_map(|(name, num, number)| claim(name, *num, *number)).collect();
+        let kept = |(name, num, number): &(String, u64, u64)| claim(name, *num, *number);
+        let passing = facts.passing.iter().filter_map(kept).map(|claim| Claim { passing: true, ..claim });
+        let families = facts.families.iter().filter_map(kept).chain(passing).collect();
         let region = |id: &String, left: u32| Some(OpenRegion { entry: entry(id)?, left, since: (0, 0), behind: facts.behind.contains(id) });
         let regions = facts.regions.iter().filter_map(|(id, left)| region(id, *left));
         Self {
