@@ -190,7 +190,13 @@ impl OpenTrace {
     /// Whether it has a time stamp, is no object, and may take one more line that only the next record makes its own.
     #[must_use]
     pub fn may_extend(&self) -> bool {
-        self.stamped && !self.lines.get(0).text.trim_ascii_start().starts_with(b"{") && self.rivals.iter().all(Rival::has_room)
+        self.stamps.0 > 0 && !self.lines.get(0).text.trim_ascii_start().starts_with(b"{") && self.rivals.iter().all(Rival::has_room)
+    }
+
+    /// Whether its last lines are such ones.
+    #[must_use]
+    pub fn is_extended(&self) -> bool {
+        self.rivals.iter().any(Rival::is_loose)
     }
 
     /// Whether `line` is a record like the one with which it began.

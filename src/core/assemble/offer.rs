@@ -206,7 +206,8 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     if adjacent && indented && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
         return Offer::Ended;
     }
-    if adjacent && indented && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
+    let is_extended = trace.is_extended();
+    if adjacent && indented && !is_extended && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
