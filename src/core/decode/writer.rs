@@ -197,9 +197,7 @@ pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if let Some(level) = facility_level(&line[at..host]).or_else(|| esx_level(&line[at..host])) {
         return program_tag(line, blanks(line, host), true).map(|writer| Writer { level: Some(level), ..writer });
     }
-    // Asterisk: `ERROR[1234] file.c: `, where a host would stand.
-    let named = memchr::memchr(b'[', &line[at..host]).map_or(host, |bracket| at + bracket);
-    if host == at || line[host - 1] == b':' || level_word(&line[at..named]).is_some() {
+    if host == at || line[host - 1] == b':' || level_word(&line[at..host]).is_some() {
         return None;
     }
     let mut next = blanks(line, host);
