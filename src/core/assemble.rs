@@ -325,12 +325,12 @@ impl Assembler {
     fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let Kind::Note(note) = &cx.engine.rules.entries[usize::from(found.entry)].kind else { return };
         let family = cx.engine.rules.entries[usize::from(found.entry)].family;
-        let key = found.key(cx.engine, line);
+        let (key, text) = (found.key(cx.engine, line), found.view.of(line));
         if note.silent {
             self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(note, key.as_deref(), line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
+        if self.notes.is_claimed(note, key.as_deref(), text, line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
@@ -345,7 +345,7 @@ impl Assembler {
         } else {
             // One status line is enough: it claims those that say the same after it.
             self.publish(cx, &trace, out);
-            self.notes.claim_as_note(family, key.as_deref(), line.place.num);
+            self.notes.claim_as_note(family, key.as_deref(), text, line.place.num);
         }
     }
 

@@ -38,7 +38,7 @@ pub struct Notes {
 pub struct Claims {
     /// By family.
     pub families: Vec<Claim>,
-    /// By the hash of a key: what a log says is not kept longer than it is needed.
+    /// By the hash of a key, or of a key and its status line: what a log says is not kept longer than it is needed.
     pub keys: HashMap<u64, Vec<Claim>>,
     /// How many there were.
     pub count: u64,
@@ -95,8 +95,8 @@ pub fn explains(who: Claimant, note: &Note, lines: u64) -> bool {
 }
 
 impl Claim {
-    /// A status line that is an event claims only what says the same in its block: one that comes later is of another
-    /// run, or of another test with that name.
+    /// A status line that is an event claims only its repeats in its block, word by word: one that comes later is of another
+    /// run, one with other words of another test with that name.
     fn is_brief(self) -> bool {
         self.number == 0
     }
@@ -121,6 +121,11 @@ fn remember(claims: &mut Vec<Claim>, new: Claim) {
 fn hash(key: &[u8]) -> u64 {
     let digest = Md5::digest(key);
     digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+/// A key with the words of its status line.
+fn hash_with(key: &[u8], text: &[u8]) -> u64 {
+    hash(&[key, b"\n", text].concat())
 }
 
 impl Claims {
@@ -164,12 +169,12 @@ impl Notes {
         self.drop_claimed(who.family, key, num);
     }
 
-    /// A status line of `family` about `key` at line `num` is an event: it claims what sums it up.
-    pub fn claim_as_note(&mut self, family: u16, key: Option<&[u8]>, num: u64) {
+    /// A status line of `family` about `key` at line `num`, `text`, is an event: it claims what sums it up.
+    pub fn claim_as_note(&mut self, family: u16, key: Option<&[u8]>, text: &[u8], num: u64) {
         let claims = Arc::make_mut(&mut self.claims);
         claims.add(Claimant { family, passing: false }, None, num);
         if let (Some(key), Some((first, _))) = (key.filter(|key| key.len() <= MAX_KEY_BYTES), claims.block) {
-            claims.add_key(hash(key), Claim { family, num: first, number: 0, passing: false });
+            claims.add_key(hash_with(key, text), Claim { family, num: first, number: 0, passing: false });
         }
         self.drop_claimed(family, key, num);
     }
@@ -221,14 +226,14 @@ impl Notes {
         known.is_some_and(|known| known.iter().any(|claim| claim.family == family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num)))
     }
 
-    /// Whether an earlier event said the same as `note` at line `num`.
-    pub fn is_claimed(&mut self, note: &Note, key: Option<&[u8]>, num: u64) -> bool {
+    /// Whether an earlier event said the same as `note` at line `num`, which reads `text`.
+    pub fn is_claimed(&mut self, note: &Note, key: Option<&[u8]>, text: &[u8], num: u64) -> bool {
         if key.is_some() {
             Arc::make_mut(&mut self.claims).extend_block(num);
         }
-        let claims = match key {
-            None => Some(&self.claims.families),
-            Some(key) => self.claims.keys.get(&hash(key)),
+        let (claims, repeats) = match key {
+            None => (Some(&self.claims.families), None),
+            Some(key) => (self.claims.keys.get(&hash(key)), self.claims.keys.get(&hash_with(key, text))),
         };
         let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
         // One with a key that still waits becomes an event, or what claims it is one: the sum of them says nothing new.
@@ -236,8 +241,8 @@ impl Notes {
         if key.is_none() && self.waiting.iter().any(sums_up) {
             return true;
         }
-        let explained = |claim: &Claim| explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num);
-        claims.is_some_and(|claims| claims.iter().any(explained))
+        let mut claims = claims.into_iter().chain(repeats).flatten();
+        claims.any(|claim| explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num))
     }
 
     /// Keeps a note until something claims it, unless one that says the same with the same key waits already; returns the oldest

@@ -297,7 +297,10 @@ impl Stream {
             self.unwrapped(&text, partial, place, back, now, out);
             return;
         }
-        let text = visible(raw.line(), hits.iter().find(|hit| hit.literal != DRESSED).map(|hit| hit.pos as usize + framed.from - raw.from));
+        let mut found = hits.iter().filter(|hit| hit.literal != DRESSED);
+        // Travis overwrites its marks with the command that begins.
+        let hit = if raw.line().starts_with(b"travis_") { found.next_back() } else { found.next() };
+        let text = visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from));
         let mut candidates = std::mem::take(&mut self.work.candidates);
         let in_place = std::ptr::eq(text.as_ptr(), raw.line().as_ptr()) && !hits.iter().any(|hit| hit.literal == DRESSED);
         if in_place {
