@@ -10,6 +10,7 @@ use super::gate::Gate;
 use super::signs::Signs;
 
 mod call;
+mod diagnosed;
 mod field;
 mod listing;
 mod said;
@@ -20,6 +21,9 @@ pub use listing::stands_alone;
 /// those of more than it.
 #[must_use]
 pub fn reads_as_code(line: &[u8], signs: &Signs) -> bool {
+    if signs.has(b':') && diagnosed::is_diagnosed(line) {
+        return false;
+    }
     if listing::is_numbered(line) || listing::is_quoted(line) || listing::is_blamed(line) {
         return true;
     }
@@ -308,6 +312,10 @@ fn has_code_inside(text: &[u8], signs: &Signs) -> bool {
     if !signs.has(b'(') && !signs.has(b';') && !ends_as_code(text) && !compares() {
         return false;
     }
+    // V8 writes the call that it names so: `expect(...).toBeFoo is not a function`.
+    if memchr::memmem::find(text, b"(...)").is_some() {
+        return false;
+    }
     // Whatever stands around them.
     static MARKS: LazyLock<Gate> = LazyLock::new(|| {
         let open: Vec<String> = INSIDE.iter().map(|mark| format!("*{}*", String::from_utf8_lossy(mark))).collect();
@@ -344,6 +352,10 @@ mod tests {
         }
         let messages = [
             "error: something broke",
+            "src/till.cc:6:49: error: no match for 'operator<<' in 'std::cout << total(a)'",
+            "Till.java:5: error: unreported exception X; throw new X() must be caught",
+            "error[E0599]: no method named `println!(x)` found",
+            "TypeError: expect(...).toBeFoo is not a function",
             "TypeError: undefined is not a function",
             "## Error: object 'x' not found",
             "#> Error in f(): boom",

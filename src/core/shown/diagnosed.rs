@@ -1,0 +1,49 @@
+//! What a compiler says of a place: `a.cc:6:49: error: …`. It may quote the code that it tells of, and is none itself.
+//! Tests of bytes only, from the line's beginning.
+
+/// The words of an error behind a place.
+const WORDS: [&[u8]; 3] = [b": error: ", b": fatal error: ", b": internal compiler error: "];
+
+/// Whether `line` begins with a file and its line, and then an error word; or with the code of one of rustc's errors.
+pub fn is_diagnosed(line: &[u8]) -> bool {
+    is_numbered(line) || WORDS.iter().any(|word| memchr::memmem::find(line, word).is_some_and(|at| is_place(&line[..at])))
+}
+
+/// `error[E0308]: …`
+fn is_numbered(line: &[u8]) -> bool {
+    let Some(rest) = line.strip_prefix(b"error[E") else { return false };
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && rest[digits..].starts_with(b"]: ")
+}
+
+/// `src/a.cc:6`, `a.cc:6:49`: a name with an extension and no blank, then numbers.
+fn is_place(text: &[u8]) -> bool {
+    let Some(file) = without_number(text) else { return false };
+    let file = without_number(file).unwrap_or(file);
+    let name = file.iter().rev().take_while(|byte| !matches!(byte, b'/' | b'\\')).count();
+    let name = &file[file.len() - name..];
+    let has_extension = name.iter().position(|byte| *byte == b'.').is_some_and(|dot| dot > 0 && dot + 1 < name.len());
+    has_extension && !file.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'(' | b'='))
+}
+
+/// Without the `:6` at its end.
+fn without_number(text: &[u8]) -> Option<&[u8]> {
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    (digits > 0).then(|| text[..text.len() - digits].strip_suffix(b":")).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_what_a_compiler_says() {
+        for line in ["src/a.cc:6:49: error: x", "a.c:6: fatal error: x", "C:\\a\\b.cpp:3:1: error: x", "error[E0308]: x"] {
+            assert!(is_diagnosed(line.as_bytes()), "{line}");
+        }
+        let others = ["echo \"a.c:6: error: x\"", "a.c: error: x", "log: error: x", "    x = 3: error: y", "error[foo]: x", "12:34: error: x"];
+        for line in others {
+            assert!(!is_diagnosed(line.as_bytes()), "{line}");
+        }
+    }
+}
