@@ -41,7 +41,9 @@ impl<'a> Running<'a> {
 
     fn records(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.path().join("out.ndjson")).unwrap_or_default();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        // The last line may be under way.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Waits until these events, and no others, are written.
