@@ -65,7 +65,7 @@ fn invariant_9_a_pause_publishes_what_a_line_is_by_itself_whatever_may_follow() 
         stream.push(first, NOW, &mut out);
         let due = stream.deadline().unwrap();
         stream.tick(due, &mut out);
-        assert!(out.len() == 1 && out[0].closed_idle, "{out:?}");
+        assert!(out.len() == 1 && out[0].closed_idle, "{}: {out:?}", String::from_utf8_lossy(first));
         assert_eq!((out[0].line_num, out[0].line_end), lines);
         stream.push(late, due, &mut out);
         stream.finish(due, &mut out);
