@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Folder, error};
+use super::{Done, Folder, error};
 
 const RULES: &str = r#"[family]
 id = "mine"
@@ -208,6 +208,9 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
     let done = folder.piped(["classify"], "{\"status\":500}\n{}\n{\"response\":{\"status\":500}}\n").ended(0);
     let answer = done.records().remove(0);
     assert_eq!((&answer["retryable"], &answer["retry"]["retryable"]), (&true.into(), &true.into()));
+    let directory = std::fs::File::open(folder.path()).unwrap();
+    let unread = Done(folder.command(["classify"]).stdin(directory).output().unwrap()).ended(2);
+    assert!(unread.err().starts_with("siftd: stdin: Is a directory"), "{}", unread.err());
     assert_eq!((done.err().lines().count(), done.err().contains("none of the fields that are looked at")), (1, true), "{}", done.err());
 }
 
