@@ -275,6 +275,26 @@ fn rules_are_listed_shown_and_tested() {
     assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(2).err().contains("mine.breach: an example does not hold"));
 }
 
+#[test]
+fn a_folder_of_rules_is_taken_as_its_files_and_the_rule_in_force_is_shown() {
+    let folder = Folder::new();
+    folder.write("rules/mine.toml", RULES);
+    folder.write("rules/note.txt", "no rules");
+    folder.write("empty/note.txt", "no rules");
+    folder.write("a.log", "core breach in sector 7\n");
+    for words in [&["scan", "a.log", "--rules", "rules"][..], &["explain", "a.log:1", "--rules", "rules"]] {
+        assert!(folder.siftd(words).ended(0).out().contains("mine.breach"));
+    }
+    assert!(folder.siftd(["rules", "check", "rules"]).ended(0).out().contains("rules/mine.toml: ok"));
+    let err = folder.siftd(["scan", "a.log", "--rules", "empty"]).ended(2).err();
+    assert!(err.contains("empty: no .toml file in it") && err.contains("name a file of rules"), "{err}");
+    let shell = folder.siftd(["rules", "show", "shell"]).ended(0).out();
+    folder.write("shell.toml", shell.replace("Install the program, or correct its name or PATH.", "Ask Kim."));
+    let shown = folder.siftd(["rules", "show", "shell.not-found", "--rules", "shell.toml"]).ended(0).out();
+    assert!(shown.starts_with("# shell.toml, in place of the one in config/rules/shell.toml\n\n[[rule]]\n"), "{shown}");
+    assert!(shown.contains("Ask Kim.") && shown.matches("[[rule]]").count() == 1, "{shown}");
+}
+
 /// Whoever wants to change a built-in rule begins with a copy of its file.
 #[test]
 fn a_copy_of_a_built_in_file_takes_its_place() {
@@ -415,6 +435,15 @@ fn check_refuses_what_cannot_work() {
             "source \"s\": cannot listen on a.toml: something lies there that is no socket",
         ),
         ("[[source]]\nname = \"s\"\ntype = \"tcp\"\naddress = \"192.0.2.1:5514\"\nallow_remote = true\n".to_owned(), "this machine has no such address"),
+        (
+            ["a", "b"].map(|name| format!("[[source]]\nname = \"{name}\"\ntype = \"stdin\"\n")).concat(),
+            "sources \"a\" and \"b\" both read stdin, which only one can",
+        ),
+        ("[[source]]\nname = \"s\"\ntype = \"file\"\ninclude = [\".\"]\n".to_owned(), "source \"s\": .: is a folder: name its files"),
+        (
+            "state_dir = \"a.toml/st\"\n[[source]]\nname = \"s\"\ntype = \"stdin\"\n".to_owned(),
+            "state folder a.toml/st: a.toml is a file, no folder: name another one",
+        ),
         ("[[source]]\nname = \"s\"\ntype = \"command\"\nargv = [\"no-such-program\"]\n".to_owned(), "there is no program \"no-such-program\" in PATH"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "a.toml:2:13: `disable` names `shell.not-fuond`"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "did you mean `shell.not-found`?"),
@@ -433,36 +462,6 @@ fn check_refuses_what_cannot_work() {
     assert!(example.contains("id = \"javascript.error\""));
 }
 
-#[test]
-fn what_a_configuration_says_in_vain_is_said() {
-    let folder = Folder::new();
-    for name in ["a.log", "b.log"] {
-        folder.write(name, "ERROR boom\n");
-        (
-            ["a", "b"].map(|name| format!("[[source]]\nname = \"{name}\"\ntype = \"stdin\"\n")).concat(),
-            "sources \"a\" and \"b\" both read stdin, which only one can",
-        ),
-        ("[[source]]\nname = \"s\"\ntype = \"file\"\ninclude = [\".\"]\n".to_owned(), "source \"s\": .: is a folder: name its files"),
-        (
-            "state_dir = \"a.toml/st\"\n[[source]]\nname = \"s\"\ntype = \"stdin\"\n".to_owned(),
-            "state folder a.toml/st: a.toml is a file, no folder: name another one",
-        ),
-    }
-    let source = |name: &str, include: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"file\"\ninclude = [\"{include}\"]\n");
-    folder.write("a.toml", "state_dir = \"state\"\n".to_owned() + &source("all", "*.log") + &source("one", "b.log") + &source("other", "c.log"));
-    let hints = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
-    assert!(hints.contains("hint: source one: b.log is read for source all, which matches it first\n"), "{hints}");
-    folder.write("a.toml", "[rules]\ndisable = [\"pyton\", \"python\"]\n");
-    let done = folder.siftd(["scan", "--config", "a.toml", "a.log"]).ended(0);
-    assert_eq!(
-        (done.out().lines().count(), done.err().as_str()),
-        (1, "siftd: `disable` names `pyton`, and no rule or family is called that: `siftd check` shows where\n")
-    );
-}
-
-#[test]
-fn the_catalogue_of_a_family() {
-    let folder = Folder::new();
 /// It may be free when siftd starts; who runs it dry is told as `check` tells it.
 #[test]
 fn an_address_that_is_taken_is_a_hint_and_a_program_that_is_not_there_is_none() {
@@ -479,6 +478,27 @@ fn an_address_that_is_taken_is_a_hint_and_a_program_that_is_not_there_is_none() 
     assert!(err.contains("there is no program \"no-such-program\" in PATH"), "{err}");
 }
 
+#[test]
+fn what_a_configuration_says_in_vain_is_said() {
+    let folder = Folder::new();
+    for name in ["a.log", "b.log"] {
+        folder.write(name, "ERROR boom\n");
+    }
+    let source = |name: &str, include: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"file\"\ninclude = [\"{include}\"]\n");
+    folder.write("a.toml", "state_dir = \"state\"\n".to_owned() + &source("all", "*.log") + &source("one", "b.log") + &source("other", "c.log"));
+    let hints = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
+    assert!(hints.contains("hint: source one: b.log is read for source all, which matches it first\n"), "{hints}");
+    folder.write("a.toml", "[rules]\ndisable = [\"pyton\", \"python\"]\n");
+    let done = folder.siftd(["scan", "--config", "a.toml", "a.log"]).ended(0);
+    assert_eq!(
+        (done.out().lines().count(), done.err().as_str()),
+        (1, "siftd: `disable` names `pyton`, and no rule or family is called that: `siftd check` shows where\n")
+    );
+}
+
+#[test]
+fn the_catalogue_of_a_family() {
+    let folder = Folder::new();
     let listed = |names: &[&str]| folder.siftd([&["rules", "list"], names].concat()).ended(0).out();
     let (one, all) = (listed(&["shell", "perl"]), listed(&[]));
     assert!(one.lines().count() > 5 && one.lines().count() < all.lines().count());
@@ -524,6 +544,11 @@ fn check_tries_what_sinks_over_the_network_name() {
         assert!(err.contains(said) && !err.contains("a-very-secret-one"), "{said} in {err}");
     }
     let good = http("token_file = \"token\"\ncert_file = \"cert.pem\"\nkey_file = \"key.pem\"") + &tcp("127.0.0.1:9", "");
+    for (more, said) in [("token_file = \"open.token\"", "open.token"), ("cert_file = \"cert.pem\"\nkey_file = \"open.pem\"", "open.pem")] {
+        folder.write("a.toml", http(more));
+        let err = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
+        assert!(err.contains("hint: sink a: ") && err.contains(&format!("{said}: everyone can read it: chmod 640 it")), "{err}");
+    }
     folder.write("a.toml", http("token_file = \"open.token\""));
     let done = folder.siftd(["run", "--config", "a.toml", "--dry-run", "--file", "cert.pem"]).ended(0);
     assert!(done.err().contains("WARN sink a: token_file open.token: everyone can read it"), "{}", done.err());
@@ -547,11 +572,6 @@ fn a_usual_slip_gets_the_right_command() {
     for (args, said) in [
         (&["build.log"][..], "siftd scan build.log"),
         (&["logs/my app"], "siftd scan 'logs/my app'"),
-    for (more, said) in [("token_file = \"open.token\"", "open.token"), ("cert_file = \"cert.pem\"\nkey_file = \"open.pem\"", "open.pem")] {
-        folder.write("a.toml", http(more));
-        let err = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
-        assert!(err.contains("hint: sink a: ") && err.contains(&format!("{said}: everyone can read it: chmod 640 it")), "{err}");
-    }
         (&["run", "app.log"], "siftd run --file app.log"),
         (&["scan", "-o", "x"], "siftd scan … > FILE"),
         (&["scan", "--output=x", "a.log"], "siftd scan … > FILE"),
