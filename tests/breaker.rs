@@ -86,6 +86,40 @@ fn verdicts_and_answers_count_as_what_they_say() {
     assert!(breaker(&folder, &["check"]).ended(2).err().contains("which breaker"));
 }
 
+/// What is recorded by hand has its text from the history, as what `exec` records.
+#[test]
+fn the_error_that_was_recorded_is_shown() {
+    let folder = Folder::new();
+    for _ in 0..5 {
+        let judged = folder.piped(["judge"], json!({"exit_code": 1, "stderr": "KeyError: 'x'"}).to_string()).ended(0).out();
+        breaker(&folder, &["record", "line", "--exit-code", "1", "--error", "TypeError: a is b, password=hunter2345"]).ended(0);
+        folder.piped(["breaker", "record", "verdict", "--state-dir", "st"], &judged).ended(0);
+    }
+    for (name, text) in [("line", "TypeError: a is b"), ("verdict", "KeyError: 'x'")] {
+        assert!(breaker(&folder, &["check", name]).ended(11).out().contains(&format!("the same error in 5 runs ({text}")));
+        assert!(breaker(&folder, &["status", name]).ended(0).out().lines().nth(1).unwrap().contains(text));
+        let row = breaker(&folder, &["status", name, "--json"]).ended(0).records().remove(0);
+        assert!(row["text"].as_str().unwrap().starts_with(text), "{row}");
+    }
+    let rows = folder.siftd(["history", "--state-dir", "st", "--json"]).ended(0).records();
+    assert_eq!(rows.iter().map(|row| row["count"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 5]);
+    assert!(!rows.iter().any(|row| row["text"].as_str().unwrap().contains("hunter")), "{rows:?}");
+    // What a history has counted already is not counted again.
+    exec(&folder, &["--verdict", "v.json"], BUG).ended(1);
+    folder.piped(["breaker", "record", "again", "--state-dir", "st"], folder.read("v.json")).ended(0);
+    let rows = folder.siftd(["history", "--state-dir", "st", "--json"]).ended(0).records();
+    assert!(rows.iter().any(|row| row["text"] == "TypeError: x is not a function" && row["count"] == 1), "{rows:?}");
+}
+
+#[test]
+fn a_state_folder_that_is_not_there_is_said() {
+    let folder = Folder::new();
+    let done = breaker(&folder, &["check", "a", "-q"]).ended(0);
+    assert!(done.out().is_empty() && done.err().starts_with("siftd: st: no state is there yet"), "{}", done.err());
+    breaker(&folder, &["record", "a", "--success"]).ended(0);
+    assert_eq!(breaker(&folder, &["check", "a", "-q"]).ended(0).err(), "");
+}
+
 #[test]
 fn exec_asks_before_and_records_after() {
     let folder = Folder::new();

@@ -38,7 +38,7 @@ fn what_is_new_is_told_from_what_recurs_and_from_what_has_come_back() {
     assert_eq!(statuses(&scan(&folder, &["--state-dir", "st"], TWO).ended(0)), ["recurring", "recurring"]);
     assert_eq!(scan(&folder, &["--state-dir", "st", "--new-only"], TWO).ended(0).out(), "");
     let rows = history(&folder, &["--json"]).ended(0).records();
-    assert_eq!((rows.len(), &rows[0]["count"], &rows[0]["status"]), (2, &3.into(), &"new".into()));
+    assert_eq!((rows.len(), &rows[0]["count"], &rows[0]["status"]), (2, &3.into(), &"recurring".into()));
     let key = rows.iter().find(|row| row["text"] == "KeyError: 'price'").unwrap()["signature"].as_str().unwrap().to_owned();
     // Resolved it leaves the list, and comes back as what it is.
     history(&folder, &["resolve", &key[..8]]).ended(0);
@@ -263,6 +263,8 @@ fn replay_shows_what_changed_rules_change() {
     let rows = folder.siftd(["replay", "app.log", "--rules", "old.toml", "--against", "new", "--json"]).ended(0).records();
     let words: Vec<&str> = rows.iter().map(|row| row["change"].as_str().unwrap()).collect();
     assert_eq!((words, &rows[0]["was"]["category"]), (vec!["changes", "vanishes"], &"runtime_error".into()));
+    let piped = folder.piped(["replay", "-", "--rules", "new"], folder.read("app.log")).ended(0).out();
+    assert!(piped.starts_with("+ stdin:3  high"), "{piped}");
     assert!(folder.siftd(["replay", "gone.log", "--rules", "new"]).ended(2).err().contains("gone.log"));
     assert!(folder.siftd(["replay", "app.log"]).ended(2).err().contains("--rules"));
 }
@@ -319,6 +321,6 @@ fn who_only_asks_changes_nothing() {
     let before = seen(&folder);
     ask();
     assert!(seen(&folder) == before);
-    assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 2);
+    assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 3);
     assert!(folder.siftd(["breaker", "status", "b", "--state-dir", "st"]).ended(0).out().starts_with("b: closed"));
 }

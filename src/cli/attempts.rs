@@ -39,12 +39,9 @@ pub fn hints(config: &Config) -> Vec<String> {
 }
 
 fn state(folder: &Path) -> Option<String> {
-    let why = match folder.metadata() {
-        Ok(meta) if !meta.is_dir() => "is a file, no folder: name another one",
-        _ if !may_write(folder) => "may not be written by this user",
-        _ => return None,
-    };
-    Some(format!("`state_dir`: {}: {why}", folder.display()))
+    let why = if folder.is_dir() { "may not be written by this user" } else { "is not there, and may not be made by this user" };
+    let nearest = folder.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+    (!may_write(nearest)).then(|| format!("`state_dir`: {}: {why}", folder.display()))
 }
 
 fn source(source: &SourceConfig) -> Vec<String> {

@@ -22,7 +22,12 @@ use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::state::breakers::{Kept, name_of};
 use crate::state::shared::{Changed, Shared};
+use crate::state::store::Store;
 use crate::verdict::counts::{self, Fault};
+
+mod told;
+
+use told::Told;
 
 /// How long other processes are waited for.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,9 +39,15 @@ const SHOWN_TRANSITIONS: usize = 10;
 pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
     match &args.command {
         BreakerCommand::Status { json, which, place } => status(&Desk::new(place)?, which, *json),
-        BreakerCommand::Check { quiet, which, place } => check(&Desk::new(place)?, &needed(which)?, *quiet),
+        BreakerCommand::Check { quiet, which, place } => {
+            let desk = Desk::new(place)?;
+            check(&desk, &desk.needed(which)?, *quiet)
+        }
         BreakerCommand::Record(args) => record(&Desk::new(&args.place)?, args),
-        BreakerCommand::Reset { which, place } => reset(&Desk::new(place)?, &needed(which)?),
+        BreakerCommand::Reset { which, place } => {
+            let desk = Desk::new(place)?;
+            reset(&desk, &desk.needed(which)?)
+        }
     }
 }
 
@@ -46,6 +57,8 @@ struct Desk {
     folder: PathBuf,
     /// The flags that lead there.
     flags: String,
+    /// It was named by a flag of its own.
+    is_named: bool,
 }
 
 impl Desk {
@@ -55,7 +68,7 @@ impl Desk {
             config.state_dir.clone_from(folder);
         }
         let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
-        Ok(Self { folder: config.state_dir.clone(), config, flags })
+        Ok(Self { folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some() })
     }
 
     fn asked(&self) -> Result<Option<Shared>, Failure> {
@@ -85,6 +98,35 @@ impl Desk {
         let signature = words::telling(breaker)?;
         shared.begin_with(&signature).ok()?.into_iter().next().map(|entry| entry.sample)
     }
+
+    /// The name that flags say.
+    fn named(&self, which: &Which) -> Option<String> {
+        let of = |kind: &str, value: &Option<String>| value.as_deref().map(|value| name_of(kind, value));
+        let stream = which.stream.as_deref().map(|path| self.stream(path));
+        which.name.clone().or_else(|| of("task", &which.task)).or_else(|| of("session", &which.session)).or_else(|| of("stream", &stream))
+    }
+
+    fn needed(&self, which: &Which) -> Result<String, Failure> {
+        let name = self.named(which).ok_or_else(|| Failure::new("which breaker: give its NAME, or --task, --session or --stream (siftd breaker --help)"))?;
+        check_name(&name)?;
+        Ok(name)
+    }
+
+    /// A file as its records name it, which is what its breaker is called after; in whatever way it is named here.
+    fn stream(&self, path: &str) -> String {
+        // Without a state that can be read there is no breaker either, and who asks for one says so.
+        let rows = Store::ask(&self.folder).ok().flatten().and_then(|store| store.streams().ok()).unwrap_or_default();
+        let absolute = std::path::absolute(path).unwrap_or_default();
+        let known = rows.iter().find(|row| row.label.path == path).or_else(|| rows.iter().find(|row| row.is_file() && row.mark.path == absolute));
+        known.map_or_else(|| path.to_owned(), |row| row.label.path.clone())
+    }
+
+    /// Says of a folder that was named and has no state that it may be the wrong one: a guard that is asked there lets all pass.
+    fn miss(&self) {
+        if self.is_named {
+            say(&format!("{}: no state is there yet; if something was recorded, it was with another --state-dir", self.folder.display()));
+        }
+    }
 }
 
 /// The flags that lead another command to the same state, as a shell takes them, with a space before each.
@@ -101,18 +143,6 @@ pub fn flags(config: Option<&Path>, state_dir: Option<&Path>) -> String {
     }
 }
 
-/// The name that flags say.
-fn named(which: &Which) -> Option<String> {
-    let of = |kind: &str, value: &Option<String>| value.as_deref().map(|value| name_of(kind, value));
-    which.name.clone().or_else(|| of("task", &which.task)).or_else(|| of("session", &which.session)).or_else(|| of("stream", &which.stream))
-}
-
-fn needed(which: &Which) -> Result<String, Failure> {
-    let name = named(which).ok_or_else(|| Failure::new("which breaker: give its NAME, or --task, --session or --stream (siftd breaker --help)"))?;
-    check_name(&name)?;
-    Ok(name)
-}
-
 /// A name that can be shown and kept.
 pub fn check_name(name: &str) -> Result<(), Failure> {
     let is_good = !name.trim().is_empty() && name.len() <= crate::state::breakers::MAX_NAME_BYTES && !name.chars().any(char::is_control);
@@ -124,7 +154,7 @@ fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
         say(&format!("no breaker in {}: nothing was recorded there yet", desk.folder.display()));
         return Ok(Exit::Done);
     };
-    let wanted = named(which);
+    let wanted = desk.named(which);
     let all: Vec<(String, Kept)> = shared.breakers().map_err(Failure)?;
     let all: Vec<(String, Kept)> =
         all.into_iter().filter(|(name, _)| wanted.as_ref().is_none_or(|wanted| wanted == name)).map(|one| passed(one, desk)).collect();
@@ -198,6 +228,7 @@ fn object(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Value {
 
 fn check(desk: &Desk, name: &str, quiet: bool) -> Result<Exit, Failure> {
     let Some(shared) = desk.asked()? else {
+        desk.miss();
         return if quiet { Ok(Exit::Done) } else { out::print(&format!("{}: closed\n", sanitise(name))) };
     };
     let kept = match shared.breaker(name).map_err(Failure)? {
@@ -239,7 +270,7 @@ fn say_aside(shared: &Shared) {
 }
 
 fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
-    let name = needed(&args.which)?;
+    let name = desk.needed(&args.which)?;
     let signatures = signatures(args)?;
     let open = |path: &PathBuf| {
         let opened = Target::find(path).and_then(|target| target.open(Mode::Append));
@@ -249,7 +280,10 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let mut events = args.events.as_ref().map(open).transpose()?;
     let mut shared = desk.opened()?;
     let (mut last, mut in_vain) = (None, false);
-    let mut take = |run: Run| -> Result<(), Failure> {
+    let mut take = |run: Run, errors: &[Told]| -> Result<(), Failure> {
+        if matches!(run, Run::Failure(_)) {
+            told::remember(&mut shared, &name, errors).map_err(Failure)?;
+        }
         let changed = desk.step(&mut shared, &name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;
         for record in &changed.records {
             events.iter_mut().try_for_each(|file| std::io::Write::write_all(file, record))?;
@@ -261,11 +295,12 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     };
     let mut refused = 0_u64;
     if args.success || args.failure || args.exit_code.is_some() {
-        take(of_flags(args, signatures))?;
+        let errors: Vec<Told> = args.error.iter().filter(|text| !text.trim().is_empty()).map(|text| Told::of_line(text)).collect();
+        take(of_flags(args, signatures), &errors)?;
     } else if stdin_is_given() {
         let mut failed = None;
-        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Run::of_json(&value)) {
-            Ok(run) if failed.is_none() => failed = take(run).err(),
+        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Ok((Run::of_json(&value)?, Told::of_verdict(&value)))) {
+            Ok((run, errors)) if failed.is_none() => failed = take(run, &errors).err(),
             Ok(_) => {}
             Err(why) => {
                 refused += 1;

@@ -13,14 +13,14 @@ use crate::words::{counted, did_you_mean};
 pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let name = args.setup.config.as_ref().map_or("/etc/siftd".into(), |path| path.display().to_string());
-    run::check(&setup.config)?;
+    let may_fail = run::check(&setup.config)?;
     let text = args.setup.config.as_ref().and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
     let wrong = unknown_rules(&setup.config, &args.setup.rules, &Source::new(&name, &text))?;
     if !wrong.is_empty() {
         return Err(Diagnostics(wrong).into());
     }
     let matched = run::matched(&setup.config)?;
-    attempts::hints(&setup.config).iter().chain(&matched).for_each(|hint| say(&format!("hint: {hint}")));
+    attempts::hints(&setup.config).iter().chain(&may_fail).chain(&matched).for_each(|hint| say(&format!("hint: {hint}")));
     let (config, rules) = (&setup.config, &setup.engine.rules);
     let count = rules.entries.len() + rules.cancels.len();
     let name = match args.setup.config.is_some() || Config::is_written() {

@@ -29,6 +29,7 @@ use crate::memory::Memory;
 use crate::sinks::record::Envelope;
 use crate::sources::argv;
 use crate::sources::expand::{Trouble, is_glob};
+use crate::sources::input::Identity;
 
 /// So much of the last run's digest is looked at.
 const MAX_DIGEST_BYTES: u64 = 64 << 10;
@@ -195,6 +196,7 @@ struct Files {
 impl Targets {
     fn find(args: &ExecArgs) -> Result<Self, Failure> {
         let named = [("--events", args.events.as_deref()), ("--digest", args.digest.as_deref()), ("--verdict", args.verdict.as_deref())];
+        apart(&named)?;
         let [events, digest, verdict] = Target::find_all(named).map_err(|(flag, name, error)| unusable(flag, &name, &error))?;
         Ok(Self { events, digest, verdict })
     }
@@ -210,6 +212,24 @@ impl Targets {
             verdict: open("--verdict", self.verdict, &args.verdict, Mode::Replace)?,
         })
     }
+}
+
+/// Each result has a file of its own: written over each other they would be none. What is no regular file (a terminal, a
+/// pipe, `/dev/null`, a descriptor) has no place that one could take from another.
+fn apart(named: &[(&'static str, Option<&Path>)]) -> Result<(), Failure> {
+    let mut places: Vec<(&str, PathBuf, Option<Identity>)> = Vec::new();
+    for (flag, name) in named.iter().filter_map(|(flag, name)| Some((*flag, (*name)?))) {
+        let is_named = name != Path::new("-") && !name.to_str().is_some_and(|name| name.starts_with("fd:"));
+        if !is_named || name.metadata().is_ok_and(|meta| !meta.is_file()) {
+            continue;
+        }
+        let (path, file) = (std::path::absolute(name)?, Identity::at(name).ok());
+        if let Some((other, ..)) = places.iter().find(|(_, there, known)| *there == path || file.is_some() && *known == file) {
+            return Err(Failure::new(format!("{flag} {}: {other} writes this file already: give each its own", name.display())));
+        }
+        places.push((flag, path, file));
+    }
+    Ok(())
 }
 
 fn unusable(flag: &str, name: &Path, error: &std::io::Error) -> Failure {

@@ -160,11 +160,13 @@ fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Fail
         return out::print(&format!("{object}\n"));
     }
     let row = &entry.row;
+    // What `breaker record` was told of was found by none.
+    let rule = if entry.rule.is_empty() { String::new() } else { format!(", rule {}", sanitise(&entry.rule)) };
     let mut fields = vec![
         ("error", sanitise(&entry.sample).into_owned()),
         ("signature", format!("{} (recipe {})", entry.sign.signature, entry.sign.recipe)),
         ("status", row.standing(at).to_owned()),
-        ("kind", format!("{} {}, rule {}", sanitise(&entry.severity), sanitise(&entry.category), sanitise(&entry.rule))),
+        ("kind", format!("{} {}{rule}", sanitise(&entry.severity), sanitise(&entry.category))),
         ("seen", format!("{} times, first {}, last {}", row.count, moment(row.first), moment(row.last))),
         ("last 24 h", spark(&row.hours.spans(at, 1, 24))),
         ("last 14 d", spark(&row.hours.spans(at, 24, 14))),

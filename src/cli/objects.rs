@@ -9,34 +9,36 @@ use super::{Exit, Failure, out};
 
 /// Answers each line of stdin; `limit` is the longest one in bytes. What is no JSON comes as the reason.
 pub fn answer_each(limit: u64, mut answer: impl FnMut(Result<Value, String>, &mut Vec<u8>)) -> Result<Exit, Failure> {
-    out::quiet_on_closed_pipe(each(limit, &mut answer))
-}
-
-fn each(limit: u64, answer: &mut impl FnMut(Result<Value, String>, &mut Vec<u8>)) -> io::Result<()> {
     let mut input = BufReader::with_capacity(64 << 10, io::stdin());
     let mut out = io::BufWriter::new(out::stdout()?);
     let (mut line, mut said) = (Vec::new(), Vec::new());
+    let unread = |error: io::Error| Failure::new(format!("stdin: {error}"));
     loop {
         line.clear();
         said.clear();
-        if input.by_ref().take(limit).read_until(b'\n', &mut line)? == 0 {
-            return out.flush();
+        if input.by_ref().take(limit).read_until(b'\n', &mut line).map_err(unread)? == 0 {
+            return out::quiet_on_closed_pipe(out.flush());
         }
         let whole = line.ends_with(b"\n") || (line.len() as u64) < limit;
         if !whole {
-            input.skip_until(b'\n')?;
+            input.skip_until(b'\n').map_err(unread)?;
             answer(Err(format!("the line is longer than {limit} bytes (limits.max_document_bytes)")), &mut said);
         } else if !line.trim_ascii().is_empty() {
             answer(parse(line.trim_ascii()), &mut said);
         }
         if !said.is_empty() {
             said.push(b'\n');
-            out.write_all(&said)?;
         }
-        if input.buffer().is_empty() {
-            out.flush()?;
+        if let Err(error) = put(&mut out, &said, input.buffer().is_empty()) {
+            return out::quiet_on_closed_pipe(Err(error));
         }
     }
+}
+
+/// Whoever waits for an answer before the next line gets it.
+fn put(out: &mut impl Write, said: &[u8], at_once: bool) -> io::Result<()> {
+    out.write_all(said)?;
+    if at_once { out.flush() } else { Ok(()) }
 }
 
 fn parse(line: &[u8]) -> Result<Value, String> {

@@ -65,7 +65,7 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             Ok([new, old]) => compare(&path, new, old, &mut counts, &mut |line| text += &line, args.json),
             Err(error) => {
                 is_troubled = true;
-                say(&format!("{}: {error}", path.display()));
+                say(&format!("{}: {error}", named(&path)));
             }
         }
         out::write(std::mem::take(&mut text).as_bytes())?;
@@ -79,22 +79,7 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
 
 /// Built-in rules with these.
 fn engine(config: Option<&PathBuf>, rules: &[PathBuf], mode: ReadMode) -> Result<(Arc<Engine>, u64), Failure> {
-    let mut files = Vec::new();
-    for path in rules {
-        if path.is_dir() {
-            let folder = |error: std::io::Error| Failure::new(format!("{}: {error}", path.display()));
-            let mut found: Vec<PathBuf> = std::fs::read_dir(path).map_err(folder)?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-            found.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
-            if found.is_empty() {
-                return Err(Failure::new(format!("{}: no .toml file in it", path.display())));
-            }
-            found.sort();
-            files.extend(found);
-        } else {
-            files.push(path.clone());
-        }
-    }
-    let args = SetupArgs { config: config.cloned(), rules: files };
+    let args = SetupArgs { config: config.cloned(), rules: rules.to_vec() };
     let setup = setup::load(&args, setup::Reading { mode, ..setup::Reading::default() })?;
     Ok((setup.engine, setup.config.limits.max_document_bytes))
 }
@@ -184,8 +169,13 @@ fn compare(path: &Path, mut new: BTreeMap<Place, Found>, mut old: BTreeMap<Place
     rows.into_iter().for_each(|(_, row)| print(row));
 }
 
+/// An input for people, as `scan` calls it.
+fn named(path: &Path) -> String {
+    if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() }
+}
+
 fn shown(path: &Path, sign: char, found: &Found, before: Option<&Found>, as_json: bool) -> String {
-    let path = path.display().to_string();
+    let (path, name) = (path.display().to_string(), named(path));
     let changes = before.map(|before| found.changes(before)).unwrap_or_default();
     if as_json {
         let word = match sign {
@@ -202,7 +192,7 @@ fn shown(path: &Path, sign: char, found: &Found, before: Option<&Found>, as_json
         }
         return format!("{object}\n");
     }
-    let place = format!("{}:{}", sanitise(&path), found.lines.0);
+    let place = format!("{}:{}", sanitise(&name), found.lines.0);
     let text = sanitise(&found.text);
     if changes.is_empty() {
         return format!("{sign} {place}  {} {} by {}: {text}\n", found.severity, found.category, sanitise(&found.rule));

@@ -43,23 +43,27 @@ fn list(names: &[String], format: ListFormat, args: &SetupArgs) -> Result<Exit, 
     print(&text)
 }
 
-/// Every file that has the rule; a later one overrides.
+/// The rule as the last file has it, which is in force; of a family every file.
 fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
-    let mut found = String::new();
-    for (name, text) in BUILTIN_FILES {
-        found.push_str(&written::find(&format!("config/rules/{name}"), text, id));
-    }
-    let own = setup::rule_paths(&config, &args.rules);
-    for path in own {
+    let mut files: Vec<(String, String)> = BUILTIN_FILES.iter().map(|(name, text)| (format!("config/rules/{name}"), (*text).to_owned())).collect();
+    for path in setup::rule_paths(&config, &args.rules) {
         setup::read_rules(&path)?;
-        found.push_str(&written::find(&path.display().to_string(), &std::fs::read_to_string(&path)?, id));
+        files.push((path.display().to_string(), std::fs::read_to_string(&path)?));
     }
-    if found.is_empty() {
+    let families: String =
+        files.iter().filter(|(_, text)| written::is_family(text, id)).map(|(name, text)| format!("# {name}\n\n{}\n", text.trim_end())).collect();
+    if !families.is_empty() {
+        return print(&families);
+    }
+    let mut found: Vec<(&str, String)> = files.iter().map(|(name, text)| (name.as_str(), written::find(text, id))).collect();
+    found.retain(|(_, pieces)| !pieces.is_empty());
+    let Some((name, pieces)) = found.pop() else {
         let set = setup::rule_set(&config, &args.rules, Examples::Skipped)?;
         return Err(unknown(id, &set));
-    }
-    print(&found)
+    };
+    let replaced = found.pop().map_or(String::new(), |(other, _)| format!(", in place of the one in {other}"));
+    print(&format!("# {name}{replaced}\n\n{pieces}"))
 }
 
 fn unknown(id: &str, set: &RuleSet) -> Failure {
@@ -71,7 +75,7 @@ fn unknown(id: &str, set: &RuleSet) -> Failure {
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let (builtin, mut own) = (builtin_files(Examples::Read), Vec::new());
-    for file in setup::rule_paths(&config, &args.rules).iter().chain(files) {
+    for file in setup::rule_paths(&config, &args.rules).iter().chain(&setup::in_folders(files)) {
         own.push(setup::read_rules(file)?);
     }
     let (count, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(own).collect()));
@@ -82,7 +86,7 @@ fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
 fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let configured = setup::rule_paths(&config, &[]);
-    let named: Vec<PathBuf> = args.rules.iter().chain(files).cloned().collect();
+    let named = setup::in_folders(&[&args.rules[..], files].concat());
     let checked = if named.is_empty() { &configured } else { &named };
     if checked.is_empty() {
         return Err(Failure::new("rules check: which file? name it: siftd rules check FILE"));

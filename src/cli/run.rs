@@ -13,16 +13,20 @@ mod peer;
 mod plan;
 mod services;
 
-/// Whether this version can run what a configuration asks for.
+/// Whether this version can run what a configuration asks for; what may be in the way today only, one line each.
 ///
 /// # Errors
-/// The source or sink that it cannot.
-pub fn check(config: &Config) -> Result<(), Failure> {
-    services::check(config)?;
-    config.sinks.iter().try_for_each(|sink| match sink.kind {
-        SinkKind::File => output::in_folder(sink).map(drop),
-        _ => peer::check(sink),
-    })
+/// The source or sink that it cannot, or what stands in the place of the state folder.
+pub fn check(config: &Config) -> Result<Vec<String>, Failure> {
+    plan::check(config)?;
+    let mut hints = services::check(&config.sources, &config.state_dir)?;
+    for sink in &config.sinks {
+        match sink.kind {
+            SinkKind::File => drop(output::in_folder(sink)?),
+            _ => hints.extend(peer::check(sink)?),
+        }
+    }
+    Ok(hints)
 }
 
 /// What of it `run` would leave out because siftd itself writes it, one line each.

@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::process::geteuid;
+
 use super::args::{ServiceArgs, ServiceCommand, ServicePlace};
 use super::{Exit, Failure, out};
 
@@ -98,6 +100,10 @@ fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
     check_prefix(place)?;
     if let Some(root) = place.root.as_ref().filter(|root| !root.is_dir()) {
         return Err(Failure::new(format!("--root {}: there is no such folder", root.display())));
+    }
+    // systemctl would say it of its bus, before any file says it.
+    if place.root.is_none() && !place.dry_run && !geteuid().is_root() {
+        return Err(Failure::new("service uninstall: run it as root, or name with --root the folder that it was written below"));
     }
     let (gone, others) = (written(place), of_other_prefixes(place));
     let mut hand = Hand::new(place);

@@ -1,6 +1,7 @@
 //! Configuration → engine: limits, built-in rules, a user's files, custom patterns. Used by every
 //! command that reads a log. All mistakes come back as diagnostics; nothing is printed here.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -153,9 +154,12 @@ pub fn ids(set: &RuleSet) -> impl Iterator<Item = &str> {
 /// Reads and checks one rules file, which joins the built-in ones. What its author says of a line goes before what they say.
 pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| {
-        let mend = "check that it exists, is UTF-8 text, and may be read";
-        Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
+    let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
+        ErrorKind::IsADirectory => Diagnostic::whole_file(&name, "no .toml file in it").with_mend("name a file of rules, or a folder of them"),
+        _ => {
+            let mend = "check that it exists, is UTF-8 text, and may be read";
+            Diagnostic::whole_file(&name, format!("cannot be read: {error}")).with_mend(mend)
+        }
     })?;
     let source = Source::new(&name, &text);
     let file = parse_beside(&name, &source.text, true, &uses_beside(&source.text)).map_err(|problems| {
@@ -180,7 +184,20 @@ pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
         Input::Named(path) | Input::Found(path) => Some(path),
         Input::Stdin => None,
     });
-    found.chain(more.iter().cloned()).collect()
+    found.chain(in_folders(more)).collect()
+}
+
+/// Files of rules, and of a folder those that end in `.toml`. A folder without one stays as it is: reading it says so.
+pub fn in_folders(named: &[PathBuf]) -> Vec<PathBuf> {
+    named.iter().flat_map(|path| Some(toml_files(path)).filter(|files| !files.is_empty()).unwrap_or_else(|| vec![path.clone()])).collect()
+}
+
+fn toml_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
 }
 
 /// Bounds of the history, limits of the breakers.

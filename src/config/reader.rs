@@ -29,6 +29,8 @@ struct Unknown<'s> {
     path: String,
     table: String,
     siblings: Vec<&'static str>,
+    /// The key that others call so.
+    meant: Option<&'static str>,
 }
 
 /// Most mistakes of each kind that are told; each keeps the line that it stands on.
@@ -52,7 +54,7 @@ impl<'s> Context<'s> {
     pub fn walk(&mut self, source: &'s Source, tree: &DeTable<'_>, read: impl FnOnce(&mut Table<'_, 's>)) {
         let earlier = std::mem::take(&mut self.errors);
         let title = "at the top level".to_owned();
-        let mut root = Table { cx: self, source, nodes: tree, path: String::new(), title, asked: Vec::new() };
+        let mut root = Table { cx: self, source, nodes: tree, path: String::new(), title, asked: Vec::new(), hidden: Vec::new(), alike: Vec::new() };
         read(&mut root);
         root.finish();
         for unknown in std::mem::take(&mut self.unknown).into_iter().take(MAX_MISTAKES) {
@@ -63,11 +65,12 @@ impl<'s> Context<'s> {
     }
 
     fn explain(&self, unknown: &Unknown<'s>) -> Diagnostic {
-        let Unknown { source, span, key, path, table, siblings } = unknown;
+        let Unknown { source, span, key, path, table, siblings, meant } = unknown;
         let namesakes = self.asked.iter().filter(|(path, _)| path.rsplit('.').next() == Some(key));
-        let mend = match namesakes.min_by_key(|(path, _)| path.len()) {
-            Some((_, home)) => format!("`{key}` belongs {}", home.table),
-            None => did_you_mean(key, siblings).unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
+        let mend = match (meant, namesakes.min_by_key(|(path, _)| path.len())) {
+            (Some(meant), _) => format!("did you mean `{meant}`?"),
+            (None, Some((_, home))) => format!("`{key}` belongs {}", home.table),
+            (None, None) => did_you_mean(key, siblings).unwrap_or_else(|| format!("the keys here are {}", siblings.join(", "))),
         };
         source.error(span.clone(), format!("unknown key `{key}` {table}")).with_key(path).with_mend(mend)
     }
@@ -90,6 +93,10 @@ pub(super) struct Table<'c, 's> {
     /// Where it is, in words: `in [limits]`.
     title: String,
     asked: Vec<&'static str>,
+    /// Of these, what is not proposed.
+    hidden: Vec<&'static str>,
+    /// What others call a key here, and the key.
+    alike: Vec<(&'static str, &'static str)>,
 }
 
 impl<'c, 's> Table<'c, 's> {
@@ -110,6 +117,16 @@ impl<'c, 's> Table<'c, 's> {
             asked.place = Some((self.source, node.span()));
         }
         node
+    }
+
+    /// A key that is known here, and is not to be proposed.
+    pub fn hide(&mut self, key: &'static str) {
+        self.hidden.push(key);
+    }
+
+    /// `other` is what a key is called elsewhere.
+    pub fn call_alike(&mut self, other: &'static str, key: &'static str) {
+        self.alike.push((other, key));
     }
 
     pub fn value<T>(&mut self, key: &'static str, out: &mut T, convert: impl FnOnce(&DeValue<'_>) -> Result<T, Fault>) {
@@ -209,7 +226,7 @@ impl<'c, 's> Table<'c, 's> {
     }
 
     fn inner(&mut self, nodes: &DeTable<'_>, path: String, title: String, read: impl FnOnce(&mut Table<'_, 's>)) {
-        let mut table = Table { cx: self.cx, source: self.source, nodes, path, title, asked: Vec::new() };
+        let mut table = Table { cx: self.cx, source: self.source, nodes, path, title, asked: Vec::new(), hidden: Vec::new(), alike: Vec::new() };
         read(&mut table);
         table.finish();
     }
@@ -243,7 +260,8 @@ impl<'c, 's> Table<'c, 's> {
                 key: key.get_ref().to_string(),
                 path: self.path_of(key.get_ref()),
                 table: self.title.clone(),
-                siblings: self.asked.clone(),
+                siblings: self.asked.iter().copied().filter(|key| !self.hidden.contains(key)).collect(),
+                meant: self.alike.iter().find(|(other, _)| key.get_ref() == *other).map(|(_, meant)| *meant),
             });
         }
     }

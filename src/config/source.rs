@@ -87,10 +87,15 @@ fn complete(t: &mut Table<'_, '_>, source: &SourceConfig, header: &Range<usize>)
             refuse_empty_list(t, "include", mend);
         }
         SourceKind::Tcp | SourceKind::Udp => {
+            // As [telemetry] and other programs call it.
+            t.call_alike("listen", "address");
             require(t, "address", "say where to listen: address = \"127.0.0.1:5514\"", header);
             refuse_remote(t, source);
         }
-        SourceKind::Unix => require(t, "path", "say where the socket lies: path = \"/run/siftd/log.sock\"", header),
+        SourceKind::Unix => {
+            t.call_alike("listen", "path");
+            require(t, "path", "say where the socket lies: path = \"/run/siftd/log.sock\"", header);
+        }
         SourceKind::Command => {
             let mend = "say what to run, word by word: argv = [\"kubectl\", \"logs\", \"--follow\", \"web\"]";
             require(t, "argv", mend, header);
@@ -125,6 +130,7 @@ fn fits_type(t: &mut Table<'_, '_>, source: &SourceConfig) {
     let others = [("matches", &[SourceKind::Journald][..]), ("tls", &[SourceKind::Tcp][..])];
     let all = KEYS.iter().flat_map(|(keys, kinds)| keys.iter().map(move |key| (*key, *kinds))).chain(of_command).chain(others);
     for (key, kinds) in all.filter(|(_, kinds)| !kinds.contains(&source.kind)) {
+        t.hide(key);
         if let Some(node) = t.node(key) {
             let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
             let problem = format!("does nothing for type = \"{}\"", source.kind.as_str());

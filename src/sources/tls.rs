@@ -17,6 +17,7 @@ use tokio_rustls::server::TlsStream;
 
 use super::socket::said::Said;
 use crate::config::TlsConfig;
+use crate::words::counted;
 
 /// Makes connections encrypted.
 #[derive(Clone)]
@@ -67,7 +68,7 @@ impl Acceptor {
     /// Says that one failed, if it is time to say so.
     pub fn failed(&self, source: &str, peer: &str, error: &io::Error) {
         if let Some(count) = self.said.lock().unwrap_or_else(PoisonError::into_inner).happened(Instant::now()) {
-            tracing::warn!("source {source}: {count} TLS handshakes failed, the last with {peer}: {error}");
+            tracing::warn!("source {source}: {} failed, the last with {peer}: {error}", counted(count, "TLS handshake"));
         }
     }
 }

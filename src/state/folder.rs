@@ -19,14 +19,16 @@ const LITTLE: u64 = 64 << 10;
 /// Something else has its name, it may not be written, or there is no room. The text says what to do.
 pub fn make(folder: &Path) -> Result<(), StoreError> {
     let Err(error) = fs::create_dir_all(folder) else { return Ok(()) };
-    if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory)
-        && let Some(other) = folder.ancestors().find(|path| path.symlink_metadata().is_ok())
-    {
-        let name = if other == folder { "it".to_owned() } else { other.display().to_string() };
-        let what = if other.is_file() { "a file, no folder" } else { "no folder" };
-        return Err(StoreError::Fatal(format!("{name} is {what}: name another one with state_dir or --state-dir")));
-    }
-    Err(fault(&error))
+    Err(in_the_way(folder).map_or_else(|| fault(&error), StoreError::Fatal))
+}
+
+/// What is no folder, and has its name or that of one above it. The text says what to do.
+#[must_use]
+pub fn in_the_way(folder: &Path) -> Option<String> {
+    let other = folder.ancestors().find(|path| path.symlink_metadata().is_ok()).filter(|path| !path.is_dir())?;
+    let name = if other == folder { "it".to_owned() } else { other.display().to_string() };
+    let what = if other.is_file() { "a file, no folder" } else { "no folder" };
+    Some(format!("{name} is {what}: name another one with state_dir or --state-dir"))
 }
 
 /// What the system says of a file in it.

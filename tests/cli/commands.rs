@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Folder, error};
+use super::{Done, Folder, error};
 
 const RULES: &str = r#"[family]
 id = "mine"
@@ -208,6 +208,9 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
     let done = folder.piped(["classify"], "{\"status\":500}\n{}\n{\"response\":{\"status\":500}}\n").ended(0);
     let answer = done.records().remove(0);
     assert_eq!((&answer["retryable"], &answer["retry"]["retryable"]), (&true.into(), &true.into()));
+    let directory = std::fs::File::open(folder.path()).unwrap();
+    let unread = Done(folder.command(["classify"]).stdin(directory).output().unwrap()).ended(2);
+    assert!(unread.err().starts_with("siftd: stdin: Is a directory"), "{}", unread.err());
     assert_eq!((done.err().lines().count(), done.err().contains("none of the fields that are looked at")), (1, true), "{}", done.err());
 }
 
@@ -270,6 +273,26 @@ fn rules_are_listed_shown_and_tested() {
     assert_ne!(count(&["rules", "test"]), tested.out());
     folder.write("mine.toml", RULES.replace("core breach in sector", "all quiet in sector"));
     assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(2).err().contains("mine.breach: an example does not hold"));
+}
+
+#[test]
+fn a_folder_of_rules_is_taken_as_its_files_and_the_rule_in_force_is_shown() {
+    let folder = Folder::new();
+    folder.write("rules/mine.toml", RULES);
+    folder.write("rules/note.txt", "no rules");
+    folder.write("empty/note.txt", "no rules");
+    folder.write("a.log", "core breach in sector 7\n");
+    for words in [&["scan", "a.log", "--rules", "rules"][..], &["explain", "a.log:1", "--rules", "rules"]] {
+        assert!(folder.siftd(words).ended(0).out().contains("mine.breach"));
+    }
+    assert!(folder.siftd(["rules", "check", "rules"]).ended(0).out().contains("rules/mine.toml: ok"));
+    let err = folder.siftd(["scan", "a.log", "--rules", "empty"]).ended(2).err();
+    assert!(err.contains("empty: no .toml file in it") && err.contains("name a file of rules"), "{err}");
+    let shell = folder.siftd(["rules", "show", "shell"]).ended(0).out();
+    folder.write("shell.toml", shell.replace("Install the program, or correct its name or PATH.", "Ask Kim."));
+    let shown = folder.siftd(["rules", "show", "shell.not-found", "--rules", "shell.toml"]).ended(0).out();
+    assert!(shown.starts_with("# shell.toml, in place of the one in config/rules/shell.toml\n\n[[rule]]\n"), "{shown}");
+    assert!(shown.contains("Ask Kim.") && shown.matches("[[rule]]").count() == 1, "{shown}");
 }
 
 /// Whoever wants to change a built-in rule begins with a copy of its file.
@@ -412,6 +435,15 @@ fn check_refuses_what_cannot_work() {
             "source \"s\": cannot listen on a.toml: something lies there that is no socket",
         ),
         ("[[source]]\nname = \"s\"\ntype = \"tcp\"\naddress = \"192.0.2.1:5514\"\nallow_remote = true\n".to_owned(), "this machine has no such address"),
+        (
+            ["a", "b"].map(|name| format!("[[source]]\nname = \"{name}\"\ntype = \"stdin\"\n")).concat(),
+            "sources \"a\" and \"b\" both read stdin, which only one can",
+        ),
+        ("[[source]]\nname = \"s\"\ntype = \"file\"\ninclude = [\".\"]\n".to_owned(), "source \"s\": .: is a folder: name its files"),
+        (
+            "state_dir = \"a.toml/st\"\n[[source]]\nname = \"s\"\ntype = \"stdin\"\n".to_owned(),
+            "state folder a.toml/st: a.toml is a file, no folder: name another one",
+        ),
         ("[[source]]\nname = \"s\"\ntype = \"command\"\nargv = [\"no-such-program\"]\n".to_owned(), "there is no program \"no-such-program\" in PATH"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "a.toml:2:13: `disable` names `shell.not-fuond`"),
         ("[rules]\ndisable = [\"shell.not-fuond\"]\n".to_owned(), "did you mean `shell.not-found`?"),
@@ -430,18 +462,32 @@ fn check_refuses_what_cannot_work() {
     assert!(example.contains("id = \"javascript.error\""));
 }
 
+/// It may be free when siftd starts; who runs it dry is told as `check` tells it.
+#[test]
+fn an_address_that_is_taken_is_a_hint_and_a_program_that_is_not_there_is_none() {
+    let folder = Folder::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    folder.write("a.toml", format!("state_dir = \"st\"\n[[source]]\nname = \"s\"\ntype = \"tcp\"\naddress = \"{address}\"\n"));
+    for words in [&["check", "--config", "a.toml"][..], &["run", "--dry-run", "--config", "a.toml"]] {
+        let err = folder.siftd(words).ended(0).err();
+        assert!(err.contains("hint: source \"s\": ") && err.contains(&address.to_string()), "{err}");
+    }
+    folder.write("a.toml", "[[source]]\nname = \"s\"\ntype = \"command\"\nargv = [\"no-such-program\"]\n");
+    let err = folder.siftd(["run", "--dry-run", "--config", "a.toml"]).ended(2).err();
+    assert!(err.contains("there is no program \"no-such-program\" in PATH"), "{err}");
+}
+
 #[test]
 fn what_a_configuration_says_in_vain_is_said() {
     let folder = Folder::new();
-    for name in ["a.log", "b.log", "state"] {
+    for name in ["a.log", "b.log"] {
         folder.write(name, "ERROR boom\n");
     }
     let source = |name: &str, include: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"file\"\ninclude = [\"{include}\"]\n");
     folder.write("a.toml", "state_dir = \"state\"\n".to_owned() + &source("all", "*.log") + &source("one", "b.log") + &source("other", "c.log"));
     let hints = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
-    for hint in ["hint: `state_dir`: state: is a file, no folder", "hint: source one: b.log is read for source all, which matches it first\n"] {
-        assert!(hints.contains(hint), "{hint} in {hints}");
-    }
+    assert!(hints.contains("hint: source one: b.log is read for source all, which matches it first\n"), "{hints}");
     folder.write("a.toml", "[rules]\ndisable = [\"pyton\", \"python\"]\n");
     let done = folder.siftd(["scan", "--config", "a.toml", "a.log"]).ended(0);
     assert_eq!(
@@ -488,9 +534,7 @@ fn check_tries_what_sinks_over_the_network_name() {
     for (text, said) in [
         (http("token_file = \"none\""), "token_file"),
         (http("token_file = \"empty.token\""), "it is to hold a token"),
-        (http("token_file = \"open.token\""), "open.token: everyone can read it: chmod 640 it"),
         (http("cert_file = \"cert.pem\"\nkey_file = \"other.pem\""), "cert_file and key_file: "),
-        (http("cert_file = \"cert.pem\"\nkey_file = \"open.pem\""), "open.pem: everyone can read it"),
         (http("cert_file = \"key.pem\"\nkey_file = \"key.pem\""), "there is no certificate in it"),
         (tcp("localhost:9", "tls = true\nca_file = \"none.pem\""), "none.pem: No such file"),
         (tcp("a..b:9", ""), "a..b:9: "),
@@ -500,6 +544,11 @@ fn check_tries_what_sinks_over_the_network_name() {
         assert!(err.contains(said) && !err.contains("a-very-secret-one"), "{said} in {err}");
     }
     let good = http("token_file = \"token\"\ncert_file = \"cert.pem\"\nkey_file = \"key.pem\"") + &tcp("127.0.0.1:9", "");
+    for (more, said) in [("token_file = \"open.token\"", "open.token"), ("cert_file = \"cert.pem\"\nkey_file = \"open.pem\"", "open.pem")] {
+        folder.write("a.toml", http(more));
+        let err = folder.siftd(["check", "--config", "a.toml"]).ended(0).err();
+        assert!(err.contains("hint: sink a: ") && err.contains(&format!("{said}: everyone can read it: chmod 640 it")), "{err}");
+    }
     folder.write("a.toml", http("token_file = \"open.token\""));
     let done = folder.siftd(["run", "--config", "a.toml", "--dry-run", "--file", "cert.pem"]).ended(0);
     assert!(done.err().contains("WARN sink a: token_file open.token: everyone can read it"), "{}", done.err());

@@ -338,6 +338,21 @@ fn stdin_of_a_configuration_keeps_its_state_and_answers() {
     running.end_by_itself();
 }
 
+/// `siftd state` shows whole paths, and `siftd status` those of the records.
+#[test]
+fn the_breaker_of_a_stream_has_its_file_in_whatever_way_it_is_named() {
+    let folder = Folder::new();
+    folder.write("ag/a.log", error("one"));
+    folder.write("siftd.toml", "state_dir = \"st\"\n[[source]]\nname = \"a\"\ntype = \"file\"\ninclude = [\"ag/*.log\"]\nstart_at = \"beginning\"\n");
+    let running = Running::new(&folder, &["--config", "siftd.toml"]);
+    running.wait_for(&["ag/a.log:1 ERROR one"]);
+    running.end("-TERM", 0);
+    let whole = folder.at("ag/a.log").canonicalize().unwrap().display().to_string();
+    let said = |path: &str| folder.siftd(["breaker", "status", "--stream", path, "--state-dir", "st"]).ended(0).out();
+    assert!(said("ag/a.log").contains("ERROR one"), "{}", said("ag/a.log"));
+    assert_eq!([said(&whole), said("./ag/a.log")], [said("ag/a.log"), said("ag/a.log")]);
+}
+
 /// Deleted as somebody would who wants room: nothing goes on into a file that nobody can find.
 #[test]
 fn an_output_file_that_is_deleted_is_made_anew() {

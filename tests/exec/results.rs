@@ -66,6 +66,19 @@ fn all_descriptors_that_the_caller_has_opened_get_what_is_theirs() {
 }
 
 #[test]
+fn two_results_in_one_file_are_refused() {
+    let folder = Folder::new();
+    folder.write("old", "before");
+    std::os::unix::fs::symlink("old", folder.at("link")).unwrap();
+    for flags in [["--verdict", "v", "--events", "./v"], ["--digest", "old", "--verdict", "link"]] {
+        let done = folder.exec(&flags, "touch ran").ended(125);
+        assert!(done.err().contains("writes this file already: give each its own"), "{}", done.err());
+    }
+    assert!(!folder.at("ran").exists() && !folder.at("v").exists() && folder.read("old") == "before");
+    folder.exec(&["--verdict", "/dev/null", "--digest", "/dev/null", "--events", "-"], "touch ran").ended(0);
+}
+
+#[test]
 fn a_verdict_has_the_errors_of_both_outputs() {
     let folder = Folder::new();
     folder.exec(&["--verdict", "v.json"], &format!("echo 'bash: foo: command not found'; {BUG}; exit 2")).ended(2);

@@ -38,7 +38,7 @@ pub enum BreakerCommand {
     },
     /// Ask whether to go on: the exit code says it
     Check {
-        /// Print nothing.
+        /// Print no answer.
         #[arg(long, short)]
         quiet: bool,
         #[command(flatten)]
@@ -87,7 +87,7 @@ pub struct RecordArgs {
     /// The run ended with this exit code; a negative one is a signal, as Python says it.
     #[arg(long, value_name = "N", group = "how", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-64..=255))]
     pub exit_code: Option<i32>,
-    /// The line that names its error. Repeatable.
+    /// The line that names its error; with exit code 0 it counts for nothing. Repeatable.
     #[arg(long, value_name = "TEXT", conflicts_with = "success", requires = "how", allow_hyphen_values = true)]
     pub error: Vec<String>,
     /// The signature of its error, 32 hex digits. Repeatable.

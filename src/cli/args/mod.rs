@@ -53,8 +53,8 @@ const EXAMPLES: &str = "Examples:
                                             run a command, retry it, sum up what went wrong
   siftd explain build.log:118               why a line is, or is not, an error
 
-Exit codes: 0 done; 1 what --fail-on asked for; 2 usage, configuration, or unreadable input; exec has the command's, and 125
-for usage.";
+Exit codes: 0 done; 1 what --fail-on asked for, or what a --baseline lacks; 2 usage, configuration, or unreadable input;
+exec has the command's, and 125 for usage.";
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

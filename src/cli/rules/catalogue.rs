@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::rules::{Family, RuleSet};
 use crate::sinks::human::sanitise;
+use crate::words::counted;
 
 /// One rule.
 #[derive(Clone, Debug, Serialize)]
@@ -80,6 +81,6 @@ pub fn table(rows: &[Row]) -> String {
         out.push_str(&format!("{:family$}  {:id$}  {:7}  {:5}  {:>8}\n", sanitise(&row.family), sanitise(&row.id), row.kind, row.depth, row.literals));
     }
     let literals: usize = rows.iter().map(|row| row.literals).sum();
-    out.push_str(&format!("{} rules, {literals} literals\n", rows.len()));
+    out.push_str(&format!("{}, {}\n", counted(rows.len() as u64, "rule"), counted(literals as u64, "literal")));
     out
 }

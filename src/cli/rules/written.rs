@@ -24,16 +24,17 @@ fn start(text: &str, id: usize) -> usize {
     start
 }
 
-/// The rule `id`, or the whole file of the family `id`, under the name of the file; empty when there is none.
-pub fn find(name: &str, text: &str, id: &str) -> String {
-    if toml::from_str::<FileSpec>(text).is_ok_and(|file| file.family.id.get() == id) {
-        return format!("# {name}\n\n{}\n", text.trim_end());
-    }
+/// Whether a file is that of the family `id`.
+pub fn is_family(text: &str, id: &str) -> bool {
+    toml::from_str::<FileSpec>(text).is_ok_and(|file| file.family.id.get() == id)
+}
+
+/// The rule `id`; empty when there is none.
+pub fn find(text: &str, id: &str) -> String {
     let sections = sections(text);
     let ends = sections.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
     let pieces = sections.iter().zip(ends).filter(|((_, entry), _)| entry.id.get() == id);
-    let found: String = pieces.map(|((start, _), end)| format!("{}\n\n", text[*start..end].trim_end())).collect();
-    if found.is_empty() { found } else { format!("# {name}\n\n{found}") }
+    pieces.map(|((start, _), end)| format!("{}\n\n", text[*start..end].trim_end())).collect()
 }
 
 /// Two entries of a file have one id.

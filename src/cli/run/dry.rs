@@ -22,6 +22,8 @@ use crate::state::store::Store;
 pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let sources = Sources::new(args, &setup.config)?;
     let folder = state_dir(args, &setup.config);
+    let taken = services::check(&sources.services, folder.as_deref().unwrap_or(&setup.config.state_dir))?;
+    taken.iter().for_each(|hint| say(&format!("hint: {hint}")));
     let store = match &folder {
         Some(folder) => Store::ask(folder).unwrap_or_else(|error| {
             say(&format!("the state in {} cannot be read: {error}; files would be read as at a first start", folder.display()));

@@ -11,8 +11,10 @@ use super::{RunArgs, output, stdin_is_given};
 use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
+use crate::sources::follow::IS_FOLDER;
 use crate::sources::silence::Limit;
 use crate::sources::socket::passed::Passed;
+use crate::state::folder;
 use crate::state::withhold::Rules;
 use crate::telemetry::http;
 use crate::words::such_files;
@@ -99,10 +101,7 @@ impl Sources {
             }
             sources.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
         }
-        let mut of_stdin = sources.services.iter().filter(|source| source.kind == SourceKind::Stdin);
-        if let (Some(one), Some(other)) = (of_stdin.next(), of_stdin.next()) {
-            return Err(Failure::new(format!("sources {:?} and {:?} both read stdin, which only one can: leave one out", one.name, other.name)));
-        }
+        one_reads_stdin(&sources.services)?;
         leave_out_own(&mut sources.specs, (state_dir(args, config), args.output.clone()), config)?;
         Ok(sources)
     }
@@ -122,6 +121,27 @@ impl Sources {
         self.specs.push(spec);
         Ok(())
     }
+}
+
+fn one_reads_stdin(sources: &[SourceConfig]) -> Result<(), Failure> {
+    let mut of_stdin = sources.iter().filter(|source| source.kind == SourceKind::Stdin);
+    let (Some(one), Some(other)) = (of_stdin.next(), of_stdin.next()) else { return Ok(()) };
+    Err(Failure::new(format!("sources {:?} and {:?} both read stdin, which only one can: leave one out", one.name, other.name)))
+}
+
+/// What `run` would not begin with, or end badly for, whoever runs it: for `siftd check`.
+///
+/// # Errors
+/// Two sources read stdin, one names a folder, or something else is in the place of the state folder.
+pub fn check(config: &Config) -> Result<(), Failure> {
+    one_reads_stdin(&config.sources)?;
+    let named = config.sources.iter().flat_map(|source| source.include.iter().map(move |name| (source, name)));
+    if let Some((source, name)) = named.into_iter().find(|(_, name)| Path::new(name).is_dir()) {
+        return Err(Failure::new(format!("source {:?}: {name}: {IS_FOLDER}", source.name)));
+    }
+    // Without a source nothing is kept.
+    let obstacle = folder::in_the_way(&config.state_dir).filter(|_| !config.sources.is_empty());
+    obstacle.map_or(Ok(()), |why| Err(Failure::new(format!("state folder {}: {why}", config.state_dir.display()))))
 }
 
 /// Globs do not mean what this very daemon writes: its state, and the files of its sinks.

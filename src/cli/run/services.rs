@@ -1,17 +1,23 @@
 //! Sources that are no files: a line for people about each, and whether they could begin.
 
+use std::path::Path;
+
 use super::super::{Failure, identity};
-use crate::config::{Config, SocketMode, SourceConfig, SourceKind};
+use crate::config::{SocketMode, SourceConfig, SourceKind};
 use crate::sources::argv;
 use crate::sources::service::Service;
 use crate::state::lock::Lock;
 
-/// Tries them as a start would. An address that the running siftd of this configuration listens on is no mistake.
-pub fn check(config: &Config) -> Result<(), Failure> {
-    let is_running = || Lock::holder(&config.state_dir).is_some();
-    let tried = config.sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
-    let wrong: Vec<String> = tried.filter(|(_, is_in_use)| !(*is_in_use && is_running())).map(|(why, _)| why).collect();
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::new(wrong.join("\n"))) }
+/// Tries them as a start would. An address that somebody listens on may be free again at the start: one line each, but none
+/// where the siftd that runs with this state has it.
+pub fn check(sources: &[SourceConfig], state: &Path) -> Result<Vec<String>, Failure> {
+    let tried = sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
+    let (taken, wrong): (Vec<_>, Vec<_>) = tried.partition(|(_, is_in_use)| *is_in_use);
+    if !wrong.is_empty() {
+        return Err(Failure::new(wrong.into_iter().map(|(why, _)| why).collect::<Vec<_>>().join("\n")));
+    }
+    let is_running = !taken.is_empty() && Lock::holder(state).is_some();
+    Ok(taken.into_iter().filter(|_| !is_running).map(|(why, _)| why).collect())
 }
 
 /// What it reads.

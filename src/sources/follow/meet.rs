@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::copy::Copy;
 use super::moved::Stranger;
-use super::{FileId, Followed, Follower, Known, lock};
+use super::{FileId, Followed, Follower, IS_FOLDER, Known, lock};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Node, Uid, derived_id};
 use crate::sources::content;
@@ -33,7 +33,7 @@ impl Follower {
                     self.trouble(index, path, "is not there; waiting for it");
                 }
             }
-            Err(error) if error.kind() == ErrorKind::IsADirectory => self.trouble(index, path, "is a folder: name its files, such as 'folder/*.log'"),
+            Err(error) if error.kind() == ErrorKind::IsADirectory => self.trouble(index, path, IS_FOLDER),
             Err(error) => self.cannot_open(index, path, &error),
         }
     }

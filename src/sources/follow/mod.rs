@@ -32,6 +32,9 @@ use known::KnownFiles;
 pub use outputs::OwnOutputs;
 use turns::Turns;
 
+/// What is said of a folder that is named as a file.
+pub const IS_FOLDER: &str = "is a folder: name its files, such as 'folder/*.log'";
+
 /// Gives a file its identity in ids.
 pub type IdOf = fn(&str, Node) -> Uid;
 /// Number of a file while it is followed.

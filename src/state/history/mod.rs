@@ -150,7 +150,7 @@ impl Row {
         self.muted_until.is_some_and(|until| now < until)
     }
 
-    /// What it is to a person who looks now: `resolved`, `muted`, `regressed`, `new` (first seen within a day), else
+    /// What it is to a person who looks now: `resolved`, `muted`, `regressed`, `new` (seen once, as its record says), else
     /// `recurring`.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> &'static str {
@@ -158,7 +158,7 @@ impl Row {
             () if self.is_resolved => "resolved",
             () if self.is_muted(now) => "muted",
             () if self.back.is_some() => Status::Regressed.as_str(),
-            () if now.0.saturating_sub(self.first.0) < 24 * HOUR_US => Status::New.as_str(),
+            () if self.count <= 1 => Status::New.as_str(),
             () => Status::Recurring.as_str(),
         }
     }
@@ -180,6 +180,15 @@ mod tests {
         row.is_resolved = true;
         assert_eq!([step(&mut row, 16), step(&mut row, 16)], [Status::Regressed, Status::Recurring]);
         assert_eq!((row.first, row.last, row.count, row.back), (Timestamp(DAY), Timestamp(16 * DAY), 7, Some(Timestamp(16 * DAY))));
+    }
+
+    #[test]
+    fn lists_call_an_error_what_its_last_record_calls_it() {
+        let mut row = Row::new(Timestamp(0));
+        for (day, want) in [(0, "new"), (0, "recurring"), (1, "recurring"), (9, "regressed")] {
+            let seen = row.step(Timestamp(day * DAY), "a.log", &Rules::default());
+            assert_eq!((seen.status.as_str(), row.standing(Timestamp(day * DAY))), (want, want));
+        }
     }
 
     #[test]
