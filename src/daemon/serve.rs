@@ -160,7 +160,7 @@ impl Daemon {
     fn say_all(&self) {
         let at = now();
         for (uid, label, mark) in self.follower.all_marks() {
-            self.queue.send(work::mark_only(uid, label, mark, at));
+            self.queue.put(work::mark_only(uid, label, mark, at));
         }
     }
 
