@@ -190,6 +190,9 @@ impl Daemon {
     fn look(&mut self, clock: &mut Clock) {
         let at = now();
         let changes = self.watch.take();
+        if changes.overflowed {
+            self.watch_folders();
+        }
         self.follower.changed(&changes.written, false, at);
         self.follower.changed(&changes.named, true, at);
         let has_folders = changes.named.iter().any(|path| path.is_dir());
