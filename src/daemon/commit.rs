@@ -75,7 +75,7 @@ pub(super) fn until_done(folder: Option<&Path>, wakes: &Receiver<Wake>, mut step
         }
         match wakes.recv_timeout(AGAIN) {
             Ok(Wake::Stop) => return Ok(false),
-            Ok(Wake::Failed(Some(why))) => return Err(why),
+            Ok(Wake::Failed(why)) => return Err(why),
             _ => {}
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn start(mut commits: Commits) -> JoinHandle<()> {
     std::thread::spawn(move || {
         if let Err(error) = commits.run() {
             let why = format!("the state cannot be written: {error}; what was read since is read again after the next start");
-            drop(commits.sender.send(Wake::Failed(Some(why))));
+            drop(commits.sender.send(Wake::Failed(why)));
         }
         commits.queue.close();
         commits.committer.outbox().close();

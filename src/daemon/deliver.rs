@@ -154,7 +154,7 @@ impl Delivery {
                     self.goes_on(step, at)
                 }
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
-                    drop(sender.send(Wake::Failed(None)));
+                    drop(sender.send(Wake::Unread(self.name.clone())));
                     false
                 }
                 Err(error) => self.tries_again(&error, at, &mut trouble),
@@ -175,7 +175,7 @@ impl Delivery {
         let why = format!("sink {}: {error}{mend}", self.sink.place());
         // The first one is told.
         let _ = begun.failed.set(why.clone());
-        drop(sender.send(Wake::Failed(Some(why))));
+        drop(sender.send(Wake::Failed(why)));
         Some(Trouble { why: error.to_string(), kind: error.kind(), tries: 0 })
     }
 

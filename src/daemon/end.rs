@@ -57,7 +57,7 @@ impl LastWords {
         for wake in wakes.try_iter() {
             match wake {
                 Wake::SinkEnded(name, count) if count > 0 => last.left.push((name, count)),
-                Wake::Failed(Some(why)) => last.failed = Some(why),
+                Wake::Failed(why) => last.failed = Some(why),
                 _ => {}
             }
         }

@@ -1,5 +1,5 @@
 //! Whether the pipeline moves: the threads that everything goes through say that they are at it, and the one here
-//! asks. Who waits for room is excused, for that is how a slow sink is meant to be felt; who reads, decides or
+//! asks. Who reads and waits for room is excused, for that is how a slow sink is meant to be felt; who reads, decides or
 //! commits without an end is not. The watchdog of the service manager is fed only while all of them move.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -76,7 +76,7 @@ impl Look {
         let mut stuck = None;
         for ((name, beat), (rounds, since)) in beats.iter().zip(&mut self.seen) {
             let count = beat.rounds.load(Ordering::Relaxed);
-            let waits_for_room = !has_room && *name != COMMITTER;
+            let waits_for_room = !has_room && *name == READER;
             if count != *rounds || waits_for_room || beat.is_excused.load(Ordering::Relaxed) {
                 (*rounds, *since) = (count, now);
             } else if now.duration_since(*since) >= self.limit {
@@ -89,6 +89,8 @@ impl Look {
 
 /// Name of the thread on which everything depends.
 pub(super) const COMMITTER: &str = "the committer";
+/// Name of the threads that hand over what they read: they alone wait for room.
+pub(super) const READER: &str = "a thread that reads";
 
 /// Asks, tells, and feeds, until the process ends.
 pub(super) fn start(pulse: Arc<Pulse>, queue: Arc<Queue>, sender: Sender<Wake>) {
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn who_does_not_move_is_named_unless_there_is_an_excuse() {
         let pulse = Pulse::default();
-        let (committer, reader) = (pulse.add(COMMITTER), pulse.add("a reader"));
+        let (committer, reader) = (pulse.add(COMMITTER), pulse.add(READER));
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
         let mut look = Look { limit: Duration::from_secs(10), seen: Vec::new() };
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(ask(true, 0), None);
         assert_eq!(ask(true, 9), None, "not long enough");
         committer.moves();
-        assert_eq!(ask(true, 12), Some("a reader"));
+        assert_eq!(ask(true, 12), Some(READER));
         assert_eq!(ask(false, 13), None, "it waits for room");
         reader.waits();
         assert_eq!(ask(false, 30), Some(COMMITTER), "who makes the room has no such excuse");
@@ -150,5 +152,16 @@ mod tests {
         assert_eq!(ask(true, 90), None, "a full disk is nobody's fault");
         committer.moves();
         assert_eq!((ask(true, 91), ask(true, 100), ask(true, 101)), (None, None, Some(COMMITTER)));
+    }
+
+    #[test]
+    fn room_is_an_excuse_for_those_that_read_alone() {
+        let pulse = Pulse::default();
+        pulse.add(READER);
+        pulse.add("the thread that decides");
+        let begun = Instant::now();
+        let mut look = Look { limit: Duration::from_secs(10), seen: Vec::new() };
+        let mut ask = |seconds| look.stuck(&pulse, false, begun + Duration::from_secs(seconds));
+        assert_eq!((ask(0), ask(9), ask(10)), (None, None, Some("the thread that decides")), "it must go on hearing signals");
     }
 }

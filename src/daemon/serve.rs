@@ -48,6 +48,7 @@ pub(super) struct Daemon {
     pub writer: CurrentWriter,
     pub is_durable: bool,
     pub stop: Arc<Stop>,
+    /// Why it ends by itself; without a text nobody reads what it writes.
     pub failed: Option<Option<String>>,
     pub look_soon: Option<Instant>,
     /// Who should talk.
@@ -116,9 +117,10 @@ impl Daemon {
         match what {
             Wake::Stop => return false,
             Wake::Failed(why) => {
-                self.failed = Some(why);
+                self.failed = Some(Some(why));
                 return false;
             }
+            Wake::Unread(sink) => return self.goes_on_without(&sink),
             Wake::StateLost => {
                 self.say_all();
                 self.current.state.iter().for_each(|folder| self.answers.answer_again(folder));
@@ -149,6 +151,17 @@ impl Daemon {
         true
     }
 
+    /// Whether there is another sink than one that nobody reads any more.
+    fn goes_on_without(&mut self, sink: &str) -> bool {
+        let goes_on = self.sinks.has_others(sink);
+        if goes_on {
+            tracing::warn!("sink {sink}: nobody reads it any more, it is written no more; the other sinks go on");
+        } else {
+            self.failed = Some(None);
+        }
+        goes_on
+    }
+
     /// What is to be said of silences.
     pub fn say(&self, said: Vec<Said>) {
         for (uid, label, notice) in said {
@@ -160,7 +173,7 @@ impl Daemon {
     fn say_all(&self) {
         let at = now();
         for (uid, label, mark) in self.follower.all_marks() {
-            self.queue.send(work::mark_only(uid, label, mark, at));
+            self.queue.put(work::mark_only(uid, label, mark, at));
         }
     }
 
@@ -177,6 +190,9 @@ impl Daemon {
     fn look(&mut self, clock: &mut Clock) {
         let at = now();
         let changes = self.watch.take();
+        if changes.overflowed {
+            self.watch_folders();
+        }
         self.follower.changed(&changes.written, false, at);
         self.follower.changed(&changes.named, true, at);
         let has_folders = changes.named.iter().any(|path| path.is_dir());
@@ -271,7 +287,8 @@ impl Daemon {
             }
             match wakes.recv_timeout(left) {
                 Ok(Wake::Done(id, turn)) => self.follower.done(id, &turn, None, now()),
-                Ok(Wake::Failed(why)) => self.failed = Some(why),
+                Ok(Wake::Failed(why)) => self.failed = Some(Some(why)),
+                Ok(Wake::Unread(sink)) => drop(self.goes_on_without(&sink)),
                 Ok(Wake::StateLost) => self.say_all(),
                 _ => {}
             }

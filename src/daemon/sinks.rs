@@ -135,6 +135,11 @@ impl Sinks {
         metrics().sinks.remove(name);
     }
 
+    /// Whether any other sink is there to stay, or to come.
+    pub fn has_others(&self, name: &str) -> bool {
+        !self.planned.is_empty() || self.running.iter().any(|running| running.name != name && !running.leaving.is_set())
+    }
+
     /// The threads, to wait for.
     pub fn into_threads(self) -> Vec<JoinHandle<()>> {
         self.running.into_iter().map(|running| running.thread).collect()

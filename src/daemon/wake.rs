@@ -34,8 +34,10 @@ pub(crate) enum Wake {
     SinkEnded(String, u64),
     /// The state was begun anew: what is known of files is to be said again.
     StateLost,
-    /// It cannot go on; without a text nobody reads stdout any more.
-    Failed(Option<String>),
+    /// Nobody reads what this sink writes any more.
+    Unread(String),
+    /// It cannot go on.
+    Failed(String),
 }
 
 /// Of a stream that is no file.

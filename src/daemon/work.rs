@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
-use super::pulse::Pulse;
+use super::pulse::{self, Pulse};
 use super::wake::{Heard, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Mark, Missed, Notice, Record, Uid};
@@ -117,7 +117,7 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter
     for thread in 0..count {
         let worker = Worker { thread, pool: pool.clone(), queue: queue.clone(), sender: sender.clone() };
         let writer = writer.clone();
-        let beat = pulse.add("a thread that reads");
+        let beat = pulse.add(pulse::READER);
         std::thread::spawn(move || {
             let mut space = Space::default();
             beat.waits();

@@ -21,6 +21,8 @@ pub struct Changes {
     pub named: HashSet<PathBuf>,
     /// Notices were lost: look everywhere.
     pub lost: bool,
+    /// The kernel had no room for more of them: nothing is watched any more, name the folders again.
+    pub overflowed: bool,
     /// A new folder could not be watched any more: what is to be said.
     limit: Option<String>,
     /// Whoever asks was woken and has not asked yet.
@@ -38,7 +40,7 @@ impl Changes {
                 EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Any) => self.written.extend(event.paths),
                 _ => self.named.extend(event.paths),
             },
-            Ok(_) => self.lost = true,
+            Ok(_) => (self.lost, self.overflowed) = (true, true),
             Err(error) => {
                 self.lost = true;
                 if limit_of(&error).is_some() {
@@ -47,17 +49,20 @@ impl Changes {
             }
         }
         if self.lost || self.written.len() + self.named.len() > MAX_PATHS {
-            *self = Self { lost: true, is_told: self.is_told, limit: self.limit.take(), ..Self::default() };
+            *self = Self { lost: true, is_told: self.is_told, overflowed: self.overflowed, limit: self.limit.take(), ..Self::default() };
         }
         !std::mem::replace(&mut self.is_told, true)
     }
 }
 
 type Shared = Arc<Mutex<Changes>>;
+type Make = Box<dyn Fn() -> notify::Result<RecommendedWatcher> + Send>;
 
 /// Watches folders.
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
+    /// Makes another one like it.
+    make: Option<Make>,
     folders: HashMap<PathBuf, bool>,
     changes: Shared,
     /// Folders that could not be watched, said once.
@@ -68,22 +73,26 @@ pub struct Watch {
 
 impl Watch {
     /// `wake` is called, from another thread, when something has changed; not again before [`take`](Self::take).
-    pub fn new(wake: impl Fn() + Send + 'static) -> Self {
-        let changes = Shared::default();
-        let noted = changes.clone();
-        let watcher = notify::recommended_watcher(move |event| {
-            if lock(&noted).note(event) {
-                wake();
-            }
-        });
-        let watcher = watcher.inspect_err(|error| tracing::warn!("{}", advice(error))).ok();
-        Self { watcher, folders: HashMap::new(), changes, refused: HashSet::new(), is_partial: false }
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        let none = Self::none();
+        let (noted, wake) = (none.changes.clone(), Arc::new(wake));
+        let make = move || {
+            let (noted, wake) = (noted.clone(), wake.clone());
+            notify::recommended_watcher(move |event| {
+                if lock(&noted).note(event) {
+                    wake();
+                }
+            })
+        };
+        let watcher = make().inspect_err(|error| tracing::warn!("{}", advice(error))).ok();
+        Self { watcher, make: Some(Box::new(make)), ..none }
     }
 
     /// Nobody says anything: everything is found by looking.
     #[must_use]
     pub fn none() -> Self {
-        Self { watcher: None, folders: HashMap::new(), changes: Shared::default(), refused: HashSet::new(), is_partial: false }
+        let (watcher, make, is_partial) = (None, None, false);
+        Self { watcher, make, folders: HashMap::new(), changes: Shared::default(), refused: HashSet::new(), is_partial }
     }
 
     /// Watches a folder, if it is there; asking again is cheap. True: it is watched since now.
@@ -137,7 +146,19 @@ impl Watch {
         {
             tracing::warn!("{said}");
         }
+        if changes.overflowed {
+            self.begin_anew();
+        }
         changes
+    }
+
+    /// Watches nothing: which folders were made, moved or removed while notices were lost nobody knows.
+    fn begin_anew(&mut self) {
+        // Where there is no second watcher to be had, the old one goes through the folders again.
+        if let Some(Ok(watcher)) = self.make.as_ref().map(|make| make()) {
+            self.watcher = Some(watcher);
+        }
+        self.folders.clear();
     }
 }
 
@@ -212,6 +233,26 @@ mod tests {
         assert!(watch.take().lost && watch.is_partial());
         assert!(watch.sees(Path::new("/logs/a.log")), "the folder itself is watched");
         assert!(!watch.sees(Path::new("/logs/new/a.log")));
+    }
+
+    #[test]
+    fn folders_are_watched_anew_after_notices_were_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let (told, hears) = std::sync::mpsc::channel();
+        let mut watch = Watch::new(move || told.send(()).unwrap_or_default());
+        assert!(watch.folder(folder.path(), true) && !watch.folder(folder.path(), true));
+        let rescan = || Ok(Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan));
+        lock(&watch.changes).note(rescan());
+        // A flood behind it does not wash it away.
+        let woken = (0..=MAX_PATHS).filter(|n| lock(&watch.changes).note(written(&format!("/logs/{n}.log")))).count();
+        assert_eq!(woken, 0, "it was told already");
+        let taken = watch.take();
+        assert!(taken.lost && taken.overflowed && !watch.sees(&folder.path().join("a.log")));
+        assert!(watch.folder(folder.path(), true) && watch.sees(&folder.path().join("new/a.log")));
+        assert!(!watch.take().overflowed, "once");
+        std::fs::create_dir(folder.path().join("new")).unwrap();
+        hears.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        assert!(watch.take().named.contains(&folder.path().join("new")), "the new watcher says it");
     }
 
     #[test]

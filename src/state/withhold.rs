@@ -1,5 +1,6 @@
 //! What is held back on purpose, and said: events beyond `max_events_per_second`, and equal errors
-//! within `repeat_window`. Time is an argument; what is held is kept in the state, so that no count is lost.
+//! within `repeat_window`. Time is an argument; what is held is kept in the state, so that no count is lost. A clock that
+//! was set back ends what began later than it says now.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -137,7 +138,7 @@ impl Withhold {
         if !self.before.held.contains_key(key) {
             self.before.held.insert(key.clone(), Some(held.clone()));
         }
-        (held.count, held.to) = (held.count + 1, now);
+        (held.count, held.to) = (held.count + 1, held.to.max(now));
         true
     }
 
@@ -162,7 +163,7 @@ impl Withhold {
     fn is_within(&mut self, label: &Label, record: &Record, now: Timestamp) -> bool {
         let Some(&limit) = self.rules.per_second.get(&label.source).filter(|limit| **limit > 0) else { return true };
         let second = self.seconds.entry(label.source.clone()).or_insert(Second { begun: now.0, passed: 0, held_at: i64::MIN });
-        if now.0 - second.begun >= SECOND_US {
+        if is_past(Timestamp(second.begun), SECOND_US, now) {
             (second.begun, second.passed) = (now.0, 0);
         }
         if second.passed < limit {
@@ -181,12 +182,13 @@ impl Withhold {
     pub fn due(&mut self, now: Timestamp, all: bool) -> Vec<(String, Notice)> {
         let mut notices = Vec::new();
         let flood = |source: &String| Key { source: source.clone(), signature: String::new() };
-        let is_over = |held: &Held| now.0 - held.to.0 >= SECOND_US || now.0 - held.since.0 >= MAX_FLOOD_US;
+        let is_over = |held: &Held| is_past(held.to, SECOND_US, now) || is_past(held.since, MAX_FLOOD_US, now);
         let mut over: Vec<Key> = self.floods.iter().map(flood).filter(|key| all || self.held.get(key).is_some_and(is_over)).collect();
         let excess = self.oldest.len().saturating_sub(MAX_REPEATS);
         let window = self.rules.repeat_window_us;
         let repeats = self.oldest.iter().enumerate().take_while(|(at, (since, _))| *at < excess || now.0 - since.0 >= window);
-        over.extend(repeats.map(|(_, (_, key))| key.clone()));
+        let to_come = self.oldest.iter().rev().take_while(|(since, _)| since.0 - now.0 >= window);
+        over.extend(repeats.map(|(_, (_, key))| key).chain(to_come.map(|(_, key)| key)).cloned());
         for key in over {
             let Some(held) = self.change(key.clone(), None) else { continue };
             if held.count > 0 {
@@ -209,6 +211,12 @@ impl Withhold {
     pub fn all(&self) -> impl Iterator<Item = (&Key, &Held)> {
         self.held.iter()
     }
+}
+
+/// Whether it began so long ago, or so far in what is yet to come that the clock was set back since: batches of several
+/// threads are a little out of order.
+fn is_past(begun: Timestamp, micros: i64, now: Timestamp) -> bool {
+    (now.0 - begun.0).abs() >= micros
 }
 
 fn notice(key: &Key, held: &Held) -> Notice {
@@ -274,6 +282,25 @@ mod tests {
         );
         assert!(pass(&mut withhold, 10, "a"));
         assert_eq!(withhold.due(Timestamp(11 * S), false), [], "b came once");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_nothing_back_for_longer() {
+        let rules = Rules { per_second: HashMap::from([("agent".into(), 2)]), repeat_window_us: 10 * S };
+        let mut withhold = Withhold::new(rules, BTreeMap::new());
+        let pass = |withhold: &mut Withhold, at: i64, n: u8| withhold.passes(&label(), &record(u64::from(n), &char::from(n).to_string()), Timestamp(at));
+        let later = 3600 * S;
+        assert!([b'a', b'b'].iter().all(|n| pass(&mut withhold, later, *n)) && !pass(&mut withhold, later + S / 2, b'c'));
+        // A batch that another thread had a little earlier is of the same second.
+        assert!(!pass(&mut withhold, later - S / 2, b'd'));
+        assert_eq!(withhold.due(Timestamp(later + S / 2), false), []);
+
+        assert!([b'e', b'f'].iter().all(|n| pass(&mut withhold, 60 * S, *n)), "a second of its own");
+        assert!(!pass(&mut withhold, 60 * S, b'g'), "and one as before");
+        let at = Timestamp(later + S / 2);
+        let notices = withhold.due(Timestamp(60 * S), false);
+        assert!(matches!(notices[..], [(_, Notice::Gap { missed: Missed::Events(3), from, to, .. })] if (from, to) == (at, at)), "{notices:?}");
+        assert!(pass(&mut withhold, 62 * S, b'a'), "its window is over");
     }
 
     /// A transaction that fails has held nothing back, and the same events find all as they did before.

@@ -249,3 +249,42 @@ fn with_a_state_what_a_full_disk_does_not_take_waits_and_is_counted() {
     assert_eq!(rest.written(), 100);
     assert!(fs::read(folder.path().join("small/out.ndjson")).unwrap().starts_with(&text), "no byte was taken back");
 }
+
+/// A peer that nobody is, and room for few records that wait for it.
+const AWAY: &str = "[[sink]]\nname = \"peer\"\ntype = \"tcp\"\naddress = \"127.0.0.1:1\"\n[delivery]\noutbox_max = \"1MiB\"\nshutdown_grace = \"1s\"\n";
+
+/// A daemon whose threads that read wait for room.
+fn held_up(folder: &Path) -> Daemon {
+    let mut daemon = Daemon::new(folder, AWAY);
+    append(&daemon, 1, 6000);
+    daemon.start();
+    until("it does not wait", || daemon.stderr().contains("outbox_max is reached"));
+    let read = || fs::metadata(daemon.folder.join("out.ndjson")).map_or(0, |meta| meta.len());
+    until("nothing comes", || read() > 1 << 20);
+    daemon
+}
+
+#[track_caller]
+fn ends(daemon: &mut Daemon) {
+    daemon.signal("-TERM");
+    let child = daemon.child.as_mut().unwrap();
+    until("it does not end", || child.try_wait().unwrap().is_some());
+}
+
+#[test]
+fn a_rotation_while_reading_waits_keeps_nobody_from_ending_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = held_up(folder.path());
+    fs::rename(daemon.log("a.log"), daemon.log("b.log")).unwrap();
+    append(&daemon, 6001, 6001);
+    ends(&mut daemon);
+}
+
+#[test]
+fn a_state_that_is_removed_while_reading_waits_keeps_nobody_from_ending_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = held_up(folder.path());
+    fs::remove_dir_all(daemon.folder.join("state")).unwrap();
+    until("it does not say so", || daemon.stderr().contains("while it is in use"));
+    ends(&mut daemon);
+}

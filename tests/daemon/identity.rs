@@ -642,3 +642,49 @@ fn what_is_hidden_is_meant_only_by_a_glob_that_writes_the_dot() {
         assert_eq!(bare(&world), wanted, "{glob}");
     }
 }
+
+#[test]
+fn a_file_that_is_renamed_while_a_thread_waits_with_it_goes_on_under_its_new_name() {
+    let mut world = World::new(&["logs/*.log*"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log", &error("two"));
+    rig.look(&world);
+    rig.while_a_thread_waits(&world, || {
+        world.rename("a.log", "a.log.1");
+        world.append("a.log", &error("three"));
+    });
+    world.append("a.log.1", &error("four"));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["four", "one", "three", "two"]);
+    let mut paths: Vec<_> = rig.follower.marks().map(|(_, _, mark)| mark.path).collect();
+    paths.sort();
+    assert_eq!(paths, [world.path("a.log"), world.path("a.log.1")]);
+    world.append("a.log.1", &error("five"));
+    rig.wait(&mut world);
+    assert_eq!(sorted(&world), ["five", "four", "one", "three", "two"]);
+}
+
+#[test]
+fn a_file_that_is_renewed_or_rotated_while_a_thread_waits_with_it_is_read_once() {
+    let world = &mut World::new(&["logs/*.log"]);
+    world.append("a.log", &(error("one") + &"all is well\n".repeat(30)));
+    let mut rig = Rig::start(world);
+    rig.settle(world);
+    world.append("a.log", &error("two"));
+    rig.look(world);
+    rig.while_a_thread_waits(world, || renew(world, "a.log", |text| text + &error("three")));
+    rig.wait(world);
+    assert_eq!(sorted(world), ["one", "three", "two"]);
+    world.append("a.log", &error("four"));
+    rig.look(world);
+    // A new file of another content, longer than the old one: it is followed at once, for it may be gone soon.
+    rig.while_a_thread_waits(world, || {
+        world.rename("a.log", "a.log.1");
+        world.append("a.log", &(error("five") + &"all is well\n".repeat(90)));
+    });
+    world.rename("a.log", "a.log.2");
+    rig.wait(world);
+    assert_eq!(sorted(world), ["five", "four", "one", "three", "two"]);
+}

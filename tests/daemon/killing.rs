@@ -46,10 +46,14 @@ impl Daemon {
     }
 
     pub fn start(&mut self) {
+        self.start_with(Stdio::null());
+    }
+
+    pub fn start_with(&mut self, stdout: Stdio) {
         let errors = OpenOptions::new().append(true).create(true).open(self.folder.join("stderr")).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_siftd"));
         command.args(["run", "--config", "siftd.toml"]).current_dir(&self.folder).env_remove("SIFTD_LOG");
-        self.child = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn().unwrap());
+        self.child = Some(command.stdin(Stdio::null()).stdout(stdout).stderr(errors).spawn().unwrap());
     }
 
     pub fn pid(&self) -> u32 {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -18,7 +19,7 @@ use siftd::sinks::choose::Choose;
 use siftd::sinks::file::{Options, Output};
 use siftd::sinks::{Desk, Sink, Step, notice};
 use siftd::sources::discover::{Spec, Start};
-use siftd::sources::follow::{Follower, Known, OwnOutputs, lock};
+use siftd::sources::follow::{Follower, Job, Known, OwnOutputs, lock};
 use siftd::sources::reader::Space;
 use siftd::state::committer::Committer;
 use siftd::state::ledger;
@@ -231,6 +232,12 @@ impl Rig {
     /// One turn; false: there is none to take.
     pub fn turn(&mut self, world: &World) -> bool {
         let Some(job) = self.follower.next_job() else { return false };
+        self.take(&job, world);
+        true
+    }
+
+    /// The turn of a job that was handed out.
+    pub fn take(&mut self, job: &Job, world: &World) {
         let mut reader = lock(&job.reader);
         let mut turn = if job.last { reader.finish(&mut self.space, world.now) } else { reader.turn(&mut self.space, world.now) };
         drop(reader);
@@ -241,7 +248,27 @@ impl Rig {
         let sent = siftd::sources::reader::Turn { events, notices: std::mem::take(&mut turn.notices), mark: turn.mark.clone(), ..Default::default() };
         self.pending.extend(self.writer.batch(job.uid, &job.label, sent).map(|batch| Batch { at: world.now, ..batch }));
         self.follower.done(job.id, &turn, None, world.now);
-        true
+    }
+
+    /// What happens, and is looked at, while a thread has the next turn and waits for room with it: who looks must not
+    /// wait for that thread. Then the turn is over.
+    pub fn while_a_thread_waits(&mut self, world: &World, meanwhile: impl FnOnce()) {
+        let job = self.follower.next_job().unwrap();
+        let (has, is_had) = channel();
+        let (go_on, goes_on) = channel();
+        let reader = job.reader.clone();
+        let thread = std::thread::spawn(move || {
+            let _guard = lock(&reader);
+            has.send(()).unwrap();
+            // If nobody says so, somebody waits for it.
+            goes_on.recv_timeout(Duration::from_secs(10)).is_ok()
+        });
+        is_had.recv().unwrap();
+        meanwhile();
+        self.look(world);
+        go_on.send(()).ok();
+        assert!(thread.join().unwrap(), "who looks waited for a thread that reads");
+        self.take(&job, world);
     }
 
     /// Commits the first `count` batches and what the sink said.

@@ -355,3 +355,19 @@ fn a_sink_that_does_not_want_an_error_does_not_hear_of_its_repeats() {
         assert_eq!(world.records().len(), records, "{:?}", world.records());
     }
 }
+
+#[test]
+fn a_stdout_that_nobody_reads_any_more_ends_no_other_sink() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "[[sink]]\nname = \"console\"\ntype = \"stdout\"\n");
+    let (gone, stdout) = std::io::pipe().unwrap();
+    drop(gone);
+    daemon.start_with(stdout.into());
+    let out = folder.path().join("out.ndjson");
+    let is_told = |text: &str| fs::read_to_string(&out).unwrap_or_default().contains(text);
+    fs::write(daemon.log("a.log"), error("one")).unwrap();
+    until("nobody says so", || daemon.stderr().contains("sink console: nobody reads it any more"));
+    fs::write(daemon.log("b.log"), error("two")).unwrap();
+    until("the file is not written", || is_told("ERROR one") && is_told("ERROR two"));
+    daemon.stop();
+}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{FileId, Followed, Follower, Known, Lost, lock};
+use super::{FileId, Followed, Follower, Known, Lost};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Missed, Notice, Uid, Why, derived_id};
 use crate::sources::discover::is_packed;
@@ -122,8 +122,10 @@ impl Follower {
 
     /// A file that has no turn and waits for nothing.
     pub(super) fn put_one_to_rest(&mut self, id: FileId) {
-        if let Some(file) = self.files.get_mut(&id).filter(|file| file.is_open && file.retired.is_none()) {
-            lock(&file.reader).rest();
+        if let Some(file) = self.files.get_mut(&id).filter(|file| file.is_open && file.retired.is_none())
+            && let Ok(mut reader) = file.reader.try_lock()
+        {
+            reader.rest();
             file.is_open = false;
             self.open -= 1;
         }

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 
 use super::copy::Copy;
 use super::moved::Stranger;
-use super::{FileId, Followed, Follower, IS_FOLDER, Known, lock};
+use super::renewed::GoesOn;
+use super::{FileId, Followed, Follower, IS_FOLDER, Known};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Node, Uid, derived_id};
 use crate::sources::content;
@@ -77,8 +78,9 @@ impl Follower {
         if let Some(row) = self.known_in_inode(index, &opened) {
             return self.resume(index, path, row, opened.1, now);
         }
-        if self.renew(index, path, &opened, now) {
-            return;
+        match self.renew(index, path, &opened, now) {
+            GoesOn::Yes | GoesOn::Perhaps => return,
+            GoesOn::No => {}
         }
         match self.is_copy(index, path, &opened) {
             Copy::No => {}
@@ -119,7 +121,8 @@ impl Follower {
         tracing::info!("{}: is {} now, and goes on", self.specs[index].shown(&old).escape_debug(), self.specs[index].shown(path).escape_debug());
         file.retired = None;
         file.label = reader::label(&self.specs[index].name, self.specs[index].shown(path));
-        lock(&file.reader).rename(path.to_owned(), self.specs[index].trust(path));
+        file.is_renamed = true;
+        self.tell_name(id);
         if self.by_path.get(&old) == Some(&id) {
             self.by_path.remove(&old);
         }
@@ -129,6 +132,15 @@ impl Follower {
         // Its old name may lead to its successor.
         if self.specs[index].means(&old) && old.exists() && !self.by_path.contains_key(&old) {
             self.meet(index, &old, now, None);
+        }
+    }
+
+    /// Tells a reader the name of its file; one that has a turn hears of it before the next one.
+    pub(super) fn tell_name(&mut self, id: FileId) {
+        let Some(file) = self.files.get_mut(&id).filter(|file| file.is_renamed) else { return };
+        if let Ok(mut reader) = file.reader.try_lock() {
+            reader.rename(file.path.clone(), self.specs[file.spec].trust(&file.path));
+            file.is_renamed = false;
         }
     }
 
@@ -185,6 +197,8 @@ impl Follower {
             is_new: true,
             is_left_out: false,
             is_changed: false,
+            is_renamed: false,
+            is_awaited: false,
         };
         self.files.insert(id, file);
         self.turns.queue(id);

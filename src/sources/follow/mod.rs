@@ -1,6 +1,6 @@
 //! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It looks at names
 //! and metadata and hands out readers as jobs; who runs the jobs is not its business, nor does it know a clock: every
-//! step gets the time. `meet` finds out about new paths, with `copy`, `moved`, `passed`, `renewed`, `packed` and `known`; `leave` is about
+//! step gets the time. It never waits for a reader: whoever has it may wait for room as long as a sink is away. `meet` finds out about new paths, with `copy`, `moved`, `passed`, `renewed`, `packed` and `known`; `leave` is about
 //! files that lose their names or fall quiet; `turns` says who is next, `ask` how it stands.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -118,6 +118,10 @@ struct Followed {
     is_left_out: bool,
     /// It goes on under other rules or another trust with its next turn.
     is_changed: bool,
+    /// Its reader does not know its name yet.
+    is_renamed: bool,
+    /// A new file under its name waits for the end of its turn: it may be the one to go on in.
+    is_awaited: bool,
 }
 
 impl Follower {
@@ -255,6 +259,7 @@ impl Follower {
     /// The next turn to take, if any.
     pub fn next_job(&mut self) -> Option<Job> {
         let id = self.turns.begin()?;
+        self.tell_name(id);
         self.change(id);
         let file = self.files.get(&id)?;
         Some(Job { id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: file.is_last })
@@ -268,9 +273,15 @@ impl Follower {
 
     /// A turn was taken. `rest_until` asks for a pause until the file's next one.
     pub fn done(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
-        if !self.files.contains_key(&id) {
-            return;
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let awaited = std::mem::take(&mut file.is_awaited).then(|| file.path.clone());
+        self.goes_on(id, turn, rest_until, now);
+        if let Some(path) = awaited {
+            self.changed(&HashSet::from([path]), false, now);
         }
+    }
+
+    fn goes_on(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
         let again = self.turns.end(id) | turn.more;
         self.note(id, turn, now);
         if turn.unlinked && self.files.get(&id).is_some_and(|file| file.retired.is_none()) {
@@ -339,6 +350,7 @@ impl Follower {
 
     /// All files, to end them.
     pub fn all(&mut self) -> Vec<Job> {
+        self.files.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.tell_name(id));
         let job = |(id, file): (&FileId, &Followed)| Job { id: *id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: true };
         self.files.iter().map(job).collect()
     }
@@ -367,7 +379,7 @@ impl Follower {
     }
 }
 
-/// A reader is never left half-done by a panic: panics end the process.
+/// For a thread that takes a turn. A reader is never left half-done by a panic: panics end the process.
 pub fn lock(reader: &Mutex<Reader>) -> std::sync::MutexGuard<'_, Reader> {
     reader.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{FileId, Follower, lock};
+use super::{FileId, Follower};
 use crate::core::engine::Engine;
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Uid};
@@ -58,8 +58,8 @@ impl Follower {
     /// A reader that nobody has now gets what is new for it.
     pub(super) fn change(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(&id).filter(|file| file.is_changed) else { return };
+        let Ok(mut reader) = file.reader.try_lock() else { return };
         file.is_changed = false;
-        let mut reader = lock(&file.reader);
         if file.retired.is_none() {
             reader.rename(file.path.clone(), self.specs[file.spec].trust(&file.path));
             if reader.set_rules(&self.engine) && file.is_open {

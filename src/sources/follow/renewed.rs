@@ -3,25 +3,58 @@
 use std::fs::File;
 use std::path::Path;
 
-use super::{Followed, Follower, lock};
+use super::{FileId, Followed, Follower};
 use crate::core::event::Timestamp;
 use crate::delivery::Node;
+use crate::sources::reader::find_inode;
+
+/// Whether a new file goes on from the one that had its name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GoesOn {
+    No,
+    /// That one has a turn: the new file is met again when the turn is over.
+    Perhaps,
+    Yes,
+}
 
 impl Follower {
     /// Whether a new file under this name goes on from the one that had it; then that one is followed in it.
-    pub(super) fn renew(&mut self, index: usize, path: &Path, (new, node, size): &(File, Node, u64), now: Timestamp) -> bool {
+    pub(super) fn renew(&mut self, index: usize, path: &Path, opened: &(File, Node, u64), now: Timestamp) -> GoesOn {
         let has_lost_it = |file: &Followed| file.spec == index && file.path == path && file.retired.is_some() && !file.is_last;
-        let goes_on = |file: &Followed| has_lost_it(file) && lock(&file.reader).goes_on_in(new, *size);
         // One that has lost its name stays active.
-        let found = self.active.iter().copied().find(|id| self.files.get(id).is_some_and(goes_on));
-        let Some((id, file)) = found.and_then(|id| Some((id, self.files.get_mut(&id)?))) else { return false };
-        lock(&file.reader).renew(*node);
+        let lost = self.active.iter().copied().filter(|id| self.files.get(id).is_some_and(has_lost_it)).collect::<Vec<_>>();
+        let found = lost.into_iter().map(|id| (id, self.goes_on_in(id, opened))).find(|(_, goes_on)| *goes_on != GoesOn::No);
+        let Some((id, goes_on)) = found else { return GoesOn::No };
+        let Some(file) = self.files.get_mut(&id) else { return GoesOn::No };
+        if goes_on == GoesOn::Perhaps {
+            file.is_awaited = true;
+            return goes_on;
+        }
+        let node = opened.1;
         self.open -= usize::from(std::mem::take(&mut file.is_open));
         self.by_node.remove(&(file.node.dev, file.node.ino));
         self.by_node.insert((node.dev, node.ino), id);
         self.by_path.insert(path.to_owned(), id);
-        (file.node, file.mark.node, file.retired, file.written, file.changed_at) = (*node, *node, None, 0, now);
+        (file.node, file.mark.node, file.retired, file.written, file.changed_at) = (node, node, None, 0, now);
         self.turns.queue(id);
-        true
+        goes_on
+    }
+
+    /// Whether one file goes on in another; its reader does so from here on.
+    fn goes_on_in(&self, id: FileId, (new, node, size): &(File, Node, u64)) -> GoesOn {
+        let Some(file) = self.files.get(&id) else { return GoesOn::No };
+        match file.reader.try_lock() {
+            Ok(reader) if !reader.goes_on_in(new, *size) => GoesOn::No,
+            Ok(mut reader) => {
+                reader.renew(*node);
+                GoesOn::Yes
+            }
+            // A file that was only renamed has no heir, nor has one in a shorter file: that one is followed at once, for it
+            // may lose its name before the turn is over.
+            Err(_) => {
+                let has_name = || file.path.parent().is_some_and(|folder| find_inode(folder, file.node).is_some());
+                if file.mark.size < *size && !has_name() { GoesOn::Perhaps } else { GoesOn::No }
+            }
+        }
     }
 }
