@@ -78,6 +78,7 @@ fn one_with_mistakes_changes_nothing_and_is_said() {
     for (configuration, why) in [
         ("[limits]\nmax_line_byte = 1\n", "did you mean `max_line_bytes`?"),
         (&ONE.replace("one.ndjson", "nowhere/one.ndjson"), "there is no folder"),
+        (&ONE[ONE.find("[[sink]]").unwrap()..], "it has no source any more"),
         (&format!("{ONE}[rules]\nfiles = [\"@/bad.toml\"]\n"), "bad.toml"),
     ] {
         world.append("bad.toml", "[[rule]]\n");
