@@ -139,6 +139,18 @@ fn under_nohup_a_closed_terminal_ends_nothing() {
     running.end("-TERM", 0);
 }
 
+/// A log that cannot be written, for its disk is full or its terminal gone, keeps nothing else from being.
+#[test]
+fn what_cannot_be_said_ends_nothing() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let child = folder.command(["run", "--output", "out.ndjson", "--file", "a.log", "--file", "nothing*.log"]).stderr(full).spawn().unwrap();
+    let running = Running { folder: &folder, child: Some(child) };
+    running.wait_for(&["a.log:1 ERROR boom"]);
+    running.end("-TERM", 0);
+}
+
 #[test]
 fn survives_rotation_by_rename() {
     let folder = Folder::new();
