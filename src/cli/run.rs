@@ -69,7 +69,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
         // Who runs it by hand may have mistyped; a service often begins before its logs do.
         if is_configured(args, &setup.config) { tracing::info!("{said}") } else { tracing::warn!("{said}") }
     }
-    // What is said by flags alone stays as it was said.
+    // What is said by flags alone stays as it was said: there SIGHUP means that the terminal was closed.
     plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {
         Ok(Ended::Well) => Ok(Exit::Done),

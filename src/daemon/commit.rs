@@ -245,7 +245,7 @@ impl Commits {
                         tracing::warn!("state: it can be written again");
                     }
                     for word in words.drain(..) {
-                        if let Word::SinkBegins(name) = word
+                        if let Word::SinkBegins { name, .. } = word
                             && let Some(mark) = self.committer.sink(&name)
                         {
                             drop(self.sender.send(Wake::SinkBegins(mark.clone())));

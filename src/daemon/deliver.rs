@@ -55,6 +55,11 @@ impl Leaving {
         self.0.get().map(|(last, _)| *last)
     }
 
+    /// Whether it is to have no record from this one on.
+    fn is_before(&self, record: u64) -> bool {
+        self.last().is_some_and(|last| record > last)
+    }
+
     fn is_late(&self) -> bool {
         self.0.get().is_some_and(|(_, until)| Instant::now() >= *until)
     }
@@ -248,7 +253,7 @@ impl Desk for Counter {
     fn after(&mut self, mut seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         loop {
             seq = self.shared.outbox.goes_on(&self.name, seq);
-            if self.leaving.last().is_some_and(|last| seq >= last) {
+            if self.leaving.is_before(seq + 1) {
                 return Ok(None);
             }
             let chunk = match self.shared.outbox.next(seq) {
@@ -259,6 +264,10 @@ impl Desk for Counter {
                 Next::InFile => self.read_file(seq)?,
                 Next::Nothing | Next::End => None,
             };
+            // It may have been told to leave meanwhile: what was committed after that is for others.
+            if chunk.as_ref().is_some_and(|chunk| self.leaving.is_before(chunk.first)) {
+                return Ok(None);
+            }
             if chunk.as_ref().is_none_or(|chunk| self.shared.outbox.give(&self.name, chunk)) {
                 return Ok(chunk);
             }

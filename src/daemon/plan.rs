@@ -31,7 +31,7 @@ pub struct Plan {
     pub config: Config,
     /// Stands for rules and limits: another one is another engine.
     pub rules_print: [u8; 16],
-    /// For SIGHUP; none: that signal ends the process, as it does others.
+    /// For SIGHUP; none: that signal drains and ends it, as SIGTERM does.
     pub again: Option<Again>,
     /// Rules and limits.
     pub engine: Arc<Engine>,

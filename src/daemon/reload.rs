@@ -33,10 +33,14 @@ pub(super) struct Current {
 impl Current {
     /// What a new plan asks for that a running process cannot do.
     fn refusal(&self, plan: &Plan) -> Option<&'static str> {
-        if plan.state != self.state {
-            return Some("state_dir cannot change while siftd runs");
+        match (&self.state, &plan.state) {
+            (None, None) => None,
+            (Some(old), Some(new)) if old == new => None,
+            // Who follows nothing reads stdin, and keeps no state of that.
+            (Some(_), None) => Some("it has no source any more, and what runs with a state cannot go on without one"),
+            (None, Some(_)) => Some("it has sources now, and what runs without a state cannot begin one"),
+            (Some(_), Some(_)) => Some("state_dir cannot change while siftd runs"),
         }
-        None
     }
 }
 

@@ -36,6 +36,8 @@ struct Planned {
     plan: SinkPlan,
     /// Its predecessor wrote another file.
     is_elsewhere: bool,
+    /// It was taken out before it began: what it is to have all the same.
+    leaves: Option<(u64, Instant)>,
 }
 
 struct Running {
@@ -53,7 +55,7 @@ impl Sinks {
     /// Starts those without which there is no start.
     pub fn start_first(&mut self, plans: Vec<(SinkPlan, SinkMark)>) {
         self.first = plans.len();
-        plans.into_iter().for_each(|(plan, mark)| self.start(plan, mark, true));
+        plans.into_iter().for_each(|(plan, mark)| self.start(plan, mark, None));
     }
 
     /// Whether those have their files.
@@ -66,10 +68,11 @@ impl Sinks {
         self.begun.failed.get().map(String::as_str)
     }
 
-    fn start(&mut self, plan: SinkPlan, mark: SinkMark, is_first: bool) {
+    /// One that is planned has what it is to have before it leaves; the others are those without which there is no start.
+    fn start(&mut self, plan: SinkPlan, mark: SinkMark, planned: Option<Leaving>) {
         let (name, place) = (plan.name().to_owned(), plan.file().map(PathBuf::from));
         metrics().sinks.of(&name).kind.set(plan.kind());
-        let leaving = Arc::new(Leaving::default());
+        let (is_first, leaving) = (planned.is_none(), Arc::new(planned.unwrap_or_default()));
         let seq = mark.seq;
         let delivery = Delivery { name: name.clone(), seq, sink: sink(plan, mark), shared: self.shared.clone(), leaving: leaving.clone(), is_first };
         let (sender, begun) = (self.sender.clone(), self.begun.clone());
@@ -85,38 +88,37 @@ impl Sinks {
     }
 
     /// From now on there are these; of those that run, `stays` says which are to go on as they are. The others get
-    /// what is committed now, until `until`.
+    /// what is committed now, until `until`; a new one begins there.
     pub fn change(&mut self, plans: Vec<SinkPlan>, stays: impl Fn(&str) -> bool, until: Instant) {
-        let last = self.shared.outbox.last();
-        for running in &self.running {
-            if !(stays(&running.name) && plans.iter().any(|plan| plan.name() == running.name)) {
-                running.leaving.set(last, until);
-            }
-        }
-        let runs = |plan: &SinkPlan| self.running.iter().find(|running| running.name == plan.name());
-        let others = plans.into_iter().filter(|plan| runs(plan).is_none_or(|running| running.leaving.is_set()));
-        self.planned = others.map(|plan| Planned { plan, is_elsewhere: false }).collect();
-        for Planned { plan, .. } in &self.planned {
-            // One that comes after another of its name waits for its end.
-            if runs(plan).is_none() {
-                self.shared.queue.tell(Word::SinkBegins(plan.name().to_owned()));
-            }
-        }
+        let is_planned = |name: &str| plans.iter().any(|plan| plan.name() == name);
+        let runs = |name: &str| self.running.iter().find(|running| running.name == name);
+        // One that comes after another of its name waits for its end.
+        let new: Vec<String> = plans.iter().map(|plan| plan.name().to_owned()).filter(|name| runs(name).is_none()).collect();
+        let old = self.running.iter().filter(|running| !(stays(&running.name) && is_planned(&running.name)));
+        let last = self.shared.outbox.hand_over(&new, |last| old.for_each(|running| running.leaving.set(last, until)));
+
+        let mut taken_out: Vec<Planned> = self.planned.drain(..).filter(|planned| !is_planned(planned.plan.name())).collect();
+        taken_out.iter_mut().for_each(|planned| planned.leaves = planned.leaves.or(Some((last, until))));
+        let others = plans.into_iter().filter(|plan| runs(plan.name()).is_none_or(|running| running.leaving.is_set()));
+        self.planned = others.map(|plan| Planned { plan, is_elsewhere: false, leaves: None }).chain(taken_out).collect();
+        new.into_iter().for_each(|name| self.shared.queue.tell(Word::SinkBegins { name, after: last }));
         self.shared.outbox.nudge();
     }
 
     /// The committer knows where a sink begins.
     pub fn begins(&mut self, mut mark: SinkMark) {
-        // It may have been taken out again meanwhile, or be there already.
+        // It may be there already.
         let Some(at) = self.planned.iter().position(|planned| planned.plan.name() == mark.name) else { return };
         if self.running.iter().any(|running| running.name == mark.name) {
             return;
         }
-        let Planned { plan, is_elsewhere } = self.planned.swap_remove(at);
+        let Planned { plan, is_elsewhere, leaves } = self.planned.swap_remove(at);
         if is_elsewhere {
             (mark.node, mark.len) = (Node::default(), 0);
         }
-        self.start(plan, mark, false);
+        let leaving = Leaving::default();
+        leaves.into_iter().for_each(|(last, until)| leaving.set(last, until));
+        self.start(plan, mark, Some(leaving));
     }
 
     /// A sink's thread has ended, and `left` records were not written: its successor under the same name may
@@ -126,7 +128,7 @@ impl Sinks {
         let old = self.running.swap_remove(at);
         if let Some(planned) = self.planned.iter_mut().find(|planned| planned.plan.name() == name) {
             planned.is_elsewhere = planned.plan.file() != old.place.as_deref();
-            return self.shared.queue.tell(Word::SinkBegins(name.to_owned()));
+            return self.shared.queue.tell(Word::SinkBegins { name: name.to_owned(), after: self.shared.outbox.last() });
         }
         if left > 0 {
             tracing::warn!("sink {name}: it was taken out, and could not write {left} records within shutdown_grace");
@@ -153,5 +155,92 @@ fn sink(plan: SinkPlan, mark: SinkMark) -> Box<dyn Sink + Send> {
         SinkPlan::File { options, .. } => Box::new(Output::new(options, mark)),
         SinkPlan::Stream { options, .. } => Box::new(Stream::new(options, mark, backoff::random())),
         SinkPlan::Http { options, client, .. } => Box::new(Http::new(options, Box::new(client), mark, backoff::random())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::config::Schema;
+    use crate::core::event::{Category, Severity, Timestamp};
+    use crate::delivery::{Batch, Label, Record};
+    use crate::sinks::choose::Choose;
+    use crate::state::committer::Committer;
+    use crate::state::queue::Queue;
+    use crate::state::withhold::Rules;
+
+    const GRACE: Duration = Duration::from_secs(60);
+
+    /// Sinks and all that they need but threads that read and commit.
+    struct World {
+        folder: tempfile::TempDir,
+        committer: Committer,
+        queue: Arc<Queue>,
+        wakes: Receiver<Wake>,
+        sinks: Sinks,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let (sender, wakes) = channel();
+            let committer = Committer::new(None, Rules::default(), Arc::new(|_: &mut Vec<u8>, _: &Label, _: &_, _| {}), &[]).unwrap();
+            let queue = Arc::new(Queue::new(1 << 20));
+            let (own, stop) = Default::default();
+            let shared = Shared { outbox: committer.outbox(), queue: queue.clone(), folder: None, own, stop };
+            Self { folder: tempfile::tempdir().unwrap(), committer, queue, wakes, sinks: Sinks::new(shared, sender) }
+        }
+
+        fn change(&mut self, name: &str) {
+            let file = std::fs::File::create(self.folder.path().join(name)).unwrap();
+            let choose = Choose { name: name.into(), min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native };
+            self.sinks.change(vec![SinkPlan::Stdout { name: name.to_owned(), file, choose }], |_| true, Instant::now() + GRACE);
+        }
+
+        /// Commits one record.
+        fn record(&mut self, text: &str) {
+            let (severity, category) = (Severity::High, Category::ALL[0]);
+            let (signature, at, seen_at, weight, session) = Default::default();
+            let (len, body) = (text.len() as u32 + 1, format!("{text}\n").into_bytes());
+            let id = text.to_owned();
+            let record = Record { len, generation: 0, offset: 0, inner: 0, id, signature, severity, category, at, seen_at, weight, session };
+            let label = Arc::new(Label::default());
+            let batch = Batch { uid: [body[0]; 16], label, records: vec![record], body, notices: Vec::new(), mark: None, at: Timestamp(0) };
+            self.committer.commit(&[batch], &[], Timestamp(0)).unwrap();
+        }
+
+        /// Commits what sinks say, and lets them begin and end.
+        fn go_on(&mut self) {
+            let words = self.queue.take(true, Duration::from_millis(10), None, 1 << 20).words;
+            self.committer.commit(&[], &words, Timestamp(0)).unwrap();
+            let begin = words.iter().filter_map(|word| if let Word::SinkBegins { name, .. } = word { self.committer.sink(name).cloned() } else { None });
+            begin.for_each(|mark| self.sinks.begins(mark));
+            while let Ok(wake) = self.wakes.try_recv() {
+                if let Wake::SinkEnded(name, left) = wake {
+                    self.sinks.ended(&name, left);
+                }
+            }
+        }
+
+        fn written(&self, name: &str) -> String {
+            std::fs::read_to_string(self.folder.path().join(name)).unwrap()
+        }
+    }
+
+    #[test]
+    fn one_that_is_taken_out_before_it_has_begun_gets_what_is_its_own() {
+        let mut world = World::new();
+        world.change("first");
+        world.record("1");
+        world.change("second");
+        world.record("2");
+        let until = Instant::now() + GRACE;
+        while (world.written("first"), world.written("second")) != ("1\n".to_owned(), "2\n".to_owned()) || world.committer.sink("first").is_some() {
+            assert!(Instant::now() < until, "{:?} {:?}", world.written("first"), world.written("second"));
+            world.go_on();
+        }
+        assert!(world.committer.sink("second").is_some());
     }
 }

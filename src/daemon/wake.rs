@@ -7,10 +7,12 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::delivery::{Label, SinkMark, Uid};
 use crate::sources::follow::FileId;
+use crate::sources::interrupt::is_ignored;
 use crate::sources::reader::Turn;
 use crate::state::outbox::Outbox;
 
@@ -24,7 +26,7 @@ pub(crate) enum Wake {
     Streams,
     /// A stream that is no file has talked or ended; only where its source is listened to.
     Heard(Heard),
-    /// SIGINT or SIGTERM.
+    /// SIGINT or SIGTERM; or SIGHUP where there is nothing to read anew.
     Stop,
     /// SIGHUP; `Stop` has the flag.
     Reload,
@@ -83,30 +85,31 @@ impl Stop {
 /// process itself as well (`timeout` of the GNU coreutils does).
 const SAME_WISH: Duration = Duration::from_secs(1);
 
-/// The first signal drains, a later one ends at once.
+/// The first signal drains, a later one ends at once. SIGHUP is a wish to reload; where there is nothing to read anew a
+/// terminal was closed, which ends it like the others, unless it was started to outlive that (`nohup`).
 pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>, can_reload: bool) -> Result<(), String> {
     let fault = |error: io::Error| format!("signals cannot be handled: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;
     let entered = runtime.enter();
     let of = |kind| signal(kind).map_err(fault);
     let (mut interrupt, mut terminate, mut reopen) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::user_defined1())?);
-    let mut reload = can_reload.then(|| of(SignalKind::hangup())).transpose()?;
+    let mut hangup = (can_reload || !is_ignored(Signal::SIGHUP)).then(|| of(SignalKind::hangup())).transpose()?;
     drop(entered);
     let (sender, stop) = (sender.clone(), stop.clone());
     std::thread::spawn(move || {
         runtime.block_on(async {
             let mut first: Option<Instant> = None;
             loop {
-                let hangup = async {
-                    match &mut reload {
-                        Some(reload) => reload.recv().await,
+                let hung_up = async {
+                    match &mut hangup {
+                        Some(hangup) => hangup.recv().await,
                         None => std::future::pending().await,
                     }
                 };
-                let number = tokio::select! { _ = interrupt.recv() => 2, _ = terminate.recv() => 15, _ = reopen.recv() => 0, _ = hangup => 1 };
+                let number = tokio::select! { _ = interrupt.recv() => 2, _ = terminate.recv() => 15, _ = reopen.recv() => 0, _ = hung_up => 1 };
                 match (number, first) {
                     (0, _) => stop.reopen(),
-                    (1, _) => {
+                    (1, _) if can_reload => {
                         // Once for all that come before it is heard.
                         if !stop.reload.swap(true, Ordering::AcqRel) {
                             drop(sender.send(Wake::Reload));

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM as an end of what is read: who asks for the errors of an input that is still being written gets those
+//! SIGINT, SIGTERM and SIGHUP as an end of what is read: who asks for the errors of an input that is still being written gets those
 //! that are there by then. Readers wait for their input through this; whoever has written all lets the signal do its work.
 
 use std::io;
@@ -31,8 +31,7 @@ impl Interrupt {
     pub fn take() -> io::Result<Self> {
         let caught = Arc::new(AtomicI32::new(0));
         let (woken, wakes) = io::pipe()?;
-        let is_heeded = |signal: &Signal| ignored() & (1 << (*signal as u32 - 1)) == 0;
-        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM].into_iter().filter(is_heeded).collect();
+        let set: SigSet = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP].into_iter().filter(|signal| !is_ignored(*signal)).collect();
         set.thread_block()?;
         let shared = caught.clone();
         std::thread::spawn(move || {
@@ -79,6 +78,12 @@ pub fn end(signal: i32) -> ! {
     // It returns only where the signal cannot be sent.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     std::process::exit(128 + signal)
+}
+
+/// Whether siftd was started to ignore this signal, as `nohup` has it.
+#[must_use]
+pub fn is_ignored(signal: Signal) -> bool {
+    ignored() & (1 << (signal as u32 - 1)) != 0
 }
 
 /// The signals that siftd was started to ignore, a bit for each.

@@ -75,7 +75,7 @@ impl Committer {
         if self.left_out.is_empty() {
             return;
         }
-        let gone = needless(&self.waiting, &self.sinks, &self.left_out);
+        let gone = needless(&self.waiting, &self.with_held(self.sinks.clone()), &self.left_out);
         self.waiting.retain(|(first, ..)| !gone.contains(first));
         self.outbox.forget(&gone, self.waiting.iter().map(|(.., bytes)| bytes).sum());
         let sinks = &self.sinks;

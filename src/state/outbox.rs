@@ -25,6 +25,8 @@ struct Inside {
     marks: Vec<SinkMark>,
     /// By the name of a sink: what it was given, and what it is not given any more.
     given: HashMap<String, Given>,
+    /// By the name of a sink that is to begin: the last record that is not for it.
+    held: HashMap<String, u64>,
     version: u64,
 }
 
@@ -195,6 +197,30 @@ impl Outbox {
         inside.chunks.retain(|chunk| !firsts.contains(&chunk.first));
         inside.bytes = inside.chunks.iter().map(|chunk| chunk.body.len()).sum();
         inside.waiting_bytes = waiting_bytes;
+    }
+
+    /// Some sinks end behind the last committed record, and others begin there: what comes after it is held for these
+    /// until they have begun. `end` is told its number while nothing is given out, so that no record is for both or for
+    /// neither. One that is held for already keeps its place.
+    pub fn hand_over(&self, begin: &[String], end: impl FnOnce(u64)) -> u64 {
+        let mut inside = self.lock();
+        let last = inside.last;
+        end(last);
+        for sink in begin {
+            inside.held.entry(sink.clone()).or_insert(last);
+        }
+        last
+    }
+
+    /// The sink has begun: its mark holds what it needs.
+    pub fn let_go(&self, sink: &str) {
+        self.lock().held.remove(sink);
+    }
+
+    /// The last record that is for no sink that is to begin.
+    #[must_use]
+    pub fn held(&self) -> Option<u64> {
+        self.lock().held.values().min().copied()
     }
 
     /// Counts what has happened here: to be asked before looking, and given to [`wait`](Self::wait).

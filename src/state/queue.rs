@@ -18,8 +18,14 @@ pub enum Word {
     Seen(Vec<Uid>),
     /// This stream is gone for good.
     Forget(Uid),
-    /// A sink of this name begins: where it was, or with what comes from now on.
-    SinkBegins(String),
+    /// A sink begins: where it was, or with what comes after record `after`; the outbox holds that for it until this
+    /// is committed.
+    SinkBegins {
+        /// Its name.
+        name: String,
+        /// The last record that is not for it.
+        after: u64,
+    },
     /// There is no sink of this name any more.
     SinkEnds(String),
     /// These sources were followed from here on; said behind the marks of their files.

@@ -37,7 +37,7 @@ impl Committer {
     fn go_on(&mut self, (mut store, mut said): (Store, String), folder: &Path, now: Timestamp) -> Result<String, StoreError> {
         // The old one is still open, under its new name: what waits in it may be readable.
         let old = self.store.take();
-        let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());
+        let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
         let lost = restore_chunks(&mut store, old.as_ref(), done, &self.outbox.kept())?;
         let tx = store.begin()?;
         self.sources.iter().try_for_each(|name| tx.source(name))?;

@@ -50,7 +50,9 @@ pub fn init(form: Form, clean: Clean) {
     let filter = wanted.as_deref().and_then(|wanted| EnvFilter::try_new(wanted).ok().filter(|_| is_filter(wanted)));
     let is_unknown = filter.is_none();
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
-    let started = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).event_format(Lines { form, clean }).try_init();
+    // Where stderr takes nothing, for its disk is full or its terminal gone, nobody can be told so: to try is a panic.
+    let quiet = tracing_subscriber::fmt().log_internal_errors(false).with_env_filter(filter).with_writer(std::io::stderr);
+    let started = quiet.event_format(Lines { form, clean }).try_init();
     // Only a test that starts two commands in one process comes here twice.
     drop(started);
     if let Some(unknown) = wanted.filter(|_| is_unknown) {

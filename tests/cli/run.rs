@@ -102,7 +102,8 @@ fn append(folder: &Folder, name: &str, text: &str) {
 
 #[test]
 fn follows_growth_and_later_files_and_ends_well() {
-    for signal in ["-TERM", "-INT"] {
+    // Without a configuration to read anew, SIGHUP is a terminal that was closed.
+    for signal in ["-TERM", "-INT", "-HUP"] {
         let folder = Folder::new();
         folder.write("a.log", error("old"));
         let running = Running::new(&folder, &["--file", "*.log", "--file", "sub/named.txt"]);
@@ -119,6 +120,37 @@ fn follows_growth_and_later_files_and_ends_well() {
         let text = fs::read_to_string(folder.path().join("out.ndjson")).unwrap();
         assert!(text.ends_with('\n') && text.lines().count() == 5 && text.contains("ERROR unfinished"), "{text}");
     }
+}
+
+/// It outlives its terminal, as whoever starts it so wants.
+#[test]
+fn under_nohup_a_closed_terminal_ends_nothing() {
+    let folder = Folder::new();
+    folder.write("a.log", error("old"));
+    let siftd = env!("CARGO_BIN_EXE_siftd");
+    let child = folder.run("nohup", [siftd, "run", "--file", "a.log", "--output", "out.ndjson"]).spawn().unwrap();
+    let running = Running { folder: &folder, child: Some(child) };
+    running.wait_for(&["a.log:1 ERROR old"]);
+    let id = running.child.as_ref().unwrap().id().to_string();
+    assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
+    append(&folder, "a.log", &error("new"));
+    running.wait_for(&["a.log:1 ERROR old", "a.log:2 ERROR new"]);
+    // That one could have been read on the way out.
+    append(&folder, "a.log", &error("newer"));
+    running.wait_for(&["a.log:1 ERROR old", "a.log:2 ERROR new", "a.log:3 ERROR newer"]);
+    running.end("-TERM", 0);
+}
+
+/// A log that cannot be written, for its disk is full or its terminal gone, keeps nothing else from being.
+#[test]
+fn what_cannot_be_said_ends_nothing() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let child = folder.command(["run", "--output", "out.ndjson", "--file", "a.log", "--file", "nothing*.log"]).stderr(full).spawn().unwrap();
+    let running = Running { folder: &folder, child: Some(child) };
+    running.wait_for(&["a.log:1 ERROR boom"]);
+    running.end("-TERM", 0);
 }
 
 #[test]

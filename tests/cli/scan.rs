@@ -357,6 +357,7 @@ fn an_interrupt_ends_the_input() {
         (&["scan", "--format", "report"], "INT", "\"summary\":{\"total\":2"),
         (&["scan", "--format", "sarif"], "INT", "\"executionSuccessful\":false"),
         (&["digest"], "INT", "2 errors: 1 high, 1 medium"),
+        (&["scan", "--format", "pretty"], "HUP", "2 errors: 1 high, 1 medium"),
     ] {
         let folder = Folder::new();
         let mut child = folder.command(args).stdin(Stdio::piped()).spawn().unwrap();
@@ -372,7 +373,8 @@ fn an_interrupt_ends_the_input() {
         drop(pipe);
         let out = String::from_utf8(done.stdout).unwrap();
         assert!(out.contains(shown), "{args:?}: {out}");
-        assert_eq!(done.status.signal(), Some(if signal == "INT" { 2 } else { 15 }));
+        let number = [("HUP", 1), ("INT", 2), ("TERM", 15)].into_iter().find(|(name, _)| *name == signal).unwrap().1;
+        assert_eq!(done.status.signal(), Some(number));
         assert!(String::from_utf8(done.stderr).unwrap().contains("siftd: interrupted"));
     }
 }

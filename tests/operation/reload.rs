@@ -78,6 +78,7 @@ fn one_with_mistakes_changes_nothing_and_is_said() {
     for (configuration, why) in [
         ("[limits]\nmax_line_byte = 1\n", "did you mean `max_line_bytes`?"),
         (&ONE.replace("one.ndjson", "nowhere/one.ndjson"), "there is no folder"),
+        (&ONE[ONE.find("[[sink]]").unwrap()..], "it has no source any more"),
         (&format!("{ONE}[rules]\nfiles = [\"@/bad.toml\"]\n"), "bad.toml"),
     ] {
         world.append("bad.toml", "[[rule]]\n");
@@ -124,4 +125,40 @@ fn a_sink_that_changes_goes_on_where_it_was() {
     assert_eq!(daemon.stop(), Some(0));
     assert_eq!(world.texts("one.ndjson"), ["first"]);
     assert_eq!(world.said(), "");
+}
+
+/// Lines are written all the time; a sink gets another name, with the same file or with another one.
+#[test]
+fn what_is_found_while_a_sink_is_renamed_is_written_once() {
+    let world = World::new();
+    world.configure(ONE);
+    let daemon = world.start(&[]);
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let count = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let lines = (0..).take_while(|_| !is_over.load(std::sync::atomic::Ordering::Relaxed));
+            let write = |n| {
+                world.append("a.log", &error(&format!("number {n}")));
+                // More would only take longer.
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            };
+            lines.map(write).count()
+        });
+        for turn in 0..12 {
+            let file = if turn < 6 { "one.ndjson".to_owned() } else { format!("one{turn}.ndjson") };
+            let renamed = ONE.replace("name = \"one\"", &format!("name = \"one{turn}\"")).replace("one.ndjson", &file);
+            let before = world.texts(&file).len();
+            reload(&world, &daemon, &renamed);
+            world.written(&file, before + 1);
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    assert_eq!(daemon.stop(), Some(0));
+    let files = std::iter::once("one.ndjson".to_owned()).chain((6..12).map(|turn| format!("one{turn}.ndjson")));
+    let mut texts: Vec<String> = files.flat_map(|file| world.texts(&file)).collect();
+    texts.sort();
+    let mut wanted: Vec<String> = (0..count).map(|n| format!("number {n}")).collect();
+    wanted.sort();
+    assert!(texts == wanted, "{} of {count}", texts.len());
 }

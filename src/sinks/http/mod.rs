@@ -21,6 +21,7 @@ mod answer;
 mod batch;
 mod client;
 mod dead_letter;
+mod mention;
 #[cfg(test)]
 mod tests;
 
@@ -29,11 +30,10 @@ use answer::{Fate, Refusal, Verdict, verdict};
 use batch::{Batch, Row, body, id_of, squeezed};
 pub use client::{Client, Post, Token, Way};
 pub use dead_letter::DeadLetter;
+use mention::Mentions;
 
 /// How often it says how far it is.
 const TELL_US: i64 = 1_000_000;
-/// How often refused records are mentioned.
-const MENTION_US: i64 = 60_000_000;
 
 /// What is sent, and how.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ pub struct Http {
     counted: Arc<SinkMetrics>,
     is_new: bool,
     has_hurried: bool,
-    mentioned: Option<Timestamp>,
+    mentions: Mentions,
     looked_at: Timestamp,
 }
 
@@ -97,8 +97,8 @@ impl Http {
         let backoff = Backoff::new(options.max_delay, random);
         let counted = metrics().sinks.of(&mark.name);
         let (read, size, told) = (mark.seq, options.batch_rows, mark.seq);
-        let (told_at, looked_at, mentioned, chunk, batch) = (Timestamp(0), Timestamp(0), None, None, Batch::default());
-        Self { options, client, mark, told, told_at, chunk, read, batch, size, backoff, counted, is_new: true, has_hurried: false, mentioned, looked_at }
+        let (told_at, looked_at, mentions, chunk, batch) = (Timestamp(0), Timestamp(0), Mentions::default(), None, Batch::default());
+        Self { options, client, mark, told, told_at, chunk, read, batch, size, backoff, counted, is_new: true, has_hurried: false, mentions, looked_at }
     }
 
     /// Takes records until the batch is full or there are no more.
@@ -198,13 +198,17 @@ impl Http {
         };
         drop(self.batch.take(reasons.len(), is_buried));
         self.counted.dead_letters.add(count as u64);
-        if self.mentioned.is_none_or(|at| now.0 - at.0 >= MENTION_US || now < at) {
-            self.mentioned = Some(now);
-            let (name, path) = (&self.mark.name, self.options.dead_letter.path.display());
-            let (records, they_are) = if count == 1 { ("record", "it is") } else { ("records", "they are") };
-            tracing::warn!("sink {name}: the server refused {count} {records} ({}); {they_are} in {path}", first.shown());
-        }
+        self.mentions.add(count, &first.shown());
+        self.mention(now, false);
         Ok(())
+    }
+
+    /// Says what was refused, if that is due.
+    fn mention(&mut self, now: Timestamp, is_last: bool) {
+        let Some((count, why)) = self.mentions.take(now, is_last) else { return };
+        let (name, path) = (&self.mark.name, self.options.dead_letter.path.display());
+        let (records, they_are) = if count == 1 { ("record", "it is") } else { ("records", "they are") };
+        tracing::warn!("sink {name}: the server refused {count} {records} ({why}); {they_are} in {path}");
     }
 
     fn failed(&mut self, why: &str, asked: Duration, now: Timestamp) -> io::Error {
@@ -226,6 +230,7 @@ impl Http {
 impl Sink for Http {
     fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
         self.looked_at = now;
+        self.mention(now, false);
         if std::mem::take(&mut self.is_new) {
             return Ok(Step::Done);
         }
@@ -242,6 +247,9 @@ impl Sink for Http {
         }
         self.advance(desk, now, hurry);
         let is_settled = self.batch.rows.is_empty() && self.told == self.mark.seq && desk.is_committed(&self.mark);
+        if hurry && is_settled {
+            self.mention(now, true);
+        }
         Ok(if goes {
             Step::Done
         } else if is_settled {
@@ -253,6 +261,10 @@ impl Sink for Http {
 
     fn paces_itself(&self) -> bool {
         true
+    }
+
+    fn give_up(&mut self, _desk: &mut dyn Desk, _is_final: bool) {
+        self.mention(self.looked_at, true);
     }
 
     fn place(&self) -> String {
@@ -267,6 +279,6 @@ impl Sink for Http {
         let wait = self.options.batch_wait.as_micros() as i64;
         let send = self.batch.since.map(|since| Timestamp(since.0 + wait));
         let tell = (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US));
-        self.backoff.until(self.looked_at).or_else(|| send.into_iter().chain(tell).min())
+        self.backoff.until(self.looked_at).or_else(|| send.into_iter().chain(tell).chain(self.mentions.deadline()).min())
     }
 }

@@ -176,6 +176,22 @@ fn one_bad_record_is_found_and_put_aside() {
     assert_eq!((play.done(), metrics().sinks.of("out").dead_letters.get() > 0), (8, true));
 }
 
+/// What was refused after the first mention is mentioned when its minute is over, though nothing else comes.
+#[test]
+fn refused_records_are_mentioned_again_with_their_number() {
+    let mut play = Play::new(HttpFormat::Ndjson, 4);
+    for _ in 0..40 {
+        play.server.say(400, "they are bad");
+    }
+    play.settle();
+    assert_eq!(play.dead().len(), 4);
+    let due = play.sink.deadline().expect("more were refused than were mentioned");
+    assert!(play.now < due && due.0 <= play.now.0 + 60 * S, "{due:?}");
+    play.now = due;
+    play.settle();
+    assert_eq!(play.sink.deadline(), None, "all is said");
+}
+
 #[test]
 fn a_full_dead_letter_file_makes_the_sink_wait_and_try_again() {
     let mut play = Play::new(HttpFormat::Ndjson, 40);

@@ -5,6 +5,8 @@
 
 mod body;
 mod draft;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -216,7 +218,7 @@ impl Committer {
         for word in words {
             match word {
                 Word::Sink(mark) => tx.sink(mark)?,
-                Word::SinkBegins(name) => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
+                Word::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
                 Word::SinkEnds(name) => tx.no_sink(name)?,
                 Word::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
                 Word::Forget(uid) => tx.forget(uid)?,
@@ -226,9 +228,9 @@ impl Committer {
             }
         }
         if words.iter().any(concerns_sinks) {
-            tx.done(sinks.iter().map(|mark| mark.seq).min().unwrap_or(u64::MAX >> 1))?;
+            tx.done(self.done_by(&sinks).unwrap_or(u64::MAX >> 1))?;
         }
-        for first in leave_out::needless(&self.waiting, &sinks, &self.left_out) {
+        for first in leave_out::needless(&self.waiting, &self.with_held(sinks), &self.left_out) {
             tx.drop_chunk(first)?;
         }
         Ok(())
@@ -247,16 +249,28 @@ impl Committer {
                 Word::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
                 Word::Withhold(rules) => self.withhold.set_rules(rules.clone()),
                 Word::Ledger(rules) => self.ledger.set_rules(*rules),
-                Word::Sink(_) | Word::SinkBegins(_) | Word::SinkEnds(_) | Word::Seen(_) | Word::LossIsSaid => {}
+                Word::SinkBegins { name, .. } => self.outbox.let_go(name),
+                Word::Sink(_) | Word::SinkEnds(_) | Word::Seen(_) | Word::LossIsSaid => {}
             }
         }
-        let done = self.sinks.iter().map(|mark| mark.seq).min().unwrap_or_else(|| self.outbox.last());
+        let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
         if words.iter().any(concerns_sinks) || self.sinks.is_empty() {
             let waiting = self.forget_done(done);
             self.outbox.done(done, Some(waiting));
             self.outbox.committed(&self.sinks);
         }
         self.forget_left_out();
+    }
+
+    /// The last record that no sink needs any more: neither one of these, nor one that is to begin.
+    pub(super) fn done_by(&self, sinks: &[SinkMark]) -> Option<u64> {
+        sinks.iter().map(|mark| mark.seq).chain(self.outbox.held()).min()
+    }
+
+    /// These sinks, and one that needs what is held for those that are to begin.
+    pub(super) fn with_held(&self, mut sinks: Vec<SinkMark>) -> Vec<SinkMark> {
+        sinks.extend(self.outbox.held().map(|seq| SinkMark { seq, ..SinkMark::default() }));
+        sinks
     }
 
     pub(super) fn forget_done(&mut self, done: u64) -> u64 {
@@ -308,17 +322,17 @@ impl Committer {
 }
 
 fn concerns_sinks(word: &Word) -> bool {
-    matches!(word, Word::Sink(_) | Word::SinkBegins(_) | Word::SinkEnds(_))
+    matches!(word, Word::Sink(_) | Word::SinkBegins { .. } | Word::SinkEnds(_))
 }
 
-/// The sinks as these words leave them; one that begins has nothing of what was committed before, up to `last`.
+/// The sinks as these words leave them; one that begins knows where, and that is not behind the `last` record.
 fn sinks_after(sinks: &[SinkMark], words: &[Word], last: u64) -> Vec<SinkMark> {
     let mut sinks = sinks.to_vec();
     for word in words {
         match word {
             Word::Sink(mark) => sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark)),
-            Word::SinkBegins(name) if !sinks.iter().any(|known| known.name == *name) => {
-                sinks.push(SinkMark { name: name.clone(), seq: last, ..SinkMark::default() });
+            Word::SinkBegins { name, after } if !sinks.iter().any(|known| known.name == *name) => {
+                sinks.push(SinkMark { name: name.clone(), seq: *after.min(&last), ..SinkMark::default() });
             }
             Word::SinkEnds(name) => sinks.retain(|known| known.name != *name),
             _ => {}
