@@ -310,6 +310,47 @@ fn rule_5_equal_heads_stay_two_files() {
     assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
 }
 
+/// A log that begins as another one did before that was cut: its program prints a banner, too.
+#[test]
+fn rule_5_what_begins_as_another_file_did_is_read_behind_that() {
+    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
+    for (name, is_met) in [("zebra.log", true), ("zebra.log", false), ("a-zebra.log", true), ("a-zebra.log", false)] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.append("a.log", &banner);
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        fs::write(world.path("a.log"), "second run\n").unwrap();
+        rig.settle(&world);
+        let text = banner.clone() + &error("one") + &error("two");
+        if is_met {
+            world.append(name, &text);
+        } else {
+            rig.stop(&world);
+            world.append(name, &text);
+            rig = Rig::start(&world);
+        }
+        rig.settle(&world);
+        world.append(name, &error("three"));
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), ["gap \"truncated_file\"", "one", "three", "two"], "{name} {is_met}");
+    }
+}
+
+#[test]
+fn rule_6_a_compressed_log_of_another_name_that_begins_as_one_does_is_read() {
+    let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
+    world.append("a.log", &banner);
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("job", &(banner.clone() + &error("one")));
+    compress(&world, "job");
+    world.append("same", &banner);
+    compress(&world, "same");
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one"]);
+}
+
 #[test]
 fn rule_6_compressed_generations_are_not_read() {
     let mut world = World::new(&["logs/*"]);

@@ -18,34 +18,17 @@ pub(super) enum Copy {
     No,
     /// So far it holds nothing else; to be asked again.
     Perhaps,
-    /// What it holds was read.
-    Yes,
+    /// So many of its first bytes were read.
+    Yes(u64),
 }
 
 impl Follower {
     /// Whether a new file is a copy of one that is followed, or becomes one: as long as it is equal to the
     /// beginning of that one, nothing in it is new.
     pub(super) fn is_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64)) -> Copy {
-        // It was held as a copy under way, and what it was copied from has been cut since.
-        if let Some((uid, generation)) = self.held.get(path).copied() {
-            let live = self.files.values().find(|file| file.uid == uid).map(|file| &file.mark);
-            if live.or_else(|| self.known.get(&uid).map(|known| &known.mark)).is_some_and(|mark| mark.generation > generation) {
-                self.held.remove(path);
-                return Copy::Yes;
-            }
-        }
-        let source = &self.specs[index].name;
-        let followed = self.files.values().filter(|file| file.spec == index && file.path != path).map(|file| &file.mark);
-        let known = self.known.of_source(source).map(|known| &known.mark);
-        let holds_old = |mark: &Mark| {
-            // Much equal content is proof enough, whatever both are called by now.
-            let is_near = |old: &Content| mark.path.parent() == path.parent() && old.read >= MIN_COPY_BYTES || is_related(&mark.path, path);
-            let old = mark.previous.filter(|old| old.read > 0 && *size >= old.read && is_near(old));
-            old.is_some_and(|old| content::is_same(file, old).unwrap_or_default())
-        };
-        if followed.chain(known).any(holds_old) {
+        if let Some(read) = self.held_copy(path, file, *size).or_else(|| self.old_copy(index, path, file, *size)) {
             self.held.remove(path);
-            return Copy::Yes;
+            return Copy::Yes(read);
         }
         let mut beside = Vec::new();
         for (id, live) in &self.files {
@@ -72,5 +55,29 @@ impl Follower {
         }
         self.held.remove(path);
         Copy::No
+    }
+    /// It was held as a copy under way, and what it was copied from has been cut since: how much of it was read.
+    fn held_copy(&self, path: &Path, file: &File, size: u64) -> Option<u64> {
+        let (uid, generation) = self.held.get(path)?;
+        let live = self.files.values().find(|file| file.uid == *uid).map(|file| &file.mark);
+        let mark = live.or_else(|| self.known.get(uid).map(|known| &known.mark)).filter(|mark| mark.generation > *generation)?;
+        // Of the generation that was copied; what was written behind the copy is not in it.
+        let old = mark.previous.filter(|old| mark.generation == generation + 1 && old.read < size);
+        let is_same = |old: &Content| content::is_same(file, *old).unwrap_or_default();
+        Some(old.filter(is_same).map_or(size, |old| old.read))
+    }
+
+    /// How much of a file was read as the former generation of another one. More than that proves nothing: what stands behind may
+    /// be new. Where not even the names are like those of a copy, it must be all.
+    fn old_copy(&self, index: usize, path: &Path, file: &File, size: u64) -> Option<u64> {
+        let followed = self.files.values().filter(|file| file.spec == index && file.path != path).map(|file| &file.mark);
+        let known = self.known.of_source(&self.specs[index].name).map(|known| &known.mark);
+        let is_all = |mark: &Mark, old: &Content| mark.path.parent() == path.parent() && old.read >= MIN_COPY_BYTES && old.read == size;
+        let old = followed.chain(known).filter_map(|mark| {
+            let old = mark.previous.filter(|old| (1..=size).contains(&old.read))?;
+            let is_near = is_related(&mark.path, path) || is_all(mark, &old);
+            (is_near && content::is_same(file, old).unwrap_or_default()).then_some(old.read)
+        });
+        old.max()
     }
 }
