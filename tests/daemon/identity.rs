@@ -295,6 +295,49 @@ fn rule_5_a_copy_that_the_glob_matches_is_not_read_again() {
     assert_eq!(texts, ["one", "two", "three", "four"]);
 }
 
+/// As `cp` and logrotate make it: the name is there before the first byte.
+#[test]
+fn rule_5_a_copy_that_is_met_empty_is_not_read_again() {
+    for is_read in [true, false] {
+        let mut world = World::new(&["logs/*"]);
+        world.append("a.log", &(error("one") + &error("two")));
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        for n in 1..4 {
+            world.append("a.log", &error(&format!("before {n}")));
+            if is_read {
+                rig.settle(&world);
+            }
+            let copy = format!("a.log.{n}");
+            world.append(&copy, "");
+            rig.look(&world);
+            fs::copy(world.path("a.log"), world.path(&copy)).unwrap();
+            fs::OpenOptions::new().write(true).open(world.path("a.log")).unwrap().set_len(0).unwrap();
+            rig.settle(&world);
+        }
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), ["before 1", "before 2", "before 3", "one", "two"], "{is_read}");
+    }
+}
+
+#[test]
+fn rule_5_an_empty_file_that_is_no_copy_is_followed() {
+    let mut world = World::new(&["logs/*"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log.err", "");
+    world.append("a.log.out", "");
+    rig.settle(&world);
+    world.append("a.log.err", &error("two"));
+    rig.settle(&world);
+    assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log", "a.log.err"]);
+    world.pass(60 * SECOND);
+    rig.wait(&mut world);
+    assert_eq!(rig.read().len(), 3, "nobody fills it any more");
+    assert_eq!(sorted(&world), ["one", "two"]);
+}
+
 #[test]
 fn rule_5_equal_heads_stay_two_files() {
     let mut world = World::new(&["logs/*.log"]);

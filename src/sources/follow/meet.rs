@@ -80,7 +80,7 @@ impl Follower {
         if self.renew(index, path, &opened, now) {
             return;
         }
-        match self.is_copy(index, path, &opened) {
+        match self.is_copy(index, path, &opened, now) {
             Copy::No => {}
             Copy::Perhaps => return,
             Copy::Yes(start) => return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now),

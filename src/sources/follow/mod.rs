@@ -27,6 +27,7 @@ mod reconfigure;
 mod renewed;
 mod turns;
 
+use copy::Held;
 pub use known::Known;
 use known::KnownFiles;
 pub use outputs::OwnOutputs;
@@ -75,8 +76,8 @@ pub struct Follower {
     by_path: HashMap<PathBuf, FileId>,
     by_node: HashMap<(u64, u64), FileId>,
     known: KnownFiles,
-    /// New files that could be the beginning of a copy: of which file, in which generation.
-    held: HashMap<PathBuf, (Uid, u32)>,
+    /// New files that could be the beginning of a copy.
+    held: HashMap<PathBuf, Held>,
     turns: Turns,
     active: BTreeSet<FileId>,
     troubles: BTreeMap<PathBuf, String>,
@@ -226,7 +227,7 @@ impl Follower {
         for id in ids {
             self.look_at(id, now);
         }
-        for (path, _) in self.held.clone() {
+        for path in self.held.keys().cloned().collect::<Vec<_>>() {
             if let Some(index) = self.specs.iter().position(|spec| spec.means(&path)) {
                 self.meet(index, &path, now, None);
             }
