@@ -104,6 +104,25 @@ fn what_was_written_and_rotated_away_while_nobody_looks_is_read() {
     assert_eq!(told_after(linked), ["one", "three", "two"], "a link is not followed");
 }
 
+/// A start between two rotations while nobody looks knows whose generations they are, and so does the next one.
+#[test]
+fn what_is_rotated_away_after_a_start_that_found_another_one_is_read() {
+    let (mut world, rig) = one_is_read();
+    drop(rig);
+    for n in 1..4 {
+        world.date("a.log", 2 * n);
+        world.rename("a.log", &format!("a.log.{n}"));
+        Rig::start(&world).stop(&world);
+        world.append("a.log", &error(&format!("number {n}")));
+        world.date("a.log", 2 * n + 1);
+        // This one comes and goes before anybody looks.
+        world.rename("a.log", &format!("a.log.{n}0"));
+        world.append("a.log", &error(&format!("last {n}")));
+        play(&mut world);
+    }
+    assert_eq!(sorted(&world), ["last 1", "last 2", "last 3", "number 1", "number 2", "number 3", "one"]);
+}
+
 #[test]
 fn a_copy_under_the_name_of_an_older_generation_is_not_read() {
     let told = told_after(|world| {
