@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use siftd::sources::discover::Start;
 
@@ -210,6 +210,32 @@ fn rule_2_unlinked_but_open_is_read_and_then_let_go() {
     rig.wait(&mut world);
     assert_eq!(bare(&world), ["one", "two", "three"]);
     assert!(rig.read().is_empty(), "its descriptor would keep the disk full: {:?}", rig.read());
+}
+
+/// Only where permissions hold: root reads everything.
+#[test]
+fn rule_2_what_cannot_be_read_in_its_last_turn_is_tried_again() {
+    for (waits, wanted) in [(3, &["one", "three", "two"][..]), (12, &["gap \"rotated_away\"", "one", "three"])] {
+        let (mut world, mut rig) = one_is_read();
+        for _ in 0..3 {
+            world.pass(20 * SECOND);
+            rig.settle(&world);
+        }
+        world.append("a.log", &error("two"));
+        fs::set_permissions(world.path("a.log"), fs::Permissions::from_mode(0o000)).unwrap();
+        if fs::File::open(world.path("a.log")).is_ok() {
+            return;
+        }
+        world.rename("a.log", "a.log.1");
+        world.append("a.log", &error("three"));
+        for _ in 0..waits {
+            rig.settle(&world);
+            world.pass(ROTATE_WAIT);
+        }
+        fs::set_permissions(world.path("a.log.1"), fs::Permissions::from_mode(0o644)).unwrap();
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), wanted);
+    }
 }
 
 #[test]

@@ -283,7 +283,7 @@ impl Follower {
             return;
         }
         if file.is_last {
-            return self.turns.queue(id);
+            return if turn.trouble.is_some() { self.try_again(id, now) } else { self.turns.queue(id) };
         }
         let timer = match (again, rest_until) {
             (true, None) => return self.turns.queue(id),
