@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use siftd::sources::discover::Start;
 
@@ -104,6 +104,25 @@ fn what_was_written_and_rotated_away_while_nobody_looks_is_read() {
     assert_eq!(told_after(linked), ["one", "three", "two"], "a link is not followed");
 }
 
+/// A start between two rotations while nobody looks knows whose generations they are, and so does the next one.
+#[test]
+fn what_is_rotated_away_after_a_start_that_found_another_one_is_read() {
+    let (mut world, rig) = one_is_read();
+    drop(rig);
+    for n in 1..4 {
+        world.date("a.log", 2 * n);
+        world.rename("a.log", &format!("a.log.{n}"));
+        Rig::start(&world).stop(&world);
+        world.append("a.log", &error(&format!("number {n}")));
+        world.date("a.log", 2 * n + 1);
+        // This one comes and goes before anybody looks.
+        world.rename("a.log", &format!("a.log.{n}0"));
+        world.append("a.log", &error(&format!("last {n}")));
+        play(&mut world);
+    }
+    assert_eq!(sorted(&world), ["last 1", "last 2", "last 3", "number 1", "number 2", "number 3", "one"]);
+}
+
 #[test]
 fn a_copy_under_the_name_of_an_older_generation_is_not_read() {
     let told = told_after(|world| {
@@ -191,6 +210,32 @@ fn rule_2_unlinked_but_open_is_read_and_then_let_go() {
     rig.wait(&mut world);
     assert_eq!(bare(&world), ["one", "two", "three"]);
     assert!(rig.read().is_empty(), "its descriptor would keep the disk full: {:?}", rig.read());
+}
+
+/// Only where permissions hold: root reads everything.
+#[test]
+fn rule_2_what_cannot_be_read_in_its_last_turn_is_tried_again() {
+    for (waits, wanted) in [(3, &["one", "three", "two"][..]), (12, &["gap \"rotated_away\"", "one", "three"])] {
+        let (mut world, mut rig) = one_is_read();
+        for _ in 0..3 {
+            world.pass(20 * SECOND);
+            rig.settle(&world);
+        }
+        world.append("a.log", &error("two"));
+        fs::set_permissions(world.path("a.log"), fs::Permissions::from_mode(0o000)).unwrap();
+        if fs::File::open(world.path("a.log")).is_ok() {
+            return;
+        }
+        world.rename("a.log", "a.log.1");
+        world.append("a.log", &error("three"));
+        for _ in 0..waits {
+            rig.settle(&world);
+            world.pass(ROTATE_WAIT);
+        }
+        fs::set_permissions(world.path("a.log.1"), fs::Permissions::from_mode(0o644)).unwrap();
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), wanted);
+    }
 }
 
 #[test]
@@ -295,6 +340,49 @@ fn rule_5_a_copy_that_the_glob_matches_is_not_read_again() {
     assert_eq!(texts, ["one", "two", "three", "four"]);
 }
 
+/// As `cp` and logrotate make it: the name is there before the first byte.
+#[test]
+fn rule_5_a_copy_that_is_met_empty_is_not_read_again() {
+    for is_read in [true, false] {
+        let mut world = World::new(&["logs/*"]);
+        world.append("a.log", &(error("one") + &error("two")));
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        for n in 1..4 {
+            world.append("a.log", &error(&format!("before {n}")));
+            if is_read {
+                rig.settle(&world);
+            }
+            let copy = format!("a.log.{n}");
+            world.append(&copy, "");
+            rig.look(&world);
+            fs::copy(world.path("a.log"), world.path(&copy)).unwrap();
+            fs::OpenOptions::new().write(true).open(world.path("a.log")).unwrap().set_len(0).unwrap();
+            rig.settle(&world);
+        }
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), ["before 1", "before 2", "before 3", "one", "two"], "{is_read}");
+    }
+}
+
+#[test]
+fn rule_5_an_empty_file_that_is_no_copy_is_followed() {
+    let mut world = World::new(&["logs/*"]);
+    world.append("a.log", &error("one"));
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("a.log.err", "");
+    world.append("a.log.out", "");
+    rig.settle(&world);
+    world.append("a.log.err", &error("two"));
+    rig.settle(&world);
+    assert_eq!(rig.read().keys().collect::<Vec<_>>(), ["a.log", "a.log.err"]);
+    world.pass(60 * SECOND);
+    rig.wait(&mut world);
+    assert_eq!(rig.read().len(), 3, "nobody fills it any more");
+    assert_eq!(sorted(&world), ["one", "two"]);
+}
+
 #[test]
 fn rule_5_equal_heads_stay_two_files() {
     let mut world = World::new(&["logs/*.log"]);
@@ -308,6 +396,47 @@ fn rule_5_equal_heads_stay_two_files() {
     world.append("a-3.log", &error("of the third"));
     rig.wait(&mut world);
     assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
+}
+
+/// A log that begins as another one did before that was cut: its program prints a banner, too.
+#[test]
+fn rule_5_what_begins_as_another_file_did_is_read_behind_that() {
+    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
+    for (name, is_met) in [("zebra.log", true), ("zebra.log", false), ("a-zebra.log", true), ("a-zebra.log", false)] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.append("a.log", &banner);
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        fs::write(world.path("a.log"), "second run\n").unwrap();
+        rig.settle(&world);
+        let text = banner.clone() + &error("one") + &error("two");
+        if is_met {
+            world.append(name, &text);
+        } else {
+            rig.stop(&world);
+            world.append(name, &text);
+            rig = Rig::start(&world);
+        }
+        rig.settle(&world);
+        world.append(name, &error("three"));
+        rig.wait(&mut world);
+        assert_eq!(sorted(&world), ["gap \"truncated_file\"", "one", "three", "two"], "{name} {is_met}");
+    }
+}
+
+#[test]
+fn rule_6_a_compressed_log_of_another_name_that_begins_as_one_does_is_read() {
+    let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
+    let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
+    world.append("a.log", &banner);
+    let mut rig = Rig::start(&world);
+    rig.settle(&world);
+    world.append("job", &(banner.clone() + &error("one")));
+    compress(&world, "job");
+    world.append("same", &banner);
+    compress(&world, "same");
+    rig.wait(&mut world);
+    assert_eq!(bare(&world), ["one"]);
 }
 
 #[test]

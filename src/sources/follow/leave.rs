@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::moved::find_anywhere;
 use super::{FileId, Followed, Follower, Known, Lost};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Missed, Notice, Uid, Why, derived_id};
@@ -81,6 +82,19 @@ impl Follower {
             }
             self.turns.queue(id);
         }
+    }
+
+    /// The last turn of a file found that it cannot be read: it gets others, until its time is over. Then what was not read is lost.
+    pub(super) fn try_again(&mut self, id: FileId, now: Timestamp) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
+        let since = *file.retired.get_or_insert(now);
+        if now.0 - since.0 < wait.saturating_mul(MAX_WAITS) {
+            return self.turns.set_timer(id, Some(Timestamp(now.0.saturating_add(wait))));
+        }
+        let found = find_anywhere(&file.mark).and_then(|path| look(&path));
+        file.mark.size = found.map_or(file.mark.size, |seen| seen.size.max(file.mark.size));
+        self.lose(id, now);
     }
 
     /// It could not be opened again: what was not read is lost.

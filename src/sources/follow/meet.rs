@@ -82,13 +82,10 @@ impl Follower {
             GoesOn::Yes | GoesOn::Perhaps => return,
             GoesOn::No => {}
         }
-        match self.is_copy(index, path, &opened) {
+        match self.is_copy(index, path, &opened, now) {
             Copy::No => {}
             Copy::Perhaps => return,
-            Copy::Yes => {
-                let start = opened.2;
-                return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now);
-            }
+            Copy::Yes(start) => return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now),
         }
         let stranger = Stranger { spec: index, path: path.to_owned(), opened };
         match strangers {

@@ -27,6 +27,7 @@ mod reconfigure;
 mod renewed;
 mod turns;
 
+use copy::Held;
 pub use known::Known;
 use known::KnownFiles;
 pub use outputs::OwnOutputs;
@@ -78,8 +79,8 @@ pub struct Follower {
     by_path: HashMap<PathBuf, FileId>,
     by_node: HashMap<(u64, u64), FileId>,
     known: KnownFiles,
-    /// New files that could be the beginning of a copy: of which file, in which generation.
-    held: HashMap<PathBuf, (Uid, u32)>,
+    /// New files that could be the beginning of a copy.
+    held: HashMap<PathBuf, Held>,
     turns: Turns,
     active: BTreeSet<FileId>,
     troubles: BTreeMap<PathBuf, String>,
@@ -233,7 +234,7 @@ impl Follower {
         for id in ids {
             self.look_at(id, now);
         }
-        for (path, _) in self.held.clone() {
+        for path in self.held.keys().cloned().collect::<Vec<_>>() {
             if let Some(index) = self.specs.iter().position(|spec| spec.means(&path)) {
                 self.meet(index, &path, now, None);
             }
@@ -296,7 +297,7 @@ impl Follower {
             return;
         }
         if file.is_last {
-            return self.turns.queue(id);
+            return if turn.trouble.is_some() { self.try_again(id, now) } else { self.turns.queue(id) };
         }
         let timer = match (again, rest_until) {
             (true, None) => return self.turns.queue(id),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::leave::lost;
-use super::{FileId, Follower, Known};
+use super::{FileId, Follower, Known, lock};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Node, Print, Uid};
 use crate::sources::bytes::ReadAt;
@@ -76,16 +76,20 @@ impl Follower {
                 continue;
             }
             self.known.remove(&row.uid);
-            let mark = Mark { node, path: path.clone(), ..row.mark };
+            let met_as = row.mark.path.clone();
+            let mark = Mark { node, ..row.mark };
             let reader = Reader::resume(self.engine.clone(), row.uid, path.clone(), trust, mark.clone());
             let id = self.add(index, &path, (Arc::new(row.label), row.uid, mark), reader, now);
-            self.outlive(id, row.mark.path, now);
+            self.outlive(id, met_as, now);
         }
     }
 
-    /// A file that had the name `met_as` and has one by now that is not one of the source's: it is read to its end.
+    /// A file that had the name `met_as` and has one by now that is not one of the source's: it is read to its end. What is
+    /// kept of it says the name that it had: a start after the next one must know, too, whose older generation it is.
     pub(super) fn outlive(&mut self, id: FileId, met_as: PathBuf, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
+        lock(&file.reader).rename(met_as.clone(), trust_beside(&file.path));
+        file.mark.path.clone_from(&met_as);
         (file.retired, file.met_as) = (Some(now), met_as);
         self.by_path.remove(&file.path);
         self.active.insert(id);

@@ -14,6 +14,7 @@ use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{is_prefix, is_same};
 use crate::sources::discover::Start;
 use crate::sources::open::{self, look};
+use crate::sources::reader::is_related;
 
 /// Content of fewer bytes does not prove that a file is another one's older generation, unless it is all.
 const MIN_PROOF_BYTES: u64 = 256;
@@ -52,7 +53,7 @@ impl Follower {
             return self.resume(index, path, row, node, now);
         }
         let bytes = Bytes::new(opened.0, path);
-        let holds = self.holds(index, &bytes);
+        let holds = self.holds(index, path, &bytes);
         let (file, ..) = match open::open(path, &self.specs[index].trust(path)) {
             Ok(again) if again.1 == node => again,
             _ => return,
@@ -70,15 +71,16 @@ impl Follower {
         }
     }
 
-    fn holds(&self, index: usize, bytes: &Bytes) -> Holds {
+    fn holds(&self, index: usize, path: &Path, bytes: &Bytes) -> Holds {
         let mut heads = Heads::default();
         let mut has = |known: Content| known.read > 0 && heads.is(bytes, &known.head) && is_same(bytes, known).unwrap_or_default();
         let is_all = |known: Content| bytes.read_at(&mut [0], known.read).is_ok_and(|count| count == 0);
-        let is_proof = |known: Content| known.read >= MIN_PROOF_BYTES || is_all(known);
+        // Of another log's name it may be one that only begins so.
+        let is_proof = |mark: &Mark, known: Content| known.read >= MIN_PROOF_BYTES && is_related_name(&mark.path, path) || is_all(known);
         let source = &self.specs[index].name;
         let live = self.files.values().filter(|file| file.spec == index).map(|file| &file.mark);
-        let cut = live.clone().chain(self.known.of_source(source).map(|known| &known.mark)).filter_map(|mark| mark.previous);
-        if cut.chain(live.clone().map(Mark::content)).any(|known| has(known) && is_proof(known)) {
+        let cut = live.clone().chain(self.known.of_source(source).map(|known| &known.mark)).filter_map(|mark| Some((mark, mark.previous?)));
+        if cut.chain(live.clone().map(|mark| (mark, mark.content()))).any(|(mark, known)| has(known) && is_proof(mark, known)) {
             return Holds::Old;
         }
         let (mut firsts, length) = (Heads::default(), OnceCell::new());
@@ -89,7 +91,7 @@ impl Follower {
         let newest = self.known.of_source(source).filter(|known| has(known.mark.content())).max_by_key(|known| known.mark.read);
         match newest {
             Some(row) if find_anywhere(&row.mark).is_none() => Holds::Rest(Box::new(row.clone())),
-            Some(row) if is_proof(row.mark.content()) => Holds::Old,
+            Some(row) if is_proof(&row.mark, row.mark.content()) => Holds::Old,
             _ => Holds::Nothing,
         }
     }
@@ -100,6 +102,11 @@ impl Follower {
         let opened = open::open(&live.path, &self.specs[index].trust(&live.path)).ok().filter(|(_, node, _)| node.is(&live.node));
         opened.is_some_and(|(file, ..)| is_prefix(&file, bytes, length).unwrap_or_default())
     }
+}
+
+/// Whether a file may be another one's older generation by its name alone: it may lie in another folder.
+fn is_related_name(live: &Path, other: &Path) -> bool {
+    live.file_name().zip(other.file_name()).is_some_and(|(live, other)| is_related(Path::new(live), Path::new(other)))
 }
 
 /// How much a compressed file holds; none that can be told where it is damaged.

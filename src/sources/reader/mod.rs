@@ -210,12 +210,16 @@ impl Reader {
         turn
     }
 
-    /// The file will not grow any more: reads the rest, and finishes what is open.
+    /// The file will not grow any more: reads the rest, and finishes what is open. What cannot be read now may be read later:
+    /// until then what is open is only published.
     pub fn finish(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
         self.guarded(space, now, &mut turn, |reader, space, turn| reader.read(space, now, turn));
         self.end(now, &mut turn);
-        if !turn.more {
+        if turn.trouble.is_some() {
+            self.publish(&mut turn);
+            self.put_mark(&mut turn);
+        } else if !turn.more {
             self.finish_stream(now, &mut turn);
             self.put_mark(&mut turn);
             (turn.deadline, turn.finished) = (None, true);
@@ -230,13 +234,17 @@ impl Reader {
             self.unfinished.hurry(self.engine.limits.trace_idle_us);
             self.guarded(space, now, &mut turn, |reader, space, turn| reader.look_ahead(space, now, turn));
         }
+        self.publish(&mut turn);
+        self.put_mark(&mut turn);
+        turn
+    }
+
+    fn publish(&mut self, turn: &mut Turn) {
         if let Some(stream) = &mut self.stream {
             let mut events = Vec::new();
             stream.pause(Patience::Long, &mut events);
-            self.keep(events, &mut turn);
+            self.keep(events, turn);
         }
-        self.put_mark(&mut turn);
-        turn
     }
 
     /// Gives back descriptor and memory; the next turn begins at the safe place.

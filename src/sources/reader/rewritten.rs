@@ -9,17 +9,21 @@ use super::names::is_related;
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Missed, Notice, Why, derived_id};
-use crate::sources::content;
+use crate::sources::content::{self, push_tail};
 use crate::sources::open::{self, Trust};
 
 impl Reader {
     /// The content at offset 0 was replaced: what is left of the old one is looked for in a copy.
     pub(super) fn rewritten(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
-        let old = self.mark();
+        let mut old = self.mark();
         let is_counting = self.counting.take().is_some();
         if !is_counting {
             match self.find_copy(&old) {
-                Some(copy) => self.read_copy(&copy, space, now, turn)?,
+                Some(copy) => {
+                    self.read_copy(&copy, space, now, turn)?;
+                    // The copy is met by its name, too, perhaps: all of it was read.
+                    old = self.mark();
+                }
                 None if old.read > 0 || old.size > 0 => {
                     // At least what was there when it was last looked at.
                     let missed = old.size.checked_sub(old.read).filter(|unread| *unread > 0).map_or(Missed::Unknown, Missed::Bytes);
@@ -53,6 +57,8 @@ impl Reader {
                 break;
             }
             self.pass(&bytes[..got], now, turn);
+            self.head.push(&bytes[..got]);
+            push_tail(&mut self.tail, &bytes[..got]);
             self.offset += got as u64;
         }
         space.bytes = bytes;
