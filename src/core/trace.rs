@@ -179,33 +179,6 @@ impl OpenTrace {
         self.push(line, line.body(), max_lines, max_bytes);
     }
 
-    /// Takes a further line of a one-line error, which belongs to it if a record like its own comes next.
-    pub fn extend_loose(&mut self, line: &Line, max_lines: usize, max_bytes: usize) {
-        for rival in &mut self.rivals {
-            rival.take_loose(line.place.num, !line.is_blank());
-        }
-        self.push(line, line.body(), max_lines, max_bytes);
-    }
-
-    /// Whether it has a time stamp, is no object, and may take one more line that only the next record makes its own.
-    #[must_use]
-    pub fn may_extend(&self) -> bool {
-        self.stamps.0 > 0 && !self.lines.get(0).text.trim_ascii_start().starts_with(b"{") && self.rivals.iter().all(Rival::has_room)
-    }
-
-    /// Whether its last lines are such ones.
-    #[must_use]
-    pub fn is_extended(&self) -> bool {
-        self.rivals.iter().any(Rival::is_loose)
-    }
-
-    /// Whether `line` is a record like the one with which it began.
-    #[must_use]
-    pub fn is_alike(&self, line: &Line) -> bool {
-        let Prefix { times, .. } = line.prefix();
-        self.stamped && line.is_stamped() && times == self.stamps.0
-    }
-
     /// Whether its last line may still be given back.
     #[must_use]
     pub fn is_on_trial(&self) -> bool {

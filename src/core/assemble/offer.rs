@@ -191,23 +191,18 @@ fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: 
     is_taken
 }
 
-/// A one-line error with a time stamp owns the indented lines without one that follow it, and all lines up to the next
-/// record of its kind, if nothing begins among them.
+/// A one-line error with a time stamp owns the indented lines without one that follow it.
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = trace.is_followed_by(line);
     let indented = matches!(line.body().first(), Some(b' ' | b'\t'));
-    if adjacent && trace.is_alike(line) {
-        trace.keep_loose();
-    }
     if line.prefix().shaped && line.key() != trace.key.as_deref() {
         return Offer::Elsewhere;
     }
     if adjacent && indented && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
         return Offer::Ended;
     }
-    let is_extended = trace.is_extended();
-    if adjacent && indented && !is_extended && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
+    if adjacent && indented && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
         // A blank line that is indented belongs to it when a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
@@ -215,11 +210,6 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     // Its causes may stand behind a blank line, in a trace that adopts it.
     if adjacent && line.body().is_empty() && trace.outranks(line) && trace.stamped && !trace.is_on_trial() {
         trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
-        return Offer::Taken;
-    }
-    let may_extend = adjacent && is_bare(line) && line.tried == Tried::No && trace.may_extend() && trace.outranks(line);
-    if may_extend && ending::of(cx, trace, line, candidates) == Ending::Open {
-        trace.extend_loose(line, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     Offer::Ended

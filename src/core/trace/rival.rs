@@ -163,19 +163,6 @@ impl Rival {
         self.loose = None;
     }
 
-    /// Takes a line without a row, which is its own if the next ones show that; `says`: it is not blank.
-    pub(super) fn take_loose(&mut self, num: u64, says: bool) {
-        self.take(NO_ROW);
-        if says {
-            self.loose = Some((self.seen, num));
-        }
-    }
-
-    /// Whether it may take one more such line.
-    pub(super) fn has_room(&self) -> bool {
-        self.seen - self.accepted < MAX_LOOSE_LINES
-    }
-
     /// Whether a loose row may take the next line.
     pub(super) fn may_be_loose(&self, entries: &Entries) -> bool {
         if !self.alive || self.seen - self.accepted >= MAX_LOOSE_LINES {
