@@ -1,0 +1,95 @@
+//! The state that `siftd breaker` is asked about, and which breaker of it.
+
+use std::path::PathBuf;
+
+use super::super::args::{SetupArgs, StatePlace, Which};
+use super::super::{Failure, identity, say, setup};
+use super::{PATIENCE, check_name, flags, say_aside};
+use crate::config::Config;
+use crate::core::breaker::{Breaker, Limits, Transition};
+use crate::core::event::{Hex, Timestamp};
+use crate::delivery::{Label, Notice};
+use crate::sinks::human::breaker as words;
+use crate::sinks::notice;
+use crate::sources::clock::now;
+use crate::state::breakers::name_of;
+use crate::state::shared::{Changed, Shared};
+use crate::state::store::Store;
+
+/// Where the state is, and what the configuration says of it.
+pub(super) struct Desk {
+    pub config: Config,
+    pub folder: PathBuf,
+    /// The flags that lead there.
+    pub flags: String,
+    /// It was named by a flag of its own.
+    is_named: bool,
+}
+
+impl Desk {
+    pub fn new(place: &StatePlace) -> Result<Self, Failure> {
+        let mut config = setup::config(&SetupArgs { config: place.config.clone(), ..SetupArgs::default() })?;
+        if let Some(folder) = &place.state_dir {
+            config.state_dir.clone_from(folder);
+        }
+        let flags = flags(place.config.as_deref(), place.state_dir.as_deref());
+        Ok(Self { folder: config.state_dir.clone(), config, flags, is_named: place.state_dir.is_some() })
+    }
+
+    pub fn asked(&self) -> Result<Option<Shared>, Failure> {
+        Shared::ask_of(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure)
+    }
+
+    pub fn opened(&self) -> Result<Shared, Failure> {
+        Shared::open(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure).inspect(say_aside)
+    }
+
+    pub fn limits(&self) -> Limits {
+        setup::ledger_rules(&self.config).breaker
+    }
+
+    pub fn existing(&self) -> Result<Option<Shared>, Failure> {
+        Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure).inspect(|shared| shared.iter().for_each(say_aside))
+    }
+
+    pub fn step(&self, shared: &mut Shared, name: &str, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, Failure> {
+        let (host, at) = (identity::host(), now());
+        let write = |out: &mut Vec<u8>, label: &Label, said: &Notice, at| notice::write(out, &host, label, said, at);
+        let trigger = Hex::new(identity::nonce());
+        shared.step(name, &trigger, (&write, at), &|breaker| step(breaker, at)).map_err(Failure)
+    }
+
+    pub fn sample(&self, shared: &Shared, breaker: &Breaker) -> Option<String> {
+        let signature = words::telling(breaker)?;
+        shared.begin_with(&signature).ok()?.into_iter().next().map(|entry| entry.sample)
+    }
+
+    /// The name that flags say.
+    pub fn named(&self, which: &Which) -> Option<String> {
+        let of = |kind: &str, value: &Option<String>| value.as_deref().map(|value| name_of(kind, value));
+        let stream = which.stream.as_deref().map(|path| self.stream(path));
+        which.name.clone().or_else(|| of("task", &which.task)).or_else(|| of("session", &which.session)).or_else(|| of("stream", &stream))
+    }
+
+    pub fn needed(&self, which: &Which) -> Result<String, Failure> {
+        let name = self.named(which).ok_or_else(|| Failure::new("which breaker: give its NAME, or --task, --session or --stream (siftd breaker --help)"))?;
+        check_name(&name)?;
+        Ok(name)
+    }
+
+    /// A file as its records name it, which is what its breaker is called after; in whatever way it is named here.
+    fn stream(&self, path: &str) -> String {
+        // Without a state that can be read there is no breaker either, and who asks for one says so.
+        let rows = Store::ask(&self.folder).ok().flatten().and_then(|store| store.streams().ok()).unwrap_or_default();
+        let absolute = std::path::absolute(path).unwrap_or_default();
+        let known = rows.iter().find(|row| row.label.path == path).or_else(|| rows.iter().find(|row| row.is_file() && row.mark.path == absolute));
+        known.map_or_else(|| path.to_owned(), |row| row.label.path.clone())
+    }
+
+    /// Says of a folder that was named and has no state that it may be the wrong one: a guard that is asked there lets all pass.
+    pub fn miss(&self) {
+        if self.is_named {
+            say(&format!("{}: no state is there yet; if something was recorded, it was with another --state-dir", self.folder.display()));
+        }
+    }
+}
