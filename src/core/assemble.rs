@@ -11,7 +11,7 @@ use super::engine::{Candidate, Engine};
 use super::event::{Event, Lines, Timestamp};
 use super::extract::Origin;
 use super::leadin::LeadIn;
-use super::line::{Line, Place, Tried, View};
+use super::line::{Line, Memory, Place, Tried, View};
 use super::lookback::LookBack;
 use super::notes::{Claimant, Notes, explains};
 use super::prefilter::{Hit, Scratch};
@@ -45,7 +45,7 @@ pub struct Assembler {
     held: Held,
     noise: Option<OpenNoise>,
     /// Lines that a trace gave back.
-    again: VecDeque<(Place, Vec<u8>, Tried)>,
+    again: VecDeque<Again>,
     reread: u64,
     unasked: u64,
     /// Lines of what is open that a pause has published by themselves: offset and inner line. A trace that takes such
@@ -58,6 +58,14 @@ pub struct Assembler {
     /// A place where the stream could be taken up again, if nothing goes on across it.
     cut: Option<Cut>,
     work: Work,
+}
+
+/// A line that a trace gave back.
+struct Again {
+    place: Place,
+    text: Vec<u8>,
+    tried: Tried,
+    memory: Option<Box<Memory>>,
 }
 
 /// Buffers that are kept between lines.
@@ -127,31 +135,38 @@ impl Assembler {
         if self.continue_open(cx, line, Some(candidates), out) {
             return;
         }
-        if self.again.is_empty() {
-            self.fresh(cx, line, candidates, out);
-            return;
+        while !self.again.is_empty() {
+            self.redo(cx, line.now(), out);
+            self.close_reopened(cx, line, out);
+            if self.again.is_empty() && self.continue_open(cx, line, Some(candidates), out) {
+                return;
+            }
         }
-        self.again.push_back((line.place.clone(), line.text.to_vec(), line.tried));
-        self.redo(cx, line.now(), out);
+        self.fresh(cx, line, candidates, out);
     }
 
     /// Lines that a closed trace gave back are processed again, before the current one.
     fn redo(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        while let Some((place, text, tried)) = self.again.pop_front() {
-            let mut line = Line::new(place, &text, now);
+        while let Some(Again { place, text, tried, memory }) = self.again.pop_front() {
+            let (mut line, known) = Line::remembered(place, &text, now, memory.map(|memory| *memory));
             line.tried = tried;
             self.reread += 1;
             self.note_reread(line.place.offset);
             let before = self.again.len();
             self.close_reopened(cx, &line, out);
-            if self.again.len() == before && self.continue_open(cx, &line, None, out) {
+            if self.again.len() == before && self.continue_open(cx, &line, known.as_deref(), out) {
                 continue;
             }
             if self.again.len() > before {
                 // The line closed a trace, which gave lines back: they come first.
                 let given_back = self.again.len() - before;
                 self.again.rotate_right(given_back);
-                self.again.insert(given_back, (line.place.clone(), text.clone(), tried));
+                let memory = known.map(|candidates| Box::new(line.memory(&candidates)));
+                self.again.insert(given_back, Again { place: line.place, text, tried, memory });
+                continue;
+            }
+            if let Some(candidates) = known {
+                self.fresh(cx, &line, &candidates, out);
                 continue;
             }
             let mut candidates = std::mem::take(&mut self.work.candidates);
@@ -283,6 +298,7 @@ impl Assembler {
         trace.heading = above.and_then(|above| back.file_above(above, line, view));
         trace.depth = self.regions.len();
         trace.claims_before = self.notes.claims();
+        trace.head = Some(Box::new(line.memory(confirm.candidates())));
         self.open(cx, trace, out);
         true
     }

@@ -67,7 +67,7 @@ pub struct Confirm<'a> {
 }
 
 /// What was asked of a line once: it is asked no second time, whoever asks.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Known {
     signs: OnceCell<Box<Signs>>,
     is_code: OnceCell<bool>,
@@ -81,6 +81,12 @@ impl<'a> Confirm<'a> {
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
         Self { engine, line, candidates, asked: 0, unasked: None }
+    }
+
+    /// The entries that the line's literals lead to.
+    #[must_use]
+    pub fn candidates(&self) -> &'a [Candidate] {
+        self.candidates
     }
 
     /// The line is a border.

@@ -48,12 +48,14 @@ struct Word {
     right: bool,
 }
 
-/// Where a word's window lies: `window` folded, `offset` of it from the word's beginning.
+/// Where a word's window lies: `window` folded, `offset` of it from the word's beginning. The word's first part stands here,
+/// too: it turns most places away before the word is fetched.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     window: u32,
     word: u32,
     offset: isize,
+    first: (u64, u64),
 }
 
 /// A set of keywords; made once, shared by all threads.
@@ -78,7 +80,7 @@ impl Gate {
         let familiar = familiar();
         let enter = |(id, (text, exact)): (usize, (&str, bool))| {
             let word = Word::new(text, exact);
-            enter(bare(text), u32::try_from(id).unwrap_or(u32::MAX), familiar, &mut entries);
+            enter((bare(text), word.first()), u32::try_from(id).unwrap_or(u32::MAX), familiar, &mut entries);
             word
         };
         let words = words.into_iter().enumerate().map(enter).collect();
@@ -157,8 +159,11 @@ impl Gate {
         let slot = slot(hash(window));
         let entries = self.starts[slot] as usize..self.starts[slot + 1] as usize;
         for entry in self.entries[entries].iter().filter(|entry| entry.window == window & THREE_BYTES) {
-            let word = &self.words[entry.word as usize];
             let Some(start) = at.checked_add_signed(-entry.offset) else { continue };
+            if !is_part(hay, start, entry.first) {
+                continue;
+            }
+            let word = &self.words[entry.word as usize];
             let end = start + word.len;
             if word.stands(hay, start, end) && !seen(entry.word as usize, start..end) {
                 return false;
@@ -184,14 +189,25 @@ impl Word {
         }
     }
 
+    /// What its first eight bytes are; nothing, if it has none.
+    fn first(&self) -> (u64, u64) {
+        self.parts.first().copied().unwrap_or_default()
+    }
+
+    /// Whether it stands there, where its first part does.
     #[inline]
     fn stands(&self, hay: &[u8], start: usize, end: usize) -> bool {
-        let same = |(at, (care, value)): (usize, &(u64, u64))| load(hay, start + 8 * at) & care == *value;
         end <= hay.len()
-            && self.parts.iter().enumerate().all(same)
+            && self.parts.iter().enumerate().skip(1).all(|(at, part)| is_part(hay, start + 8 * at, *part))
             && !(self.left && start > 0 && is_word(hay[start - 1]))
             && !(self.right && hay.get(end).is_some_and(|&b| is_word(b)))
     }
+}
+
+/// Whether the bytes that count have their values at `at`.
+#[inline]
+fn is_part(hay: &[u8], at: usize, (care, value): (u64, u64)) -> bool {
+    load(hay, at) & care == value
 }
 
 /// A word without the stars that open its ends.
@@ -234,8 +250,8 @@ fn fold(bytes: &[u8]) -> u32 {
 }
 
 /// Enters the windows of a word: one for each parity of the place where it begins.
-fn enter(text: &[u8], word: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
-    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word, offset });
+fn enter((text, first): (&[u8], (u64, u64)), word: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
+    let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word, offset, first });
     for parity in 0..STRIDE {
         let inside = (parity..(text.len() + 1).saturating_sub(WINDOW)).step_by(STRIDE);
         let best = inside.min_by_key(|&at| cost(&text[at..at + WINDOW], familiar));

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use super::confirm::Known;
 use super::decode::{self, Prefix};
+use super::engine::Candidate;
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
 
@@ -71,6 +72,17 @@ impl Tried {
     }
 }
 
+/// What was found out about a line that a trace has taken, for when the trace gives it back.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    /// Bytes of its text: a long line is not kept whole, and what was found out holds for the whole only.
+    bytes: usize,
+    known: Known,
+    prefix: Option<Prefix>,
+    starts: Vec<(u16, usize, Option<u16>)>,
+    candidates: Vec<Candidate>,
+}
+
 /// A line: its place and its visible text (envelope, escapes and overwritten parts removed).
 pub struct Line<'a> {
     /// Where it stands.
@@ -92,6 +104,25 @@ impl<'a> Line<'a> {
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
         Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), starts: RefCell::new(Vec::new()) }
+    }
+
+    /// A line that was looked at before, if `memory` is of this text; with it the entries that its literals lead to.
+    #[must_use]
+    pub fn remembered(place: Place, text: &'a [u8], now: Timestamp, memory: Option<Memory>) -> (Self, Option<Vec<Candidate>>) {
+        let line = Self::new(place, text, now);
+        match memory.filter(|memory| memory.bytes == text.len()) {
+            Some(Memory { known, prefix, starts, candidates, .. }) => {
+                (Self { known, prefix: Cell::new(prefix), starts: RefCell::new(starts), ..line }, Some(candidates))
+            }
+            None => (line, None),
+        }
+    }
+
+    /// What was found out about it; its literals lead to `candidates`.
+    #[must_use]
+    pub fn memory(&self, candidates: &[Candidate]) -> Memory {
+        let (known, prefix, starts) = (self.known.clone(), self.prefix.get(), self.starts.borrow().clone());
+        Memory { bytes: self.text.len(), known, prefix, starts, candidates: candidates.to_vec() }
     }
 
     /// Time of reading.

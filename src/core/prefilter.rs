@@ -34,6 +34,8 @@ pub(super) const WINDOW: usize = 4;
 const WORD: usize = 8;
 /// A window lies within a word; it begins at most so far behind the beginning of the word.
 const MAX_BACK: usize = WORD - WINDOW;
+/// Moves of a hit, on average, up to which a sort by moving is the quickest.
+const MAX_MOVES: usize = 4;
 /// Bits of a hash, and the highest of them, which name a slot.
 const HASH_BITS: u32 = 18;
 const SLOT_BITS: u32 = 16;
@@ -152,10 +154,8 @@ impl Prefilter {
             Look::Steps(steps) => self.step(steps, hay, scratch, hits),
             Look::Sift(sift) => self.sift(sift, hay, scratch, hits),
         }
-        if hits.len() > before + 1 {
-            hits[before..].sort_unstable_by_key(|hit| u64::from(hit.pos) << 16 | u64::from(hit.literal));
-            dedup_from(hits, before);
-        }
+        sort_nearly(&mut hits[before..]);
+        dedup_from(hits, before);
     }
 
     fn step(&self, steps: &Steps, hay: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>) {
@@ -219,6 +219,8 @@ impl Prefilter {
             places[kept] = place as u32;
             kept += usize::from(shared.fits(word(hay, place - MAX_BACK + shared.from as usize)));
         }
+        // In the order of the text: so the hits nearly have theirs.
+        places[..kept].sort_unstable();
         for &place in &places[..kept] {
             let place = place as usize;
             let slot = usize::from(self.slots[slot(hash(window(hay, place)))]);
@@ -243,6 +245,27 @@ impl Prefilter {
         let Some(start) = place.checked_add_signed(-isize::from(entry.at)) else { return };
         if self.literals[usize::from(entry.literal)].stands_at(hay, start) {
             hits.push(Hit { pos: start as u32, literal: entry.literal });
+        }
+    }
+}
+
+/// Hits that are found in the order of their windows are out of place by a literal's length at most: each moves a little. Where
+/// many stand that close together, an ordinary sort is quicker.
+fn sort_nearly(hits: &mut [Hit]) {
+    let key = |hit: &Hit| u64::from(hit.pos) << 16 | u64::from(hit.literal);
+    let mut moves = 0;
+    for at in 1..hits.len() {
+        let hit = hits[at];
+        let mut place = at;
+        while place > 0 && key(&hits[place - 1]) > key(&hit) {
+            hits[place] = hits[place - 1];
+            place -= 1;
+        }
+        hits[place] = hit;
+        moves += at - place;
+        if moves > MAX_MOVES * hits.len() {
+            hits.sort_unstable_by_key(key);
+            return;
         }
     }
 }

@@ -2,6 +2,7 @@
 //! test reads it in vain.
 
 /// For each byte, whether the text holds it.
+#[derive(Clone, Debug)]
 pub struct Signs([bool; 256]);
 
 impl Signs {

@@ -6,7 +6,7 @@ use super::block::{Block, Taken};
 use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
-use super::line::{Line, View};
+use super::line::{Line, Memory, View};
 use super::patience::Patience;
 use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
@@ -52,6 +52,8 @@ pub struct OpenTrace {
     stamps: (u8, u8),
     /// The one-line error that it took over: its first lines.
     pub adopted: Option<Box<OpenTrace>>,
+    /// What was found out about the head line, as long as the trace may come to nothing.
+    pub head: Option<Box<Memory>>,
     /// The time that the head line states.
     pub time: Option<Timestamp>,
     /// Regions that were open when it began.
@@ -109,6 +111,7 @@ impl OpenTrace {
             waits: false,
             stamps: (line.prefix().times, line.prefix().levels),
             adopted: None,
+            head: None,
             time: line.place.time.or(line.prefix().time),
             depth: 0,
             opened_at: line.now(),

@@ -12,8 +12,9 @@ use regex_syntax::hir::Hir;
 use serde::{Deserialize, Serialize};
 
 mod build;
-mod spans;
+mod classes;
 mod thread;
+use classes::Classes;
 use thread::Thread;
 
 /// Most named groups.
@@ -155,8 +156,7 @@ pub struct Program {
     switches: Box<[Box<[Branch]>]>,
     literals: Box<[Literal]>,
     /// The sets of each byte.
-    #[serde(with = "spans")]
-    sets: Box<[Sets; 256]>,
+    sets: Classes,
     names: Box<[Box<str>]>,
     /// Where a match at the start of the text begins.
     start: Branch,

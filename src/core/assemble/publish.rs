@@ -1,7 +1,7 @@
 //! What an open trace comes to when it ends: an event, the lines that it gives back, what it claims.
 
 use super::held::Waiting;
-use super::{Assembler, Context};
+use super::{Again, Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
 use crate::core::line::{Tried, View};
@@ -33,9 +33,10 @@ impl Assembler {
             let before = first.saturating_sub(cx.engine.limits.context_a_side());
             trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
         }
-        let head = if used == 0 { tried } else { Tried::No };
-        for (index, taken) in trace.lines.from(first).enumerate() {
-            self.again.push_back((taken.place.clone(), taken.text.to_vec(), if index == 0 { head } else { Tried::No }));
+        let mut head = (used == 0).then(|| (tried, trace.head.take()));
+        for taken in trace.lines.from(first) {
+            let (tried, memory) = head.take().unwrap_or_default();
+            self.again.push_back(Again { place: taken.place.clone(), text: taken.text.to_vec(), tried, memory });
         }
     }
 

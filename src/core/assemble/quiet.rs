@@ -130,7 +130,7 @@ impl Assembler {
     /// Offset of the first line that something open holds.
     pub(in crate::core) fn oldest(&self) -> Option<u64> {
         let open = self.open.iter().map(|trace| trace.anchor());
-        open.chain(self.again.iter().map(|(place, ..)| place.offset)).chain(self.notes.oldest()).chain(self.held.oldest()).min()
+        open.chain(self.again.iter().map(|line| line.place.offset)).chain(self.notes.oldest()).chain(self.held.oldest()).min()
     }
 
     /// A trace that began at `from` takes the line at `to`.

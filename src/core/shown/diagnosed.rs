@@ -6,7 +6,8 @@ const WORDS: [&[u8]; 3] = [b": error: ", b": fatal error: ", b": internal compil
 
 /// Whether `line` begins with a file and its line, and then an error word; or with the code of one of rustc's errors.
 pub fn is_diagnosed(line: &[u8]) -> bool {
-    is_numbered(line) || WORDS.iter().any(|word| memchr::memmem::find(line, word).is_some_and(|at| is_place(&line[..at])))
+    let is_told = |at: usize| WORDS.iter().any(|word| line[at..].starts_with(word)) && is_place(&line[..at]);
+    is_numbered(line) || memchr::memchr_iter(b':', line).any(is_told)
 }
 
 /// `error[E0308]: …`
