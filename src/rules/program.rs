@@ -12,9 +12,8 @@ use regex_syntax::hir::Hir;
 use serde::{Deserialize, Serialize};
 
 mod build;
-mod classes;
+mod spans;
 mod thread;
-use classes::Classes;
 use thread::Thread;
 
 /// Most named groups.
@@ -156,7 +155,8 @@ pub struct Program {
     switches: Box<[Box<[Branch]>]>,
     literals: Box<[Literal]>,
     /// The sets of each byte.
-    sets: Classes,
+    #[serde(with = "spans")]
+    sets: Box<[Sets; 256]>,
     names: Box<[Box<str>]>,
     /// Where a match at the start of the text begins.
     start: Branch,

@@ -2,7 +2,6 @@
 
 use regex_syntax::hir::{self, Class, ClassUnicode, Hir, HirKind, Repetition};
 
-use super::classes::Classes;
 use super::{Branch, END, FIRST_SET, Literal, Look, MAX_NAMED, MAX_SETS, NOTHING, Program, Run, Sets, Split, Step, Wanted};
 
 /// Most steps of a program; a longer pattern is left to `regex`.
@@ -26,7 +25,7 @@ pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
     let Builder { steps, runs, splits, switches, sets, literals, names, .. } = builder;
     let switches = switches.into_iter().map(Into::into).collect();
     let (steps, runs, splits, literals, names) = (steps.into(), runs.into(), splits.into(), literals.into(), names.into());
-    Some(Program { steps, runs, splits, switches, literals, sets: Classes::new(&sets), names, start, later })
+    Some(Program { steps, runs, splits, switches, literals, sets, names, start, later })
 }
 
 /// Whether all of it matches at the start of the text only.

@@ -1,7 +1,6 @@
 //! Runs a program over one text: follows its steps, keeps the ways that are left to try, counts what that
 //! costs.
 
-use super::classes::Classes;
 use super::{Branch, END, Look, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
 
 /// What a step costs beside the bytes that it looks at.
@@ -81,7 +80,7 @@ impl Stack {
 /// A search under way.
 pub(super) struct Thread<'a> {
     program: &'a Program,
-    sets: &'a Classes,
+    sets: &'a [Sets; 256],
     text: &'a [u8],
     stack: Stack,
     spent: usize,
@@ -123,7 +122,7 @@ impl<'a> Thread<'a> {
     /// The sets of what stands at `at`.
     #[inline(always)]
     fn sets(&self, at: usize) -> Sets {
-        self.text.get(at).map_or(NOTHING | END, |byte| self.sets.of(*byte))
+        self.text.get(at).map_or(NOTHING | END, |byte| self.sets[usize::from(*byte)])
     }
 
     /// Whether the bytes at `at` and behind it belong to these sets.
@@ -278,7 +277,7 @@ impl<'a> Thread<'a> {
         }
         if run.lazy && !run.exact {
             self.spent += low - at;
-            let fits = self.text[at..low].iter().all(|byte| self.sets.of(*byte) & run.set != 0);
+            let fits = self.text[at..low].iter().all(|byte| self.sets[usize::from(*byte)] & run.set != 0);
             return if fits { self.longer(number, low, limit) } else { Ok(None) };
         }
         let end = self.end_of(run, at, limit);
@@ -298,7 +297,7 @@ impl<'a> Thread<'a> {
         let text = &self.text[at..limit];
         let length = match run.stop {
             Some(stop) => memchr::memchr(stop, text),
-            None => text.iter().position(|byte| self.sets.of(*byte) & run.set == 0),
+            None => text.iter().position(|byte| self.sets[usize::from(*byte)] & run.set == 0),
         };
         length.map_or(limit, |length| at + length)
     }
