@@ -48,8 +48,8 @@ pub(super) fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag>
     if (!square && !apart) || next == b'(' {
         return None;
     }
-    // ESPHome's configuration: `[C][store:012]`.
-    if inner == b"C" && next == b'[' {
+    // ESPHome's configuration: `[C][store:012]`. A frame of Lua's: `[C]: in function 'error'`.
+    if inner == b"C" && (next == b'[' || line[close + 1..].starts_with(b": in ")) {
         return None;
     }
     // `(C)` is a copyright, `(error)` may begin a sentence.
