@@ -61,8 +61,11 @@ pub fn is_one(line: &Line) -> bool {
     }
 }
 
-/// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it.
+/// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it. An attribute of markup is none.
 fn has_level_pair(body: &[u8]) -> bool {
+    if matches!(body, [b'<', b'?' | b'a'..=b'z' | b'A'..=b'Z', ..]) {
+        return false;
+    }
     const KEYS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"levelname", b"severity_text"];
     let ends_with = |text: &[u8], key: &[u8]| text.len().checked_sub(key.len()).is_some_and(|from| text[from..].eq_ignore_ascii_case(key));
     memchr::memchr_iter(b'=', body).any(|at| KEYS.iter().any(|key| ends_with(&body[..at], key)))
@@ -168,6 +171,9 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
     let mut base = 0;
     let mut found = Vec::new();
     for text in record.message.iter().chain(&record.stack).chain(&record.strings) {
+        if names_a_test(record, &text.pointer) {
+            continue;
+        }
         let before = found.len();
         nested(cx, line, text, base, &mut found);
         for event in &mut found[before..] {
@@ -182,6 +188,19 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
             seen.push(event.signature);
             push(outer, cx, line, event, out);
         }
+    }
+}
+
+/// Whether the string at `pointer` is what a test is called, in the reports of jest, vitest, mocha and pytest: it may speak of
+/// any error.
+fn names_a_test(record: &Record, pointer: &str) -> bool {
+    let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
+    let beside =
+        |sibling: &str| record.strings.iter().any(|text| text.pointer.strip_prefix(parent).is_some_and(|rest| rest.strip_prefix('/') == Some(sibling)));
+    match name {
+        "fullName" | "fullTitle" | "nodeid" => true,
+        "title" => beside("fullName") || beside("fullTitle"),
+        _ => parent.ends_with("/ancestorTitles"),
     }
 }
 

@@ -1,5 +1,5 @@
 //! The regions that a stream is in: sections of a tool's output in which weak traces are asked. They end
-//! at their closing line, at a border, or after so many lines, and their traces with them.
+//! at their closing line, at a border, and their traces with them; or after so many lines, which cuts no trace.
 
 use super::{Assembler, Context};
 use crate::core::event::Event;
@@ -83,8 +83,11 @@ impl Assembler {
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
-            let ended = open.left == 0 || region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)));
-            if ended {
+            let is_over = open.left == 0;
+            if is_over || region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line))) {
+                if is_over {
+                    self.open.iter_mut().for_each(|trace| trace.depth = trace.depth.min(at));
+                }
                 self.end_regions(cx, at, out);
                 self.redo(cx, line.now(), out);
                 return;
