@@ -145,6 +145,7 @@ impl Stream {
 
     /// The stream has ended.
     pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        self.end_head(now, out);
         self.end_line(now, out);
         self.finish_records(now, out);
         let events = out.len();

@@ -3,6 +3,8 @@
 //! of none, and few are asked one. The build finds those of the built-in rules. A clue may let too much pass, and never
 //! hides a match.
 
+use std::collections::BTreeMap;
+
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +23,9 @@ const MAX_SPREAD: usize = 2;
 const MAX_FIRST: u32 = 32;
 /// Most bytes of which one must stand in a text to be worth a look.
 const MAX_SIGNS: usize = 4;
+/// Signs that most lines have: they tell nothing apart. The last ones are commoner than those that are not here.
+const COMMON_SIGNS: &[u8] = b":./-_";
+const FREQUENT_SIGNS: &[u8] = b"()[],='\"";
 
 /// One alternative of a pattern, and what a text shows that it matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -88,10 +93,24 @@ impl Clue {
 pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
     let nothing = || Clue { source: NOTHING.to_owned(), ..Clue::default() };
     let Some(hir) = parsed(source, ignore_case) else { return vec![nothing()] };
-    // Those that tell little are asked together.
     let (vague, sharp): (Vec<Hir>, Vec<Hir>) = alternatives(&hir, MAX_SPREAD).into_iter().partition(|one| Clue::of(one).rank() == 0);
-    let vague = if vague.is_empty() { None } else { Some(Hir::alternation(vague)) };
-    sharp.iter().chain(&vague).map(Clue::of).collect()
+    // Those that tell little are asked together, if the same sign tells something of them.
+    let mut groups: BTreeMap<Option<Vec<u8>>, Vec<Hir>> = BTreeMap::new();
+    vague.into_iter().for_each(|one| groups.entry(mark(&one)).or_default().push(one));
+    let together = groups.into_iter().map(|(mark, group)| {
+        let mut clue = Clue::of(&Hir::alternation(group));
+        clue.signs.extend(mark.filter(|mark| !clue.signs.contains(mark)));
+        clue
+    });
+    sharp.iter().map(Clue::of).chain(together).collect()
+}
+
+/// The rarest bytes of which every match of `hir` holds one; `None` when most texts do.
+fn mark(hir: &Hir) -> Option<Vec<u8>> {
+    let mut found = Vec::new();
+    signs(hir, &mut found);
+    let is = |known: &[u8], mark: &[u8]| mark.iter().any(|byte| known.contains(byte));
+    found.into_iter().filter(|mark| !is(COMMON_SIGNS, mark)).min_by_key(|mark| is(FREQUENT_SIGNS, mark))
 }
 
 /// One of these matches wherever `hir` does. Groups inside each other are spread out to a depth of `depth`.

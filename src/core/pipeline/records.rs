@@ -10,10 +10,18 @@ use crate::core::lookback::LookBack;
 use crate::core::prefilter::Hit;
 use crate::core::transcript::Document;
 
+/// So many bytes wait at most until they tell whether they begin a document.
+const MAX_HEAD_BYTES: usize = 256 << 10;
+
 /// Whether documents are read, and the one that is.
 #[derive(Default)]
 pub(super) struct Documents {
     max_bytes: Option<u64>,
+    /// The stream's beginning, as long as it does not tell whether it is one, and from which length on it is asked again.
+    head: Vec<u8>,
+    wanted: usize,
+    /// That is settled.
+    is_told: bool,
     open: Option<Document>,
     is_cut: bool,
 }
@@ -71,19 +79,50 @@ impl Stream {
     /// The bytes in the room belong to a document; whether they do.
     pub(super) fn in_document(&mut self, count: usize, now: Timestamp, out: &mut Vec<Event>) -> bool {
         let Some(max_bytes) = self.document.max_bytes else { return false };
-        let begins = self.counts.bytes == 0 && count > 0;
+        let begins = self.counts.bytes == 0 && count > 0 && !self.document.is_told;
         if !begins && self.document.open.is_none() {
             return false;
         }
         let space = &self.buffer.space()[..count];
-        if begins && !Document::may_begin(space) {
+        if begins && self.document.head.is_empty() && !Document::may_begin(space) {
             return false;
         }
-        let bytes = space.to_vec();
+        let mut bytes = space.to_vec();
         if begins {
-            self.document.open = self.transcript.begins_document(&bytes);
+            self.document.head.append(&mut bytes);
+            if self.document.head.len() < self.document.wanted {
+                return true;
+            }
+            self.document.open = self.transcript.begins_document(&self.document.head);
+            if self.document.open.is_none() && self.document.head.len() < MAX_HEAD_BYTES && Document::may_go_on(&self.document.head) {
+                // Twice as much each time: whoever writes byte by byte costs no more.
+                self.document.wanted = 2 * self.document.head.len();
+                return true;
+            }
+            bytes = self.tell_document();
         }
-        let Some(mut document) = self.document.open.take() else { return false };
+        self.read_document(&bytes, max_bytes, now, out);
+        true
+    }
+
+    /// It is settled whether the stream is a document: its bytes so far.
+    fn tell_document(&mut self) -> Vec<u8> {
+        self.document.is_told = true;
+        std::mem::take(&mut self.document.head)
+    }
+
+    /// Reads what has waited for more of it, where no more comes.
+    pub(super) fn end_head(&mut self, now: Timestamp, out: &mut Vec<Event>) {
+        let Some(max_bytes) = self.document.max_bytes.filter(|_| !self.document.head.is_empty()) else { return };
+        self.document.open = self.transcript.begins_document(&self.document.head);
+        let bytes = self.tell_document();
+        self.read_document(&bytes, max_bytes, now, out);
+    }
+
+    /// Reads bytes of the document; where there is none, as text.
+    fn read_document(&mut self, bytes: &[u8], max_bytes: u64, now: Timestamp, out: &mut Vec<Event>) {
+        let Some(mut document) = self.document.open.take() else { return self.push(bytes, now, out) };
+        let count = bytes.len();
         let room = max_bytes.saturating_sub(self.counts.bytes).min(count as u64) as usize;
         self.document.is_cut |= room < count;
         let mut found = Vec::new();
@@ -98,7 +137,6 @@ impl Stream {
         self.counts.bytes += count as u64;
         self.counts.lines = document.lines();
         self.document.open = Some(document);
-        true
     }
 
     /// What a transcript's end completes.

@@ -11,7 +11,7 @@ use super::claude_task;
 use super::json::{at, command, content, first, int, is_true, list, status, text};
 use super::step::{Flag, Said, Step, Who};
 
-const TYPES: [&str; 6] = ["user", "assistant", "system", "progress", "result", "summary"];
+const TYPES: [&str; 9] = ["user", "assistant", "system", "progress", "result", "summary", "tool_result", "tool_use", "thinking"];
 
 /// The tool that a background command is.
 const BACKGROUND: &str = "Bash";
@@ -36,6 +36,11 @@ pub fn knows(record: &Value) -> bool {
         "file-history-snapshot" => has("messageId") && has("snapshot"),
         "queue-operation" | "custom-title" | "ai-title" | "last-prompt" | "permission-mode" | "attachment" => has("sessionId"),
         "result" => has("subtype") && has("is_error"),
+        "stream_event" => has("session_id"),
+        // Blocks that stand alone, cut out of a message.
+        "tool_result" => has("tool_use_id"),
+        "tool_use" => has("id") && has("name") && has("input"),
+        "thinking" => has("thinking"),
         _ => false,
     }
 }
@@ -55,6 +60,8 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         "system" => system(record, out),
         "attachment" => attachment(record, out),
         "rate_limit_event" => limit(record, out),
+        "tool_result" => block(record, (record, ""), out),
+        "tool_use" => call(record, out),
         _ => {}
     }
     true
@@ -78,36 +85,53 @@ fn message(record: &Value, base: &str, depth: u8, out: &mut Vec<Said>) {
 }
 
 fn calls(record: &Value, out: &mut Vec<Said>) {
-    for block in list(record, "/message/content") {
-        let (Some("tool_use" | "server_tool_use" | "mcp_tool_use"), Some(id), Some(tool)) = (text(block, "/type"), text(block, "/id"), text(block, "/name"))
-        else {
-            continue;
-        };
+    list(record, "/message/content").iter().for_each(|block| call(block, out));
+}
+
+fn call(block: &Value, out: &mut Vec<Said>) {
+    if let (Some("tool_use" | "server_tool_use" | "mcp_tool_use"), Some(id), Some(tool)) = (text(block, "/type"), text(block, "/id"), text(block, "/name")) {
         let command = at(block, "/input").and_then(command);
         out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command });
     }
 }
 
 fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
-    for (index, block) in list(record, "/message/content").iter().enumerate().filter(|(_, block)| text(block, "/type") == Some("tool_result")) {
-        let id = text(block, "/tool_use_id");
-        if is_true(block, "/is_error") || is_tagged(block) || is_called_error(record) {
-            let (text, pointer) = content(block, "/content");
-            let exit = exit(&text);
-            let pointer = format!("{base}/message/content/{index}{pointer}");
-            out.push(Said::Step(Step { text, pointer, exit, flag: Flag::Failed, ..Step::fine(id) }));
-        } else if let Some(stderr) = first(record, &["/toolUseResult/stderr", "/tool_use_result/stderr"]) {
+    for (index, told) in list(record, "/message/content").iter().enumerate().filter(|(_, block)| text(block, "/type") == Some("tool_result")) {
+        if let Some(stderr) = first(record, &["/toolUseResult/stderr", "/tool_use_result/stderr"]).filter(|_| !has_failed(record, told)) {
             let key = if record.get("toolUseResult").is_some() { "toolUseResult" } else { "tool_use_result" };
-            out.push(Said::Step(Step { text: stderr.to_owned(), pointer: format!("{base}/{key}/stderr"), flag: Flag::Stderr, ..Step::fine(id) }));
-        } else if let Some((pointer, failed)) = background(block, "/content") {
-            let pointer = format!("{base}/message/content/{index}{pointer}");
-            out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), id: failed.id.clone().or(id.map(str::to_owned)), pointer, ..failed }));
+            let pointer = format!("{base}/{key}/stderr");
+            out.push(Said::Step(Step { text: stderr.to_owned(), pointer, flag: Flag::Stderr, ..Step::fine(text(told, "/tool_use_id")) }));
         } else {
-            out.push(Said::Step(Step::fine(id)));
+            block(record, (told, &format!("{base}/message/content/{index}")), out);
         }
+    }
+    // A command that the user has typed.
+    let printed = text(record, "/message/content").and_then(|said| said.split_once("<bash-stderr>")?.1.split_once("</bash-stderr>"));
+    if let Some((stderr, _)) = printed.filter(|(stderr, _)| !stderr.is_empty()) {
+        let pointer = format!("{base}/message/content");
+        out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), text: stderr.to_owned(), pointer, flag: Flag::Stderr, ..Step::default() }));
     }
     if let Some((pointer, failed)) = background(record, "/message/content") {
         out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), pointer: format!("{base}{pointer}"), ..failed }));
+    }
+}
+
+fn has_failed(record: &Value, block: &Value) -> bool {
+    is_true(block, "/is_error") || is_tagged(block) || is_called_error(record)
+}
+
+/// A result, which stands at `place` of the stream's record; `record` is the one that it came with.
+fn block(record: &Value, (block, place): (&Value, &str), out: &mut Vec<Said>) {
+    let id = text(block, "/tool_use_id");
+    if has_failed(record, block) {
+        let (text, pointer) = content(block, "/content");
+        let (exit, pointer) = (exit(&text), format!("{place}{pointer}"));
+        out.push(Said::Step(Step { text, pointer, exit, flag: Flag::Failed, ..Step::fine(id) }));
+    } else if let Some((pointer, failed)) = background(block, "/content") {
+        let (id, pointer) = (failed.id.clone().or(id.map(str::to_owned)), format!("{place}{pointer}"));
+        out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), id, pointer, ..failed }));
+    } else {
+        out.push(Said::Step(Step::fine(id)));
     }
 }
 

@@ -83,6 +83,20 @@ impl Document {
         matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
     }
 
+    /// Whether what begins with `head` may turn out to be a document by what follows: it is one value of JSON so far, and its
+    /// first record is not complete.
+    pub fn may_go_on(head: &[u8]) -> bool {
+        let (first, inner) = match head.trim_ascii_start() {
+            [b'{', rest @ ..] => (rest.trim_ascii_start().first(), b'"'),
+            [b'[', rest @ ..] => (rest.trim_ascii_start().first(), b'{'),
+            _ => return false,
+        };
+        let shape = if inner == b'{' { Shape::List } else { Shape::Root };
+        let (mut probe, mut is_told) = (Self::new(shape), false);
+        probe.feed(head, |_| is_told = true);
+        first.is_none_or(|byte| *byte == inner) && !is_told && !probe.ended
+    }
+
     /// A reader for the document that begins with `head`, and its format.
     pub fn begins(head: &[u8]) -> Option<(Self, Format)> {
         if head.trim_ascii_start().first() == Some(&b'[') {

@@ -6,6 +6,9 @@ use super::json::{at, command, first, list, text};
 use super::phrases::is_retrying;
 use super::step::{Flag, Said, Step, Who};
 
+/// What the id of a shell command's call begins with: the tool's name.
+const SHELL: &str = "run_shell_command";
+
 pub fn knows(record: &Value) -> bool {
     let has = |key: &str| record.get(key).is_some();
     match text(record, "/type") {
@@ -72,7 +75,10 @@ fn result(record: &Value, out: &mut Vec<Said>) {
     let id = text(record, "/tool_id");
     let exit = text(record, "/output").and_then(|said| exit(said).or_else(|| signal(said))).filter(|&code| code != 0);
     if text(record, "/status") != Some("error") && exit.is_none() {
-        out.push(Said::Step(Step::fine(id)));
+        // A shell command that failed is a call that went well, and its exit code is not told.
+        let printed = text(record, "/output").filter(|said| !said.is_empty() && id.is_some_and(|id| id.starts_with(SHELL)));
+        let unknown = |said: &str| Step { text: said.to_owned(), pointer: "/output".to_owned(), flag: Flag::Unknown, ..Step::fine(id) };
+        out.push(Said::Step(printed.map_or_else(|| Step::fine(id), unknown)));
         return;
     }
     let pointer = if exit.is_none() && text(record, "/error/message").is_some() { "/error/message" } else { "/output" };
@@ -87,15 +93,18 @@ fn exit(output: &str) -> Option<i64> {
     output.lines().rev().take(8).find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok()))
 }
 
-/// What a shell makes of the signal in `Signal: 11`, which stands there where no code does.
+/// What a shell makes of the signal in `Signal: 11`, `Command terminated by signal: 11`, which stands there where no code does.
 fn signal(output: &str) -> Option<i64> {
-    let number: i64 = output.lines().rev().take(8).find_map(|line| line.strip_prefix("Signal: ")?.trim().parse().ok())?;
+    let heads = ["Signal: ", "Command terminated by signal: "];
+    let number: i64 = output.lines().rev().take(8).find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok()))?;
     (1..=64).contains(&number).then_some(128 + number)
 }
 
 fn fault(record: &Value, out: &mut Vec<Said>) {
-    let Some(said) = text(record, "/message").filter(|said| !is_retrying(said)) else { return };
+    // The second one in a kept chat.
+    let Some(pointer) = ["/message", "/content"].into_iter().find(|place| text(record, place).is_some()) else { return };
+    let Some(said) = text(record, pointer).filter(|said| !is_retrying(said)) else { return };
     if text(record, "/severity") != Some("warning") {
-        out.push(Said::Step(Step { who: Who::Api, text: said.to_owned(), pointer: "/message".to_owned(), flag: Flag::Failed, ..Step::default() }));
+        out.push(Said::Step(Step { who: Who::Api, text: said.to_owned(), pointer: pointer.to_owned(), flag: Flag::Failed, ..Step::default() }));
     }
 }

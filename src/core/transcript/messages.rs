@@ -10,6 +10,8 @@ use super::step::{Flag, Said, Step};
 
 /// Roles whose words are no evidence.
 const SPEAKERS: [&str; 6] = ["system", "developer", "user", "assistant", "model", "human"];
+/// What a command printed, as mini-swe-agent keeps it beside what it told the model.
+const RAW: &str = "/extra/raw_output";
 /// Roles of a tool's result.
 const RESULTS: [&str; 4] = ["tool", "function", "tool_result", "toolResult"];
 
@@ -99,12 +101,16 @@ fn call(asked: &Value, out: &mut Vec<Said>) {
 /// What came of a call; it stands at `place` in its record.
 fn result(told: &Value, place: &str) -> Step {
     let id = first(told, &["/tool_call_id", "/toolCallId", "/tool_use_id", "/call_id", "/id"]);
-    let exit = ["/exit_code", "/exitCode", "/metadata/exit_code", "/result/exitCode", "/output/exit_code"].iter().find_map(|code| int(told, code));
+    let exit = ["/exit_code", "/exitCode", "/metadata/exit_code", "/result/exitCode", "/output/exit_code", "/extra/returncode"]
+        .iter()
+        .find_map(|code| int(told, code));
     let flag = flag(told, exit);
     if flag == Flag::Fine {
         return Step::fine(id);
     }
     let (said, pointer) = match content(told, "/content") {
+        // mini-swe-agent: `content` is JSON once more.
+        _ if text(told, RAW).is_some() => (text(told, RAW).unwrap_or_default().to_owned(), RAW.to_owned()),
         (said, pointer) if !said.is_empty() => (said, pointer),
         _ => {
             const PLACES: [&str; 9] =
