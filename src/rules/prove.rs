@@ -110,7 +110,9 @@ fn lower(hir: &Hir) -> Hir {
 /// Whether a string in lower case says no more than a word that most errors have, or a part of it.
 fn is_common(word: &[u8]) -> bool {
     const COMMON: [&[u8]; 6] = [b"error", b"fail", b"exception", b"fatal", b"critical", b"file"];
-    let word = word.trim_ascii();
+    // Several blanks beside it are more than most errors have.
+    let word = word.strip_prefix(b" ").unwrap_or(word);
+    let word = word.strip_suffix(b" ").unwrap_or(word);
     let word = word.strip_suffix(b":").unwrap_or(word);
     let is_one = |common: &[u8]| word.strip_prefix(common).is_some_and(|ending| ending.iter().all(u8::is_ascii_lowercase));
     COMMON.iter().any(|common| is_one(common) || memchr::memmem::find(common, word).is_some())
