@@ -115,27 +115,14 @@ impl<'a> Confirm<'a> {
     /// The traces that can begin here, and the part of the line that they see.
     pub fn starts(&mut self) -> (Vec<u16>, View) {
         let Some(first) = self.first(|kind| matches!(kind, Kind::Trace(machine) if !machine.weak)) else { return (Vec::new(), View::Text) };
-        let (mut rivals, mut others) = (vec![first.entry], Vec::new());
+        let mut rivals = vec![first.entry];
         for entry in self.entries_after(first.entry) {
             let Kind::Trace(machine) = &self.entry(entry).kind else { break };
-            match self.verdict(entry) {
-                Ok(view) if !machine.weak && view == first.view => rivals.push(entry),
-                Ok(view) if !machine.weak => others.push(Found { entry, view }),
-                _ => {}
+            if !machine.weak && start_row(machine, entry, self.line, first.view).is_some() && self.verdict(entry) == Ok(first.view) {
+                rivals.push(entry);
             }
         }
-        self.more_elsewhere(&rivals, &others).unwrap_or((rivals, first.view))
-    }
-
-    /// Whether more machines than `rivals` can begin in the part of the line in which one of `others` begins.
-    fn more_elsewhere(&self, rivals: &[u16], others: &[Found]) -> Option<(Vec<u16>, View)> {
-        let view = others.first()?.view;
-        let from = self.line.text.len() - view.of(self.line).len();
-        let begins = |entry: &u16| matches!(&self.entry(*entry).kind, Kind::Trace(machine) if start_row(machine, *entry, self.line, view).is_some());
-        let too = rivals.iter().copied().filter(|entry| begins(entry) && self.has_open_hit(*entry, from));
-        let mut all: Vec<u16> = too.chain(others.iter().filter(|other| other.view == view).map(|other| other.entry)).collect();
-        all.sort_unstable();
-        (all.len() > rivals.len()).then_some((all, view))
+        (rivals, first.view)
     }
 
     /// The traces that can begin behind what stands before the whole line, and where that is: most of them, and first.

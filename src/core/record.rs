@@ -61,11 +61,8 @@ pub fn is_one(line: &Line) -> bool {
     }
 }
 
-/// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it. An attribute of markup is none.
+/// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it.
 fn has_level_pair(body: &[u8]) -> bool {
-    if matches!(body, [b'<', b'?' | b'a'..=b'z' | b'A'..=b'Z', ..]) {
-        return false;
-    }
     const KEYS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"levelname", b"severity_text"];
     let ends_with = |text: &[u8], key: &[u8]| text.len().checked_sub(key.len()).is_some_and(|from| text[from..].eq_ignore_ascii_case(key));
     memchr::memchr_iter(b'=', body).any(|at| KEYS.iter().any(|key| ends_with(&body[..at], key)))
