@@ -183,6 +183,14 @@ mod tests {
             (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":2}"#, Flag::Failed, Some(2), "/content", "x"),
             (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":0}"#, Flag::Fine, None, "", ""),
             (
+                r#"{"role":"tool","tool_call_id":"c","content":"{\"returncode\":2}","extra":{"returncode":2,"raw_output":"x"}}"#,
+                Flag::Failed,
+                Some(2),
+                "/extra/raw_output",
+                "x",
+            ),
+            (r#"{"role":"tool","tool_call_id":"c","content":"y","extra":{"returncode":0,"raw_output":"x"}}"#, Flag::Fine, None, "", ""),
+            (
                 r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true,"content":"x"}]}"#,
                 Flag::Failed,
                 None,

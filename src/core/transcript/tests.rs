@@ -156,6 +156,25 @@ fn a_failure_is_one_event_however_often_it_stands() {
     assert_ne!(events[0].id, events[1].id);
 }
 
+/// Cut out of their message, and what the user's own command printed.
+#[test]
+fn blocks_that_stand_alone_say_the_same() {
+    let call = r#"{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"make"}}"#;
+    let failed = r#"{"type":"tool_result","tool_use_id":"toolu_1","is_error":true,"content":"Exit code 2\nmake: *** [all] Error 2"}"#;
+    let events = scan(&format!("{call}\n{failed}\n{}\n", failed.replace("true", "false")));
+    let told: Vec<_> = events.iter().map(|event| (event.line_num, event.call.as_ref().and_then(|call| call.command.clone()))).collect();
+    assert_eq!(told, [(2, Some("make".into()))]);
+    for said in [r#"{"type":"thinking","thinking":"TypeError: x is not a function"}"#, &call.replace("make", "echo 'TypeError: x is not a function'")] {
+        assert_eq!(scan(&format!("{said}\n")).len(), 0, "{said}");
+    }
+    let typed = |stderr: &str| {
+        let content = format!("<bash-stdout>x</bash-stdout><bash-stderr>{stderr}</bash-stderr>");
+        serde_json::json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": content}}).to_string()
+    };
+    assert_eq!(scan(&typed("bash: nosuch: command not found")).len(), 1);
+    assert_eq!(scan(&typed("")).len(), 0);
+}
+
 #[test]
 fn a_refusal_is_no_fault_and_words_of_a_program_are_no_refusal() {
     let refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected";

@@ -77,3 +77,33 @@ fn indented_records_are_documents() {
         assert!(Document::begins(other.as_bytes()).is_none(), "{other}");
     }
 }
+
+/// Whatever is read at once: the first record may be longer than that.
+#[test]
+fn a_document_may_tell_late_that_it_is_one() {
+    let step = |said: &str| serde_json::json!({"role": "tool", "tool_call_id": "c", "content": said, "is_error": said.contains("Error")});
+    let asked = serde_json::json!({"role": "system", "content": "Error: an example ".repeat(2000)});
+    let document =
+        serde_json::to_string_pretty(&serde_json::json!({"model": "m", "messages": [asked, step("fine"), step("TypeError: x is not a function")]})).unwrap();
+    let list = serde_json::json!([step("TypeError: x is not a function"), asked]).to_string();
+    for (text, chunk) in [(&document, 1), (&document, 97), (&document, 16 << 10), (&document, usize::MAX), (&list, 1), (&list, 64)] {
+        let events = read(stream().with_documents(u64::MAX), text.as_bytes(), chunk);
+        assert_eq!(events.iter().map(|event| &*event.text).collect::<Vec<_>>(), ["TypeError: x is not a function"], "{chunk}");
+    }
+}
+
+/// What never tells is text, all of it.
+#[test]
+fn what_waits_for_more_is_not_lost() {
+    for head in ["{\"a\": [", "[{\"a\": 1,", "{ ", "["] {
+        let text = format!("{head}\nmake: *** [Makefile:2: all] Error 2\n{}", "1,\n".repeat(200_000));
+        for (text, chunk) in [(&text[..], 1000), (&text[..60], 1), (&text[..60], usize::MAX)] {
+            let mut stream = stream().with_documents(u64::MAX);
+            let mut events = Vec::new();
+            text.as_bytes().chunks(chunk).for_each(|part| stream.push(part, NOW, &mut events));
+            stream.finish(NOW, &mut events);
+            assert_eq!(events.iter().map(|event| (event.line_num, event.offset)).collect::<Vec<_>>(), [(2, head.len() as u64 + 1)], "{head} {chunk}");
+            assert_eq!(stream.counts().bytes, text.len() as u64);
+        }
+    }
+}
