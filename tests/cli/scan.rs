@@ -457,3 +457,36 @@ fn a_line_that_asks_too_much_is_told_of() {
     let usual = folder.siftd(["scan", "--config", "siftd.toml", "usual.log"]).ended(0);
     assert_eq!((usual.records().len(), usual.err().as_str()), (1, ""));
 }
+
+/// So many lines of a section at most: then nothing of it begins any more, and what has begun goes on.
+#[test]
+fn a_section_that_lasts_too_long_cuts_no_trace() {
+    let folder = Folder::new();
+    let rules = r#"[family]
+id = "mine"
+title = "Mine"
+depth = "head"
+
+[[region]]
+id = "mine.section"
+literals = ["== crew report =="]
+open = '^== crew report ==$'
+close = '^== end ==$'
+max_lines = 3
+examples = { no_match = ["== crew report ==\n== end =="] }
+
+[[trace]]
+id = "mine.lost"
+region = "mine.section"
+category = "runtime_error"
+rows = [
+    { from = "start", regex = '^lost: (?P<message>.*)', to = "crew", take = "text" },
+    { from = "crew", regex = '^ - \w+$', to = "crew", take = "frame" },
+]
+examples = { match = ["== crew report ==\nlost: boat 3\n - anna"] }
+"#;
+    folder.write("mine.toml", rules);
+    folder.write("a.log", "== crew report ==\nlost: boat 3\n - anna\n - ben\n - carl\n - dora\nlost: boat 4\n - emil\n");
+    let events = folder.siftd(["scan", "--format", "ndjson", "--rules", "mine.toml", "a.log"]).ended(0).records();
+    assert_eq!(events.iter().map(|event| (event["line_num"].as_u64(), event["line_end"].as_u64())).collect::<Vec<_>>(), [(Some(2), Some(6))]);
+}
