@@ -143,6 +143,8 @@ impl Assembler {
             }
         }
         self.fresh(cx, line, candidates, out);
+        // A trace that was one too many.
+        self.redo(cx, line.now(), out);
     }
 
     /// Lines that a closed trace gave back are processed again, before the current one.
