@@ -8,10 +8,10 @@ use std::collections::VecDeque;
 use super::block::Block;
 use super::confirm::{Confirm, Found};
 use super::engine::{Candidate, Engine};
-use super::event::{Event, Lines, Timestamp};
+use super::event::{Event, Lines};
 use super::extract::Origin;
 use super::leadin::LeadIn;
-use super::line::{Line, Memory, Place, Tried, View};
+use super::line::{Line, Tried, View};
 use super::lookback::LookBack;
 use super::notes::{Claimant, Notes, explains};
 use super::prefilter::{Hit, Scratch};
@@ -19,6 +19,7 @@ use super::record;
 use super::trace::{OpenTrace, lead_in};
 use crate::rules::{Kind, Note, Take};
 
+mod again;
 mod ending;
 mod held;
 mod offer;
@@ -26,6 +27,7 @@ mod pause;
 mod publish;
 mod quiet;
 mod regions;
+use again::Again;
 use held::Held;
 use quiet::Cut;
 pub use quiet::{Facts, Snapshot};
@@ -58,14 +60,6 @@ pub struct Assembler {
     /// A place where the stream could be taken up again, if nothing goes on across it.
     cut: Option<Cut>,
     work: Work,
-}
-
-/// A line that a trace gave back.
-struct Again {
-    place: Place,
-    text: Vec<u8>,
-    tried: Tried,
-    memory: Option<Box<Memory>>,
 }
 
 /// Buffers that are kept between lines.
@@ -145,38 +139,6 @@ impl Assembler {
         self.fresh(cx, line, candidates, out);
         // A trace that was one too many.
         self.redo(cx, line.now(), out);
-    }
-
-    /// Lines that a closed trace gave back are processed again, before the current one.
-    fn redo(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
-        while let Some(Again { place, text, tried, memory }) = self.again.pop_front() {
-            let (mut line, known) = Line::remembered(place, &text, now, memory.map(|memory| *memory));
-            line.tried = tried;
-            self.reread += 1;
-            self.note_reread(line.place.offset);
-            let before = self.again.len();
-            self.close_reopened(cx, &line, out);
-            if self.again.len() == before && self.continue_open(cx, &line, known.as_deref(), out) {
-                continue;
-            }
-            if self.again.len() > before {
-                // The line closed a trace, which gave lines back: they come first.
-                let given_back = self.again.len() - before;
-                self.again.rotate_right(given_back);
-                let memory = known.map(|candidates| Box::new(line.memory(&candidates)));
-                self.again.insert(given_back, Again { place: line.place, text, tried, memory });
-                continue;
-            }
-            if let Some(candidates) = known {
-                self.fresh(cx, &line, &candidates, out);
-                continue;
-            }
-            let mut candidates = std::mem::take(&mut self.work.candidates);
-            let Work { scratch, hits, .. } = &mut self.work;
-            cx.engine.candidates(&text, scratch, hits, &mut candidates);
-            self.fresh(cx, &line, &candidates, out);
-            self.work.candidates = candidates;
-        }
     }
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {

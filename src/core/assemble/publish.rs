@@ -1,7 +1,8 @@
 //! What an open trace comes to when it ends: an event, the lines that it gives back, what it claims.
 
+use super::again::Again;
 use super::held::Waiting;
-use super::{Again, Assembler, Context};
+use super::{Assembler, Context};
 use crate::core::event::{Event, Timestamp};
 use crate::core::extract;
 use crate::core::line::{Tried, View};

@@ -96,7 +96,7 @@ impl Stream {
             self.document.open = self.transcript.begins_document(&self.document.head);
             if self.document.open.is_none() && self.document.head.len() < MAX_HEAD_BYTES && Document::may_go_on(&self.document.head) {
                 // Twice as much each time: whoever writes byte by byte costs no more.
-                self.document.wanted = 2 * self.document.head.len();
+                self.document.wanted = MAX_HEAD_BYTES.min(2 * self.document.head.len());
                 return true;
             }
             bytes = self.tell_document();
