@@ -14,7 +14,7 @@ use crate::core::redact::clean;
 use crate::core::retry::{StructuredError, UNMATCHED, classify_structured};
 use crate::exec::policy;
 use crate::sources::clock::now;
-use crate::verdict::Object;
+use crate::verdict::{Object, headers};
 
 /// What is looked at; one in another has a dot before it.
 const FIELDS: [&str; 8] = ["name", "code", "message", "response.status", "context.operation", "exit_code", "timed_out", "stderr"];
@@ -48,7 +48,10 @@ fn nothing_known() -> String {
 
 fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {
     let said = Said::new(object);
-    let verdict = classify_structured(&said.error(object), policy.continue_on_error);
+    let mut verdict = classify_structured(&said.error(object), policy.continue_on_error);
+    if verdict.retryable && verdict.retry.reset_at.is_none() {
+        verdict.retry.reset_at = said.asked(object);
+    }
     let attempt = integer(object, "attempt").and_then(|attempt| u32::try_from(attempt).ok()).unwrap_or(1).max(1);
     let delay = if verdict.retryable { policy::delay(policy, attempt, verdict.retry.reset_at.as_deref(), now()) } else { Duration::ZERO };
     let task = text(object, "task").map(clean);
@@ -81,6 +84,19 @@ impl Said {
         };
         let status = object.get("response").and_then(|response| integer(response, "status")).and_then(|status| status.try_into().ok());
         Self { code, status }
+    }
+
+    /// The time that the headers of the answer name.
+    fn asked(&self, object: &Value) -> Option<String> {
+        let all = object.get("response")?.get("headers")?.as_object()?;
+        // A header that came more than once is a list in most clients.
+        let said = |value: &Value| match value.as_array().and_then(|list| list.first()).unwrap_or(value) {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let all: Vec<(&str, String)> = all.iter().filter_map(|(name, value)| Some((name.as_str(), said(value)?))).collect();
+        headers(self.status, all.iter().map(|(name, said)| (*name, said.as_str())))
     }
 
     fn error<'a>(&'a self, object: &'a Value) -> StructuredError<'a> {

@@ -25,10 +25,10 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     let interrupt = Arc::new(Interrupt::take()?);
     let mut opened = open(args, interrupt.clone())?;
     let setup = setup::load(&args.setup, setup::Reading::default())?;
-    let mut digest = Digest::default();
+    let mut digest = Digest { least: args.min_severity, ..Digest::default() };
     let fault = |error: io::Error| Failure::new(format!("reading ended early: {error}"));
     let mut ended_early = None;
-    let own = Own::of(&opened.head);
+    let own = Own::of(&opened.first().map_err(fault)?);
     if own == Some(Own::Records) {
         let broken = records(&mut opened.bytes, &mut digest).map_err(fault)?;
         if broken > 0 {

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 use super::args::FilterArgs;
+use super::stdin::NamedStdin;
 use super::{Exit, Failure, out, setup};
 use crate::core::noise::Noise;
 use crate::sources::clock::now;
@@ -19,7 +20,7 @@ pub(super) fn filter(args: &FilterArgs) -> Result<Exit, Failure> {
 }
 
 fn copy(noise: &mut Noise, mut out: BufWriter<File>) -> io::Result<()> {
-    let mut input = BufReader::with_capacity(BUFFER_BYTES, io::stdin());
+    let mut input = BufReader::with_capacity(BUFFER_BYTES, NamedStdin::new());
     let limit = noise.engine().limits.max_line_bytes;
     let mut line = Vec::new();
     while input.by_ref().take(limit as u64).read_until(b'\n', &mut line)? > 0 {

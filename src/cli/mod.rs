@@ -28,6 +28,7 @@ mod signature;
 mod slips;
 mod state;
 mod status;
+mod stdin;
 
 use std::fmt;
 use std::io::{IsTerminal, Write};
@@ -111,7 +112,15 @@ pub fn main() -> ExitCode {
             drop(error.print());
             std::process::exit(Exit::NotRun as i32);
         }
-        error.exit()
+        if error.use_stderr() {
+            error.exit()
+        }
+        // Help and version are what was asked for: where they do not arrive, that is said.
+        let printed = out::quiet_on_closed_pipe(error.print().and_then(|()| std::io::stdout().flush()));
+        std::process::exit(printed.unwrap_or_else(|failure| {
+            say(&failure);
+            Exit::Trouble
+        }) as i32)
     });
     let color = cli.color;
     let done = match cli.command {

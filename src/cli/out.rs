@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use super::args::Color;
+use super::stdin::StdinFault;
 use super::{Exit, Failure, say};
 use crate::sinks::human::Paint;
 use crate::sources::input::Identity;
@@ -26,6 +27,7 @@ pub fn regular_stdout() -> Option<Identity> {
 /// `head` and `less` close the pipe when they have enough: that is no error.
 pub fn quiet_on_closed_pipe(result: io::Result<()>) -> Result<Exit, Failure> {
     match result {
+        Err(error) if error.get_ref().is_some_and(|inner| inner.is::<StdinFault>()) => Err(Failure::new(error.to_string())),
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::new(format!("stdout: {error}"))),
         _ => Ok(Exit::Done),
     }

@@ -154,13 +154,19 @@ fn report(count: usize, failures: &[&examples::Failure]) -> Result<Exit, Failure
 }
 
 fn import(file: &Path) -> Result<Exit, Failure> {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file).map_err(|error| Diagnostics::from(Diagnostic::whole_file(&name, format!("cannot be read: {error}"))))?;
-    if matcher::is_matcher(&text) {
-        let rules = matcher::import(&name, &text).map_err(|problem| Diagnostics::from(Diagnostic::whole_file(&name, problem)))?;
-        return print(&rules);
+    let is_stdin = file == Path::new("-");
+    let name = if is_stdin { "stdin".to_owned() } else { file.display().to_string() };
+    let whole = |problem: String| Diagnostics::from(Diagnostic::whole_file(&name, problem));
+    let text = if is_stdin { std::io::read_to_string(std::io::stdin()) } else { std::fs::read_to_string(file) };
+    let text = text.map_err(|error| whole(format!("cannot be read: {error}")))?;
+    if !matcher::is_matcher(&text) {
+        return print(&crate::config::import(&name, &text)?);
     }
-    print(&crate::config::import(&name, &text)?)
+    let imported = matcher::import(&name, &text).map_err(whole)?;
+    for owner in &imported.left_out {
+        say(&format!("{name}: the matcher of {owner:?} is left out: its problems are no errors"));
+    }
+    print(&imported.rules)
 }
 
 fn print(text: &str) -> Result<Exit, Failure> {

@@ -1,9 +1,11 @@
-//! `siftd signature`: a text line in, `<md5>TAB<normalised>` out, one for one. The number is the
-//! signature that an event of this line alone has, of the line without its secrets. Bad UTF-8 is replaced; it reads stdin only.
+//! `siftd signature`: a text line in, `<md5>TAB<normalised>` out, one for one. The number is the signature of the line as a
+//! plain text, without its secrets; that of an event also knows the type and language that its rule has read. Bad UTF-8 is
+//! replaced; it reads stdin only.
 
 use std::io::{self, BufRead, BufReader, Write};
 
 use super::args::SignatureArgs;
+use super::stdin::NamedStdin;
 use super::{Exit, Failure, out};
 use crate::core::event::Frames;
 use crate::core::redact::{KeyBlock, clean};
@@ -18,7 +20,7 @@ pub fn signature(args: &SignatureArgs) -> Result<Exit, Failure> {
 }
 
 fn lines(why: bool) -> io::Result<()> {
-    let mut input = BufReader::with_capacity(64 << 10, io::stdin());
+    let mut input = BufReader::with_capacity(64 << 10, NamedStdin::new());
     let mut out = io::BufWriter::new(io::stdout().lock());
     let (mut line, mut key) = (Vec::new(), KeyBlock::default());
     while next_line(&mut input, &mut line)? {

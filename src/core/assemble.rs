@@ -143,6 +143,10 @@ impl Assembler {
 
     fn fresh(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         let is_hit = !candidates.is_empty();
+        if self.sealed(cx, line) {
+            self.end_unadopted(cx, line, out);
+            return;
+        }
         self.verdicts(cx, line, out);
         if (is_hit || !self.regions.is_empty()) && !self.in_noise_block(cx, line, is_hit) {
             self.begin(cx, line, candidates, out);
@@ -153,7 +157,9 @@ impl Assembler {
     fn begin(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         let mut confirm = Confirm::new(cx.engine, line, candidates);
         if let Some(structured) = record::decode(line, candidates) {
-            record::events(self, cx, line, structured, candidates, out);
+            if !self.absorbed(cx, line) {
+                record::events(self, cx, line, structured, candidates, out);
+            }
             return;
         }
         if confirm.border() {

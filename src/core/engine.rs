@@ -161,6 +161,20 @@ impl Engine {
         })
     }
 
+    /// Whether the line is noise as the JSON object that it is.
+    #[must_use]
+    pub fn is_noisy_record(&self, record: &[u8]) -> bool {
+        let noisy = |&entry: &u16| match &self.rules.entries[usize::from(entry)].kind {
+            Kind::Noise { regex, .. } => regex.spells_records() && regex.is_match(record),
+            _ => false,
+        };
+        let silencing = self.rules.noise.iter().position(noisy);
+        if let Some(at) = silencing {
+            self.silenced[at].fetch_add(1, Ordering::Relaxed);
+        }
+        silencing.is_some()
+    }
+
     /// The noise rules that the line matches, by their place among the noise rules.
     fn noise<'a>(&'a self, line: &'a Line<'_>, maybe: &'a Maybe) -> impl Iterator<Item = usize> + 'a {
         let matching = |(at, pattern): &(usize, &Pattern)| {

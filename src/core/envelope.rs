@@ -1,7 +1,7 @@
 //! The envelopes that container runtimes and test runners put around each line: what stands in them, and from which output
 //! or test. `pipeline` takes every line out of its envelope, `lookback` those before it. It never joins the pieces of a line.
 
-use memchr::memmem;
+use memchr::{memchr, memmem};
 
 use super::decode::{self, Json};
 use super::event::Timestamp;
@@ -9,6 +9,11 @@ use super::line::Place;
 
 /// Docker splits lines into pieces of 16 KiB; characters that it could not read may have grown.
 const DOCKER_PIECE_BYTES: usize = 16 << 10;
+
+/// How an envelope in JSON begins.
+const OPENS: [&[u8]; 4] = [b"{\"log\":", b"{\"Time\":", b"{\"Action\":", b"{\"ImportPath\":"];
+/// Most bytes that a CI system's stamp or a composer's name takes before it.
+const MAX_PREFIX_BYTES: usize = 96;
 
 /// The content of a container runtime's or test runner's envelope, and whether more of it follows.
 #[must_use]
@@ -20,10 +25,7 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
         place.time = Some(cri.time);
         return Some((raw[cri.text..].to_vec(), cri.partial));
     }
-    let opens = [&b"{\"log\":"[..], b"{\"Time\":", b"{\"Action\":", b"{\"ImportPath\":"];
-    if !opens.iter().any(|open| raw.starts_with(open)) {
-        return None;
-    }
+    let raw = &raw[opened(raw, now)?..];
     let Json::Envelope(envelope) = decode::json(raw, now)? else { return None };
     place.io = envelope.io;
     place.time = envelope.time;
@@ -33,11 +35,41 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     Some((text, partial))
 }
 
+/// Where an envelope in JSON begins: with the line, or behind what its transport put before it.
+fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
+    let at = memchr(b'{', &raw[..raw.len().min(MAX_PREFIX_BYTES)])?;
+    let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));
+    (opens && (at == 0 || decode::prefix(raw, now).body == at)).then_some(at)
+}
+
 /// Whether a record without a line end is a piece: of docker only a full one is, because shippers
 /// take line ends off. `levels.toml` leads to these forms.
 fn is_piece(raw: &[u8], text: &[u8]) -> bool {
     match memmem::find(raw, b"\",\"stream\":\"std") {
         Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),
         None => memmem::find(raw, b"\"Output\":\"").is_some(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_envelope_may_stand_behind_the_stamp_of_its_transport() {
+        const RECORD: &str = r#"{"Time":"2026-11-27T06:00:00Z","Action":"output","Package":"till","Test":"TestAdd","Output":"--- FAIL: TestAdd (0.00s)\n"}"#;
+        let of = |before: &str| {
+            let mut place = Place::default();
+            let text = unwrap(format!("{before}{RECORD}").as_bytes(), Timestamp(0), &mut place).map(|(text, _)| String::from_utf8(text).unwrap());
+            text.map(|text| (text, place.key))
+        };
+        let bare = of("");
+        assert!(bare.as_ref().is_some_and(|(text, _)| text == "--- FAIL: TestAdd (0.00s)"));
+        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] "] {
+            assert_eq!(of(before), bare, "{before}");
+        }
+        for before in ["output was ", "x", "{"] {
+            assert_eq!(of(before), None, "{before}");
+        }
     }
 }

@@ -179,13 +179,26 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
         }
         base += text.text.lines().count() as u32;
     }
+    if !found.is_empty() && cx.engine.is_noisy_record(line.body().trim_ascii()) {
+        return;
+    }
+    let restated: Vec<bool> = found.iter().map(|event| found.iter().any(|other| restates(other, event))).collect();
     let mut seen = Vec::new();
-    for event in found {
-        if seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {
+    for (event, restated) in found.into_iter().zip(restated) {
+        if !restated && seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {
             seen.push(event.signature);
             push(outer, cx, line, event, out);
         }
     }
+}
+
+/// Whether `event` stands in a string beside `other`'s and says what that says, and less: a message, and the stack that begins with it.
+fn restates(other: &Event, event: &Event) -> bool {
+    let (Some(place), Some(others)) = (&event.record, &other.record) else { return false };
+    let parent = |place: &RecordPlace| place.pointer.rfind('/').map_or(0, |at| at + 1);
+    let beside = place.pointer != others.pointer && place.pointer[..parent(place)] == others.pointer[..parent(others)];
+    let (said, more) = (event.multiline.as_str(), other.multiline.as_str());
+    beside && said.len() < more.len() && more.contains(&event.text)
 }
 
 /// Whether the string at `pointer` is what a test is called, in the reports of jest, vitest, mocha and pytest: it may speak of
@@ -235,4 +248,44 @@ fn nested(cx: &Context, line: &Line, text: &Text, base: u32, out: &mut Vec<Event
 
 fn split(text: &str) -> Lines {
     text.lines().take(MAX_INNER_LINES).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::core::engine::{Engine, Limits};
+    use crate::core::event::Timestamp;
+    use crate::core::extract::Origin;
+    use crate::core::pipeline::Stream;
+    use crate::rules::RuleSet;
+
+    /// Where in the record its errors stand.
+    fn found(line: &str) -> Vec<String> {
+        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        let (mut stream, mut events) = (Stream::new(engine, Origin::default()), Vec::new());
+        stream.push(line.as_bytes(), Timestamp(0), &mut events);
+        stream.finish(Timestamp(0), &mut events);
+        events.into_iter().map(|event| event.record.unwrap().pointer).collect()
+    }
+
+    #[test]
+    fn what_a_test_is_called_is_no_error() {
+        for (line, pointers) in [
+            (r#"{"tests":[{"title":"TypeError: x is no function","fullTitle":"till TypeError: x is no function","err":{}}]}"#, &[][..]),
+            (r#"{"tests":[{"nodeid":"a.py::test[ValueError: no till]","outcome":"passed"}]}"#, &[]),
+            (r#"{"tests":[{"ancestorTitles":["Error: connect ECONNREFUSED 127.0.0.1:9"],"fullName":"Error: connect ECONNREFUSED"}]}"#, &[]),
+            (r#"{"books":[{"title":"Error: connect ECONNREFUSED 127.0.0.1:9"}]}"#, &["/books/0/title"]),
+        ] {
+            assert_eq!(found(line), pointers, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_message_and_its_stack_are_one_error() {
+        const STACK: &str = r"TypeError: x is no function\n    at add (/srv/till.js:3:1)\n    at sum (/srv/till.js:9:1)";
+        let record = |beside: &str| format!(r#"{{"err":{{"message":"TypeError: x is no function","stack":"{STACK}"}}{beside}}}"#);
+        assert_eq!(found(&record("")), ["/err/stack"]);
+        assert_eq!(found(&record(r#","other":{"message":"RangeError: y is too long"}"#)), ["/err/stack", "/other/message"]);
+    }
 }

@@ -50,6 +50,8 @@ pub struct OpenTrace {
     pub waits: bool,
     /// How many times and levels the head line had.
     stamps: (u8, u8),
+    /// Two blanks stood behind its clock.
+    padded: bool,
     /// The one-line error that it took over: its first lines.
     pub adopted: Option<Box<OpenTrace>>,
     /// What was found out about the head line, as long as the trace may come to nothing.
@@ -110,6 +112,7 @@ impl OpenTrace {
             leveled: line.prefix().level.is_some(),
             waits: false,
             stamps: (line.prefix().times, line.prefix().levels),
+            padded: line.prefix().padded,
             adopted: None,
             head: None,
             time: line.place.time.or(line.prefix().time),
@@ -163,6 +166,15 @@ impl OpenTrace {
         let Prefix { times, levels, .. } = line.prefix();
         let is_less = times <= self.stamps.0 && levels <= self.stamps.1 && (times, levels) != self.stamps;
         !line.is_stamped() || (is_less && (levels == 0 || levels < self.stamps.1))
+    }
+
+    /// The part of `line` behind what the head's writer puts before each line, in `view`: where one blank stands behind the
+    /// head's clock, a second one is the line's own.
+    #[must_use]
+    pub fn shown<'a>(&self, line: &Line<'a>, view: View) -> &'a [u8] {
+        let part = view.of(line);
+        let is_indented = view == View::Body && line.prefix().padded && self.stamps.0 > 0 && !self.padded;
+        if is_indented { &line.text[line.text.len() - part.len() - 1..] } else { part }
     }
 
     /// Whether `line` is the next one of its writer: nothing else that the writer has printed stands between.
@@ -237,11 +249,11 @@ impl OpenTrace {
     pub fn offer(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
         let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
         let before = seen(&self.rivals);
-        let lead = first_visible(text);
+        let (lead, repeats) = (first_visible(text), text == self.head().part);
         let (mut any, mut refused, mut is_over) = (false, 0_u8, false);
         for (at, rival) in self.rivals.iter_mut().enumerate() {
             if rival.alive {
-                rival.alive = rival.advance(entries, (text, lead), num, plain);
+                rival.alive = rival.advance(entries, (text, lead), num, plain, repeats);
                 any |= rival.alive;
                 refused |= u8::from(!rival.alive) << at;
             }

@@ -10,7 +10,7 @@ use super::{decode, frame};
 #[must_use]
 pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
     if is_plain(raw) {
-        return Cow::Borrowed(raw);
+        return without_lost(raw);
     }
     let whole = raw.len();
     let raw = behind_hole(raw.strip_prefix(b"\xef\xbb\xbf").unwrap_or(raw));
@@ -23,10 +23,20 @@ pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
         }
     };
     if !decode::is_dressed(piece) {
-        return Cow::Borrowed(piece);
+        return without_lost(piece);
     }
     let mut clean = Vec::with_capacity(piece.len());
     decode::strip(piece, &mut clean);
+    Cow::Owned(clean)
+}
+
+/// Without the colours that lost their ESC.
+fn without_lost(text: &[u8]) -> Cow<'_, [u8]> {
+    if !decode::has_lost_escapes(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut clean = Vec::with_capacity(text.len());
+    decode::strip_lost(text, &mut clean);
     Cow::Owned(clean)
 }
 

@@ -43,6 +43,8 @@ pub struct Form {
 /// The errors of a log or of a run, folded and ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
+    /// Lesser errors are left out.
+    pub least: Option<Severity>,
     /// How the run ended, in a line.
     pub ended: Option<String>,
     /// What it said in the end, where no error was recognised.
@@ -56,6 +58,9 @@ pub struct Digest {
 impl Digest {
     /// Adds an error.
     pub fn add(&mut self, item: Item) {
+        if self.least.is_some_and(|least| item.severity < least) {
+            return;
+        }
         self.summary[item.severity as usize] += 1;
         if let Some(known) = self.items.iter_mut().find(|known| known.signature == item.signature) {
             known.count += 1;

@@ -205,6 +205,8 @@ pub struct Region {
     pub max_lines: u32,
     /// Only its own weak traces are tried in it.
     pub absorb: bool,
+    /// Only its end is looked for in it.
+    pub seal: bool,
     /// Verdicts on what was found in it since its opening, or the last one: it is held back until then.
     pub verdicts: Option<Box<Verdicts>>,
     /// Entries of the traces that are tried only in it.

@@ -7,7 +7,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
     match table {
         Table::Border => &[],
         Table::Noise => &["reason", "block", "examples"],
-        Table::Region => &["open", "close", "max_lines", "absorb", "pass", "fail", "examples"],
+        Table::Region => &["open", "close", "max_lines", "absorb", "seal", "pass", "fail", "examples"],
         Table::Trace => &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
         Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "fault", "examples"],
         Table::Rule => &["above", "generic", "leveled", "code", "fault", "examples"],
@@ -16,7 +16,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
 }
 
 /// How many there are.
-const KEYS: usize = 25;
+const KEYS: usize = 26;
 
 /// Each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
@@ -42,6 +42,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("close", spec.close.is_some()),
         ("max_lines", spec.max_lines.is_some()),
         ("absorb", spec.absorb),
+        ("seal", spec.seal),
         ("pass", spec.pass.is_some()),
         ("fail", spec.fail.is_some()),
         ("claimed_by", !spec.claimed_by.is_empty()),

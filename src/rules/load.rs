@@ -189,8 +189,8 @@ impl<'k> Reader<'k> {
         if close.is_none() || spec.max_lines.is_none() {
             self.problem(&spec.id, "close", "a region needs `close` and `max_lines`", "say what ends it, and after how many lines it ends by itself");
         }
-        if spec.pass.is_some() && spec.absorb {
-            self.problem(&spec.id, "pass", "a region that owns everything in it holds nothing back", "remove `absorb`, or `pass`");
+        if spec.pass.is_some() && (spec.absorb || spec.seal) {
+            self.problem(&spec.id, "pass", "a region that owns everything in it holds nothing back", "remove `absorb` and `seal`, or `pass`");
         }
         let fail = self.optional(spec, "fail", spec.fail.as_ref());
         let verdicts = self.optional(spec, "pass", spec.pass.as_ref()).map(|pass| Box::new(Verdicts { pass, fail }));
@@ -199,6 +199,7 @@ impl<'k> Reader<'k> {
             close: close.unwrap_or_else(|| Pattern::new("", false)),
             max_lines: spec.max_lines.unwrap_or_default(),
             absorb: spec.absorb,
+            seal: spec.seal,
             verdicts,
             weak: Vec::new(),
         })

@@ -65,26 +65,36 @@ pub fn is_matcher(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"problemMatcher\"")
 }
 
+/// What matchers become.
+#[derive(Debug)]
+pub struct Imported {
+    /// The text of a file of rules.
+    pub rules: String,
+    /// Names of those that are about no errors.
+    pub left_out: Vec<String>,
+}
+
 /// Turns matchers into the text of a file of rules. `name` stands in it.
 ///
 /// # Errors
 /// What cannot be read, or cannot be done by siftd, in one sentence.
-pub fn import(name: &str, text: &str) -> Result<String, String> {
+pub fn import(name: &str, text: &str) -> Result<Imported, String> {
     let file: File = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("is no file of problem matchers: {error}"))?;
     let mut out = format!(
         "# From {name} by `siftd rules import`: problem matchers of GitHub.\n[family]\nid = \"matcher\"\ntitle = \"Problem matchers\"\ndepth = \"head\"\n"
     );
-    let mut ids: Vec<String> = Vec::new();
+    let (mut ids, mut left_out): (Vec<String>, Vec<String>) = Default::default();
     for matcher in &file.problem_matcher {
         let id = unique(&slug(&matcher.owner), &ids);
         let of = |why: &str| format!("the matcher of {:?} {why}", matcher.owner);
         if !matcher.entry(&id, &mut out).map_err(|why| of(&why))? {
             line(&mut out, &format!("\n# {}: left out, its problems are no errors.", slug(&matcher.owner)));
+            left_out.push(matcher.owner.clone());
         }
         ids.push(id);
     }
     match parse(name, &out, true) {
-        Ok(_) => Ok(out),
+        Ok(_) => Ok(Imported { rules: out, left_out }),
         Err(problems) => Err(problems.first().map_or_else(String::new, |first| unusable(&out, first))),
     }
 }

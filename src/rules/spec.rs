@@ -188,6 +188,9 @@ pub struct EntrySpec {
     /// The region owns everything in it: only its own weak traces are tried.
     #[serde(default)]
     pub absorb: bool,
+    /// Of what stands in a region only its end is looked for: it is another run's output, whole.
+    #[serde(default)]
+    pub seal: bool,
     /// The verdict of what runs in a region: what it printed is no error.
     pub pass: Option<Located>,
     /// The verdict that what it printed may be one.

@@ -14,10 +14,12 @@ use std::thread::JoinHandle;
 use super::choose::Choose;
 use super::generations as older;
 use super::rest::Rest;
-use super::tail::{append_to, end_line, hold, line_at, read_at, write_all};
+use super::tail::{append_to, end_line, hold, read_at};
 use super::{Desk, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, SinkMark};
+
+mod again;
 
 /// So many bytes are on disk before more are written, however seldom that is asked for: records that soon need
 /// not wait in the state any more are never copied from its log into its tables.
@@ -81,98 +83,6 @@ impl Output {
     pub fn new(options: Options, mark: SinkMark) -> Self {
         let (file, rest, dirty_since, packing) = Default::default();
         Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, looked_at: Timestamp(0), packing }
-    }
-
-    /// Finds the file of the last run and its true end; begins one if there is none.
-    fn open(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
-        self.claim(desk);
-        let old = self.find_old()?;
-        match old {
-            Some((path, file)) => {
-                hold(&file, &self.options.path)?;
-                self.reconcile(&file, desk)?;
-                if path == self.options.path {
-                    self.file = Some(file);
-                    self.dirty_since = Some(now);
-                    self.begin();
-                    return Ok(());
-                }
-            }
-            // What it had and was committed is not written again, so that only the rest is worth a warning; and compressed, as long
-            // as it was then, it had no rest.
-            None if self.mark.node.ino != 0
-                && desk.after(self.mark.seq)?.is_some()
-                && !older::is_packed(&self.options.path, self.mark.len, self.mark.since) =>
-            {
-                tracing::warn!(
-                    "{}: the file that was written last is not there (its path was changed, or it was removed or cut); records that may have been in it are written again",
-                    self.options.path.display()
-                )
-            }
-            None => {}
-        }
-        self.enter(desk, now)
-    }
-
-    /// The file that was written last, if it is whole: at its path or under an older name.
-    fn find_old(&self) -> io::Result<Option<(PathBuf, File)>> {
-        if self.mark.node.ino == 0 {
-            return Ok(None);
-        }
-        for path in older::all(&self.options.path) {
-            let Ok(meta) = path.symlink_metadata() else { continue };
-            if meta.is_file() && meta.ino() == self.mark.node.ino && meta.len() >= self.mark.len {
-                return Ok(Some((path.clone(), append_to(&path)?)));
-            }
-        }
-        Ok(None)
-    }
-
-    /// Compares what stands behind the committed end with the records that could be there.
-    fn reconcile(&mut self, file: &File, desk: &mut dyn Desk) -> io::Result<()> {
-        let (mut at, mut seq) = (self.mark.len, self.mark.seq);
-        let size = file.metadata()?.len();
-        let mut foreign = 0;
-        'records: while let Some(chunk) = desk.after(seq)? {
-            let from = seq;
-            for (number, head, record) in chunk.after(from) {
-                let mut wanted = Vec::new();
-                self.options.choose.write(head, record, &mut wanted);
-                while !wanted.is_empty() {
-                    let mut there = vec![0; wanted.len()];
-                    let count = read_at(file, &mut there, at)?;
-                    if there[..count] == wanted[..count] {
-                        if count < wanted.len() {
-                            if count == 0 {
-                                break 'records;
-                            }
-                            // A torn end: the rest of this record.
-                            write_all(file, &wanted[count..])?;
-                        }
-                        at += wanted.len() as u64;
-                        break;
-                    }
-                    let (bytes, is_whole) = line_at(file, at, size)?;
-                    foreign += bytes;
-                    at += bytes;
-                    if !is_whole {
-                        write_all(file, b"\n")?;
-                        at += 1;
-                        break 'records;
-                    }
-                }
-                seq = number;
-            }
-        }
-        if at < size {
-            foreign += size - at;
-        }
-        if foreign > 0 {
-            tracing::warn!("{}: {foreign} bytes that siftd did not write", self.options.path.display());
-            end_line(file)?;
-        }
-        (self.mark.seq, self.mark.len) = (seq, file.metadata()?.len());
-        Ok(())
     }
 
     /// Records may be written. What was in the file before this one is known without it by now, so that it may change: an end

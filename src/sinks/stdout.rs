@@ -2,7 +2,10 @@
 //! restart: records since the last commit may come twice.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FileType, fstat};
 
 use super::choose::Choose;
 use super::rest::Rest;
@@ -12,6 +15,8 @@ use crate::delivery::SinkMark;
 
 /// How often it says how far it is.
 const TELL_US: i64 = 1_000_000;
+/// How often it looks whether the reader of a pipe is still there, while there is nothing to write.
+const LOOK_US: i64 = 1_000_000;
 
 /// The sink.
 pub struct Stdout {
@@ -21,6 +26,9 @@ pub struct Stdout {
     told: u64,
     told_at: Timestamp,
     rest: Option<Rest>,
+    /// It has a reader who may go.
+    is_read: bool,
+    looked_at: Timestamp,
 }
 
 impl Stdout {
@@ -28,7 +36,19 @@ impl Stdout {
     #[must_use]
     pub fn new(file: File, choose: Choose, mark: SinkMark) -> Self {
         let told = mark.seq;
-        Self { file, choose, mark, told, told_at: Timestamp(0), rest: None }
+        let is_read = fstat(&file).is_ok_and(|stat| matches!(FileType::from_raw_mode(stat.st_mode), FileType::Fifo | FileType::Socket));
+        Self { file, choose, mark, told, told_at: Timestamp(0), rest: None, is_read, looked_at: Timestamp(0) }
+    }
+
+    /// A write would tell, but the next record may be hours away, and who waits for the end of a pipeline waits for it.
+    fn check_reader(&mut self, now: Timestamp) -> io::Result<()> {
+        if !self.is_read || (self.looked_at <= now && now.0 - self.looked_at.0 < LOOK_US) {
+            return Ok(());
+        }
+        self.looked_at = now;
+        let mut polled = [PollFd::new(&self.file, PollFlags::empty())];
+        let is_gone = poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP);
+        if is_gone { Err(ErrorKind::BrokenPipe.into()) } else { Ok(()) }
     }
 }
 
@@ -47,6 +67,7 @@ impl Sink for Stdout {
             desk.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }
+        self.check_reader(now)?;
         Ok(if self.told == self.mark.seq { Step::Settled } else { Step::Idle })
     }
 
@@ -66,6 +87,8 @@ impl Sink for Stdout {
     }
 
     fn deadline(&self) -> Option<Timestamp> {
-        (self.told < self.mark.seq).then_some(Timestamp(self.told_at.0 + TELL_US))
+        let tell = (self.told < self.mark.seq).then_some(self.told_at.0 + TELL_US);
+        let look = self.is_read.then_some(self.looked_at.0 + LOOK_US);
+        tell.into_iter().chain(look).min().map(Timestamp)
     }
 }

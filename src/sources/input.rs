@@ -66,6 +66,22 @@ pub struct Opened {
 }
 
 impl Opened {
+    /// Its first bytes as they are read: what is packed is unpacked so far.
+    ///
+    /// # Errors
+    /// What the reader says.
+    pub fn first(&mut self) -> io::Result<Vec<u8>> {
+        if ![GZIP, ZSTD].iter().any(|magic| self.head.starts_with(magic)) {
+            return Ok(self.head.clone());
+        }
+        let mut first = vec![0; HEAD_BYTES];
+        let count = fill(&mut self.bytes, &mut first)?;
+        first.truncate(count);
+        let rest = std::mem::replace(&mut self.bytes, Box::new(io::empty()));
+        self.bytes = Box::new(Cursor::new(first.clone()).chain(rest));
+        Ok(first)
+    }
+
     /// Whether its first `count` bytes are all of it.
     #[must_use]
     pub fn is_whole(&self, count: usize) -> bool {

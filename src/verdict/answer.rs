@@ -43,6 +43,13 @@ pub fn shown(event: &Event) -> Option<String> {
     wait(event.multiline.as_str(), event.retry.reason == reason_of_status(LIMITED))
 }
 
+/// The time in the headers of an answer with this status: names and what they say.
+#[must_use]
+pub fn headers<'a>(status: Option<u16>, headers: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
+    let lines: Vec<String> = headers.map(|(name, said)| format!("{name}: {said}")).collect();
+    wait(&lines.join("\n"), status == Some(LIMITED))
+}
+
 /// Status and headers of the last answer in an output.
 fn last_head(output: &[u8]) -> Option<(u16, String)> {
     let from = memchr::memmem::rfind_iter(output, b"HTTP/").find_map(|at| {

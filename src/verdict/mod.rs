@@ -14,7 +14,7 @@ use crate::core::classify::{self, Subject};
 use crate::core::event::{Category, Cause, Event, Io, Retry, RetryClass, Severity};
 use crate::core::retry::{TIMED_OUT, UNMATCHED, remedy};
 
-pub use answer::asked;
+pub use answer::{asked, headers};
 pub use message::MAX_MESSAGE_CHARS;
 pub use said::{Said, filtered, read};
 pub use wire::{Object, write, write_members};

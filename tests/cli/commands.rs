@@ -208,6 +208,13 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
     let done = folder.piped(["classify"], "{\"status\":500}\n{}\n{\"response\":{\"status\":500}}\n").ended(0);
     let answer = done.records().remove(0);
     assert_eq!((&answer["retryable"], &answer["retry"]["retryable"]), (&true.into(), &true.into()));
+    let limited = "{\"response\":{\"status\":429,\"headers\":{\"Retry-After\":\"7\"}}}\n{\"response\":{\"status\":503,\"headers\":{\"retry-after\":[9]}}}\n\
+                   {\"message\":\"try again in 3s\",\"response\":{\"status\":429,\"headers\":{\"retry-after\":\"7\"}}}\n\
+                   {\"response\":{\"status\":404,\"headers\":{\"retry-after\":\"7\"}}}\n";
+    let waits = folder.piped(["classify"], limited).ended(0).records();
+    let asked: Vec<_> = waits.iter().map(|answer| answer["retry"]["reset_at"].as_str()).collect();
+    assert_eq!(asked, [Some("7"), Some("9"), Some("3s"), None]);
+    assert!(waits[0]["delay_ms"].as_u64() >= Some(7000), "{}", waits[0]);
     let directory = std::fs::File::open(folder.path()).unwrap();
     let unread = Done(folder.command(["classify"]).stdin(directory).output().unwrap()).ended(2);
     assert!(unread.err().starts_with("siftd: stdin: Is a directory"), "{}", unread.err());
@@ -365,6 +372,16 @@ fn rules_check_points_at_the_mistake() {
 }
 
 #[test]
+fn a_digest_leaves_lesser_errors_out() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom") + "bash: jq: command not found\n");
+    let digest = |args: &[&str]| folder.siftd([&["digest", "--format", "json"], args, &["a.log"]].concat()).ended(0).records().remove(0);
+    let [all, worst] = [&[][..], &["--min-severity", "blocking"]].map(digest);
+    assert_eq!((&all["summary"]["total"], &worst["summary"]["total"]), (&2.into(), &1.into()), "{worst}");
+    assert!(worst["errors"][0]["text"].as_str().is_some_and(|text| text.contains("jq")), "{worst}");
+}
+
+#[test]
 fn rules_import_converts_the_older_files() {
     let folder = Folder::new();
     folder.write("noise.yaml", "noise_patterns:\n  - pattern: punycode\n    type: substring\n    reason: noisy\n");
@@ -384,8 +401,12 @@ fn rules_import_makes_rules_of_problem_matchers() {
       {"owner": "acme-style", "severity": "warning", "pattern": [{"regexp": "^style: (.*)$", "message": 1}]}]}"#;
     let folder = Folder::new();
     folder.write("matchers.json", MATCHERS);
-    let rules = folder.siftd(["rules", "import", "matchers.json"]).ended(0).out();
+    let done = folder.siftd(["rules", "import", "matchers.json"]).ended(0);
+    assert_eq!(done.err(), "siftd: matchers.json: the matcher of \"acme-style\" is left out: its problems are no errors\n");
+    let rules = done.out();
     assert!(rules.contains("# acme-style: left out"), "{rules}");
+    let piped = folder.piped(["rules", "import", "-"], MATCHERS).ended(0).out();
+    assert_eq!(piped, rules.replace("matchers.json", "stdin"));
     folder.write("acme.toml", &rules);
     folder.siftd(["rules", "check", "acme.toml"]).ended(0);
     folder.write("a.log", "shop.acme\n   3:7  bug  the price is odd\n   5:1  warning  dull\n  12:3  bug  no stock\n\nbug[A12]: the till is stuck\n  at src/till.acme line 9\nwarning[A3]: dust\n  at src/till.acme line 4\n");

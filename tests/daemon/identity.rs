@@ -271,6 +271,28 @@ fn what_was_rotated_away_unread_while_nobody_looked_is_a_gap_once() {
     assert!(gap["bytes"].as_u64().unwrap() > 1_000_000, "{gap}");
 }
 
+/// An error waits for lines of its own; it is read again after a kill, if its file is still there.
+#[test]
+fn what_waited_when_it_was_killed_and_is_gone_is_a_gap_once() {
+    for (is_killed, wanted) in [(true, &["gap \"rotated_away\"", "two"][..]), (false, &["curl: (7) no till", "two"])] {
+        let mut world = World::new(&["logs/*.log"]);
+        world.append("a.log", "all is well\ncurl: (7) no till\n");
+        let mut rig = Rig::start(&world);
+        rig.settle(&world);
+        if is_killed {
+            drop(rig);
+        } else {
+            rig.stop(&world);
+        }
+        fs::remove_file(world.path("a.log")).unwrap();
+        world.append("b.log", &error("two"));
+        for _ in 0..2 {
+            play(&mut world);
+        }
+        assert_eq!(sorted(&world), wanted);
+    }
+}
+
 #[test]
 fn rule_3_a_known_file_goes_on_where_it_was() {
     let (mut world, rig) = one_is_read();

@@ -371,3 +371,18 @@ fn a_stdout_that_nobody_reads_any_more_ends_no_other_sink() {
     until("the file is not written", || is_told("ERROR one") && is_told("ERROR two"));
     daemon.stop();
 }
+
+/// As in `siftd run … | head -1`: the next record may be hours away.
+#[test]
+fn a_stdout_that_nobody_reads_any_more_is_noticed_without_a_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::new(folder.path(), "[[sink]]\nname = \"console\"\ntype = \"stdout\"\n");
+    let (mut reader, stdout) = std::io::pipe().unwrap();
+    daemon.start_with(stdout.into());
+    fs::write(daemon.log("a.log"), error("one")).unwrap();
+    let mut first = [0];
+    reader.read_exact(&mut first).unwrap();
+    drop(reader);
+    until("nobody says so", || daemon.stderr().contains("sink console: nobody reads it any more"));
+    daemon.stop();
+}

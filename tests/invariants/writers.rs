@@ -119,3 +119,40 @@ fn invariant_6_an_open_trace_claims_before_a_key_does() {
     assert_eq!(events.len(), 1, "{events:#?}");
     assert_eq!((events[0].line_num, events[0].line_end, events[0].key.as_deref()), (1, 7, None));
 }
+
+/// Lines from and to, by event.
+fn ranges(text: &str) -> Vec<(u64, u64)> {
+    scan(text).iter().map(|event| (event.line_num, event.line_end)).collect()
+}
+
+/// A cause is another error: the head's own words begin the trace anew.
+#[test]
+fn an_error_that_comes_twice_is_two() {
+    const RUBY: &str = "/srv/a.rb:3:in 'find': no till (RuntimeError)\n\tfrom /srv/a.rb:9:in '<main>'\n";
+    assert_eq!(ranges(&RUBY.repeat(2)), [(1, 2), (3, 4)]);
+    let caused = RUBY.to_owned() + &RUBY.replace("no till", "no shop");
+    assert_eq!(ranges(&caused), [(1, 4)]);
+    let java = JAVA.join("\n") + "\n";
+    assert_eq!(ranges(&java.repeat(2)), [(1, 5), (6, 10)]);
+    let python = PYTHON.join("\n") + "\n";
+    let chained = python.clone() + "\nDuring handling of the above exception, another exception occurred:\n\n" + &python;
+    assert_eq!(ranges(&chained), [(1, 11)]);
+}
+
+/// Jenkins puts two blanks behind its clock, others one.
+#[test]
+fn a_clock_has_as_many_blanks_in_each_line() {
+    for clock in ["09:14:01 ", "09:14:01  "] {
+        for lines in [PYTHON, JAVA, NODE] {
+            let text: String = lines.iter().map(|line| format!("{clock}{line}\n")).collect();
+            assert_eq!(ranges(&format!("{text}{clock}done\n")), [(1, lines.len() as u64)], "{text}");
+        }
+    }
+}
+
+/// What Node prints of an error without a stack is no level.
+#[test]
+fn an_error_in_brackets_is_no_level() {
+    let text = "2026-11-20T10:00:00.0Z [Error: ENOENT: no such file or directory, open '/srv/till'] {\n2026-11-20T10:00:00.0Z   errno: -2,\n2026-11-20T10:00:00.0Z   code: 'ENOENT'\n2026-11-20T10:00:00.0Z }\n2026-11-20T10:00:00.0Z done\n";
+    assert_eq!(ranges(text), [(1, 4)]);
+}

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::SetupArgs;
-use super::words::max_chars;
+use super::words::{max_chars, severity};
+use crate::words::Severity;
 
 /// Forms of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,6 +35,9 @@ pub struct DigestArgs {
     /// Most characters.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
     pub max_chars: usize,
+    /// Leave out lesser errors.
+    #[arg(long, value_name = "SEVERITY", value_parser = severity())]
+    pub min_severity: Option<Severity>,
     #[command(flatten)]
     pub setup: SetupArgs,
 }
@@ -52,7 +56,8 @@ pub struct JudgeArgs {
 
 /// `siftd classify`
 #[derive(Debug, Args)]
-#[command(after_help = "Fields, any subset: name, code, message, response.status, context.operation, exit_code, timed_out, stderr, attempt, task
+#[command(after_help = "Fields, any subset: name, code, message, response.status, response.headers, context.operation,
+  exit_code, timed_out, stderr, attempt, task
 
 Example:
   echo '{\"message\": \"boom\", \"response\": {\"status\": 429}, \"attempt\": 3}' | siftd classify")]

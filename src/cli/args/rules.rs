@@ -51,7 +51,7 @@ pub enum RulesCommand {
     },
     /// Convert a YAML or JSON file of the older systems, or problem matchers of GitHub, to siftd's TOML, on stdout
     Import {
-        /// The file.
+        /// The file; - for stdin.
         file: PathBuf,
     },
 }

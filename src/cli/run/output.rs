@@ -57,9 +57,18 @@ fn file(sink: &SinkConfig, choose: Choose) -> Result<SinkPlan, Failure> {
 /// Where a sink of type file writes; its folder must be there.
 pub fn in_folder(sink: &SinkConfig) -> Result<PathBuf, Failure> {
     let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
+    not_a_folder(sink)?;
     match path.parent().filter(|folder| !folder.is_dir()) {
         Some(folder) => Err(Failure::new(format!("sink {}: there is no folder {}: make it, or correct the path", sink.name, folder.display()))),
         None => Ok(path),
+    }
+}
+
+/// A file can be written at its path.
+pub fn not_a_folder(sink: &SinkConfig) -> Result<(), Failure> {
+    match sink.path.as_ref().filter(|path| sink.kind == SinkKind::File && path.is_dir()) {
+        Some(path) => Err(Failure::new(format!("sink {}: {} is a folder: name a file in it", sink.name, path.display()))),
+        None => Ok(()),
     }
 }
 

@@ -132,13 +132,14 @@ fn one_reads_stdin(sources: &[SourceConfig]) -> Result<(), Failure> {
 /// What `run` would not begin with, or end badly for, whoever runs it: for `siftd check`.
 ///
 /// # Errors
-/// Two sources read stdin, one names a folder, or something else is in the place of the state folder.
+/// Two sources read stdin, a source or a sink names a folder, or something else is in the place of the state folder.
 pub fn check(config: &Config) -> Result<(), Failure> {
     one_reads_stdin(&config.sources)?;
     let named = config.sources.iter().flat_map(|source| source.include.iter().map(move |name| (source, name)));
     if let Some((source, name)) = named.into_iter().find(|(_, name)| Path::new(name).is_dir()) {
         return Err(Failure::new(format!("source {:?}: {name}: {IS_FOLDER}", source.name)));
     }
+    config.sinks.iter().try_for_each(super::output::not_a_folder)?;
     // Without a source nothing is kept.
     let obstacle = folder::in_the_way(&config.state_dir).filter(|_| !config.sources.is_empty());
     obstacle.map_or(Ok(()), |why| Err(Failure::new(format!("state folder {}: {why}", config.state_dir.display()))))

@@ -149,7 +149,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
     }
-    let whole = view.of(line);
+    let whole = trace.shown(line, view);
     let own = trace.own_part(whole);
     if own.is_none() && (trace.is_marked() || trace.is_others(whole)) {
         return Offer::Elsewhere;

@@ -68,6 +68,9 @@ pub struct Facts {
     keys: Vec<(u64, String, u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transcript: Option<Memory>,
+    /// Something that was read behind the place may still become an event.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    owed: bool,
 }
 
 /// A place that is being tried.
@@ -186,6 +189,7 @@ impl Snapshot {
             passing: families(true),
             keys,
             transcript: self.transcript.as_deref().cloned(),
+            owed: false,
         }
     }
 
@@ -228,6 +232,17 @@ impl Facts {
     #[must_use]
     pub fn with_transcript(self, transcript: Option<Memory>) -> Self {
         Self { transcript, ..self }
+    }
+
+    /// Says whether something that was read behind the place may still become an event.
+    pub fn owe(&mut self, owed: bool) {
+        self.owed = owed;
+    }
+
+    /// Whether it may.
+    #[must_use]
+    pub fn is_owing(&self) -> bool {
+        self.owed
     }
 
     /// Whether this version understands them.

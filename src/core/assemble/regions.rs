@@ -71,6 +71,11 @@ impl Assembler {
         self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.absorb))
     }
 
+    /// Whether the line stands in a region of which only the end is looked for.
+    pub(super) fn sealed(&self, cx: &Context, line: &Line) -> bool {
+        self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.seal))
+    }
+
     pub(super) fn enter(&mut self, entry: u16, region: &Region, line: &Line, view: View) {
         if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
             open.left = region.max_lines;
@@ -80,11 +85,13 @@ impl Assembler {
     }
 
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+        // What a sealed one holds does not end those around it.
+        let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
             open.left = open.left.saturating_sub(1);
             let is_over = open.left == 0;
-            if is_over || region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line))) {
+            if is_over || (at >= asked && region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)))) {
                 if is_over {
                     self.open.iter_mut().for_each(|trace| trace.depth = trace.depth.min(at));
                 }

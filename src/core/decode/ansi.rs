@@ -8,6 +8,9 @@ const BEL: u8 = 0x07;
 /// Bytes that are looked at together.
 const WORD: usize = 8;
 
+/// Parameters of a colour are shorter.
+const MAX_LOST_PARAMETERS: usize = 20;
+
 /// How programs spell ESC when a string is printed with its escapes (JSON, Python, C, shell).
 /// `config/rules/levels.toml` leads to lines that hold one.
 const SPELLINGS: [&[u8]; 6] = [b"\\u001b", b"\\u001B", b"\\x1b", b"\\x1B", b"\\033", b"\\e"];
@@ -51,6 +54,41 @@ pub fn strip(line: &[u8], out: &mut Vec<u8>) {
         at += dress.max(1);
     }
     out.truncate(end);
+}
+
+/// Whether colours stand in the line whose ESC was lost on the way, as in `[31merror[0m`: one is set, or more are taken back.
+#[must_use]
+pub fn has_lost_escapes(line: &[u8]) -> bool {
+    let (mut sets, mut resets) = (false, false);
+    memchr_iter(b'[', line).any(|at| {
+        match lost_sequence(&line[at..]) {
+            Some(b"[m" | b"[0m" | b"[22m" | b"[39m") if sets || resets => return true,
+            Some(b"[0m" | b"[22m" | b"[39m") => resets = true,
+            Some(b"[m" | b"[K") | None => {}
+            Some(_) if resets => return true,
+            Some(_) => sets = true,
+        }
+        false
+    })
+}
+
+/// Appends `line` to `out` without the sequences that lost their ESC.
+pub fn strip_lost(line: &[u8], out: &mut Vec<u8>) {
+    let mut from = 0;
+    for at in memchr_iter(b'[', line) {
+        if let Some(sequence) = lost_sequence(&line[at..]) {
+            out.extend_from_slice(&line[from..at]);
+            from = at + sequence.len();
+        }
+    }
+    out.extend_from_slice(&line[from..]);
+}
+
+/// `[1;31m`, `[m` or `[K` at the front.
+fn lost_sequence(text: &[u8]) -> Option<&[u8]> {
+    let parameters = text[1..].iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
+    let is_one = matches!((text.get(1 + parameters), parameters), (Some(b'm'), 0..MAX_LOST_PARAMETERS) | (Some(b'K'), 0));
+    is_one.then(|| &text[..parameters + 2])
 }
 
 /// How many bytes stand before the first that may be dress; for a tab, too, it is asked singly.
@@ -218,6 +256,24 @@ mod tests {
         }
         for line in ["", "error: x", r"C:\error\x1b", r"\u001", r"\n[0m"] {
             assert!(!is_dressed(line.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn colours_that_lost_their_escape_are_told_by_their_end() {
+        for (line, bare) in [
+            ("[31merror[0m: no till", "error: no till"),
+            ("[0m[[0m[31merror[0m] [0m[0m/srv/Till.scala:20: x", "[error] /srv/Till.scala:20: x"),
+            ("[[1;31mERROR[m] /srv/Till.java:[12,9] x", "[ERROR] /srv/Till.java:[12,9] x"),
+            ("[01m[K/srv/till.c:9:5:[m[K [01;31m[Kerror: [m[K'x' undeclared", "/srv/till.c:9:5: error: 'x' undeclared"),
+        ] {
+            assert!(has_lost_escapes(line.as_bytes()), "{line}");
+            let mut out = Vec::new();
+            strip_lost(line.as_bytes(), &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), bare);
+        }
+        for line in ["a[m] = b[m]", "x[0m", "[31mno end", "matrix[12m", "[K", "[error]", "[", "[1;2;3] [0]"] {
+            assert!(!has_lost_escapes(line.as_bytes()), "{line}");
         }
     }
 

@@ -22,6 +22,9 @@ const LEVELS: [&[u8]; 12] = [
     b"at",
 ];
 
+/// Elements of reports in XML: their attributes are a finding's, and rules read them. (Those of logs say what logfmt says.)
+const REPORTED: [&[u8]; 8] = [b"<error ", b"<issue ", b"<problem ", b"<?xml ", b"<checkstyle", b"<file ", b"<Issue ", b"<IssueType "];
+
 /// What a logfmt line says. Ranges are in bytes of the line, without quotes, escapes kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logfmt {
@@ -41,8 +44,7 @@ pub fn logfmt(line: &[u8], now: Timestamp) -> Option<Logfmt> {
     let mut out = Logfmt::default();
     let (mut pairs, mut paired, mut total, mut marked) = (0usize, 0usize, 0usize, false);
     let mut at = skip_blanks(line, 0);
-    // An element of a report in XML: its attributes are a finding's, and rules read them.
-    if rest(line, at).starts_with(b"<error ") || rest(line, at).starts_with(b"<issue ") {
+    if REPORTED.iter().any(|element| rest(line, at).starts_with(element)) {
         return None;
     }
     while at < line.len() {

@@ -20,7 +20,7 @@ mod tag;
 mod time;
 mod writer;
 
-pub use ansi::{is_dressed, last_visible, strip, visible};
+pub use ansi::{has_lost_escapes, is_dressed, last_visible, strip, strip_lost, visible};
 pub use container::{Cri, cri};
 pub use json::{Envelope, Json, json};
 pub use level::{level_word, loose_level};

@@ -50,6 +50,8 @@ pub struct Prefix {
     pub times: u8,
     /// How many levels.
     pub levels: u8,
+    /// The body stands behind a clock and two blanks, of which the second may be its own.
+    pub padded: bool,
 }
 
 /// Reads the prefix of a line (without its line end). `now` gives the year where a stamp has none.
@@ -263,6 +265,7 @@ impl<'a> Scan<'a> {
         if padded && !is_common(&self.line[text..level]) {
             self.ground = Ground::Bare;
             self.at = end + 2;
+            self.out.padded = true;
             return true;
         }
         self.ground = Ground::Logger;

@@ -114,13 +114,16 @@ impl Rival {
         self.alive = number.is_some_and(|number| self.go_on(machine, number, view.of(line), line.place.num));
     }
 
-    /// Takes the line, whose first visible byte is `lead`, if a row does.
-    pub(super) fn advance(&mut self, entries: &Entries, (text, lead): (&[u8], Option<u8>), num: u64, plain: bool) -> bool {
+    /// Takes the line, whose first visible byte is `lead`, if a row does. `repeats`: the head says the same.
+    pub(super) fn advance(&mut self, entries: &Entries, (text, lead): (&[u8], Option<u8>), num: u64, plain: bool, repeats: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
         if self.seen >= MAX_SEEN_LINES {
             return false;
         }
-        step(machine, self.state, text, lead, plain).is_some_and(|number| self.go_on(machine, number, text, num))
+        let Some(number) = step(machine, self.state, text, lead, plain) else { return false };
+        // No error is its own cause: it came a second time.
+        let comes_again = repeats && self.has_frame && machine.rows[usize::from(number)].take == Take::Exception;
+        !comes_again && self.go_on(machine, number, text, num)
     }
 
     /// Takes the line with row `number`, unless that ends the trace.

@@ -363,7 +363,13 @@ fn flags_of_every_shape_are_one_event_each() {
     };
     let hook = r#"{"id":"e","source":"hook","kind":"HookExecutionEvent","hook_event_type":"PreToolUse","hook_command":"guard.sh","success":false,"blocked":true,"exit_code":2,"stderr":"no"}"#;
     let stop = r#"{"type":"system","subtype":"stop_hook_summary","sessionId":"s","hookCount":1,"hookInfos":[{"command":"lint.sh"}],"hookErrors":["lint.sh: 3 problems"]}"#;
-    let table: [(&str, String, &[Option<&str>]); 10] = [
+    let kept = r#"{"id":"1","timestamp":"t","type":"user","content":"go on"}"#;
+    let kept_fault = |said: &str| format!(r#"{kept}{}{{"id":"2","timestamp":"t","type":"error","content":"{said}"}}"#, "\n");
+    let exported = |exit: u8| {
+        let state = format!(r#"{{"status":"completed","input":{{"command":"make"}},"output":"ERROR: no rule","metadata":{{"exit":{exit}}}}}"#);
+        format!(r#"{{"info":{{"id":"m","sessionID":"s","role":"assistant"}},"parts":[{{"type":"tool","callID":"c","tool":"bash","state":{state}}}]}}"#)
+    };
+    let table: [(&str, String, &[Option<&str>]); 14] = [
         ("the client's copy alone", [call, &result(r#""File has not been read""#, r#""toolUseResult":"Error: File has not been read","#)].join("\n"), &[None]),
         (
             "blocked, and its result",
@@ -378,6 +384,10 @@ fn flags_of_every_shape_are_one_event_each() {
         ("a call that the client could not make", codex("failed to parse function arguments: missing field"), &[None]),
         ("a patch that does not fit", codex("apply_patch verification failed: no such lines"), &[None]),
         ("a command that shows such words", codex("Exit code: 0\\nOutput:\\nexecution error: shown"), &[]),
+        ("a fault in a chat that Gemini keeps", kept_fault("[API Error: the model is overloaded]"), &[None]),
+        ("one that is tried again", kept_fault("Rate limited, retrying in 5s"), &[]),
+        ("a call of an exported session that went well", exported(0), &[]),
+        ("one that failed", exported(2), &[None]),
         ("a hook of OpenHands", hook.to_owned(), &[Some("not_permitted")]),
     ];
     for (name, input, want) in table {

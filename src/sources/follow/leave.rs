@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::moved::find_anywhere;
 use super::{FileId, Followed, Follower, Known, Lost};
+use crate::core::assemble::Facts;
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Missed, Notice, Uid, Why, derived_id};
 use crate::sources::discover::is_packed;
@@ -128,7 +129,7 @@ impl Follower {
     pub fn forget(&mut self, now: Timestamp) -> Vec<Uid> {
         let forget_after = |source: &str| self.specs.iter().find(|spec| spec.name == source).map_or(FORGET_UNCONFIGURED, |spec| spec.forget_after);
         let is_old = |known: &&Known| i128::from(now.0) - i128::from(known.seen.0) > forget_after(&known.label.source).as_micros() as i128;
-        let is_settled = |known: &&Known| self.give_up_at.is_none() || known.mark.size <= known.mark.read;
+        let is_settled = |known: &&Known| self.give_up_at.is_none() || is_settled(&known.mark);
         let old: Vec<Uid> = self.known.all().filter(is_old).filter(is_settled).map(|known| known.uid).collect();
         old.iter().for_each(|uid| drop(self.known.remove(uid)));
         old
@@ -161,11 +162,29 @@ impl Follower {
     }
 }
 
+/// What was read of the file and waits, to be read again after a restart: `None` when that is nothing.
+fn owing(mark: &Mark) -> Option<Facts> {
+    serde_json::from_str(&mark.facts).ok().filter(Facts::is_owing)
+}
+
+/// Whether all of the file was read, and told.
+pub(super) fn is_settled(mark: &Mark) -> bool {
+    mark.size <= mark.read && owing(mark).is_none()
+}
+
 /// What is to be said of a file that cannot be found any more; then it counts as read.
 pub(super) fn lost(uid: Uid, label: &Arc<Label>, mark: &mut Mark, now: Timestamp) -> Option<Lost> {
-    let unread = mark.size.checked_sub(mark.read).filter(|unread| *unread > 0)?;
+    let owing = owing(mark);
+    let missed = match mark.size.saturating_sub(mark.read) {
+        0 => owing.as_ref().map(|_| Missed::Unknown)?,
+        unread => Missed::Bytes(unread),
+    };
     let parts: [&[u8]; 3] = [&uid, &mark.generation.to_be_bytes(), &mark.read.to_be_bytes()];
-    let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, missed: Missed::Bytes(unread), from: now, to: now };
+    let notice = Notice::Gap { id: derived_id("gap", &parts), why: Why::RotatedAway, missed, from: now, to: now };
     mark.size = mark.read;
+    if let Some(mut facts) = owing {
+        facts.owe(false);
+        mark.facts = serde_json::to_string(&facts).unwrap_or_default();
+    }
     Some(Lost { uid, label: label.clone(), notice, mark: mark.clone() })
 }

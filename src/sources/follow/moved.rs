@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::leave::lost;
+use super::leave::{is_settled, lost};
 use super::{FileId, Follower, Known, lock};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Node, Print, Uid};
@@ -98,7 +98,7 @@ impl Follower {
     /// Files of earlier runs that did not turn up: what was not read of them is lost.
     pub(super) fn give_up(&mut self, now: Timestamp) {
         let mut folders = Folders::default();
-        let is_unread = |known: &&Known| known.mark.size > known.mark.read && !is_packed(&known.mark.path);
+        let is_unread = |known: &&Known| !is_settled(&known.mark) && !is_packed(&known.mark.path);
         for mut known in self.known.all().filter(is_unread).cloned().collect::<Vec<_>>() {
             let is_followed = self.specs.iter().any(|spec| spec.name == known.label.source);
             if is_followed && folders.find(known.mark.path.parent().unwrap_or(Path::new("/")), known.mark.node).is_none() {

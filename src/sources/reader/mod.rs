@@ -295,6 +295,7 @@ impl Reader {
             if stream.safe().offset != self.safe {
                 (self.safe, self.facts) = stream.facts();
             }
+            self.facts.owe(turn.is_open);
         }
         self.keep(events, turn);
         if let Some((file, meta)) = self.file.as_ref().and_then(|file| Some((file, file.file().metadata().ok()?))) {

@@ -24,6 +24,15 @@ const I: Option<Level> = Some(Level::Info);
 const D: Option<Level> = Some(Level::Debug);
 const F: Option<Level> = Some(Level::Fatal);
 
+/// Frames of Lua's calls into C, and ESPHome's configuration: `C` is no level there.
+#[test]
+fn a_c_that_is_no_level() {
+    check(&[
+        ("~[C]: in function 'error'", None, "", "[C]: in function 'error'", "[C]: in function 'error'"),
+        ("~[C][store:012]: till", None, "", "[C][store:012]: till", "[C][store:012]: till"),
+    ]);
+}
+
 #[test]
 fn times_alone() {
     check(&[

@@ -16,6 +16,10 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         let end = word(line, start).min(close);
         let text = line.get(start..end)?;
         let bare = text.strip_suffix(b":").unwrap_or(text);
+        // Node prints an error without a stack as `[Error: no such till] {`.
+        if start == at && bare.len() < text.len() && matches!(bare, [first, second, ..] if first.is_ascii_uppercase() && second.is_ascii_lowercase()) {
+            return None;
+        }
         // Celery: `ERROR/ForkPoolWorker-2`.
         let bare = memchr::memchr(b'/', bare).filter(|at| is_common(&bare[..*at])).map_or(bare, |at| &bare[..at]);
         if let Some(level) = level_word(bare) {

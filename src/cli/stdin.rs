@@ -1,0 +1,24 @@
+//! stdin for what copies it to stdout: its errors say whose they are.
+
+use std::io::{self, Read, Stdin};
+
+/// stdin could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("stdin: {0}")]
+pub struct StdinFault(io::Error);
+
+/// stdin, whose errors are [`StdinFault`]s.
+pub struct NamedStdin(Stdin);
+
+impl NamedStdin {
+    /// That of this process.
+    pub fn new() -> Self {
+        Self(io::stdin())
+    }
+}
+
+impl Read for NamedStdin {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        self.0.read(space).map_err(|error| io::Error::new(error.kind(), StdinFault(error)))
+    }
+}
