@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::ExplainArgs;
-use super::{Exit, Failure, out, setup};
+use super::{Exit, Failure, out, say, setup};
 use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
@@ -27,6 +27,7 @@ use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::sources::expand::Trouble;
+use crate::sources::foreign;
 use crate::sources::input::{self, Watched};
 
 /// Most that is read from stdin: a page is written for each line of it.
@@ -44,6 +45,7 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
                 let Trouble { path, why } = Trouble::new(&path, error);
                 Failure::new(format!("{path}: {why}"))
             };
+            say_if_foreign(&path).map_err(fault)?;
             let found = lines_of(&setup.engine, &path, &lines).map_err(fault)?;
             if found.is_empty() {
                 return Err(Failure::new(format!("{}: has no line {}", path.display(), lines.start())));
@@ -100,21 +102,55 @@ fn numbers(text: &str) -> Option<RangeInclusive<u64>> {
     Some(number(first)?..=number(last)?)
 }
 
-fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
-    input::file(path, Watched::default()).map(|opened| opened.bytes)
+/// What is no log is explained all the same, for `scan` reads it when it is told to.
+fn say_if_foreign(path: &Path) -> io::Result<()> {
+    let mut first = input::file(path, Watched::default())?;
+    let mut block = vec![0; foreign::BLOCK_BYTES];
+    let count = input::fill(&mut first.bytes, &mut block)?;
+    if let Some(foreign) = foreign::judge(&block[..count], count < block.len()) {
+        say(&format!("{}: to `siftd scan` it {}", path.display(), foreign.advice()));
+    }
+    Ok(())
+}
+
+/// A file up to a damage in it.
+fn open(path: &Path) -> io::Result<impl Read> {
+    Ok(UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None })
+}
+
+struct UpToDamage {
+    bytes: Box<dyn Read + Send>,
+    damage: Option<io::Error>,
+}
+
+impl Read for UpToDamage {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(space).or_else(|error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => {
+                self.damage = Some(error);
+                Ok(0)
+            }
+            _ => Err(error),
+        })
+    }
 }
 
 /// Lines of a file as far as they are there, each with what stands open behind it.
 fn lines_of(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> io::Result<Vec<(Vec<u8>, Behind)>> {
     let (mut walk, mut found) = (Walk::new(engine), Vec::new());
-    each_line(engine, open(path)?, |text| {
+    let mut file = open(path)?;
+    each_line(engine, &mut file, |text| {
         walk.step(text);
         if lines.contains(&walk.lines) {
             found.push((text.to_vec(), walk.behind()));
         }
         walk.lines < *lines.end()
     })?;
-    Ok(found)
+    // The lines before it are shown as far as they were asked for.
+    match file.damage.filter(|_| found.is_empty()) {
+        Some(damage) => Err(damage),
+        None => Ok(found),
+    }
 }
 
 /// Shows the lines as a stream has them, without their newlines, to `each` until it wants no more.

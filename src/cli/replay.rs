@@ -16,7 +16,7 @@ use crate::core::pipeline::Stream;
 use crate::sinks::human::sanitise;
 use crate::sources::clock::now;
 use crate::sources::expand::{Input, expand};
-use crate::sources::input;
+use crate::sources::{foreign, input};
 
 /// Events of one log that are compared; a log with more is compared as far as these.
 const MAX_EVENTS: usize = 1_000_000;
@@ -57,17 +57,24 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     let mut counts = Counts::default();
     let mut text = String::new();
     for input in inputs {
+        let is_named = !matches!(input, Input::Found(_));
         let path = match input {
             Input::Named(path) | Input::Found(path) => path,
             Input::Stdin => PathBuf::from("-"),
         };
-        match both(&path, [&new, &old]) {
-            Ok([new, old]) => compare(&path, new, old, &mut counts, &mut |line| text += &line, args.json),
-            Err(error) => {
+        let mut pair = Pair::default();
+        match pair.read(&path, [&new, &old], args.mode) {
+            // What a folder holds besides logs is passed over, as by `scan`.
+            Err(Fault::Foreign(_)) if !is_named => {}
+            Err(fault) => {
                 is_troubled = true;
-                say(&format!("{}: {error}", named(&path)));
+                say(&format!("{}: {fault}", named(&path)));
             }
+            Ok(()) => {}
         }
+        // What stands before a damage was read.
+        let [new, old] = pair.0;
+        compare(&path, new, old, &mut counts, &mut |line| text += &line, args.json);
         out::write(std::mem::take(&mut text).as_bytes())?;
     }
     let Counts { appear, vanish, change, stay } = counts;
@@ -84,23 +91,49 @@ fn engine(config: Option<&PathBuf>, rules: &[PathBuf], mode: ReadMode) -> Result
     Ok((setup.engine, setup.config.limits.max_document_bytes))
 }
 
-fn both(path: &Path, engines: [&(Arc<Engine>, u64); 2]) -> std::io::Result<[BTreeMap<Place, Found>; 2]> {
-    let mut opened = if path == Path::new("-") { input::stdin(input::Watched::default())? } else { input::file(path, input::Watched::default())? };
-    let mut streams = engines.map(|(engine, limit)| Stream::new(engine.clone(), Origin::default()).with_documents(*limit));
-    let mut found: [BTreeMap<Place, Found>; 2] = Default::default();
-    let mut events = Vec::new();
-    let mut space = vec![0; BLOCK];
-    loop {
-        let count = input::fill(&mut opened.bytes, &mut space)?;
-        for (stream, found) in streams.iter_mut().zip(&mut found) {
-            match count {
-                0 => stream.finish(now(), &mut events),
-                count => stream.push(&space[..count], now(), &mut events),
+/// Why a log was not read whole.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error("{0}")]
+    Closed(#[from] std::io::Error),
+    #[error("reading ended early: {0}")]
+    Damaged(std::io::Error),
+    #[error("{0}")]
+    Foreign(String),
+}
+
+/// The events of a log under the new rules, and under the old ones.
+#[derive(Default)]
+struct Pair([BTreeMap<Place, Found>; 2]);
+
+impl Pair {
+    fn read(&mut self, path: &Path, engines: [&(Arc<Engine>, u64); 2], mode: ReadMode) -> Result<(), Fault> {
+        let mut opened = if path == Path::new("-") { input::stdin(input::Watched::default())? } else { input::file(path, input::Watched::default())? };
+        let mut streams = engines.map(|(engine, limit)| Stream::new(engine.clone(), Origin::default()).with_documents(*limit));
+        let mut space = vec![0; BLOCK];
+        let (mut is_unseen, mut damage) = (true, None);
+        loop {
+            let count = input::fill(&mut opened.bytes, &mut space).unwrap_or_else(|error| {
+                damage = Some(Fault::Damaged(error));
+                0
+            });
+            if std::mem::take(&mut is_unseen)
+                && let Some(foreign) = foreign::unread(&space[..count], count < BLOCK, mode.into())
+            {
+                return Err(Fault::Foreign(foreign.advice()));
             }
-            events.drain(..).take(MAX_EVENTS.saturating_sub(found.len())).for_each(|event| drop(found.insert((event.offset, event.inner), Found::of(&event))));
-        }
-        if count == 0 {
-            return Ok(found);
+            for (stream, found) in streams.iter_mut().zip(&mut self.0) {
+                let mut events = Vec::new();
+                match count {
+                    0 => stream.finish(now(), &mut events),
+                    count => stream.push(&space[..count], now(), &mut events),
+                }
+                events.truncate(MAX_EVENTS.saturating_sub(found.len()));
+                found.extend(events.iter().map(|event| ((event.offset, event.inner), Found::of(event))));
+            }
+            if count == 0 {
+                return damage.map_or(Ok(()), Err);
+            }
         }
     }
 }

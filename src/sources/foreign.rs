@@ -62,11 +62,17 @@ fn own(block: &[u8], is_whole: bool) -> Option<Foreign> {
     is_written(block, if is_whole { block.len() } else { usize::MAX }).then_some(Foreign::Written)
 }
 
+/// What an input that begins so is, if it is not read in this mode.
+#[must_use]
+pub fn unread(first: &[u8], is_whole: bool, mode: Mode) -> Option<Foreign> {
+    let is_meant = |foreign: &Foreign| mode == Mode::Text && matches!(foreign, Foreign::Own | Foreign::Written);
+    judge(first, is_whole).filter(|foreign| !is_meant(foreign))
+}
+
 /// Why a pipe that begins so is not read, if it is no log.
 #[must_use]
 pub fn left_out_of_pipe(first: &[u8], is_whole: bool, mode: Mode) -> Option<String> {
-    let is_meant = |foreign: &Foreign| mode == Mode::Text && matches!(foreign, Foreign::Own | Foreign::Written);
-    judge(first, is_whole).filter(|foreign| !is_meant(foreign)).map(Foreign::said)
+    unread(first, is_whole, mode).map(Foreign::said)
 }
 
 /// Why a file is not followed whose first [`BLOCK_BYTES`] these are, if it is no log.
