@@ -6,13 +6,15 @@ use crate::core::decode::json::{Leaf, Scalar, first};
 use crate::core::decode::level::{letter, level_word, severity};
 use crate::core::event::Level;
 
-const LEVELS: [&str; 35] = [
+const LEVELS: [&str; 37] = [
     "level",
     "severity",
     "lvl",
     "loglevel",
     "log_level",
     "log.level",
+    "log.lvl",
+    "log.severity",
     "levelname",
     "level_name",
     "logginglvl",
@@ -64,6 +66,9 @@ fn word_level(text: &str) -> Option<Level> {
         [one] => letter(*one),
         // Apple's unified log.
         b"Fault" => Some(Level::Fatal),
+        // winston's below debug.
+        b"silly" => Some(Level::Trace),
+        b"http" => Some(Level::Debug),
         _ => level_word(word),
     }
 }
