@@ -114,7 +114,7 @@ fn say_if_foreign(path: &Path) -> io::Result<()> {
 }
 
 /// A file up to a damage in it.
-fn open(path: &Path) -> io::Result<impl Read> {
+fn open(path: &Path) -> io::Result<UpToDamage> {
     Ok(UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None })
 }
 

@@ -125,7 +125,9 @@ impl Assembler {
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         // Here, and not only at the end of a block: blocks must not decide about the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
-        self.close_regions(cx, line, out);
+        if self.close_regions(cx, line, out) {
+            return;
+        }
         if self.continue_open(cx, line, Some(candidates), out) {
             return;
         }

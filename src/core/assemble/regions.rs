@@ -84,7 +84,8 @@ impl Assembler {
         }
     }
 
-    pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
+    /// Ends what the line ends; whether it is the last line of a sealed one, which holds that, too.
+    pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
         // What a sealed one holds does not end those around it.
         let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
         for at in 0..self.regions.len() {
@@ -95,11 +96,13 @@ impl Assembler {
                 if is_over {
                     self.open.iter_mut().for_each(|trace| trace.depth = trace.depth.min(at));
                 }
+                let is_last = !is_over && region(cx, self.regions[at].entry).is_some_and(|region| region.seal);
                 self.end_regions(cx, at, out);
                 self.redo(cx, line.now(), out);
-                return;
+                return is_last;
             }
         }
+        false
     }
 
     /// A line that is read again ends what lines before it have opened as they were read again: all else has seen it.

@@ -142,7 +142,7 @@ fn read_place(groups: &Groups, said: &mut Said) {
     match &mut said.location {
         // What no file was named for gives way to a whole place.
         Some(place) if place.file.is_empty() && groups.name("file").is_some() => {
-            place.file = text(groups, "file");
+            place.file = file(groups);
             if line > 0 {
                 (place.line, place.column) = (line, column);
             }
@@ -150,7 +150,7 @@ fn read_place(groups: &Groups, said: &mut Said) {
         Some(place) if place.line == 0 => (place.line, place.column) = (line, column.max(place.column)),
         Some(place) if place.column == 0 && line == 0 => place.column = column,
         Some(_) => {}
-        None => said.location = Some(place_in(&text(groups, "file"), groups)).filter(|place| !place.file.is_empty() || line > 0),
+        None => said.location = Some(place_in(&file(groups), groups)).filter(|place| !place.file.is_empty() || line > 0),
     }
 }
 
@@ -161,7 +161,13 @@ fn link(groups: &Groups) -> Link {
 
 fn location(groups: &Groups) -> Option<Location> {
     groups.name("file")?;
-    Some(place_in(&text(groups, "file"), groups))
+    Some(place_in(&file(groups), groups))
+}
+
+/// The name of the file, without the colon that a rule may take for a part of its fixed text.
+fn file(groups: &Groups) -> String {
+    let file = text(groups, "file");
+    file.strip_suffix(':').map_or_else(|| file.clone(), str::to_owned)
 }
 
 fn place_in(file: &str, groups: &Groups) -> Location {
