@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::gate::Gate;
 use super::line::Line;
 use super::signs::Signs;
-use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible};
+use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible, is_indented};
 
 /// The clues of the noise and of the cancels.
 pub struct WordGate {
@@ -79,12 +79,13 @@ impl WordGate {
     /// What the line may be, as a whole or without its prefix, and what may match in it; `signs` are those of all of it.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
-        let ends = |text: &[u8]| (first_visible(text), text.last().copied());
+        let ends = |text: &[u8]| (first_visible(text), text.last().copied(), is_indented(text));
         let (whole, body) = (ends(line.text), ends(line.body()));
         let mut found = Vec::new();
         let mut ask = |number: u32| {
             let Alternative { clue, .. } = &self.alternatives[number as usize];
-            let fits = (clue.fits(body.0, body.1) || clue.fits(whole.0, whole.1)) && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
+            let fits = (clue.fits(body.0, body.1, body.2) || clue.fits(whole.0, whole.1, whole.2))
+                && clue.signs.iter().all(|any| any.iter().any(|sign| signs.has(*sign)));
             if fits && !found.contains(&number) {
                 found.push(number);
             }

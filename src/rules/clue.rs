@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Repetition};
 use serde::{Deserialize, Serialize};
 
-use super::ends::{Ends, first_bytes, last_bytes};
+use super::ends::{Ends, first_bytes, last_bytes, needs_indent};
 use super::prove::telling_words;
 use super::source::{NOTHING, parsed};
 
@@ -39,6 +39,8 @@ pub struct Clue {
     /// What its first visible byte can be, and its last byte.
     first: Option<Ends>,
     last: Option<Ends>,
+    /// It is indented.
+    indented: bool,
 }
 
 /// The alternatives of each noise entry and of each cancel.
@@ -52,8 +54,9 @@ pub struct Clues {
 
 impl Clue {
     fn of(hir: &Hir) -> Self {
-        let mut clue =
-            Self { source: source(hir), words: telling_words(hir).unwrap_or_default(), signs: Vec::new(), first: first_bytes(hir), last: last_bytes(hir) };
+        let words = telling_words(hir).unwrap_or_default();
+        let (first, last) = (first_bytes(hir), last_bytes(hir));
+        let mut clue = Self { source: source(hir), words, signs: Vec::new(), first, last, indented: needs_indent(hir) };
         signs(hir, &mut clue.signs);
         clue
     }
@@ -67,11 +70,12 @@ impl Clue {
         }
     }
 
-    /// Whether a text may match whose first visible byte is `first` and whose last byte is `last`.
+    /// Whether a text may match whose first visible byte is `first` and whose last byte is `last`; `indented`: it begins with
+    /// white space.
     #[inline]
     #[must_use]
-    pub fn fits(&self, first: Option<u8>, last: Option<u8>) -> bool {
-        self.begins(first) && self.last.as_ref().is_none_or(|ends| ends.has(last))
+    pub fn fits(&self, first: Option<u8>, last: Option<u8>, indented: bool) -> bool {
+        self.begins(first) && (indented || !self.indented) && self.last.as_ref().is_none_or(|ends| ends.has(last))
     }
 
     /// Whether a text may match whose first visible byte is `first`.
@@ -204,8 +208,8 @@ mod tests {
         let words: Vec<Vec<String>> = all.iter().map(|clue| clue.words.clone()).collect();
         let group = |of: &[&str]| of.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         assert_eq!(words, [group(&["npm warn"]), vec![], group(&["deprecated"]), group(&["ok ", "passed "])]);
-        assert!(all[1].fits(Some(b'+'), Some(b'x')) && !all[1].begins(Some(b'-')) && !all[1].fits(Some(b'+'), Some(b';')));
-        assert!(all[2].fits(Some(b'x'), Some(b'd')) && !all[2].fits(Some(b'x'), Some(b'x')));
+        assert!(all[1].fits(Some(b'+'), Some(b'x'), false) && !all[1].begins(Some(b'-')) && !all[1].fits(Some(b'+'), Some(b';'), false));
+        assert!(all[2].fits(Some(b'x'), Some(b'd'), false) && !all[2].fits(Some(b'x'), Some(b'x'), false));
         assert_eq!(all.last().expect("there are some").signs, [[b';']]);
     }
 
@@ -231,8 +235,19 @@ mod tests {
     #[test]
     fn what_tells_nothing_hides_nothing() {
         for source in [r"\w+", r"x*"] {
-            assert!(clues(source, false).iter().any(|clue| clue.tells_nothing() && clue.fits(Some(b'?'), None)), "{source}");
+            assert!(clues(source, false).iter().any(|clue| clue.tells_nothing() && clue.fits(Some(b'?'), None, false)), "{source}");
         }
         assert_eq!(clues("(", false)[0].source, NOTHING);
+    }
+
+    #[test]
+    fn what_must_be_indented_is_asked_of_nothing_else() {
+        for (source, indented) in
+            [(r"^\s+x", true), ("^ {2,}x", true), ("^(?:\t| +)x", true), (r"^\s*x", false), ("^ *x", false), (r"\s+x", false), ("^(?: |-)x", false)]
+        {
+            let clues = clues(source, false);
+            assert!(clues.iter().all(|clue| clue.fits(Some(b'x'), Some(b'x'), true)), "{source}");
+            assert_eq!(clues.iter().all(|clue| !clue.fits(Some(b'x'), Some(b'x'), false)), indented, "{source}");
+        }
     }
 }

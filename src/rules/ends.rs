@@ -52,6 +52,40 @@ pub(super) fn first_bytes(hir: &Hir) -> Option<Ends> {
     (!may_stay_blank(hir, &mut set)).then_some(set)
 }
 
+/// What `\s` matches in bytes.
+const BLANKS: &[u8] = b" \t\n\x0b\x0c\r";
+
+/// Whether a text begins with white space.
+#[must_use]
+pub fn is_indented(text: &[u8]) -> bool {
+    text.first().is_some_and(|byte| BLANKS.contains(byte))
+}
+
+/// Whether every match stands at the start of a text that [is indented](is_indented).
+pub(super) fn needs_indent(hir: &Hir) -> bool {
+    hir.properties().look_set_prefix().contains(Look::Start) && begins_blank(hir) == Some(true)
+}
+
+/// Whether `hir` always begins with white space; `None` when it takes no byte.
+fn begins_blank(hir: &Hir) -> Option<bool> {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => None,
+        HirKind::Literal(literal) => Some(literal.0.first().is_some_and(|byte| BLANKS.contains(byte))),
+        HirKind::Class(Class::Bytes(class)) => Some(class.iter().all(|range| (range.start()..=range.end()).all(|byte| BLANKS.contains(&byte)))),
+        HirKind::Class(Class::Unicode(_)) => Some(false),
+        HirKind::Repetition(repeat) => {
+            if repeat.min == 0 {
+                Some(false)
+            } else {
+                begins_blank(&repeat.sub)
+            }
+        }
+        HirKind::Capture(group) => begins_blank(&group.sub),
+        HirKind::Concat(parts) => parts.iter().find_map(begins_blank),
+        HirKind::Alternation(branches) => Some(branches.iter().all(|branch| begins_blank(branch) == Some(true))),
+    }
+}
+
 /// For a pattern that is anchored at the end: the bytes with which a match can end.
 pub(super) fn last_bytes(hir: &Hir) -> Option<Ends> {
     if !hir.properties().look_set_suffix().contains(Look::End) {
