@@ -243,6 +243,7 @@ impl Reader {
         if let Some(stream) = &mut self.stream {
             let mut events = Vec::new();
             stream.pause(Patience::Long, &mut events);
+            self.facts.owe(stream.deadline().is_some());
             self.keep(events, turn);
         }
     }
