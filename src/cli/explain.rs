@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::ExplainArgs;
-use super::{Exit, Failure, out, say, setup};
+use super::{Exit, Failure, out, setup};
 use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
@@ -27,8 +27,10 @@ use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::sources::expand::Trouble;
-use crate::sources::foreign;
-use crate::sources::input::{self, Watched};
+use crate::sources::input;
+
+mod file;
+use file::{open, say_if_foreign};
 
 /// Most that is read from stdin: a page is written for each line of it.
 const MAX_STDIN_BYTES: u64 = 1 << 20;
@@ -100,39 +102,6 @@ fn numbers(text: &str) -> Option<RangeInclusive<u64>> {
     let number = |text: &str| text.parse().ok().filter(|&line: &u64| line > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     Some(number(first)?..=number(last)?)
-}
-
-/// What is no log is explained all the same, for `scan` reads it when it is told to.
-fn say_if_foreign(path: &Path) -> io::Result<()> {
-    let mut first = input::file(path, Watched::default())?;
-    let mut block = vec![0; foreign::BLOCK_BYTES];
-    let count = input::fill(&mut first.bytes, &mut block)?;
-    if let Some(foreign) = foreign::judge(&block[..count], count < block.len()) {
-        say(&format!("{}: to `siftd scan` it {}", path.display(), foreign.advice()));
-    }
-    Ok(())
-}
-
-/// A file up to a damage in it.
-fn open(path: &Path) -> io::Result<UpToDamage> {
-    Ok(UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None })
-}
-
-struct UpToDamage {
-    bytes: Box<dyn Read + Send>,
-    damage: Option<io::Error>,
-}
-
-impl Read for UpToDamage {
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        self.bytes.read(space).or_else(|error| match error.kind() {
-            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => {
-                self.damage = Some(error);
-                Ok(0)
-            }
-            _ => Err(error),
-        })
-    }
 }
 
 /// Lines of a file as far as they are there, each with what stands open behind it.

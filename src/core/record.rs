@@ -16,6 +16,8 @@ use crate::words::Level;
 const MAX_DEPTH: u8 = 3;
 /// Most events of one record.
 const MAX_EVENTS: usize = 4;
+/// So many events of a record are looked at for what another one says, too.
+const MAX_COMPARED: usize = 64;
 /// Most inner lines of one record.
 const MAX_INNER_LINES: usize = 2000;
 
@@ -182,7 +184,8 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
     if !found.is_empty() && cx.engine.is_noisy_record(line.body().trim_ascii()) {
         return;
     }
-    let restated: Vec<bool> = found.iter().map(|event| found.iter().any(|other| restates(other, event))).collect();
+    let compared = &found[..found.len().min(MAX_COMPARED)];
+    let restated: Vec<bool> = found.iter().map(|event| compared.iter().any(|other| restates(other, event))).collect();
     let mut seen = Vec::new();
     for (event, restated) in found.into_iter().zip(restated) {
         if !restated && seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {

@@ -1,5 +1,6 @@
 //! All commands but `scan` and `run`.
 
+use std::io::Write;
 use std::path::Path;
 
 use super::{Done, Folder, error};
@@ -219,6 +220,57 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
     let unread = Done(folder.command(["classify"]).stdin(directory).output().unwrap()).ended(2);
     assert!(unread.err().starts_with("siftd: stdin: Is a directory"), "{}", unread.err());
     assert_eq!((done.err().lines().count(), done.err().contains("none of the fields that are looked at")), (1, true), "{}", done.err());
+}
+
+/// `explain` and `replay` say what `scan` leaves out, and read what stands before a damage.
+#[test]
+fn what_scan_leaves_out_is_said_by_those_who_read_it() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let own = folder.siftd(["scan", "--format", "ndjson", "a.log"]).ended(0).out();
+    folder.write("own", &own);
+    folder.write("new.toml", "[family]\nid = \"x\"\ntitle = \"X\"\ndepth = \"head\"\n[[rule]]\nid = \"x.y\"\nliterals = [\"zzzzzz\"]\nregex = \"zzzzzz\"\n");
+    assert!(folder.siftd(["explain", "own:1"]).ended(0).err().contains("siftd's own records"));
+    let replayed = folder.siftd(["replay", "own", "--rules", "new.toml"]).ended(2);
+    assert!(replayed.err().contains("siftd's own records") && replayed.out().ends_with("0 stay\n"), "{}", replayed.err());
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    (0..2000_u32).for_each(|n| packer.write_all(error(&format!("{:x}", n.wrapping_mul(2_654_435_761))).as_bytes()).unwrap());
+    let packed = packer.finish().unwrap();
+    folder.write("cut.gz", &packed[..packed.len() / 2]);
+    let found = folder.siftd(["scan", "cut.gz"]).ended(2).records().len();
+    assert!(found > 100, "{found}");
+    let replayed = folder.siftd(["replay", "cut.gz", "--rules", "new.toml"]).ended(2);
+    assert_eq!(replayed.out(), format!("0 appear, 0 vanish, 0 change, {found} stay\n"));
+    assert!(folder.siftd(["explain", "cut.gz:3"]).ended(0).out().contains("event"));
+}
+
+/// What cannot be read or written is named as what it is.
+#[test]
+fn a_fault_names_the_stream_that_it_is_of() {
+    let folder = Folder::new();
+    for command in ["signature", "filter"] {
+        let directory = std::fs::File::open(folder.path()).unwrap();
+        let done = Done(folder.command([command]).stdin(directory).output().unwrap()).ended(2);
+        assert!(done.err().starts_with("siftd: stdin: Is a directory"), "{}", done.err());
+    }
+    for args in [&["--help"][..], &["scan", "--help"], &["--version"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = Done(folder.command(args).stdout(full).output().unwrap()).ended(2);
+        assert!(done.err().starts_with("siftd: stdout: No space left"), "{}", done.err());
+    }
+    // Whoever has closed a pipe wants no more of it.
+    folder.write("a.log", error("boom"));
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    let log = std::fs::File::open(folder.at("a.log")).unwrap();
+    let done = Done(folder.command(["run"]).stdin(log).stdout(closed).output().unwrap()).ended(0);
+    assert!(!done.err().contains("lost"), "{}", done.err());
+    std::fs::create_dir(folder.at("out")).unwrap();
+    folder.write("siftd.toml", "[[sink]]\nname = \"events\"\ntype = \"file\"\npath = \"out\"\n");
+    for args in [&["check", "--config", "siftd.toml"][..], &["run", "--dry-run", "--config", "siftd.toml"]] {
+        let done = folder.siftd(args).ended(2);
+        assert_eq!(done.err(), "siftd: sink events: out is a folder: name a file in it\n", "{args:?}");
+    }
 }
 
 /// A message names what the user named, once, and what would be right.

@@ -262,6 +262,9 @@ fn what_is_no_log_is_left_out_and_said() {
         folder.write("in/own", &own);
         let digest = folder.siftd(["digest", "in/own"]).ended(0).out();
         assert!(digest.starts_with("1 error: 1 medium\n") && digest.contains("boom"), "{digest}");
+        folder.write("in/own.gz", gz(&own));
+        assert_eq!(folder.siftd(["digest", "in/own.gz"]).ended(0).out(), digest);
+        std::fs::remove_file(folder.at("in/own.gz")).unwrap();
         let done = folder.siftd(["scan", "in/own"]).ended(2);
         assert!(done.out().is_empty() && done.err().contains("`siftd digest`"), "{}", done.err());
         assert_eq!(folder.siftd(["scan", "in"]).ended(0).records().len(), 1);

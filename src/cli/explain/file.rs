@@ -1,0 +1,42 @@
+//! The file whose line is explained: what of it is there, and what `scan` says of it.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::cli::say;
+use crate::sources::foreign;
+use crate::sources::input::{self, Watched};
+
+/// What is no log is explained all the same, for `scan` reads it when it is told to.
+pub(super) fn say_if_foreign(path: &Path) -> io::Result<()> {
+    let mut first = input::file(path, Watched::default())?;
+    let mut block = vec![0; foreign::BLOCK_BYTES];
+    let count = input::fill(&mut first.bytes, &mut block)?;
+    if let Some(foreign) = foreign::judge(&block[..count], count < block.len()) {
+        say(&format!("{}: to `siftd scan` it {}", path.display(), foreign.advice()));
+    }
+    Ok(())
+}
+
+/// A file up to a damage in it.
+pub(super) fn open(path: &Path) -> io::Result<UpToDamage> {
+    Ok(UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None })
+}
+
+/// What stands before a damage, and the damage.
+pub(super) struct UpToDamage {
+    bytes: Box<dyn Read + Send>,
+    pub(super) damage: Option<io::Error>,
+}
+
+impl Read for UpToDamage {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(space).or_else(|error| match error.kind() {
+            io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => {
+                self.damage = Some(error);
+                Ok(0)
+            }
+            _ => Err(error),
+        })
+    }
+}
