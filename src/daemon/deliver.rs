@@ -92,6 +92,17 @@ struct Trouble {
     tries: u32,
 }
 
+/// How the writing ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// All is written, or it left as it was told to.
+    Whole,
+    /// Whoever read it has closed it.
+    Unread,
+    /// There was no more time.
+    GivenUp,
+}
+
 /// How things stood when a step began.
 #[derive(Clone, Copy)]
 struct At {
@@ -107,13 +118,15 @@ impl Delivery {
     /// Writes until nothing more can come, or it is to leave; returns how many records it has left undone.
     pub fn run(mut self, sender: &Sender<Wake>, begun: &Begun) -> u64 {
         let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
-        let has_all = self.step_on(&mut desk, sender, begun);
-        if !has_all {
+        let ending = self.step_on(&mut desk, sender, begun);
+        if ending != Ending::Whole {
             self.sink.give_up(&mut desk, self.shared.folder.is_none());
         }
         match self.leaving.last() {
             Some(last) => last.saturating_sub(desk.told),
-            None if has_all || !self.shared.outbox.is_closed() => 0,
+            None if ending == Ending::Whole || !self.shared.outbox.is_closed() => 0,
+            // Whoever has closed a pipe wants no more of it: that is no loss, as with `head`.
+            None if ending == Ending::Unread && self.shared.folder.is_none() => 0,
             None => self.left_after(&mut desk),
         }
     }
@@ -131,8 +144,7 @@ impl Delivery {
         count
     }
 
-    /// False: it has given up.
-    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &Begun) -> bool {
+    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &Begun) -> Ending {
         let (mut trouble, mut has_begun): (Option<Trouble>, bool) = (None, false);
         let mut reopened = self.shared.stop.reopen.load(Ordering::Relaxed);
         loop {
@@ -154,18 +166,18 @@ impl Delivery {
                 Ok(step) => {
                     self.recovers(step, &mut trouble);
                     if step == Step::Settled && (at.leaves || self.shared.outbox.is_closed()) {
-                        return true;
+                        return Ending::Whole;
                     }
                     self.goes_on(step, at)
                 }
                 Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                     drop(sender.send(Wake::Unread(self.name.clone())));
-                    false
+                    return Ending::Unread;
                 }
                 Err(error) => self.tries_again(&error, at, &mut trouble),
             };
             if !goes_on {
-                return false;
+                return Ending::GivenUp;
             }
         }
     }

@@ -23,9 +23,7 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
     let is_durable = daemon.is_durable;
     let (sinks, ended) = daemon.ended();
     let has_joined = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
-    let mut last = LastWords::of(wakes);
-    // Whoever has closed a pipe wants no more of it: that is no loss, as with `head`.
-    last.left.retain(|(sink, _)| is_durable || !last.unread.contains(sink));
+    let last = LastWords::of(wakes);
     let is_whole = has_joined && last.left.is_empty();
     for (sink, count) in &last.left {
         left(sink, *count, is_durable);
@@ -49,8 +47,6 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
 struct LastWords {
     /// Sinks that could not write everything, and how many records that are.
     left: Vec<(String, u64)>,
-    /// Sinks that nobody reads any more.
-    unread: Vec<String>,
     /// Why not all that was read is in the state.
     failed: Option<String>,
 }
@@ -62,7 +58,6 @@ impl LastWords {
             match wake {
                 Wake::SinkEnded(name, count) if count > 0 => last.left.push((name, count)),
                 Wake::Failed(why) => last.failed = Some(why),
-                Wake::Unread(sink) => last.unread.push(sink),
                 _ => {}
             }
         }

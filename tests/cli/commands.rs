@@ -273,6 +273,39 @@ fn a_fault_names_the_stream_that_it_is_of() {
     }
 }
 
+/// Noise and sections hold JSON objects, as they hold lines of text.
+#[test]
+fn noise_and_sections_of_ones_own_hold_records() {
+    const OWN: &str = r#"[family]
+id = "own"
+title = "Own"
+depth = "head"
+[[noise]]
+id = "own.hook"
+regex = '^\{"hook":'
+reason = "what a hook was told"
+[[region]]
+id = "own.shown"
+literals = ["-- shown --"]
+open = '^-- shown --$'
+close = '^-- end --$'
+max_lines = 9
+absorb = true
+"#;
+    let folder = Folder::new();
+    folder.write("own.toml", OWN);
+    let record = r#"{"type":"note","text":"Error: connect ECONNREFUSED 127.0.0.1:5432"}"#;
+    let hook = record.replace("{\"type\"", "{\"hook\"");
+    let found = |log: &str| {
+        folder.write("a.log", log);
+        folder.siftd(["scan", "--rules", "own.toml", "a.log"]).ended(0).records().len()
+    };
+    assert_eq!(found(&format!("{record}\n")), 1);
+    assert_eq!(found(&format!("{hook}\n")), 0);
+    assert_eq!(found(&format!("-- shown --\n{record}\n-- end --\nfine\n")), 0);
+    assert_eq!(found(&format!("-- shown --\nfine\n-- end --\n{record}\n")), 1);
+}
+
 /// A message names what the user named, once, and what would be right.
 #[test]
 fn slips_are_answered_in_the_users_words() {
