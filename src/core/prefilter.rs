@@ -9,6 +9,7 @@
 //! It never decides what an error is, and it never misses a literal: the property test compares it
 //! with a plain search.
 
+mod fill;
 mod guarded;
 mod marks;
 mod plan;

@@ -9,8 +9,8 @@ use super::prefilter::{GROUPS, Tables, WINDOW};
 pub const LANES: usize = 64;
 /// Bytes that must be there behind the first of them: the windows of all, and a word at the last.
 const NEEDED: usize = LANES + 8;
-/// So many places of a round are written without asking how many there are, and so many more when there are more.
-const BATCH: usize = 8;
+/// So many places of a round are written at once; few rounds have more.
+const BATCH: usize = 16;
 
 /// Whether [`sift`] is quick here.
 #[must_use]
@@ -59,6 +59,7 @@ fn mark_with<S: Simd>(simd: S, hay: &[u8], (newlines, escapes): (&mut [u64], &mu
 fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &mut [u32], (newlines, escapes): (&mut [u64], &mut [u64])) -> (usize, usize) {
     let (none, value) = (u8x64::splat(simd, 0), u8x64::splat(simd, 127));
     let (newline, escape) = (u8x64::splat(simd, b'\n'), u8x64::splat(simd, 0x1b));
+    let lane = u8x64::from_fn(simd, |lane| lane as u8);
     let mut halves = [[(none, none); WINDOW]; GROUPS];
     for group in 0..GROUPS {
         for place in 0..WINDOW {
@@ -83,15 +84,16 @@ fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &
             }
             any |= buckets;
         }
-        let mut mask = !any.simd_eq(none).to_bitmask();
-        let count = mask.count_ones() as usize;
-        for batch in places[kept..kept + LANES].chunks_exact_mut(BATCH) {
-            for place in batch {
-                *place = base + at as u32 + mask.trailing_zeros();
-                mask &= mask.wrapping_sub(1);
-            }
-            if mask == 0 {
-                break;
+        let through = !any.simd_eq(none);
+        let count = through.to_bitmask().count_ones() as usize;
+        // The lanes one behind the other in a few instructions: taking bit after bit from the mask cost as much as the sieve itself.
+        let mut lanes = [0; LANES];
+        lane.compress(through).store_slice(&mut lanes);
+        let begin = base + at as u32;
+        let batches = places[kept..kept + LANES].chunks_exact_mut(BATCH).zip(lanes.chunks_exact(BATCH));
+        for (places, lanes) in batches.take(count.div_ceil(BATCH)) {
+            for (place, lane) in places.iter_mut().zip(lanes) {
+                *place = begin + u32::from(*lane);
             }
         }
         kept += count;

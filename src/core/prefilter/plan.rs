@@ -66,7 +66,7 @@ impl Plan {
                 windows::entries(&new, |index| windows::by_parity(&new[index], &seen))
             }
             Some(sieve) => {
-                let offsets = sieve.extend(&new);
+                let offsets = sieve.extend(&new, known == 0);
                 windows::entries(&new, |index| vec![offsets[index]])
             }
         };
