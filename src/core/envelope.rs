@@ -35,11 +35,31 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     Some((text, partial))
 }
 
-/// Where an envelope in JSON begins: with the line, or behind what its transport put before it.
+/// Where an envelope in JSON begins.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
-    let at = memchr(b'{', &raw[..raw.len().min(MAX_PREFIX_BYTES)])?;
+    let at = brace(raw)?;
     let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));
-    (opens && (at == 0 || decode::prefix(raw, now).body == at)).then_some(at)
+    (opens && is_behind_transport(raw, at, now)).then_some(at)
+}
+
+/// Where an object in JSON begins: with the line, or behind what its transport put before it.
+#[must_use]
+pub fn object(raw: &[u8], now: Timestamp) -> Option<usize> {
+    brace(raw).filter(|&at| is_behind_transport(raw, at, now))
+}
+
+fn brace(raw: &[u8]) -> Option<usize> {
+    memchr(b'{', &raw[..raw.len().min(MAX_PREFIX_BYTES)])
+}
+
+/// Whether a CI system, a composer or a container runtime put all that stands before `at`, or nothing does. What has a level is a
+/// program's own record.
+fn is_behind_transport(raw: &[u8], at: usize, now: Timestamp) -> bool {
+    let is_prefix = || {
+        let prefix = decode::prefix(raw, now);
+        prefix.body == at && prefix.levels == 0
+    };
+    at == 0 || is_prefix() || decode::cri(raw, now).is_some_and(|cri| cri.text == at && !cri.partial)
 }
 
 /// Whether a record without a line end is a piece: of docker only a full one is, because shippers

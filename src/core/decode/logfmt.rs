@@ -7,7 +7,7 @@ use super::time::parse_any_time;
 use crate::core::event::{Level, Timestamp};
 
 /// Keys of the level, whatever their case.
-const LEVELS: [&[u8]; 12] = [
+const LEVELS: [&[u8]; 18] = [
     b"level",
     b"lvl",
     b"severity",
@@ -19,6 +19,12 @@ const LEVELS: [&[u8]; 12] = [
     b"logginglvl",
     b"logging_level",
     b"logginglevel",
+    b"loglvl",
+    b"log_lvl",
+    b"log_severity",
+    b"severity_level",
+    b"sev",
+    b"priority",
     b"at",
 ];
 

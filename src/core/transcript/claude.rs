@@ -38,7 +38,7 @@ pub fn knows(record: &Value) -> bool {
         "result" => has("subtype") && has("is_error"),
         "stream_event" => has("session_id"),
         // Blocks that stand alone, cut out of a message.
-        "tool_result" => has("tool_use_id"),
+        "tool_result" => has("tool_use_id") || has("toolId") && has("isError"),
         "tool_use" => has("id") && has("name") && has("input"),
         "thinking" => has("thinking"),
         _ => false,
@@ -60,6 +60,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         "system" => system(record, out),
         "attachment" => attachment(record, out),
         "rate_limit_event" => limit(record, out),
+        "tool_result" if text(record, "/toolId").is_some() => droid(record, out),
         "tool_result" => block(record, (record, ""), out),
         "tool_use" => call(record, out),
         _ => {}
@@ -114,6 +115,17 @@ fn results(record: &Value, base: &str, out: &mut Vec<Said>) {
     if let Some((pointer, failed)) = background(record, "/message/content") {
         out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), pointer: format!("{base}{pointer}"), ..failed }));
     }
+}
+
+/// A result in the stream of Factory's droid, which otherwise has Claude Code's words.
+fn droid(record: &Value, out: &mut Vec<Said>) {
+    let id = text(record, "/id");
+    if !is_true(record, "/isError") {
+        return out.push(Said::Step(Step::fine(id)));
+    }
+    let pointer = ["/error/message", "/value"].into_iter().find(|place| text(record, place).is_some()).unwrap_or_default();
+    let said = text(record, pointer).unwrap_or_default().to_owned();
+    out.push(Said::Step(Step { text: said, pointer: pointer.to_owned(), flag: Flag::Failed, ..Step::fine(id) }));
 }
 
 fn has_failed(record: &Value, block: &Value) -> bool {

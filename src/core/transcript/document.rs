@@ -1,7 +1,8 @@
 //! Documents: JSON values that go over many lines, whose records come one by one. The reader keeps one record at a
 //! time, cut in the middle of its long strings; all between the records is only counted.
 //!
-//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the `messages` of
+//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the `loglines` of Claude
+//! Code's web sessions, the `messages` of
 //! Gemini's and others' chats), a list of
 //! records of some format, and records that somebody has indented, one or many.
 
@@ -17,6 +18,8 @@ const STEPS: &[u8] = b"trajectory";
 const ENDING: &[u8] = b"info";
 /// The list of a conversation's events.
 const HISTORY: &[u8] = b"history";
+/// The list of a session's records, as Claude Code's web sessions are kept.
+const LOGLINES: &[u8] = b"loglines";
 /// The list of a chat's messages. Records of a log have it too, each on a line of its own.
 const MESSAGES: &[u8] = b"messages";
 
@@ -107,7 +110,7 @@ impl Document {
             return Some((Self::new(Shape::Member(STEPS)), Format::SweAgent));
         }
         let of_member = |name| Self::of_known(Shape::Member(name), head).map(|(known, format)| (Self { is_single: false, ..known }, format));
-        let known = has(HISTORY).then(|| of_member(HISTORY)).flatten();
+        let known = [HISTORY, LOGLINES].into_iter().find_map(|name| has(name).then(|| of_member(name)).flatten());
         let is_chat = has(MESSAGES) && !is_one_line(head);
         known.or_else(|| is_chat.then(|| of_member(MESSAGES)).flatten()).or_else(|| Self::of_indented(head))
     }

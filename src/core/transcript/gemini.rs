@@ -1,4 +1,5 @@
-//! Gemini CLI: `--output-format stream-json`, and the messages of the chats that it keeps.
+//! Gemini CLI: `--output-format stream-json`, the messages of the chats that it keeps, and what `--output-format json` says of a run
+//! that failed.
 
 use serde_json::Value;
 
@@ -21,6 +22,7 @@ pub fn knows(record: &Value) -> bool {
             let told = ["/id", "/timestamp", "/content"].iter().all(|place| text(record, place).is_some());
             told && (kind == "gemini" || record.as_object().is_some_and(|fields| fields.len() == 4))
         }
+        None => is_failed_run(record),
         _ => false,
     }
 }
@@ -40,11 +42,8 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         }
         "tool_result" => result(record, out),
         "error" => fault(record, out),
-        "result" if text(record, "/status") == Some("error") => {
-            let said = text(record, "/error/message").unwrap_or("the run failed").to_owned();
-            let kind = text(record, "/error/type").map(str::to_owned);
-            out.push(Said::Step(Step { who: Who::Run, text: said, pointer: "/error/message".to_owned(), kind, flag: Flag::Failed, ..Step::default() }));
-        }
+        "result" if text(record, "/status") == Some("error") => run(record, out),
+        "" if is_failed_run(record) => run(record, out),
         "gemini" => {
             for told in list(record, "/toolCalls") {
                 kept(told, out);
@@ -54,6 +53,18 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
         _ => return false,
     }
     true
+}
+
+/// `{"session_id": "…", "error": {"type": "FatalAuthenticationError", "message": "…", "code": 41}}`
+fn is_failed_run(record: &Value) -> bool {
+    text(record, "/error/type").is_some_and(|kind| kind.starts_with("Fatal") && kind.ends_with("Error")) && text(record, "/error/message").is_some()
+}
+
+/// A run that failed.
+fn run(record: &Value, out: &mut Vec<Said>) {
+    let said = text(record, "/error/message").unwrap_or("the run failed").to_owned();
+    let kind = text(record, "/error/type").map(str::to_owned);
+    out.push(Said::Step(Step { who: Who::Run, text: said, pointer: "/error/message".to_owned(), kind, flag: Flag::Failed, ..Step::default() }));
 }
 
 /// A call of a chat that was kept, with its result.

@@ -1,5 +1,5 @@
 //! Messages as the APIs of models take them (`role` and `content`), one a line: what agents without a format of their own
-//! keep, and what others export. Calls and results in the words of OpenAI, Anthropic, Gemini, the AI SDK and Goose.
+//! keep, and what others export. Calls and results in the words of OpenAI, Anthropic, Gemini, the AI SDK, Goose and Amp.
 //!
 //! A result that says nothing of its success is judged by its text, unless its tool only shows something.
 
@@ -100,8 +100,8 @@ fn call(asked: &Value, out: &mut Vec<Said>) {
 
 /// What came of a call; it stands at `place` in its record.
 fn result(told: &Value, place: &str) -> Step {
-    let id = first(told, &["/tool_call_id", "/toolCallId", "/tool_use_id", "/call_id", "/id"]);
-    let exit = ["/exit_code", "/exitCode", "/metadata/exit_code", "/result/exitCode", "/output/exit_code", "/extra/returncode"]
+    let id = first(told, &["/tool_call_id", "/toolCallId", "/tool_use_id", "/toolUseID", "/call_id", "/id"]);
+    let exit = ["/exit_code", "/exitCode", "/metadata/exit_code", "/result/exitCode", "/output/exit_code", "/extra/returncode", "/run/result/exitCode"]
         .iter()
         .find_map(|code| int(told, code));
     let flag = flag(told, exit);
@@ -113,8 +113,19 @@ fn result(told: &Value, place: &str) -> Step {
         _ if text(told, RAW).is_some() => (text(told, RAW).unwrap_or_default().to_owned(), RAW.to_owned()),
         (said, pointer) if !said.is_empty() => (said, pointer),
         _ => {
-            const PLACES: [&str; 9] =
-                ["/response/error", "/response/output", "/error", "/error/message", "/output", "/output/value", "/result", "/result/stderr", "/result/stdout"];
+            const PLACES: [&str; 11] = [
+                "/response/error",
+                "/response/output",
+                "/error",
+                "/error/message",
+                "/output",
+                "/output/value",
+                "/result",
+                "/result/stderr",
+                "/result/stdout",
+                "/run/error/message",
+                "/run/result/output",
+            ];
             let found = PLACES.iter().find_map(|place| Some((text(told, place)?.to_owned(), (*place).to_owned())));
             found.unwrap_or_default()
         }
@@ -137,9 +148,9 @@ fn response(told: &Value, place: &str) -> Step {
 fn flag(told: &Value, exit: Option<i64>) -> Flag {
     let is = |place: &str| at(told, place).and_then(Value::as_bool);
     let flagged = is("/is_error").or_else(|| is("/isError")).or_else(|| is("/error")).or_else(|| is("/success").map(|fine| !fine));
-    match (flagged, exit, text(told, "/status")) {
+    match (flagged, exit, first(told, &["/status", "/run/status"])) {
         (Some(true), ..) | (_, Some(..=-1 | 1..), _) | (_, _, Some("error" | "failed" | "failure")) => Flag::Failed,
-        (Some(false), ..) | (_, Some(0), _) | (_, _, Some("success" | "ok" | "completed")) => Flag::Fine,
+        (Some(false), ..) | (_, Some(0), _) | (_, _, Some("success" | "ok" | "completed" | "done")) => Flag::Fine,
         _ if first(told, &["/response/error", "/error", "/error/message"]).is_some() => Flag::Failed,
         _ => Flag::Unknown,
     }
@@ -216,6 +227,20 @@ mod tests {
                 Flag::Unknown,
                 None,
                 "/content/0/toolResult/value/0/text",
+                "x",
+            ),
+            (
+                r#"{"role":"user","content":[{"type":"tool_result","toolUseID":"c","run":{"status":"done","result":{"output":"x","exitCode":1}}}]}"#,
+                Flag::Failed,
+                Some(1),
+                "/content/0/run/result/output",
+                "x",
+            ),
+            (
+                r#"{"role":"user","content":[{"type":"tool_result","toolUseID":"c","run":{"status":"error","error":{"message":"x"}}}]}"#,
+                Flag::Failed,
+                None,
+                "/content/0/run/error/message",
                 "x",
             ),
             (

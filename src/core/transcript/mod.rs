@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::assemble::Context;
+use super::envelope;
 use super::event::{Event, Timestamp};
 use super::line::Place;
 
@@ -147,9 +148,7 @@ impl Transcript {
         if line.is_empty() {
             return Read::Record;
         }
-        if line[0] != b'{' {
-            return Read::Foreign;
-        }
+        let Some(line) = object(line, now) else { return Read::Foreign };
         // A record that is broken is no evidence: nobody can say who speaks in it.
         let Some(record) = json::parse(line) else { return Read::Record };
         read_record(cx, memory, &record, place, now, out)
@@ -202,14 +201,16 @@ fn recognise(line: &[u8]) -> Option<Format> {
     if line.len() > MAX_HEAD_RECORD_BYTES {
         return None;
     }
-    match line.first()? {
-        b'{' => {
-            let record = json::parse(line)?;
-            Format::JSON.into_iter().find(|format| format.knows(&record))
-        }
-        b'#' | b'<' => Markdown::recognise(line),
-        _ => None,
+    if matches!(line.first()?, b'#' | b'<') {
+        return Markdown::recognise(line);
     }
+    let record = json::parse(object(line, Timestamp::default())?)?;
+    Format::JSON.into_iter().find(|format| format.knows(&record))
+}
+
+/// The record of a line, which may stand behind what its transport put before it.
+fn object(line: &[u8], now: Timestamp) -> Option<&[u8]> {
+    line.ends_with(b"}").then_some(&line[envelope::object(line, now)?..])
 }
 
 /// Without white space around it and a byte order mark.

@@ -64,6 +64,35 @@ fn flagged(id: &str, text: &str) -> String {
 }
 
 #[test]
+fn records_may_stand_behind_what_their_transport_put_before_them() {
+    let said = r#"{"type":"assistant","sessionId":"s","message":{"role":"assistant","content":[{"type":"text","text":"Error: as I said"}]}}"#;
+    let records = format!("{said}\n{}", flagged("t", "Exit code 1\nmake: *** [Makefile:2: all] Error 2"));
+    let texts = |input: &str| scan(input).into_iter().map(|event| (event.line_num, event.text)).collect::<Vec<_>>();
+    let bare = texts(&records);
+    assert_eq!(bare, [(2, "make: *** [Makefile:2: all] Error 2".to_owned())]);
+    for before in ["2026-11-20T13:00:01.1234567Z ", "agent-1  | ", "2026-11-20T13:00:01.123456789Z stdout F "] {
+        let input: String = records.lines().map(|line| format!("{before}{line}\n")).collect();
+        assert_eq!(texts(&input), bare, "{before}");
+    }
+    // A program's own record, whatever it quotes.
+    assert!(recognise(format!("2026-11-20 13:00:01 INFO {said}").as_bytes()).is_none());
+}
+
+#[test]
+fn a_failed_result_of_droid_and_a_failed_run_of_gemini_are_told() {
+    let droid = [
+        r#"{"type":"system","subtype":"init","session_id":"s"}"#,
+        r#"{"type":"tool_result","id":"a","toolId":"Read","isError":false,"value":"ValueError: shown","session_id":"s"}"#,
+        r#"{"type":"tool_result","id":"b","toolId":"Execute","isError":true,"error":{"type":"tool_error","message":"bash: jq: command not found"},"session_id":"s"}"#,
+    ];
+    let gemini = r#"{"session_id":"s","error":{"type":"FatalAuthenticationError","message":"Please set an Auth method","code":41}}"#;
+    for (input, told) in [(droid.join("\n"), (3, "bash: jq: command not found")), (gemini.to_owned(), (1, "Please set an Auth method"))] {
+        let events = scan(&input);
+        assert_eq!(events.iter().map(|event| (event.line_num, event.text.as_str())).collect::<Vec<_>>(), [told]);
+    }
+}
+
+#[test]
 fn a_format_is_known_by_one_record() {
     let table = [
         (r#"{"type":"user","sessionId":"s","message":{"role":"user","content":"x"}}"#, Some(Format::Claude)),
@@ -84,7 +113,10 @@ fn a_format_is_known_by_one_record() {
         (r#"{"type":"session.start","data":{"sessionId":"x"},"id":"1"}"#, Some(Format::Copilot)),
         (r#"{"type":"tool_call","subtype":"completed","call_id":"c","tool_call":{"readToolCall":{}}}"#, Some(Format::Cursor)),
         (r#"{"ts":1794304802000,"type":"say","say":"text","text":"x"}"#, Some(Format::Cline)),
+        (r#"{"type":"tool_result","id":"c","toolId":"Execute","isError":false,"value":"x","session_id":"s"}"#, Some(Format::Claude)),
+        (r#"{"session_id":"s","error":{"type":"FatalInputError","message":"no prompt","code":42}}"#, Some(Format::Gemini)),
         // Logs of services look like this.
+        (r#"{"session_id":"s","error":{"type":"DbError","message":"gone","code":42}}"#, None),
         (r#"{"type":"user.created","data":{"content":"x"},"id":"1"}"#, None),
         (r#"{"type":"user","id":"7","timestamp":"t","content":"boom","level":"error"}"#, None),
         (r#"{"type":"error","message":"boom"}"#, None),

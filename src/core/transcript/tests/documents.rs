@@ -50,6 +50,17 @@ fn a_list_of_records_is_a_document() {
     }
 }
 
+#[test]
+fn the_records_of_a_web_session_are_a_document() {
+    let said = r#"{"type":"user","message":{"role":"user","content":"Error: fix it"}}"#;
+    let failed = flagged("t", "Exit code 1\nmake: *** [Makefile:2: all] Error 2");
+    for input in [format!("{{\"loglines\":[{said},{failed}]}}"), format!("{{\n  \"loglines\": [\n    {said},\n    {failed}  ]\n}}\n")] {
+        let events = read(stream().with_documents(u64::MAX), input.as_bytes(), usize::MAX);
+        let got: Vec<_> = events.iter().map(|event| (event.text.as_str(), input.as_bytes()[event.offset as usize])).collect();
+        assert_eq!(got, [("make: *** [Makefile:2: all] Error 2", b'{')]);
+    }
+}
+
 /// Records that a tool has indented, in one file or one after another; what is unknown stays text.
 #[test]
 fn indented_records_are_documents() {
