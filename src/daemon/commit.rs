@@ -135,7 +135,7 @@ impl Commits {
                     words.append(&mut sources);
                 }
                 marked = Instant::now();
-                has_more = self.committer.shrink()?;
+                has_more = self.tidies_up();
             }
             if !batches.is_empty() || !words.is_empty() || is_due {
                 self.commit(&batches, &mut words)?;
@@ -168,6 +168,15 @@ impl Commits {
             self.commit(&[], words)?;
         }
         Ok(outbox.waiting_bytes() > room.outbox_max)
+    /// Gives room of the state back that it does not need; whether there is more of it. A disk that is full or a lock that
+    /// somebody holds is for what must be written: it says so, and waits.
+    fn tidies_up(&mut self) -> bool {
+        self.committer.shrink().unwrap_or_else(|error| {
+            tracing::debug!("state: no room is given back for now: {error}");
+            false
+        })
+    }
+
     }
 
     /// Whether another process has left something.
