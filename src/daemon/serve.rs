@@ -15,7 +15,7 @@ use super::pulse::Pulse;
 use super::reload::Current;
 use super::sinks::Sinks;
 use super::streams::Streams;
-use super::wake::{Stop, Wake};
+use super::wake::{Early, Stop, Wake};
 use super::work::{self, CurrentWriter, Pool, Task};
 use crate::core::event::Timestamp;
 use crate::delivery::Batch;
@@ -64,7 +64,7 @@ pub(super) struct Daemon {
 
 impl Daemon {
     /// The first look: what is there now is known before anything is read. False: it was told to stop.
-    pub fn begin(&mut self, committer: &mut Committer, known: &[String], wakes: &Receiver<Wake>) -> Result<bool, String> {
+    pub fn begin(&mut self, committer: &mut Committer, known: &[String], early: &mut Early) -> Result<bool, String> {
         self.watch_folders();
         self.follower.discover(now());
         let at = now();
@@ -74,16 +74,20 @@ impl Daemon {
             if batches.is_empty() {
                 break;
             }
-            if !commit::until_done(self.current.state.as_deref(), wakes, || committer.commit(&batches, &[], at))? {
+            if !commit::until_done(self.current.state.as_deref(), early, || committer.commit(&batches, &[], at))? {
                 return Ok(false);
             }
         }
         let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
         self.current.sources.extend(names.iter().cloned());
-        commit::until_done(self.current.state.as_deref(), wakes, || committer.begin(&names, &[], at))
+        commit::until_done(self.current.state.as_deref(), early, || committer.begin(&names, &[], at))
     }
 
-    pub fn serve(&mut self, wakes: &Receiver<Wake>) {
+    /// `early`: what was heard before, and not acted on.
+    pub fn serve(&mut self, early: Vec<Wake>, wakes: &Receiver<Wake>) {
+        if !early.into_iter().all(|what| self.woken(what)) {
+            return;
+        }
         let mut clock = Clock::default();
         let beat = self.pulse.add("the thread that decides");
         loop {
