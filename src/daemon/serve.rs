@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ const BEGIN_FILES: usize = 500;
 const REST_US: i64 = 2_000;
 /// And so much less often for each further one.
 const REST_A_FILE_US: i64 = 100;
+/// So many wakes are acted on at once: turns lead to further ones, and names, the clock and a reload are to be looked at, too.
+const MAX_WAKES: usize = 256;
 /// At the end, what is open has so long to be handed over, even if all other time is over.
 const LAST: Duration = Duration::from_millis(200);
 
@@ -101,13 +103,12 @@ impl Daemon {
                 self.look(&mut clock);
             }
             self.hand_out();
-            let mut wake = wakes.recv_timeout(self.sleep(follows, &clock));
-            while let Ok(what) = wake {
+            let first = wakes.recv_timeout(self.sleep(follows, &clock));
+            for what in first.into_iter().chain(wakes.try_iter()).take(MAX_WAKES) {
                 if !self.woken(what) {
                     return;
                 }
                 self.hand_out();
-                wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
             }
             self.tick(&mut clock);
             if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
