@@ -278,8 +278,9 @@ impl Daemon {
     }
 
     /// Reads what is there, as long as there is time. Where positions are kept, what is open is published
-    /// as it stands and goes on with the next start; else it is finished.
-    pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) {
+    /// as it stands and goes on with the next start; else it is finished. How many files were still being read when the time
+    /// was over.
+    pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) -> usize {
         self.streams.stop_all();
         self.follower.discover(now());
         self.follower.queue_all();
@@ -303,10 +304,13 @@ impl Daemon {
         self.stop.hurry.store(true, Ordering::Relaxed);
         self.queue.nudge();
         let until = until.max(Instant::now() + LAST);
-        let mut space = Space::default();
+        let (mut space, mut left) = (Space::default(), 0);
         for job in self.follower.all() {
-            // One that is still read is left; it goes on with the next start.
-            let Ok(mut reader) = job.reader.try_lock() else { continue };
+            // One that is still read is left; where positions are kept, it goes on with the next start.
+            let Ok(mut reader) = job.reader.try_lock() else {
+                left += 1;
+                continue;
+            };
             let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
             if let Some(batch) = self.writer.get().batch(job.uid, &job.label, turn) {
@@ -314,6 +318,7 @@ impl Daemon {
             }
         }
         self.queue.tell(Word::Seen(self.follower.present()));
+        left
     }
 
     /// How it went.
