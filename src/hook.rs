@@ -27,20 +27,48 @@ pub fn run(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> i
         // One that does not read must not hold up the next one.
         std::thread::spawn(move || drop(stdin.write_all(&record)));
     }
-    ended(&mut child)
+    ended(&mut child, LIMIT)
 }
 
-fn ended(child: &mut Child) -> io::Result<()> {
+fn ended(child: &mut Child, limit: Duration) -> io::Result<()> {
     let started = Instant::now();
     loop {
         match child.try_wait() {
+            Ok(Some(status)) if !status.success() => return Err(io::Error::other(format!("it failed ({status})"))),
             // Who waits for all children may have been first.
             Ok(Some(_)) | Err(_) => return Ok(()),
-            Ok(None) if started.elapsed() > LIMIT => {
+            Ok(None) if started.elapsed() > limit => {
                 child.kill()?;
-                return Err(io::Error::other(format!("ended after {} s", LIMIT.as_secs())));
+                // Or it would stay, ended, as long as siftd runs.
+                let _ = child.wait();
+                return Err(io::Error::other(format!("ended after {} s", limit.as_secs())));
             }
             Ok(None) => std::thread::sleep(LOOK),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ran(argv: &[&str], record: &[u8]) -> io::Result<()> {
+        run(&argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), record, Command::spawn)
+    }
+
+    #[test]
+    fn one_that_fails_is_an_error() {
+        ran(&["true"], b"{}\n").unwrap();
+        ran(&["grep", "-q", "here"], b"here\n").unwrap();
+        assert!(ran(&["false"], b"{}\n").unwrap_err().to_string().contains("exit status: 1"));
+        assert!(ran(&["/nowhere/at/all"], b"").is_err());
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_ended_and_leaves_nothing() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let process = format!("/proc/{}", child.id());
+        assert!(ended(&mut child, Duration::ZERO).unwrap_err().to_string().contains("ended after"));
+        assert!(!std::path::Path::new(&process).exists(), "it is a zombie");
     }
 }

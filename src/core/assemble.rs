@@ -37,6 +37,8 @@ use regions::OpenRegion;
 const MAX_OPEN_TRACES: usize = 16;
 /// Most rivals for one head line.
 const MAX_RIVALS: usize = 8;
+/// Which of them a row has refused is a bit for each.
+const _: () = assert!(MAX_RIVALS <= u8::BITS as usize);
 
 /// What is open in one stream.
 #[derive(Default)]

@@ -242,6 +242,7 @@ impl Stream {
                 next += 1;
             }
             let raw = Raw { bytes: &bytes[..self.buffer.end()], from: framed.from + at, to: framed.from + end, num, truncated: framed.truncated };
+            self.end_silent_pieces(num - 1, now, out);
             let events = out.len();
             self.line(&raw, framed, &hits[first..next], now, out);
             self.add_context(&raw, &mut out[events..]);
@@ -254,6 +255,7 @@ impl Stream {
         self.counts.truncated += u64::from(framed.truncated);
         (self.work.hits, self.work.scratch) = (hits, scratch);
         self.buffer.bytes = bytes;
+        self.end_silent_pieces(self.counts.lines, now, out);
         let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
         self.assembler.expire(&cx, self.counts.lines, out);
     }

@@ -46,7 +46,7 @@ pub struct Touch {
 struct Secret {
     token: String,
     source: String,
-    regex: OnceLock<Option<Regex>>,
+    regex: OnceLock<Regex>,
     value: Value,
 }
 
@@ -84,6 +84,7 @@ impl Redactor {
 
     fn parse(source: &str) -> Result<Self, toml::de::Error> {
         let file: File = toml::from_str(source)?;
+        assert!(file.secret.len() <= u64::BITS as usize, "each secret has a bit");
         let (mut words, mut owners) = (Vec::new(), Vec::new());
         for (index, entry) in file.secret.iter().enumerate() {
             for word in &entry.words {
@@ -210,7 +211,7 @@ impl Redactor {
     }
 
     fn replace(&self, secret: &Secret, text: &str, count: &mut u32) -> Option<String> {
-        let regex = secret.regex()?;
+        let regex = secret.regex();
         let (mut out, mut done) = (String::new(), 0);
         for caps in regex.captures_iter(text) {
             let Some(found) = caps.iter().flatten().last() else { continue };
@@ -240,8 +241,9 @@ impl Secret {
     }
 
     /// Compiled when its gate first opens.
-    fn regex(&self) -> Option<&Regex> {
-        self.regex.get_or_init(|| Regex::new(&self.source).ok()).as_ref()
+    fn regex(&self) -> &Regex {
+        // One that was left out would let what it is for stand in every record.
+        self.regex.get_or_init(|| Regex::new(&self.source).expect("a test compiles every pattern"))
     }
 }
 

@@ -297,7 +297,8 @@ fn several_secrets_in_one_line_are_counted() {
 #[test]
 fn every_pattern_compiles() {
     for secret in &Redactor::builtin().secrets {
-        assert!(secret.regex().is_some(), "{}", secret.token);
+        // It panics where it does not.
+        secret.regex();
     }
     assert!(Redactor::builtin().secrets.len() >= 30);
 }
@@ -321,7 +322,7 @@ proptest::proptest! {
         ];
         let text: String = pieces.iter().map(|&at| PIECES[at]).collect();
         for secret in &Redactor::builtin().secrets {
-            let found = secret.regex().is_some_and(|regex| regex.is_match(&text));
+            let found = secret.regex().is_match(&text);
             proptest::prop_assert!(!found || secret.may_stand_in(&text), "{} {text}", secret.token);
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::begin::{reason, take};
 use super::on_open::OnOpen;
 use super::pulse::Beat;
 use super::sinks::Sinks;
-use super::wake::{Stop, Wake};
+use super::wake::{Early, Stop, Wake};
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
@@ -61,7 +61,7 @@ pub(super) struct Commits {
 }
 
 /// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
-pub(super) fn until_done(folder: Option<&Path>, wakes: &Receiver<Wake>, mut step: impl FnMut() -> Result<(), StoreError>) -> Result<bool, String> {
+pub(super) fn until_done(folder: Option<&Path>, early: &mut Early, mut step: impl FnMut() -> Result<(), StoreError>) -> Result<bool, String> {
     let mut said = false;
     loop {
         match step() {
@@ -73,20 +73,18 @@ pub(super) fn until_done(folder: Option<&Path>, wakes: &Receiver<Wake>, mut step
             Err(StoreError::Later(_) | StoreError::Busy(_)) => {}
             Err(error) => return Err(error.to_string()),
         }
-        match wakes.recv_timeout(AGAIN) {
-            Ok(Wake::Stop) => return Ok(false),
-            Ok(Wake::Failed(why)) => return Err(why),
-            _ => {}
+        if !early.wait(AGAIN)? {
+            return Ok(false);
         }
     }
 }
 
 /// Commits what sinks say until all of them have begun; one that cannot ends it before anything is read. False: it was told
 /// to stop.
-pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, wakes: &Receiver<Wake>) -> Result<bool, String> {
+pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, early: &mut Early) -> Result<bool, String> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
-        if !arrived.words.is_empty() && !until_done(folder, wakes, || committer.commit(&[], &arrived.words, now()))? {
+        if !arrived.words.is_empty() && !until_done(folder, early, || committer.commit(&[], &arrived.words, now()))? {
             return Ok(false);
         }
     }
@@ -135,7 +133,7 @@ impl Commits {
                     words.append(&mut sources);
                 }
                 marked = Instant::now();
-                has_more = self.committer.shrink()?;
+                has_more = self.tidies_up();
             }
             if !batches.is_empty() || !words.is_empty() || is_due {
                 self.commit(&batches, &mut words)?;
@@ -168,6 +166,15 @@ impl Commits {
             self.commit(&[], words)?;
         }
         Ok(outbox.waiting_bytes() > room.outbox_max)
+    }
+
+    /// Gives room of the state back that it does not need; whether there is more of it. A disk that is full or a lock that
+    /// somebody holds is for what must be written: it says so, and waits.
+    fn tidies_up(&mut self) -> bool {
+        self.committer.shrink().unwrap_or_else(|error| {
+            tracing::debug!("state: no room is given back for now: {error}");
+            false
+        })
     }
 
     /// Whether another process has left something.
@@ -302,4 +309,32 @@ fn put_off(arrived: Vec<Batch>, marks: &mut HashMap<Uid, Batch>) -> Vec<Batch> {
         }
     }
     batches
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn what_is_heard_while_the_start_waits_for_room_is_kept() {
+        let (sender, wakes) = channel();
+        let full = || Err(StoreError::Later("no room".to_owned()));
+        let mut early = Early::new(&wakes);
+        sender.send(Wake::Unread("out".to_owned())).unwrap();
+        sender.send(Wake::SinkEnded("out".to_owned(), 0)).unwrap();
+        let mut tries = 0;
+        let third = || {
+            tries += 1;
+            if tries < 3 { full() } else { Ok(()) }
+        };
+        assert_eq!(until_done(None, &mut early, third), Ok(true));
+        sender.send(Wake::Stop).unwrap();
+        assert_eq!(until_done(None, &mut early, full), Ok(false));
+        sender.send(Wake::Failed("a sink".to_owned())).unwrap();
+        assert_eq!(until_done(None, &mut early, full), Err("a sink".to_owned()));
+        let kept = early.kept();
+        assert!(matches!(&kept[..], [Wake::Unread(sink), Wake::SinkEnded(ended, 0)] if sink == "out" && ended == sink));
+    }
 }

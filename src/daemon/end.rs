@@ -18,13 +18,19 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
     notify::stopping();
     daemon.pulse.end();
     let until = *daemon.stop.until.get_or_init(|| Instant::now() + daemon.grace);
-    daemon.drain(wakes, until);
+    let unread = daemon.drain(wakes, until);
     daemon.queue.close();
     let is_durable = daemon.is_durable;
+    // Whoever has closed a pipe wants no more of it.
+    let is_cut = unread > 0 && !is_durable && daemon.failed.is_none();
+    if is_cut {
+        let files = if unread == 1 { "1 file was".to_owned() } else { format!("{unread} files were") };
+        tracing::error!("shutdown_grace is over: {files} not read to the end; with --state-dir the next start would go on there");
+    }
     let (sinks, ended) = daemon.ended();
     let has_joined = join_all(committing, sinks.into_threads(), until + Duration::from_millis(500));
     let last = LastWords::of(wakes);
-    let is_whole = has_joined && last.left.is_empty();
+    let is_whole = has_joined && last.left.is_empty() && !is_cut;
     for (sink, count) in &last.left {
         left(sink, *count, is_durable);
     }

@@ -49,7 +49,7 @@ use reload::Current;
 use serve::Daemon;
 use sinks::Sinks;
 use streams::Streams;
-use wake::{Stop, Wake, handle_signals};
+use wake::{Early, Stop, Wake, handle_signals};
 pub use work::Writer;
 use work::{CurrentWriter, Pool};
 
@@ -136,11 +136,12 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
             silenced: BTreeMap::new(),
         },
     };
+    let mut early = Early::new(&wakes);
     // Sinks that enter a new file wait for a commit: it must be possible from here on.
-    if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &wakes)? {
+    if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &mut early)? {
         return Ok(Ended::Well);
     }
-    if !commit::until_done(folder.as_deref(), &wakes, || committer.say_loss(&labels, now()))? || !daemon.begin(&mut committer, &sources, &wakes)? {
+    if !commit::until_done(folder.as_deref(), &mut early, || committer.say_loss(&labels, now()))? || !daemon.begin(&mut committer, &sources, &mut early)? {
         return Ok(Ended::Well);
     }
     let committing = commit::start(Commits {
@@ -159,7 +160,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     metrics().set_phase(Phase::Ready);
     notify::ready();
     pulse::start(daemon.pulse.clone(), queue.clone(), sender.clone());
-    daemon.serve(&wakes);
+    daemon.serve(early.kept(), &wakes);
     let ended = end(daemon, committing, &wakes, &outbox);
     drop(lock);
     ended

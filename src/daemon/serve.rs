@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use super::pulse::Pulse;
 use super::reload::Current;
 use super::sinks::Sinks;
 use super::streams::Streams;
-use super::wake::{Stop, Wake};
+use super::wake::{Early, Stop, Wake};
 use super::work::{self, CurrentWriter, Pool, Task};
 use crate::core::event::Timestamp;
 use crate::delivery::Batch;
@@ -35,6 +35,8 @@ const BEGIN_FILES: usize = 500;
 const REST_US: i64 = 2_000;
 /// And so much less often for each further one.
 const REST_A_FILE_US: i64 = 100;
+/// So many wakes are acted on at once: turns lead to further ones, and names, the clock and a reload are to be looked at, too.
+const MAX_WAKES: usize = 256;
 /// At the end, what is open has so long to be handed over, even if all other time is over.
 const LAST: Duration = Duration::from_millis(200);
 
@@ -64,7 +66,7 @@ pub(super) struct Daemon {
 
 impl Daemon {
     /// The first look: what is there now is known before anything is read. False: it was told to stop.
-    pub fn begin(&mut self, committer: &mut Committer, known: &[String], wakes: &Receiver<Wake>) -> Result<bool, String> {
+    pub fn begin(&mut self, committer: &mut Committer, known: &[String], early: &mut Early) -> Result<bool, String> {
         self.watch_folders();
         self.follower.discover(now());
         let at = now();
@@ -74,16 +76,20 @@ impl Daemon {
             if batches.is_empty() {
                 break;
             }
-            if !commit::until_done(self.current.state.as_deref(), wakes, || committer.commit(&batches, &[], at))? {
+            if !commit::until_done(self.current.state.as_deref(), early, || committer.commit(&batches, &[], at))? {
                 return Ok(false);
             }
         }
         let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
         self.current.sources.extend(names.iter().cloned());
-        commit::until_done(self.current.state.as_deref(), wakes, || committer.begin(&names, &[], at))
+        commit::until_done(self.current.state.as_deref(), early, || committer.begin(&names, &[], at))
     }
 
-    pub fn serve(&mut self, wakes: &Receiver<Wake>) {
+    /// `early`: what was heard before, and not acted on.
+    pub fn serve(&mut self, early: Vec<Wake>, wakes: &Receiver<Wake>) {
+        if !early.into_iter().all(|what| self.woken(what)) {
+            return;
+        }
         let mut clock = Clock::default();
         let beat = self.pulse.add("the thread that decides");
         loop {
@@ -97,13 +103,12 @@ impl Daemon {
                 self.look(&mut clock);
             }
             self.hand_out();
-            let mut wake = wakes.recv_timeout(self.sleep(follows, &clock));
-            while let Ok(what) = wake {
+            let first = wakes.recv_timeout(self.sleep(follows, &clock));
+            for what in first.into_iter().chain(wakes.try_iter()).take(MAX_WAKES) {
                 if !self.woken(what) {
                     return;
                 }
                 self.hand_out();
-                wake = wakes.try_recv().map_err(|_| RecvTimeoutError::Timeout);
             }
             self.tick(&mut clock);
             if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
@@ -273,8 +278,9 @@ impl Daemon {
     }
 
     /// Reads what is there, as long as there is time. Where positions are kept, what is open is published
-    /// as it stands and goes on with the next start; else it is finished.
-    pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) {
+    /// as it stands and goes on with the next start; else it is finished. How many files were still being read when the time
+    /// was over.
+    pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) -> usize {
         self.streams.stop_all();
         self.follower.discover(now());
         self.follower.queue_all();
@@ -298,10 +304,13 @@ impl Daemon {
         self.stop.hurry.store(true, Ordering::Relaxed);
         self.queue.nudge();
         let until = until.max(Instant::now() + LAST);
-        let mut space = Space::default();
+        let (mut space, mut left) = (Space::default(), 0);
         for job in self.follower.all() {
-            // One that is still read is left; it goes on with the next start.
-            let Ok(mut reader) = job.reader.try_lock() else { continue };
+            // One that is still read is left; where positions are kept, it goes on with the next start.
+            let Ok(mut reader) = job.reader.try_lock() else {
+                left += 1;
+                continue;
+            };
             let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
             if let Some(batch) = self.writer.get().batch(job.uid, &job.label, turn) {
@@ -309,6 +318,7 @@ impl Daemon {
             }
         }
         self.queue.tell(Word::Seen(self.follower.present()));
+        left
     }
 
     /// How it went.

@@ -2,11 +2,11 @@
 //! pipes and timers. What they read goes to the threads that read files, as turns like theirs. A reload ends those that
 //! are gone, begins new ones, and begins those anew that have changed; the others do not notice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
@@ -34,6 +34,8 @@ pub(super) struct Streams {
     tasks: BTreeMap<String, (watch::Sender<bool>, JoinHandle<()>)>,
     sender: Sender<Wake>,
     configs: Vec<SourceConfig>,
+    /// Those that have changed and could not begin anew: for the next reload they are new.
+    failed: Arc<Mutex<HashSet<String>>>,
 }
 
 /// What a reload does.
@@ -55,8 +57,8 @@ impl Streams {
     pub fn new(engine: Arc<Engine>, nonce: Nonce, pool: &Arc<Pool>, sender: &Sender<Wake>, configs: Vec<SourceConfig>) -> Self {
         let (pool, changed) = (pool.clone(), sender.clone());
         let hooks = Hooks { enqueue: Box::new(move |flow| pool.push(Task::Flow(flow))), changed: Box::new(move || drop(changed.send(Wake::Streams))) };
-        let (running, tasks) = Default::default();
-        Self { intake: Intake::new(engine, nonce, hooks), nonce, runtime: None, running, tasks, sender: sender.clone(), configs }
+        let (running, tasks, failed) = Default::default();
+        Self { intake: Intake::new(engine, nonce, hooks), nonce, runtime: None, running, tasks, sender: sender.clone(), configs, failed }
     }
 
     /// Runs a source until it ends, or until it is told to.
@@ -65,6 +67,9 @@ impl Streams {
     /// There is no runtime to be had.
     pub fn start(&mut self, service: Service) -> Result<(), String> {
         let name = service.name().to_owned();
+        if lock(&self.failed).remove(&name) {
+            metrics().sources.of(&name).trouble.clear();
+        }
         let intake = self.intake.clone();
         self.spawn(name, move |stopped| async move { service.run(intake, stopped).await })
     }
@@ -104,7 +109,8 @@ impl Streams {
     /// # Errors
     /// A source could not begin, or cannot change while siftd runs.
     pub fn changes(&self, new: &[SourceConfig], grace: Duration, state: Option<&Path>) -> Result<Changes, String> {
-        let old_of = |name: &str| self.configs.iter().find(|old| old.name == name);
+        let failed = lock(&self.failed);
+        let old_of = |name: &str| self.configs.iter().find(|old| old.name == name && !failed.contains(name));
         let mut changes = Changes { ends: Vec::new(), begins: Vec::new(), again: Vec::new() };
         changes.ends.extend(self.configs.iter().filter(|old| !new.iter().any(|new| new.name == old.name)).map(|old| old.name.clone()));
         let of_stdin = |source: &&SourceConfig| source.kind == SourceKind::Stdin;
@@ -138,26 +144,35 @@ impl Streams {
         changes.ends.iter().for_each(|name| drop(self.end(name)));
         let mut done: Vec<Result<(), String>> = changes.begins.into_iter().map(|service| self.start(service)).collect();
         for source in changes.again {
-            let (before, intake, nonce) = (self.end(&source.name), self.intake.clone(), self.nonce);
-            done.push(self.spawn(source.name.clone(), move |stopped| async move {
-                if let Some(before) = before
-                    && let Err(error) = before.await
-                {
-                    tracing::error!("source {}: {error}", source.name);
-                }
-                let name = source.name.clone();
-                let ready = Service::prepare(source, &mut Around { passed: &mut Passed::default(), known: &|_| None, nonce });
-                match ready {
-                    Ok(service) => service.run(intake, stopped).await,
-                    Err(why) => {
-                        metrics().sources.of(&name).trouble.set(&why);
-                        tracing::error!("{why}");
-                    }
-                }
-            }));
+            done.push(self.start_again(source));
         }
         done.into_iter().filter_map(Result::err).for_each(|why| tracing::error!("{why}"));
         self.configs = configs;
+    }
+
+    /// Begins a source that has changed, when its old self has ended.
+    fn start_again(&mut self, source: SourceConfig) -> Result<(), String> {
+        let (before, intake, nonce, failed) = (self.end(&source.name), self.intake.clone(), self.nonce, self.failed.clone());
+        self.spawn(source.name.clone(), move |stopped| async move {
+            if let Some(before) = before
+                && let Err(error) = before.await
+            {
+                tracing::error!("source {}: {error}", source.name);
+            }
+            let name = source.name.clone();
+            let ready = Service::prepare(source, &mut Around { passed: &mut Passed::default(), known: &|_| None, nonce });
+            match ready {
+                Ok(service) => {
+                    lock(&failed).remove(&name);
+                    service.run(intake, stopped).await;
+                }
+                Err(why) => {
+                    lock(&failed).insert(name.clone());
+                    metrics().sources.of(&name).trouble.set(&why);
+                    tracing::error!("{why}");
+                }
+            }
+        })
     }
 
     /// Tells one source to end; what can be waited for.
@@ -194,4 +209,8 @@ impl Streams {
 fn journal(state: Option<&Path>, name: &str) -> Option<(Uid, Mark)> {
     let rows = Store::look(state?).ok()??.streams().ok()?;
     rows.into_iter().find(|row| !row.is_file() && row.label.source == name).map(|row| (row.uid, row.mark))
+}
+
+fn lock(failed: &Mutex<HashSet<String>>) -> MutexGuard<'_, HashSet<String>> {
+    failed.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,38 @@ pub(crate) enum Wake {
     Unread(String),
     /// It cannot go on.
     Failed(String),
+}
+
+/// The wakes before there is somebody who acts on them: until then only an end counts. The others are kept in their order,
+/// for nobody says them twice.
+pub(crate) struct Early<'a> {
+    wakes: &'a Receiver<Wake>,
+    kept: Vec<Wake>,
+}
+
+impl<'a> Early<'a> {
+    pub fn new(wakes: &'a Receiver<Wake>) -> Self {
+        Self { wakes, kept: Vec::new() }
+    }
+
+    /// Waits for a wake, so long at most. False: it was told to stop.
+    ///
+    /// # Errors
+    /// Why it cannot go on.
+    pub fn wait(&mut self, longest: Duration) -> Result<bool, String> {
+        match self.wakes.recv_timeout(longest) {
+            Ok(Wake::Stop) => return Ok(false),
+            Ok(Wake::Failed(why)) => return Err(why),
+            Ok(other) => self.kept.push(other),
+            Err(_) => {}
+        }
+        Ok(true)
+    }
+
+    /// Those that somebody has yet to act on.
+    pub fn kept(self) -> Vec<Wake> {
+        self.kept
+    }
 }
 
 /// Of a stream that is no file.

@@ -156,11 +156,12 @@ impl<'a> Watch<'a> {
     /// Until the last byte of the outputs is passed on; false when siftd is told to end first.
     fn until_passed_on(&mut self, done: impl AsFd) -> io::Result<bool> {
         loop {
-            let [signal, done] = waiting::readable([self.signals.as_fd(), done.as_fd()], None)?;
+            let [_, done] = waiting::readable([self.signals.as_fd(), done.as_fd()], None)?;
             if done {
                 return Ok(true);
             }
-            while let Some(came) = self.signals.next()?.filter(|_| signal) {
+            // Each is asked for, whatever ended the sleep: one that was taken and not looked at would be lost.
+            while let Some(came) = self.signals.next()? {
                 if ends(came.signal) {
                     self.interrupted = Some(came.signal);
                     // A key was meant for the command, which has ended.

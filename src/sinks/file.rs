@@ -149,7 +149,7 @@ impl Output {
 
     fn is_due(&self, now: Timestamp) -> bool {
         let Options { rotate_size, rotate_age_us, .. } = self.options;
-        let is_old = rotate_age_us > 0 && now.0 - self.mark.since.0 >= rotate_age_us;
+        let is_old = rotate_age_us > 0 && self.mark.since.is_past(rotate_age_us, now);
         self.mark.node.ino != 0 && self.mark.len > 0 && (rotate_size > 0 && self.mark.len >= rotate_size || is_old)
     }
 
@@ -176,7 +176,7 @@ impl Output {
     /// told (SIGUSR1).
     fn is_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
         let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
-        if now >= self.looked_at && now.0 - self.looked_at.0 < LOOK_US {
+        if !self.looked_at.is_past(LOOK_US, now) {
             return Ok(false);
         }
         if file.metadata()?.nlink() > 0 {
@@ -270,7 +270,7 @@ impl Sink for Output {
             self.rest = Some(Rest::new(chunk, self.mark.seq, &self.options.choose));
             return Ok(Step::Done);
         }
-        if self.dirty_since.is_some_and(|since| hurry || now.0 - since.0 >= self.options.fsync_us) {
+        if self.dirty_since.is_some_and(|since| hurry || since.is_past(self.options.fsync_us, now)) {
             self.sync(desk)?;
             return Ok(Step::Done);
         }
@@ -311,5 +311,33 @@ impl Drop for Output {
         if let Some(packing) = self.packing.take() {
             let _ = packing.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sinks::book::{Book, everything};
+
+    const SECOND: i64 = 1_000_000;
+    const HOUR: i64 = 3600 * SECOND;
+
+    #[test]
+    fn a_clock_that_is_set_back_puts_off_neither_the_disk_nor_the_next_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.ndjson");
+        let options =
+            Options { path: path.clone(), choose: everything(), rotate_size: 0, rotate_age_us: 24 * HOUR, keep: 9, compress: false, fsync_us: SECOND };
+        let mut sink = Output::new(options, SinkMark::default());
+        let mut book = Book::default();
+        let mut play = |book: &mut Book, now: i64| while sink.step(book, Timestamp(now), false).unwrap() == Step::Done {};
+        book.add(1, 10);
+        play(&mut book, 72 * HOUR);
+        assert_eq!(book.told.last().map(|mark| mark.seq), Some(0), "it is not on disk yet");
+        play(&mut book, 71 * HOUR);
+        assert_eq!(book.told.last().map(|mark| mark.seq), Some(1));
+        assert!(!older::name(&path, 1, false).exists());
+        play(&mut book, 47 * HOUR);
+        assert!(older::name(&path, 1, false).exists() && path.exists());
     }
 }

@@ -2,9 +2,9 @@
 //! compressed after it, the oldest removed.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, UNIX_EPOCH};
@@ -83,24 +83,40 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Compresses `path` to `path.gz` and removes it. An end in the middle leaves `path` whole.
+/// Compresses `path` to `path.gz`, which the same may read, and removes it. An end in the middle leaves `path` whole.
 ///
 /// # Errors
-/// What the file system says.
+/// What the file system says; nothing has changed then.
 pub fn pack(path: &Path) -> io::Result<()> {
     let packed = |end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
         PathBuf::from(name)
     };
+    let half = packed(".gz.tmp");
+    let done = pack_as(path, &half).and_then(|()| fs::rename(&half, packed(".gz")));
+    if done.is_err() {
+        // Its disk may be the one that is full.
+        let _ = remove(&half);
+    }
+    done?;
+    remove(path)
+}
+
+fn pack_as(path: &Path, packed: &Path) -> io::Result<()> {
+    // One that was left in the middle is somebody's whose rights it has.
+    remove(packed)?;
     let mut from = File::open(path)?;
-    let mut to = GzEncoder::new(File::create(packed(".gz.tmp"))?, Compression::default());
+    let meta = from.metadata()?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(packed)?;
+    // Only root may give it to somebody else.
+    let _ = fchown(&file, Some(meta.uid()), Some(meta.gid()));
+    file.set_permissions(meta.permissions())?;
+    let mut to = GzEncoder::new(file, Compression::default());
     io::copy(&mut from, &mut to)?;
     let mut file = to.finish()?;
     file.flush()?;
-    file.sync_all()?;
-    fs::rename(packed(".gz.tmp"), packed(".gz"))?;
-    remove(path)
+    file.sync_all()
 }
 
 /// Whether a file that was so long, and was begun at `since`, is there in a compressed form: whoever made that has moved it.
@@ -132,6 +148,27 @@ pub fn sync_folder(path: &Path) {
 mod tests {
     use super::*;
     use std::io::Read;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_compressed_file_is_for_the_same_readers_and_a_failure_leaves_no_half() {
+        let dir = tempfile::tempdir().unwrap();
+        for mode in [0o600, 0o640, 0o666] {
+            let path = dir.path().join(format!("{mode:o}"));
+            fs::write(&path, "{}\n").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            pack(&path).unwrap();
+            let packed = path.with_extension("gz");
+            assert_eq!(packed.metadata().unwrap().permissions().mode() & 0o777, mode);
+            fs::remove_file(packed).unwrap();
+        }
+        let path = dir.path().join("e.1");
+        fs::write(&path, "{}\n").unwrap();
+        // Its place is taken.
+        fs::create_dir(dir.path().join("e.1.gz")).unwrap();
+        assert!(pack(&path).is_err());
+        assert_eq!((fs::read_to_string(&path).unwrap().as_str(), fs::read_dir(dir.path()).unwrap().count()), ("{}\n", 2));
+    }
 
     #[test]
     fn generations_move_up_and_the_oldest_goes() {

@@ -42,7 +42,7 @@ impl Stdout {
 
     /// A write would tell, but the next record may be hours away, and who waits for the end of a pipeline waits for it.
     fn check_reader(&mut self, now: Timestamp) -> io::Result<()> {
-        if !self.is_read || (self.looked_at <= now && now.0 - self.looked_at.0 < LOOK_US) {
+        if !self.is_read || !self.looked_at.is_past(LOOK_US, now) {
             return Ok(());
         }
         self.looked_at = now;
@@ -63,7 +63,7 @@ impl Sink for Stdout {
             self.rest = Some(Rest::new(chunk, self.mark.seq, &self.choose));
             return Ok(Step::Done);
         }
-        if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US) {
+        if self.told < self.mark.seq && (hurry || self.told_at.is_past(TELL_US, now)) {
             desk.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }
@@ -90,5 +90,24 @@ impl Sink for Stdout {
         let tell = (self.told < self.mark.seq).then_some(self.told_at.0 + TELL_US);
         let look = self.is_read.then_some(self.looked_at.0 + LOOK_US);
         tell.into_iter().chain(look).min().map(Timestamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sinks::book::{Book, everything};
+
+    const HOUR: i64 = 3600 * TELL_US;
+
+    #[test]
+    fn a_clock_that_is_set_back_keeps_nothing_from_being_done() {
+        let mut sink = Stdout::new(tempfile::tempfile().unwrap(), everything(), SinkMark::default());
+        let mut book = Book::default();
+        for (done, now) in [(1, 2 * HOUR), (2, HOUR), (3, HOUR + TELL_US)] {
+            book.add(1, 10);
+            while sink.step(&mut book, Timestamp(now), false).unwrap() == Step::Done {}
+            assert_eq!(book.told.last().map(|mark| mark.seq), Some(done), "{now}");
+        }
     }
 }

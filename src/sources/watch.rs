@@ -2,12 +2,15 @@
 //! may be late, lost or missing (NFS): a sweep by time is the truth, this only makes it fast.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use notify::event::{EventKind, ModifyKind};
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
+
+use crate::delivery::Node;
 
 /// Paths that are noted until somebody asks; with more of them it is cheaper to look everywhere.
 const MAX_PATHS: usize = 4096;
@@ -58,12 +61,20 @@ impl Changes {
 type Shared = Arc<Mutex<Changes>>;
 type Make = Box<dyn Fn() -> notify::Result<RecommendedWatcher> + Send>;
 
+/// A folder that is watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Watched {
+    /// Its path may mean another one by now, which the kernel says nothing of.
+    node: Node,
+    recursive: bool,
+}
+
 /// Watches folders.
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
     /// Makes another one like it.
     make: Option<Make>,
-    folders: HashMap<PathBuf, bool>,
+    folders: HashMap<PathBuf, Watched>,
     changes: Shared,
     /// Folders that could not be watched, said once.
     refused: HashSet<PathBuf>,
@@ -97,21 +108,22 @@ impl Watch {
 
     /// Watches a folder, if it is there; asking again is cheap. True: it is watched since now.
     pub fn folder(&mut self, folder: &Path, recursive: bool) -> bool {
-        let exists = folder.is_dir();
-        if self.folders.contains_key(folder) {
-            if !exists {
-                self.folders.remove(folder);
-            }
+        let there = folder.metadata().ok().filter(Metadata::is_dir).map(|meta| Watched { node: Node::of(&meta), recursive });
+        // Where two patterns name it, one of them may want less.
+        let is_watched = |there: Watched| self.folders.get(folder).is_some_and(|known| known.node == there.node && known.recursive >= recursive);
+        if there.is_some_and(is_watched) {
             return false;
         }
         let Some(watcher) = &mut self.watcher else { return false };
-        if !exists {
-            return false;
+        if self.folders.remove(folder).is_some() {
+            // One that was moved away would go on telling under the name of this one; of one that was removed it is over already.
+            let _ = watcher.unwatch(folder);
         }
+        let Some(watched) = there else { return false };
         let mode = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
         match watcher.watch(folder, mode) {
             Ok(()) => {
-                self.folders.insert(folder.to_owned(), recursive);
+                self.folders.insert(folder.to_owned(), watched);
                 self.refused.remove(folder);
                 true
             }
@@ -128,7 +140,8 @@ impl Watch {
     #[must_use]
     pub fn sees(&self, path: &Path) -> bool {
         let mut above = path.ancestors().skip(1);
-        above.next().is_some_and(|parent| self.folders.contains_key(parent)) || !self.is_partial && above.any(|folder| self.folders.get(folder) == Some(&true))
+        above.next().is_some_and(|parent| self.folders.contains_key(parent))
+            || !self.is_partial && above.any(|folder| self.folders.get(folder).is_some_and(|watched| watched.recursive))
     }
 
     /// Whether new folders may be there that are not watched.
@@ -223,7 +236,7 @@ mod tests {
     #[test]
     fn a_limit_that_is_reached_later_leaves_folders_unseen() {
         let changes = Shared::default();
-        let folders = HashMap::from([("/logs".into(), true)]);
+        let folders = HashMap::from([("/logs".into(), Watched { node: Node::default(), recursive: true })]);
         let mut watch = Watch { changes: changes.clone(), folders, ..Watch::none() };
         assert!(watch.sees(Path::new("/logs/new/a.log")) && !watch.is_partial());
         assert!(lock(&changes).note(Err(notify::Error::new(ErrorKind::MaxFilesWatch))));
@@ -253,6 +266,37 @@ mod tests {
         std::fs::create_dir(folder.path().join("new")).unwrap();
         hears.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
         assert!(watch.take().named.contains(&folder.path().join("new")), "the new watcher says it");
+    }
+
+    #[test]
+    fn a_folder_in_the_place_of_another_is_watched_in_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = folder.path().join("logs");
+        let (told, hears) = std::sync::mpsc::channel();
+        let mut watch = Watch::new(move || told.send(()).unwrap_or_default());
+        std::fs::create_dir(&logs).unwrap();
+        assert!(watch.folder(&logs, true) && !watch.folder(&logs, true));
+        for moves in [true, false] {
+            // Between two looks. As long as the old one is open, its inode is not handed out again.
+            let _old = std::fs::File::open(&logs).unwrap();
+            if moves {
+                std::fs::rename(&logs, folder.path().join("old")).unwrap();
+            } else {
+                std::fs::remove_dir_all(&logs).unwrap();
+            }
+            std::fs::create_dir(&logs).unwrap();
+            assert!(watch.folder(&logs, true) && !watch.folder(&logs, true) && !watch.folder(&logs, false), "{moves}");
+            hears.try_iter().for_each(drop);
+            drop(watch.take());
+            std::fs::write(logs.join("a.log"), "").unwrap();
+            let mut named = HashSet::new();
+            while !named.contains(&logs.join("a.log")) {
+                hears.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+                named.extend(watch.take().named);
+            }
+        }
+        std::fs::remove_dir_all(&logs).unwrap();
+        assert!(!watch.folder(&logs, true) && !watch.sees(&logs.join("a.log")));
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Queue {
         while !has(&inside) && (inside.is_told || !inside.closed) && !std::mem::take(&mut inside.nudged) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Arrived::default();
+                return Arrived { drained: inside.batches.is_empty(), ..Arrived::default() };
             }
             inside = self.came.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -192,6 +192,19 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::event::Timestamp;
+
+    /// A source is known when the marks of all its files are, and mostly there is a pause in between.
+    #[test]
+    fn whether_all_was_taken_is_said_after_a_pause_as_well() {
+        let queue = Queue::new(1);
+        let pause = Duration::from_millis(1);
+        assert!(queue.take(true, pause, None, 1).drained);
+        let (mark, label) = Default::default();
+        assert!(queue.put(Batch { uid: [1; 16], label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark, at: Timestamp(0) }));
+        assert!(!queue.take(false, pause, None, 1).drained, "it was not asked for, and waits");
+        assert!(queue.take(true, pause, None, 1).drained);
+    }
 
     #[test]
     fn who_knows_that_it_is_closed_waits_for_words() {

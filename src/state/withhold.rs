@@ -163,7 +163,7 @@ impl Withhold {
     fn is_within(&mut self, label: &Label, record: &Record, now: Timestamp) -> bool {
         let Some(&limit) = self.rules.per_second.get(&label.source).filter(|limit| **limit > 0) else { return true };
         let second = self.seconds.entry(label.source.clone()).or_insert(Second { begun: now.0, passed: 0, held_at: i64::MIN });
-        if is_past(Timestamp(second.begun), SECOND_US, now) {
+        if Timestamp(second.begun).is_past(SECOND_US, now) {
             (second.begun, second.passed) = (now.0, 0);
         }
         if second.passed < limit {
@@ -182,7 +182,7 @@ impl Withhold {
     pub fn due(&mut self, now: Timestamp, all: bool) -> Vec<(String, Notice)> {
         let mut notices = Vec::new();
         let flood = |source: &String| Key { source: source.clone(), signature: String::new() };
-        let is_over = |held: &Held| is_past(held.to, SECOND_US, now) || is_past(held.since, MAX_FLOOD_US, now);
+        let is_over = |held: &Held| held.to.is_past(SECOND_US, now) || held.since.is_past(MAX_FLOOD_US, now);
         let mut over: Vec<Key> = self.floods.iter().map(flood).filter(|key| all || self.held.get(key).is_some_and(is_over)).collect();
         let excess = self.oldest.len().saturating_sub(MAX_REPEATS);
         let window = self.rules.repeat_window_us;
@@ -211,12 +211,6 @@ impl Withhold {
     pub fn all(&self) -> impl Iterator<Item = (&Key, &Held)> {
         self.held.iter()
     }
-}
-
-/// Whether it began so long ago, or so far in what is yet to come that the clock was set back since: batches of several
-/// threads are a little out of order.
-fn is_past(begun: Timestamp, micros: i64, now: Timestamp) -> bool {
-    (now.0 - begun.0).abs() >= micros
 }
 
 fn notice(key: &Key, held: &Held) -> Notice {

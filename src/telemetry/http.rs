@@ -5,7 +5,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -49,14 +49,28 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Server {
     _end: watch::Sender<()>,
-    socket: Option<PathBuf>,
+    _socket: Option<OwnSocket>,
 }
 
-impl Drop for Server {
+/// The name of a socket that this process made: it goes when this is dropped.
+#[derive(Debug)]
+struct OwnSocket {
+    path: PathBuf,
+    /// Device and inode.
+    node: (u64, u64),
+}
+
+impl Drop for OwnSocket {
     fn drop(&mut self) {
-        // Somebody may have removed it already.
-        self.socket.as_ref().map(std::fs::remove_file);
+        // Another process may have taken the name over.
+        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| node(&meta) == self.node) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+fn node(meta: &std::fs::Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
 }
 
 enum Listener {
@@ -71,15 +85,14 @@ enum Listener {
 pub fn start(place: &Place, metrics: &'static Metrics) -> io::Result<Server> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let entered = runtime.enter();
-    let listener = match place {
-        Place::Address(address) => Listener::Address(tokio::net::TcpListener::from_std(bind(*address)?)?),
-        Place::Socket(path) => Listener::Socket(bind_socket(path)?),
+    let (listener, socket) = match place {
+        Place::Address(address) => (Listener::Address(tokio::net::TcpListener::from_std(bind(*address)?)?), None),
+        Place::Socket(path) => bind_socket(path).map(|(listener, own)| (Listener::Socket(listener), Some(own)))?,
     };
     drop(entered);
     let (end, ended) = watch::channel(());
     std::thread::Builder::new().name("http".to_owned()).spawn(move || runtime.block_on(accept(listener, metrics, ended)))?;
-    let socket = if let Place::Socket(path) = place { Some(path.clone()) } else { None };
-    Ok(Server { _end: end, socket })
+    Ok(Server { _end: end, _socket: socket })
 }
 
 fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
@@ -88,18 +101,46 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
-/// A socket that only the owner and the group may use. One that an earlier process left is replaced; one that
-/// somebody answers on is not, nor is any other file.
-fn bind_socket(path: &Path) -> io::Result<tokio::net::UnixListener> {
-    use std::os::unix::fs::FileTypeExt;
-    use std::os::unix::net::UnixStream;
-    if path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket()) && short(path).is_ok_and(|(_folder, short)| UnixStream::connect(short).is_err()) {
-        std::fs::remove_file(path)?;
+/// A socket that only the owner and the group may use, from its first moment on: it is made under another name. One that
+/// an earlier process left is replaced; one that somebody answers on is not, nor is any other file.
+fn bind_socket(path: &Path) -> io::Result<(tokio::net::UnixListener, OwnSocket)> {
+    if !is_free(path)? {
+        return Err(io::ErrorKind::AddrInUse.into());
     }
-    let (_folder, short) = short(path)?;
+    let mut new = path.as_os_str().to_owned();
+    new.push(format!(".{}", std::process::id()));
+    let new = PathBuf::from(new);
+    // Left over by a start that was killed in this moment.
+    let _ = std::fs::remove_file(&new);
+    let (_folder, short) = short(&new)?;
     let listener = tokio::net::UnixListener::bind(&short)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
-    Ok(listener)
+    let named = named(&new, path);
+    if named.is_err() {
+        let _ = std::fs::remove_file(&new);
+    }
+    Ok((listener, named?))
+}
+
+/// Whether nothing lies there, or a socket on which nobody answers.
+fn is_free(path: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::FileTypeExt;
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Ok(meta) if meta.file_type().is_socket() => {
+            let (_folder, short) = short(path)?;
+            Ok(std::os::unix::net::UnixStream::connect(short).is_err())
+        }
+        Ok(_) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Gives the socket its mode, and then its name.
+fn named(new: &Path, path: &Path) -> io::Result<OwnSocket> {
+    std::fs::set_permissions(new, std::fs::Permissions::from_mode(0o660))?;
+    let node = node(&new.symlink_metadata()?);
+    std::fs::rename(new, path)?;
+    Ok(OwnSocket { path: path.to_owned(), node })
 }
 
 /// A socket's name has 107 bytes at most (unix(7)): a longer one is reached through its folder, which must stay open.
@@ -207,6 +248,7 @@ fn now_us() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::net::UnixListener;
 
     fn code(method: Method, path: &str, metrics: &Metrics) -> u16 {
         let request = Request::builder().method(method).uri(path).body(()).unwrap();
@@ -230,5 +272,33 @@ mod tests {
         metrics.set_phase(Phase::Stopping);
         assert_eq!(codes(&metrics), [200, 503]);
         assert_eq!([code(Method::POST, "/metrics", &metrics), code(Method::GET, "/x", &metrics), code(Method::HEAD, "/metrics", &metrics)], [405, 404, 200]);
+    }
+
+    #[test]
+    fn a_socket_replaces_a_stale_one_and_goes_unless_its_name_is_somebody_elses() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let _entered = runtime.enter();
+        let folder = tempfile::tempdir().unwrap();
+        let long = folder.path().join("f".repeat(200));
+        std::fs::create_dir(&long).unwrap();
+        for path in [folder.path().join("s.sock"), long.join("s.sock")] {
+            let names = || std::fs::read_dir(path.parent().unwrap()).unwrap().filter(|entry| entry.as_ref().unwrap().path().extension().is_some()).count();
+            let (_folder, short) = short(&path).unwrap();
+            // Nobody listens any more, the file is still there.
+            drop(UnixListener::bind(&short).unwrap());
+            let (listener, own) = bind_socket(&path).unwrap();
+            assert_eq!((path.metadata().unwrap().permissions().mode() & 0o777, names()), (0o660, 1));
+            assert_eq!(bind_socket(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+            drop((listener, own));
+            assert_eq!(names(), 0);
+            let (_listener, own) = bind_socket(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let _other = UnixListener::bind(&short).unwrap();
+            drop(own);
+            assert_eq!(names(), 1);
+            std::fs::remove_file(&path).unwrap();
+            std::fs::write(&path, "a file").unwrap();
+            assert_eq!((bind_socket(&path).unwrap_err().kind(), names()), (io::ErrorKind::AddrInUse, 1));
+        }
     }
 }

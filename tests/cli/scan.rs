@@ -382,6 +382,21 @@ fn an_interrupt_ends_the_input() {
     }
 }
 
+/// Waits until a process has a file open: until then a signal would end it in any case.
+#[track_caller]
+fn wait_open(child: &std::process::Child, path: &std::path::Path) {
+    let path = path.canonicalize().unwrap();
+    let started = std::time::Instant::now();
+    let is_open = || {
+        let mut open = std::fs::read_dir(format!("/proc/{}/fd", child.id())).unwrap().flatten();
+        open.any(|fd| fd.path().read_link().is_ok_and(|to| to == path))
+    };
+    while !is_open() {
+        assert!(started.elapsed().as_secs() < 60, "{} is not opened", path.display());
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
 /// Nobody writes to it yet: the first signal ends the waiting all the same. Who comes to write is read.
 #[test]
 fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
@@ -391,8 +406,7 @@ fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
     assert!(folder.run("mkfifo", [&pipe]).status().unwrap().success());
     for command in ["scan", "digest"] {
         let child = folder.command([command, "pipe"]).spawn().unwrap();
-        // Long enough to be in the waiting; before that the signal ends it in any case.
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        wait_open(&child, &pipe);
         let started = std::time::Instant::now();
         folder.run("kill", [child.id().to_string()]).status().unwrap();
         let done = child.wait_with_output().unwrap();
@@ -400,7 +414,7 @@ fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
         assert!(started.elapsed().as_secs() < 20, "{command}");
 
         let child = folder.command([command, "pipe"]).spawn().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        wait_open(&child, &pipe);
         std::fs::write(&pipe, error("late")).unwrap();
         let done = child.wait_with_output().unwrap();
         assert!(done.status.success() && String::from_utf8_lossy(&done.stdout).contains("late"), "{command}: {done:?}");

@@ -326,3 +326,23 @@ fn invariant_7_pieces_of_split_lines_are_bounded() {
     stream.finish(NOW, &mut out);
     assert!(out.is_empty());
 }
+
+/// A container was killed in the middle of a line, and the next one says nothing on that output for long.
+#[test]
+fn invariant_7_a_split_line_whose_end_never_comes_ends() {
+    let line = |rest: &str| format!("2026-09-21T10:00:00Z {rest}\n");
+    let before = line("stderr P TypeError: x is not a func") + &line("stdout F ready").repeat(3000);
+    let text = before.clone() + &line("stderr F ValueError: of the next one");
+    for size in [100, 4096, text.len()] {
+        let (mut stream, mut out) = (stream(&usual()), Vec::new());
+        text.as_bytes().chunks(size).for_each(|bytes| stream.push(bytes, NOW, &mut out));
+        stream.finish(NOW, &mut out);
+        let found: Vec<_> = out.iter().map(|event| (event.line_num, event.text.as_str(), event.truncated)).collect();
+        assert_eq!(found, [(1, "TypeError: x is not a func", true), (3002, "ValueError: of the next one", false)], "{size}");
+        assert_eq!(stream.counts().truncated, 1);
+        assert!(stream.counts().candidates < 1100, "{} of {} lines were looked at", stream.counts().candidates, stream.counts().lines);
+    }
+    let (mut stream, mut out) = (stream(&usual()), Vec::new());
+    stream.push(before.as_bytes(), NOW, &mut out);
+    assert_eq!((stream.safe().offset, out.len()), (before.len() as u64, 1), "it may be taken up where it is");
+}

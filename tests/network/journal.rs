@@ -13,6 +13,7 @@ after=0
 for word; do
     case $word in
         --after-cursor=c*) after=${word#*=c} ;;
+        --since=@*) after=$(wc -l < entries); echo "$word" >> since ;;
         --lines=1) tail -n 1 entries; exit ;;
     esac
 done
@@ -54,6 +55,12 @@ const ERR: &str = r#""PRIORITY":"3""#;
 const INFO: &str = r#""PRIORITY":"6","_TRANSPORT":"syslog""#;
 const PRINTED: &str = r#""PRIORITY":"6","_TRANSPORT":"stdout""#;
 
+/// What `siftd state list` prints.
+fn listed(daemon: &Daemon) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["state", "list", "--config", "siftd.toml"]).current_dir(&daemon.folder).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[test]
 fn entries_are_judged_by_their_priority_or_by_what_a_service_printed() {
     let mut daemon = journal("end");
@@ -61,11 +68,7 @@ fn entries_are_judged_by_their_priority_or_by_what_a_service_printed() {
     log(&daemon, &mut at, &[(ERR, "from before")]);
     start(&mut daemon);
     daemon.until("it has no position", || daemon.stderr().contains("journal") || daemon.path("state/siftd.db").exists());
-    let listed = || {
-        let output = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["state", "list", "--config", "siftd.toml"]).current_dir(&daemon.folder).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
-    daemon.until("its position is not kept", || listed().contains("(journal)"));
+    daemon.until("its position is not kept", || listed(&daemon).contains("(journal)"));
     let trace = ["Traceback (most recent call last):", "  File \"a.py\", line 3, in f", "    g()", "ValueError: boom"];
     log(&daemon, &mut at, &[(ERR, "the store is gone"), (INFO, "error count is 0"), (INFO, "TypeError: only said")]);
     log(&daemon, &mut at, &trace.map(|line| (PRINTED, line)));
@@ -108,5 +111,30 @@ fn killed_at_any_moment_it_goes_on_behind_the_last_entry_and_doubles_nothing() {
     assert_eq!(daemon.texts(), wanted);
     let ids: std::collections::BTreeSet<_> = daemon.of_kind("error").iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect();
     assert_eq!(ids.len(), wanted.len());
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+/// Years of entries are not read because the newest one cannot be: not by this start, and not by one after a kill.
+#[test]
+fn where_the_newest_entry_is_not_known_it_is_read_from_now_on() {
+    let mut daemon = journal("end");
+    let tool = daemon.path("bin/journalctl");
+    fs::write(&tool, JOURNALCTL.replace("tail -n 1 entries", "echo torn")).unwrap();
+    let mut at = 0;
+    log(&daemon, &mut at, &[(ERR, "of long ago")]);
+    let asked = |daemon: &Daemon| fs::read_to_string(daemon.path("since")).unwrap_or_default();
+    for round in ["first", "second"] {
+        start(&mut daemon);
+        let times = if round == "first" { 1 } else { 2 };
+        daemon.until("it does not begin", || asked(&daemon).lines().count() == times);
+        daemon.until("its position is not kept", || listed(&daemon).contains("(journal)"));
+        daemon.kill();
+    }
+    assert!(asked(&daemon).lines().all(|line| Some(line) == asked(&daemon).lines().next()), "{}", asked(&daemon));
+    assert_eq!(daemon.stderr().matches("the newest entry of the journal is not known (it cannot be read)").count(), 1, "{}", daemon.stderr());
+    start(&mut daemon);
+    daemon.until("it does not begin", || asked(&daemon).lines().count() == 3);
+    log(&daemon, &mut at, &[(ERR, "the store is gone")]);
+    daemon.wait_for(&["the store is gone"]);
     assert_eq!(daemon.stop(), Some(0));
 }

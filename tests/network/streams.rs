@@ -169,6 +169,30 @@ fn a_peer_that_sends_too_much_is_read_slower_and_loses_nothing() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
+/// The port is taken, then free again; the configuration is the same.
+#[test]
+fn a_source_that_could_not_change_begins_with_the_next_reload() {
+    let source = |name: &str, address: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"tcp\"\naddress = \"{address}\"\n");
+    let stays = source("stays", "127.0.0.1:0");
+    let mut daemon = Daemon::started(&(stays.clone() + &source("in", "127.0.0.1:0")));
+    daemon.send("in", "<11>one\n");
+    daemon.wait_for(&["one"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    daemon.configure(&(stays + &source("in", &address)));
+    daemon.signal("-HUP");
+    daemon.until("it does not fail", || daemon.stderr().contains(&format!("cannot listen on {address}")));
+    // It stays so as long as the port is taken.
+    daemon.signal("-HUP");
+    daemon.until("it is not refused", || daemon.stderr().contains("the old one goes on"));
+    drop(taken);
+    daemon.signal("-HUP");
+    daemon.until("it does not begin", || daemon.stderr().contains(&format!("source in: listens on {address}")));
+    daemon.send("in", "<11>two\n");
+    daemon.wait_for(&["one", "two"]);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 #[test]
 fn a_reload_begins_ends_and_changes_sources_and_leaves_the_others_alone() {
     let source = |name: &str, address: &str, more: &str| format!("[[source]]\nname = \"{name}\"\ntype = \"tcp\"\naddress = \"{address}\"\n{more}\n");

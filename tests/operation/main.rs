@@ -10,6 +10,7 @@ mod metrics;
 mod own;
 mod reload;
 mod rig;
+mod tidy;
 #[path = "../support/wait.rs"]
 mod wait;
 mod watchdog;

@@ -70,6 +70,27 @@ fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
     assert_eq!(world.said(), "");
 }
 
+/// Nothing else happens then, and what comes to it while nothing runs is no old content that `start_at` leaves out.
+#[test]
+fn a_source_that_came_with_a_reload_is_known_after_a_kill() {
+    let world = World::new();
+    world.configure(ONE);
+    let mut daemon = world.start(&[]);
+    reload(&world, &daemon, BOTH);
+    let is_known = || {
+        let state = rusqlite::Connection::open(world.path("state/siftd.db")).unwrap();
+        state.query_row("SELECT count(*) FROM source WHERE name = 'b'", [], |row| row.get(0)).is_ok_and(|count: i64| count == 1)
+    };
+    wait("the source in the state", || is_known().then_some(()));
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    world.append("b.log", &error("while nothing ran"));
+    world.hear_no_more();
+    let daemon = world.start(&[]);
+    assert_eq!(world.written("one.ndjson", 1), ["while nothing ran"]);
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 #[test]
 fn one_with_mistakes_changes_nothing_and_is_said() {
     let world = World::new();

@@ -11,10 +11,16 @@ use crate::core::visible::visible;
 const MAX_PIECES_BYTES: usize = 1 << 20;
 /// Most records of a stream that wait for their last piece.
 const MAX_OPEN_RECORDS: usize = 8;
+/// A record whose next piece has not come within so many lines of its stream gets none: the container was killed while it
+/// wrote the line.
+const MAX_SILENT_LINES: u64 = 1000;
 
 /// The first pieces of a split record.
 pub(super) struct Pieces {
+    /// Of the first one.
     place: Place,
+    /// The line of the last one.
+    last_num: u64,
     text: Vec<u8>,
 }
 
@@ -22,9 +28,10 @@ impl Stream {
     /// The content of an envelope: joined with its earlier pieces, or kept until the last one comes.
     pub(super) fn unwrapped(&mut self, text: &[u8], partial: bool, place: Place, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
         let at = self.pieces.iter().position(|piece| piece.place.io == place.io && piece.place.key == place.key);
+        let last_num = place.num;
         let mut piece = match at {
-            Some(at) => self.pieces.swap_remove(at),
-            None => Pieces { place, text: Vec::new() },
+            Some(at) => Pieces { last_num, ..self.pieces.swap_remove(at) },
+            None => Pieces { place, last_num, text: Vec::new() },
         };
         let room = MAX_PIECES_BYTES.saturating_sub(piece.text.len());
         piece.place.truncated |= text.len() > room;
@@ -33,7 +40,22 @@ impl Stream {
             self.pieces.push(piece);
             return;
         }
+        piece.place.truncated |= partial;
         self.envelope_line(&piece, back, now, out);
+    }
+
+    /// After so many lines of the stream: records that get no further piece are what they are. What is told of them must not
+    /// rest on where a read ended, so it is asked before every line.
+    pub(super) fn end_silent_pieces(&mut self, lines: u64, now: Timestamp, out: &mut Vec<Event>) {
+        let is_silent = |piece: &Pieces| lines.saturating_sub(piece.last_num) > MAX_SILENT_LINES;
+        while let Some(at) = self.pieces.iter().position(is_silent) {
+            let mut piece = self.pieces.remove(at);
+            piece.place.truncated = true;
+            let events = out.len();
+            self.whole_piece(piece, now, out);
+            self.counts.truncated += 1;
+            self.counts.events += (out.len() - events) as u64;
+        }
     }
 
     pub(super) fn whole_piece(&mut self, piece: Pieces, now: Timestamp, out: &mut Vec<Event>) {

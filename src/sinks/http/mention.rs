@@ -28,7 +28,7 @@ impl Mentions {
     /// What is to be mentioned now, if anything is: how many, and why the first of them was refused. `is_last`: there will
     /// be no other occasion.
     pub fn take(&mut self, now: Timestamp, is_last: bool) -> Option<(usize, String)> {
-        let is_due = is_last || self.at.is_none_or(|at| now.0 - at.0 >= EVERY_US || now < at);
+        let is_due = is_last || self.at.is_none_or(|at| at.is_past(EVERY_US, now));
         if self.count == 0 || !is_due {
             return None;
         }

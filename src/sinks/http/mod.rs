@@ -129,7 +129,7 @@ impl Http {
     /// Whether the batch goes now.
     fn is_due(&self, now: Timestamp, hurry: bool) -> bool {
         let Options { batch_rows, batch_bytes, batch_wait, .. } = self.options;
-        let waits_since = |since: Timestamp| now < since || now.0 - since.0 >= batch_wait.as_micros() as i64;
+        let waits_since = |since: Timestamp| since.is_past(batch_wait.as_micros() as i64, now);
         hurry || self.size < batch_rows || self.batch.is_full(batch_rows, batch_bytes) || self.holds_more() || self.batch.since.is_some_and(waits_since)
     }
 
@@ -220,7 +220,7 @@ impl Http {
 
     fn advance(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) {
         self.mark.seq = self.batch.rows.front().map_or(self.read, |row| row.number - 1).max(self.mark.seq);
-        if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US || now < self.told_at) {
+        if self.told < self.mark.seq && (hurry || self.told_at.is_past(TELL_US, now)) {
             desk.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }

@@ -223,7 +223,7 @@ impl Stream {
             self.mark.seq = link.read;
             self.link = None;
             self.stage = Stage::Finished;
-        } else if now.0 - since.0 >= LINGER_US {
+        } else if since.is_past(LINGER_US, now) {
             // It may have everything; what is not sure comes again.
             self.link = None;
             self.stage = Stage::Finished;
@@ -234,7 +234,7 @@ impl Stream {
     }
 
     fn tell(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) {
-        if self.told < self.mark.seq && (hurry || now.0 - self.told_at.0 >= TELL_US || now < self.told_at) {
+        if self.told < self.mark.seq && (hurry || self.told_at.is_past(TELL_US, now)) {
             desk.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }
@@ -242,7 +242,7 @@ impl Stream {
 
     /// A connection that has just begun proves nothing.
     fn is_proven(&self, now: Timestamp) -> bool {
-        self.link.as_ref().is_none_or(|link| link.written > link.connection.in_flight_max || now.0 - link.since.0 >= TELL_US || now < link.since)
+        self.link.as_ref().is_none_or(|link| link.written > link.connection.in_flight_max || link.since.is_past(TELL_US, now))
     }
 }
 
@@ -262,7 +262,7 @@ impl Link {
         }
         if rest.at == rest.bytes.len() {
             self.rest = None;
-        } else if now.0 - self.took_at.0 >= options.timeout.as_micros() as i64 {
+        } else if self.took_at.is_past(options.timeout.as_micros() as i64, now) {
             return Err(io::Error::new(io::ErrorKind::TimedOut, format!("the peer took nothing for {:?}", options.timeout)));
         } else {
             self.connection.wait(true, STEP_WAIT);

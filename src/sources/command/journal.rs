@@ -20,6 +20,7 @@ use super::{Program, Runs, finish_outputs, not_started};
 use crate::config::{SourceConfig, SourceKind, StartAt};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Uid};
+use crate::sources::clock::now;
 use crate::sources::codec::Lines;
 use crate::sources::cursor::Cursors;
 use crate::sources::flow::{Flow, Reading};
@@ -35,6 +36,10 @@ const BATCH_BYTES: usize = 16 << 10;
 const FIELDS: &str = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,SYSLOG_PID,_COMM,_HOSTNAME,_PID,_SYSTEMD_UNIT,_TRANSPORT";
 /// A message whose priority nobody has stated (RFC 3164, 4.3.3).
 const UNSTATED: i64 = 13;
+
+/// Begins what stands in the place of a cursor where none is known yet: seconds since 1970, as `journalctl` takes them. A cursor of the
+/// journal's own begins with a name (`s=`).
+const SINCE: &str = "@";
 
 /// The journal of a source, ready to be read.
 pub struct Journal {
@@ -105,31 +110,44 @@ impl Journal {
         own.end();
     }
 
-    /// The cursor of the newest entry, where reading begins at the end; empty for the beginning.
+    /// The cursor of the newest entry, where reading begins at the end; empty for the beginning. Where the newest one cannot be
+    /// had, the end is the time at which it was asked for: all that is older was never meant.
     async fn first(&self, served: &Served) -> String {
         if served.config.start_at == StartAt::Beginning {
             return String::new();
         }
+        let asked_at = format!("{SINCE}{}", now().0 / 1_000_000);
+        let unknown = |why: &str| tracing::warn!("source {}: the newest entry of the journal is not known ({why}); it is read from now on", served.config.name);
         let newest = self.program.with(&["--lines=1".to_owned()]);
         let output = tokio::time::timeout(Duration::from_secs(30), newest.output()).await;
         let text = match output {
             Ok(Ok(text)) => text,
             Ok(Err(error)) => {
-                tracing::warn!("source {}: journalctl cannot be started: {error}", served.config.name);
-                return String::new();
+                unknown(&format!("journalctl cannot be started: {error}"));
+                return asked_at;
             }
-            Err(_) => Vec::new(),
+            Err(_) => {
+                unknown("journalctl took more than 30 s");
+                return asked_at;
+            }
         };
-        let last = text.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()).and_then(|line| serde_json::from_slice::<Value>(line).ok());
-        last.and_then(|entry| entry["__CURSOR"].as_str().map(str::to_owned)).unwrap_or_default()
+        // None: there is no entry.
+        let Some(last) = text.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()) else { return asked_at };
+        let cursor = serde_json::from_slice::<Value>(last).ok().and_then(|entry| entry["__CURSOR"].as_str().map(str::to_owned));
+        cursor.unwrap_or_else(|| {
+            unknown("it cannot be read");
+            asked_at
+        })
     }
 }
 
 /// What `journalctl` is told besides what it is always told.
 fn arguments(cursor: &str) -> Vec<String> {
     let mut more = vec!["--follow".to_owned(), "--no-tail".to_owned()];
-    if !cursor.is_empty() {
-        more.push(format!("--after-cursor={cursor}"));
+    match cursor.strip_prefix(SINCE) {
+        Some(_) => more.push(format!("--since={cursor}")),
+        None if cursor.is_empty() => {}
+        None => more.push(format!("--after-cursor={cursor}")),
     }
     more
 }
@@ -233,6 +251,14 @@ fn word(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reading_goes_on_behind_a_cursor_or_from_a_time() {
+        let last = |cursor: &str| arguments(cursor).pop().unwrap();
+        assert_eq!(last(""), "--no-tail");
+        assert_eq!(last("s=1;i=7"), "--after-cursor=s=1;i=7");
+        assert_eq!(last("@1795000000"), "--since=@1795000000");
+    }
 
     #[test]
     fn entries_become_messages() {

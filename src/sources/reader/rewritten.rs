@@ -50,19 +50,17 @@ impl Reader {
         if self.stream.is_none() {
             self.take_up(Some(copy), space)?;
         }
-        let mut bytes = std::mem::take(&mut space.bytes);
         loop {
-            let got = content::read_at(copy, &mut bytes, self.offset)?;
+            let got = content::read_at(copy, &mut space.bytes, self.offset)?;
             if got == 0 {
-                break;
+                return Ok(());
             }
-            self.pass(&bytes[..got], now, turn);
-            self.head.push(&bytes[..got]);
-            push_tail(&mut self.tail, &bytes[..got]);
+            let bytes = &space.bytes[..got];
+            self.pass(bytes, now, turn);
+            self.head.push(bytes);
+            push_tail(&mut self.tail, bytes);
             self.offset += got as u64;
         }
-        space.bytes = bytes;
-        Ok(())
     }
 
     /// A file beside this one that holds what was read, and perhaps more.
@@ -87,5 +85,34 @@ impl Reader {
             }
         }
         found.map(|(file, _)| file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::core::engine::{Engine, Limits};
+    use crate::rules::RuleSet;
+
+    const NOW: Timestamp = Timestamp(1_795_000_000_000_000);
+
+    /// The room is the thread's: other files, compressed ones among them, are read with it afterwards.
+    #[test]
+    fn a_copy_that_cannot_be_read_leaves_the_thread_its_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.log");
+        std::fs::write(&path, "all is well\n".repeat(9)).unwrap();
+        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        let opened = open::open(&path, &Trust::Named).unwrap();
+        let mut reader = Reader::new(engine, [7; 16], path, Trust::Named, opened, 0);
+        let (mut space, mut turn) = (Space::default(), Turn::default());
+        let room = space.bytes.len();
+        assert!(reader.turn(&mut space, NOW).trouble.is_none());
+        // A folder can be opened, and no byte of it read.
+        let broken = File::open(folder.path()).unwrap();
+        assert!(reader.read_copy(&broken, &mut space, NOW, &mut turn).is_err());
+        assert_eq!((space.bytes.len(), turn.bytes), (room, 0));
     }
 }

@@ -14,9 +14,11 @@ use nix::cmsg_space;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
 use tokio::io::Interest;
 use tokio::net::{UdpSocket, UnixDatagram};
+use tokio::time::timeout;
 
 use super::Served;
 use super::lost::{Lost, add};
+use super::peer::LEFTOVERS;
 use super::rate::Rates;
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Missed, Notice, Uid, Why};
@@ -64,9 +66,8 @@ pub async fn serve(socket: Datagrams, served: Served) {
             came = socket.read(&mut space) => senders.take(came, &space, &served).await,
         }
     }
-    // What has arrived by now.
-    while let Ok(came) = socket.try_read(&mut space) {
-        senders.take(Ok(came), &space, &served).await;
+    if !senders.take_leftovers(&socket, &mut space, &served).await {
+        tracing::warn!("source {}: it ends while datagrams still come; those that were not read by now are lost", served.config.name);
     }
     senders.end();
 }
@@ -150,6 +151,20 @@ impl Senders {
         if !message.is_empty() {
             self.stream(came.sender, served).await.push(message).await;
         }
+    }
+
+    /// What has arrived by now, as far as there is time: whoever goes on sending may fill the buffer as fast as there is
+    /// room for what it holds. False: there may be more.
+    async fn take_leftovers(&mut self, socket: &Datagrams, space: &mut [u8], served: &Served) -> bool {
+        let until = Instant::now() + LEFTOVERS;
+        let rest = async {
+            while Instant::now() < until {
+                let Ok(came) = socket.try_read(space) else { return true };
+                self.take(Ok(came), space, served).await;
+            }
+            false
+        };
+        timeout(LEFTOVERS, rest).await.unwrap_or(false)
     }
 
     async fn stream(&mut self, sender: Option<SocketAddr>, served: &Served) -> Arc<Flow> {

@@ -38,6 +38,8 @@ const STATEMENTS: usize = 64;
 const BUSY: Duration = Duration::from_secs(5);
 /// So many free pages are kept for what comes next.
 const SPARE_PAGES: i64 = 2000;
+/// So many are given back at once: nobody waits for long.
+const SHRUNK_PAGES: i64 = 1000;
 /// A larger file is not checked page by page at the start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
@@ -298,7 +300,10 @@ impl Store {
         if free <= SPARE_PAGES {
             return Ok(false);
         }
-        self.db.execute_batch("PRAGMA incremental_vacuum(1000)")?;
+        // Each step frees one page.
+        let mut vacuum = self.db.prepare_cached(&format!("PRAGMA incremental_vacuum({SHRUNK_PAGES})"))?;
+        let mut freed = vacuum.query([])?;
+        while freed.next()?.is_some() {}
         Ok(true)
     }
 }
@@ -333,4 +338,26 @@ fn signed(value: u64) -> i64 {
 
 fn unsigned(value: i64) -> u64 {
     value as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_of_rows_that_are_gone_is_given_back_down_to_what_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (store, _) = Store::open(folder.path()).unwrap();
+        store.db.execute_batch("CREATE TABLE filler (bytes BLOB)").unwrap();
+        store.db.execute("INSERT INTO filler VALUES (zeroblob(18 << 20))", []).unwrap();
+        store.db.execute_batch("DROP TABLE filler").unwrap();
+        let free = || store.db.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0)).unwrap();
+        let mut before = free();
+        assert!(before > SPARE_PAGES + 2 * SHRUNK_PAGES, "{before}");
+        while store.shrink().unwrap() {
+            assert!(before - free() >= SHRUNK_PAGES, "{before} {}", free());
+            before = free();
+        }
+        assert!((SPARE_PAGES - SHRUNK_PAGES..=SPARE_PAGES).contains(&before), "{before}");
+    }
 }
