@@ -148,7 +148,8 @@ impl Transcript {
         if line.is_empty() {
             return Read::Record;
         }
-        let Some(line) = object(line, now) else { return Read::Foreign };
+        let line = if line[0] == b'{' { Some(line) } else { object(line, now) };
+        let Some(line) = line else { return Read::Foreign };
         // A record that is broken is no evidence: nobody can say who speaks in it.
         let Some(record) = json::parse(line) else { return Read::Record };
         read_record(cx, memory, &record, place, now, out)
