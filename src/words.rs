@@ -27,7 +27,7 @@ macro_rules! word_set {
 }
 pub(crate) use word_set;
 
-/// A [`word_set`] that can also be parsed.
+/// A `word_set` that can also be parsed.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
         word_set! { $(#[$doc])* $name { $($variant = $word),+ } }

@@ -18,7 +18,7 @@ words! {
 /// A user's pattern and where it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Never blank; a regex is valid, matches some line but not each.
+    /// Never blank; a regex is valid and matches some lines but not all.
     pub pattern: String,
     /// How it is read.
     pub kind: PatternKind,
