@@ -1,4 +1,4 @@
-//! SWE-agent: a trajectory is one document, whose steps come one by one. An observation has no flag: its
+//! SWE-agent: a trajectory is one document, whose steps are read one by one. An observation has no flag: its
 //! text decides, unless the action only shows a file.
 
 use serde_json::Value;
