@@ -1,5 +1,5 @@
-//! The build script: reads `config/rules/` and precomputes what siftd would otherwise work out at each start. It writes, in formats that are cheap
-//! to read:
+//! The build script: reads `config/rules/` and precomputes what siftd would
+//! otherwise work out at each start. It writes, in formats that are cheap to read:
 //!
 //! * the files without their examples (`index.bin`, `entries.bin`),
 //! * the compiled form of their patterns (`forms.bin`),

@@ -1,6 +1,6 @@
-//! Runs the examples of rules. Each `match` text must make exactly one event, from its first to its last line, by that
-//! very rule (in a region: anywhere in the text); each `no_match` text must make none. For `siftd rules test` and the
-//! tests.
+//! Runs the examples of rules. Each `match` text must make exactly one event, from
+//! its first to its last line, by that very rule (in a region: anywhere in the
+//! text); each `no_match` text must make none. For `siftd rules test` and the tests.
 
 use std::sync::Arc;
 
@@ -36,8 +36,7 @@ pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
     (count, failures)
 }
 
-/// `own`: `Some` for an entry, whose own event is expected, and `true` if it is tried only in a region;
-/// `None` for a cancel.
+/// `own`: `Some` for an entry, whose own event is expected, and `true` if it is tried only in a region; `None` for a cancel.
 fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: Option<bool>) -> Vec<Failure> {
     let failure = |text: &String, events: &[Event]| Failure { rule: id.to_owned(), text: text.clone(), got: describe(events) };
     let mut failures = Vec::new();

@@ -1,5 +1,5 @@
-//! The closed sets of words that rules, configuration, the core and records share, and the nearest word for a misspelt one.
-//! This is the lowest layer: it imports nothing from siftd.
+//! The closed sets of words that rules, configuration, the core and records share, and the
+//! nearest word for a misspelt one. This is the lowest layer: it imports nothing from siftd.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! `siftd rules import`: converts the source systems' own YAML and JSON files into siftd's TOML. Their text
-//! becomes the tree that TOML would give, so `schema` judges it and messages point into it. JSON is read as
-//! YAML, of which it is a subset. This module reads no file, and drops nothing silently.
+//! `siftd rules import`: converts the source systems' own YAML and JSON files into siftd's TOML. Their
+//! text becomes the tree that TOML would give, so `schema` judges it and messages point into it. JSON
+//! is read as YAML, of which it is a subset. This module reads no file, and drops nothing silently.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -39,8 +39,7 @@ pub fn import(name: &str, text: &str) -> Result<String, Diagnostics> {
     Ok(render(name, &found, |key| cx.asked.get(key).is_some_and(|asked| asked.place.is_some())))
 }
 
-/// Joins surrogate pairs: JSON writes a character beyond the Basic Multilingual Plane as two escapes, YAML as
-/// one.
+/// Joins surrogate pairs: JSON writes a character beyond the Basic Multilingual Plane as two escapes, YAML as one.
 fn join_surrogates(text: &str) -> String {
     let pair = Regex::new(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})").expect("a constant");
     let joined = pair.replace_all(text, |found: &Captures<'_>| {
@@ -160,8 +159,7 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// Reads a scalar by YAML's core schema, as far as these files use it: a plain scalar may be a number or a
-/// boolean.
+/// Reads a scalar by YAML's core schema, as far as these files use it: a plain scalar may be a number or a boolean.
 fn scalar<'s>(written: &'s str, text: &str, style: ScalarStyle) -> DeValue<'s> {
     let integer = || DeValue::parse(written).ok().map(Spanned::into_inner).filter(DeValue::is_integer);
     let string = |text: &str| DeValue::String(text.to_owned().into());

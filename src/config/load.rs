@@ -1,5 +1,5 @@
-//! Finds and reads the configuration files: the only part of `config` that touches the file system. Order:
-//! `siftd.toml`, then `conf.d/*.toml` beside it, by name; or only the file that was asked for.
+//! Finds and reads the configuration files: the only part of `config` that touches the file system.
+//! Order: `siftd.toml`, then `conf.d/*.toml` beside it, by name; or only the file that was asked for.
 
 use std::ffi::OsString;
 use std::fs;
@@ -32,8 +32,7 @@ impl User {
         Self { root, state_home: std::env::var_os("XDG_STATE_HOME"), home: std::env::var_os("HOME") }
     }
 
-    /// Returns the default state folder. A relative `$XDG_STATE_HOME` is ignored, as the XDG specification
-    /// demands.
+    /// Returns the default state folder. A relative `$XDG_STATE_HOME` is ignored, as the XDG specification demands.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         let absolute = |path: &Option<OsString>| path.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
@@ -46,9 +45,9 @@ impl User {
 }
 
 impl Config {
-    /// Reads only `path`, or without it `/etc/siftd/siftd.toml` and `conf.d/*.toml`, as far as they exist. A
-    /// user other than root gets a state folder of their own, unless a file is named or names one. `literals`
-    /// judges custom regexes; `fixed_literal` is the plain form.
+    /// Reads only `path`, or without it `/etc/siftd/siftd.toml` and `conf.d/*.toml`, as far as
+    /// they exist. A user other than root gets a state folder of their own, unless a file is
+    /// named or names one. `literals` judges custom regexes; `fixed_literal` is the plain form.
     ///
     /// # Errors
     /// Every mistake in the files; a file that exists or was named but cannot be read.
@@ -81,8 +80,7 @@ fn layers(folder: &Path) -> Result<Vec<Source>, Diagnostics> {
     files.iter().map(|file| open(file)).collect()
 }
 
-/// Lists the TOML files of a folder, except hidden ones: editors and package managers keep theirs under such
-/// names.
+/// Lists the TOML files of a folder, except hidden ones: editors and package managers keep theirs under such names.
 fn toml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

@@ -310,9 +310,8 @@ impl Config {
         Self::default().overlay(&[Source::new(name, text)], &fixed_literal)
     }
 
-    /// Reads texts over this configuration, in order. A later text overrides values and `files`, and adds to
-    /// the lists of patterns, `disable`, `severity_overrides`, sources and sinks. `literals` judges custom
-    /// regexes.
+    /// Reads texts over this configuration, in order. A later text overrides values and `files`, and adds to the
+    /// lists of patterns, `disable`, `severity_overrides`, sources and sinks. `literals` judges custom regexes.
     ///
     /// # Errors
     /// Every mistake in all the texts.

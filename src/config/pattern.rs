@@ -34,8 +34,7 @@ pub struct Pattern {
     pub line: usize,
 }
 
-/// Checks that the prefilter can find what a regex finds; the error says why not. The real check belongs to
-/// `rules`.
+/// Checks that the prefilter can find what a regex finds; the error says why not. The real check belongs to `rules`.
 pub type LiteralCheck = dyn Fn(&str) -> Result<(), String>;
 
 /// The purpose of a list of patterns, which decides what its regexes must satisfy.

@@ -1,5 +1,5 @@
-//! Walks a parsed TOML tree key by key and collects mistakes with their places. `schema` decides which keys
-//! exist; this module knows none of them. A mistake never stops the walk.
+//! Walks a parsed TOML tree key by key and collects mistakes with their places. `schema`
+//! decides which keys exist; this module knows none of them. A mistake never stops the walk.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -50,8 +50,7 @@ impl<'s> Context<'s> {
         Self { literals, errors: Vec::new(), asked: BTreeMap::new(), unknown: Vec::new() }
     }
 
-    /// Walks the tree of one text, then reports keys that were not asked for. Mistakes are added in text
-    /// order.
+    /// Walks the tree of one text, then reports keys that were not asked for. Mistakes are added in text order.
     pub fn walk(&mut self, source: &'s Source, tree: &DeTable<'_>, read: impl FnOnce(&mut Table<'_, 's>)) {
         let earlier = std::mem::take(&mut self.errors);
         let title = "at the top level".to_owned();
@@ -163,8 +162,7 @@ impl<'c, 's> Table<'c, 's> {
         self.value(key, out, value::word);
     }
 
-    /// Returns the elements of an array; `None` when the key is absent or holds something else, which is
-    /// reported.
+    /// Returns the elements of an array; `None` when the key is absent or holds something else, which is reported.
     pub fn items(&mut self, key: &'static str, mend: &str) -> Option<Vec<&'c Node<'c>>> {
         let node = self.node(key)?;
         match node.get_ref().as_array() {
@@ -176,8 +174,7 @@ impl<'c, 's> Table<'c, 's> {
         }
     }
 
-    /// Reads an array of strings and converts each. If present it replaces `out`; if absent `out` stays as it
-    /// is.
+    /// Reads an array of strings and converts each. If present it replaces `out`; if absent `out` stays as it is.
     pub fn list<T>(&mut self, key: &'static str, out: &mut Vec<T>, convert: impl Fn(String) -> Result<T, Fault>) {
         let Some(items) = self.items(key, "write it in brackets: [\"…\"]") else {
             return;
@@ -277,8 +274,7 @@ fn excerpt(written: &str) -> String {
     if short.len() < written.trim_end().len() { format!("{short}…") } else { short }
 }
 
-/// Returns the span of part of a string; `None` unless the string is written without escapes, in single
-/// quotes.
+/// Returns the span of part of a string; `None` unless the string is written without escapes, in single quotes.
 fn narrow(span: &Range<usize>, written: &str, part: Range<usize>) -> Option<Range<usize>> {
     let plain = written.starts_with('\'') && !written.contains("''");
     plain.then(|| span.start + 1 + part.start..span.start + 1 + part.end)

@@ -1,6 +1,5 @@
-//! Which keys exist, where their values go, and the bounds of each: the configuration as a list to read. Sits
-//! between `reader`, which walks the tree, and `Config`, which holds the values. Pure: it opens none of the
-//! files it names.
+//! Which keys exist, where their values go, and the bounds of each: the configuration as a list to read. Sits between
+//! `reader`, which walks the tree, and `Config`, which holds the values. Pure: it opens none of the files it names.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

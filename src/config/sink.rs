@@ -1,5 +1,5 @@
-//! `[[sink]]`: its types and defaults, and how a block is read. Also checks what two sinks must not share;
-//! never checks whether a peer answers or a file can be opened.
+//! `[[sink]]`: its types and defaults, and how a block is read. Also checks what two
+//! sinks must not share; never checks whether a peer answers or a file can be opened.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

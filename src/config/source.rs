@@ -1,5 +1,5 @@
-//! The keys of a `[[source]]`, their bounds, and which source types have them. Pure like the rest of the schema:
-//! whether an address can be bound or a user exists is checked where the source is started.
+//! The keys of a `[[source]]`, their bounds, and which source types have them. Pure like the rest of
+//! the schema: whether an address can be bound or a user exists is checked where the source is started.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -111,8 +111,7 @@ fn complete(t: &mut Table<'_, '_>, source: &SourceConfig, header: &Range<usize>)
     }
 }
 
-/// Refuses a remote address without `allow_remote`: anyone who reaches it can write records and fill the
-/// disk.
+/// Refuses a remote address without `allow_remote`: anyone who reaches it can write records and fill the disk.
 fn refuse_remote(t: &mut Table<'_, '_>, source: &SourceConfig) {
     let Some(address) = source.address.filter(|address| !address.ip().to_canonical().is_loopback() && !source.allow_remote) else { return };
     if let Some(node) = t.node("address") {

@@ -1,5 +1,4 @@
-//! `[telemetry]`: what siftd reports about itself, and to whom. Pure like the rest of the configuration: it opens
-//! nothing.
+//! `[telemetry]`: what siftd reports about itself, and to whom. Pure like the rest of the configuration: it opens nothing.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

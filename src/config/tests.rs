@@ -1,5 +1,4 @@
-//! Tests of the annotated file against the types, of the layers, and of every kind of mistake as a user sees
-//! it.
+//! Tests of the annotated file against the types, of the layers, and of every kind of mistake as a user sees it.
 
 use std::collections::BTreeSet;
 use std::path::Path;

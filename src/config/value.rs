@@ -1,5 +1,5 @@
-//! The small languages of values: durations, sizes and words. `reader` calls these functions for each key.
-//! Text in, value or fault out; nothing here knows a file.
+//! The small languages of values: durations, sizes and words. `reader` calls these
+//! functions for each key. Text in, value or fault out; nothing here knows a file.
 
 use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};

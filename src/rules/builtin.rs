@@ -1,5 +1,5 @@
-//! The compiled-in rules. The build (`src/build.rs`) has already read them, computed what the start would otherwise
-//! wait for, and left it in formats that are cheap to read.
+//! The compiled-in rules. The build (`src/build.rs`) has already read them, computed what
+//! the start would otherwise wait for, and left it in formats that are cheap to read.
 
 use std::sync::OnceLock;
 

@@ -1,7 +1,7 @@
-//! The alternatives of a noise or cancel pattern, each with its clues: what a matching text must show, tested without
-//! running the pattern. These patterns are long lists of unrelated alternatives; most lines show the clue of none, so few
-//! lines run any of them. The build computes the clues of the built-in rules. A clue may admit too much, but never hides
-//! a match.
+//! The alternatives of a noise or cancel pattern, each with its clues: what a matching text must
+//! show, tested without running the pattern. These patterns are long lists of unrelated
+//! alternatives; most lines show the clue of none, so few lines run any of them. The build
+//! computes the clues of the built-in rules. A clue may admit too much, but never hides a match.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,7 @@ use super::ends::{Ends, first_bytes, last_bytes, needs_indent};
 use super::prove::telling_words;
 use super::source::{NOTHING, parsed};
 
-/// The alternatives of a group are separated if at most this many parts stand before it, and at most this
-/// many in total.
+/// The alternatives of a group are separated if at most this many parts stand before it, and at most this many in total.
 const MAX_PARTS_BEFORE: usize = 5;
 const MAX_PARTS: usize = 12;
 /// Most alternatives of a group that is separated.
@@ -24,8 +23,7 @@ const MAX_SPREAD: usize = 2;
 const MAX_FIRST: u32 = 32;
 /// Most bytes in a set of signs, one of which must occur in a text, for the set to be worth a test.
 const MAX_SIGNS: usize = 4;
-/// Signs that most lines have, which tell nothing; and signs that are useful, but more frequent than any not
-/// listed here.
+/// Signs that most lines have, which tell nothing; and signs that are useful, but more frequent than any not listed here.
 const COMMON_SIGNS: &[u8] = b":./-_";
 const FREQUENT_SIGNS: &[u8] = b"()[],='\"";
 
@@ -72,8 +70,8 @@ impl Clue {
         }
     }
 
-    /// Whether a text may match with `first` as its first visible byte and `last` as its last byte; `indented`: the text
-    /// begins with white space.
+    /// Whether a text may match with `first` as its first visible byte and
+    /// `last` as its last byte; `indented`: the text begins with white space.
     #[inline]
     #[must_use]
     pub fn fits(&self, first: Option<u8>, last: Option<u8>, indented: bool) -> bool {
@@ -94,8 +92,7 @@ impl Clue {
     }
 }
 
-/// Returns the alternatives of a pattern: it matches a text if one of them does. An invalid regex yields one that
-/// never matches.
+/// Returns the alternatives of a pattern: it matches a text if one of them does. An invalid regex yields one that never matches.
 #[must_use]
 pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
     let nothing = || Clue { source: NOTHING.to_owned(), ..Clue::default() };
@@ -112,8 +109,7 @@ pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
     sharp.iter().map(Clue::of).chain(together).collect()
 }
 
-/// Returns the rarest set of bytes of which every match of `hir` contains one; `None` when most texts contain
-/// one.
+/// Returns the rarest set of bytes of which every match of `hir` contains one; `None` when most texts contain one.
 fn mark(hir: &Hir) -> Option<Vec<u8>> {
     let mut found = Vec::new();
     signs(hir, &mut found);
@@ -142,8 +138,7 @@ fn tells_more(apart: &[Hir], whole: &Hir) -> bool {
     ranks().all(|rank| rank >= whole) && ranks().any(|rank| rank > whole)
 }
 
-/// Returns the source of a part of a pattern. `Display` alone would write a repeated repetition as a lazy
-/// one.
+/// Returns the source of a part of a pattern. `Display` alone would write a repeated repetition as a lazy one.
 fn source(hir: &Hir) -> String {
     grouped(hir).to_string()
 }
@@ -164,8 +159,7 @@ fn grouped(hir: &Hir) -> Hir {
     }
 }
 
-/// Returns the concatenation once per alternative of a group near its beginning; `None` when there is no such
-/// group.
+/// Returns the concatenation once per alternative of a group near its beginning; `None` when there is no such group.
 fn spread(parts: &[Hir]) -> Option<Vec<Hir>> {
     let near = parts.iter().take(MAX_PARTS_BEFORE + 1).enumerate();
     let (at, branches) = near.into_iter().find_map(|(at, part)| match part.kind() {

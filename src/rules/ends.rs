@@ -1,6 +1,6 @@
-//! What every match of a pattern has, derived from its parts: the byte that it can begin with, the byte that it can end
-//! with, and a literal that it contains. A pattern tests these first, because most texts fail at one of them. Each may be
-//! unknown; none rules out a match.
+//! What every match of a pattern has, derived from its parts: the byte that it can begin with,
+//! the byte that it can end with, and a literal that it contains. A pattern tests these first,
+//! because most texts fail at one of them. Each may be unknown; none rules out a match.
 
 use std::ops::RangeInclusive;
 
@@ -42,8 +42,8 @@ impl Ends {
     }
 }
 
-/// Returns the bytes with which the visible part of a match can begin, for a pattern anchored at the start.
-/// `None` when nothing is known.
+/// Returns the bytes with which the visible part of a match can begin,
+/// for a pattern anchored at the start. `None` when nothing is known.
 pub(super) fn first_bytes(hir: &Hir) -> Option<Ends> {
     if !hir.properties().look_set_prefix().contains(Look::Start) {
         return None;
@@ -150,8 +150,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match without
-/// any visible byte.
+/// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match without any visible byte.
 fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
         HirKind::Look(Look::End) => {

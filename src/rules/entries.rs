@@ -1,5 +1,5 @@
-//! The entries of a rule set, in the order in which a line is offered to them. A run meets few of the compiled-in
-//! entries, so each is read when it is first tried.
+//! The entries of a rule set, in the order in which a line is offered to them. A run
+//! meets few of the compiled-in entries, so each is read when it is first tried.
 
 use std::collections::HashMap;
 use std::ops::Index;

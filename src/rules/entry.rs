@@ -1,5 +1,5 @@
-//! Checked rules: families, entries and their parts, as the core uses them. `load` makes them, `set` puts
-//! them together; nothing here decides anything.
+//! Checked rules: families, entries and their parts, as the core uses them.
+//! `load` makes them, `set` puts them together; nothing here decides anything.
 
 use std::sync::Arc;
 
@@ -106,8 +106,7 @@ pub struct Fault {
 }
 
 impl Entry {
-    /// Links the entry into a rule set: regions and notes name entries and families by id, but the core needs
-    /// numbers.
+    /// Links the entry into a rule set: regions and notes name entries and families by id, but the core needs numbers.
     pub(super) fn linked(mut self, family: u16, families: &[Family], weak: Vec<u16>) -> Self {
         let language = self.fault.language.as_deref().or(families[usize::from(family)].language.as_deref());
         let labels = Labels { rule: self.id.as_str().into(), language: language.map(Arc::from), hint: self.fault.hint.as_deref().map(Arc::from) };
@@ -129,8 +128,7 @@ impl Entry {
         !matches!(self.kind, Kind::Note(_)) && self.fault.severity != Some(Severity::Low)
     }
 
-    /// Whether the events report a network or service that was unavailable just then: programs retry and go
-    /// on.
+    /// Whether the events report a network or service that was unavailable just then: programs retry and go on.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self.fault.category, Some(Category::NetworkError | Category::RateLimit))
@@ -209,8 +207,7 @@ pub struct Region {
     pub absorb: bool,
     /// Whether only the region's end is looked for in it.
     pub seal: bool,
-    /// Verdicts on what was found in the region since it opened or since the last verdict; events are held
-    /// back until then.
+    /// Verdicts on what was found in the region since it opened or since the last verdict; events are held back until then.
     pub verdicts: Option<Box<Verdicts>>,
     /// Entries of the traces that are tried only in this region.
     pub weak: Vec<u16>,
@@ -265,8 +262,7 @@ pub struct Row {
     pub accept: bool,
     /// Whether the record right before the line also belongs to the trace.
     pub under_record: bool,
-    /// Whether the row takes any matching line with which nothing else begins, on trial until a line shows that the
-    /// error is over.
+    /// Whether the row takes any matching line with which nothing else begins, on trial until a line shows that the error is over.
     pub loose: bool,
     /// Whether this line voids the trace: there is no event, whatever the trace has taken.
     pub void: bool,
@@ -286,8 +282,7 @@ pub struct Before {
 }
 
 impl Before {
-    /// Returns `true` if any number of such lines may stand here, even none: they end where the next required
-    /// line stands.
+    /// Returns `true` if any number of such lines may stand here, even none: they end where the next required line stands.
     #[must_use]
     pub fn may_be_skipped(&self) -> bool {
         self.optional && self.max > 1
@@ -305,8 +300,7 @@ pub struct Note {
     pub waits: bool,
     /// Whether the note is never an event.
     pub silent: bool,
-    /// An event that ended more than this many lines above does not claim the note; `None`: only the general
-    /// bound applies.
+    /// An event that ended more than this many lines above does not claim the note; `None`: only the general bound applies.
     pub max_lines: Option<u32>,
     /// Look-back lines that belong to the note when it is an event, nearest first.
     pub before: Vec<Before>,

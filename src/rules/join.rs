@@ -17,8 +17,8 @@ const LAST: u16 = u16::MAX;
 #[derive(Default)]
 pub(super) struct Joined {
     families: Vec<Family>,
-    /// Each member with its rank among the entries that are offered a line together: the position in the files of the
-    /// built-in entry that it is or replaces.
+    /// Each member with its rank among the entries that are offered a line together:
+    /// the position in the files of the built-in entry that it is or replaces.
     members: Vec<(u16, Member)>,
     cancels: Vec<Cancel>,
     /// Position of each entry in `members`.
@@ -41,8 +41,8 @@ impl Joined {
         Self { families, members, cancels, by_id: HashMap::new() }
     }
 
-    /// Adds a file. An entry with the id of an earlier one takes its place, because of machines that take equally many
-    /// lines the first wins.
+    /// Adds a file. An entry with the id of an earlier one takes its place,
+    /// because of machines that take equally many lines the first wins.
     pub(super) fn add(&mut self, file: RulesFile) {
         let family = self.family(file.family);
         for mut entry in file.entries {
@@ -81,8 +81,7 @@ impl Joined {
     }
 }
 
-/// Returns the literals. Those of the built-in entries are known; one whose entries are gone leads nowhere and is
-/// not searched for.
+/// Returns the literals. Those of the built-in entries are known; one whose entries are gone leads nowhere and is not searched for.
 fn literals(members: &[Member]) -> Literals {
     let read = (0..).zip(members).filter_map(|(at, member)| Some((at, member.read()?)));
     let own = read.map(|(at, entry): (u16, &Entry)| (at, &entry.gate, matches!(entry.kind, Kind::Fact(_))));

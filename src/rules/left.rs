@@ -1,5 +1,5 @@
-//! What the build leaves of the built-in rules, in the formats in which siftd reads it: `src/build.rs` writes them,
-//! `builtin` reads them.
+//! What the build leaves of the built-in rules, in the formats in which
+//! siftd reads it: `src/build.rs` writes them, `builtin` reads them.
 
 use serde::{Deserialize, Serialize};
 

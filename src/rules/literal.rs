@@ -48,8 +48,7 @@ pub struct LiteralForm {
     pub bytes: Vec<u8>,
     /// Ascending positions in `bytes` at which any of the given bytes may stand.
     pub classes: Vec<(u8, Vec<u8>)>,
-    /// If not empty, an occurrence is a hit only if it is followed by one of these bytes, a quote, an escape
-    /// or the line's end.
+    /// If not empty, an occurrence is a hit only if it is followed by one of these bytes, a quote, an escape or the line's end.
     pub after: Vec<u8>,
     /// An occurrence followed by one of these bytes is no hit.
     pub not_after: Vec<u8>,
@@ -76,15 +75,14 @@ pub struct Literals {
     pub forms: Vec<LiteralForm>,
     /// For each form, the entries that it leads to; a form that leads to none is not searched for.
     pub targets: Vec<Vec<u16>>,
-    /// The first so many forms are those of the built-in rules, whatever they lead to. Tables made of those alone serve
-    /// for all: the other forms come after them, so that the whole is not sorted.
+    /// The first so many forms are those of the built-in rules, whatever they lead to. Tables made of
+    /// those alone serve for all: the other forms come after them, so that the whole is not sorted.
     #[serde(skip)]
     pub inherited: usize,
 }
 
 impl Literals {
-    /// Returns the literals of entries in the order in which a line is offered to them, each with whether it
-    /// is a fact.
+    /// Returns the literals of entries in the order in which a line is offered to them, each with whether it is a fact.
     pub fn of(entries: impl Iterator<Item = (impl Borrow<Gate>, bool)>) -> Self {
         let mut all: Vec<(LiteralForm, u16)> = Vec::new();
         for (index, (gate, fact)) in (0..).zip(entries) {
@@ -105,8 +103,8 @@ impl Literals {
         literals
     }
 
-    /// Returns these literals, whose entries are renumbered by `number` or, if it returns `None`, gone, together with
-    /// those of the `own` entries, each with its number and whether it is a fact.
+    /// Returns these literals, whose entries are renumbered by `number` or, if it returns `None`,
+    /// gone, together with those of the `own` entries, each with its number and whether it is a fact.
     pub(super) fn joined<'g>(&self, number: impl Fn(u16) -> Option<u16>, own: impl Iterator<Item = (u16, &'g Gate, bool)>) -> Self {
         let mut added: Vec<(LiteralForm, u16)> = own.flat_map(|(at, gate, fact)| forms(gate, fact).into_iter().map(move |form| (form, at))).collect();
         let renumbered = |targets: &Vec<u16>| targets.iter().filter_map(|known| number(*known)).collect();
@@ -131,8 +129,8 @@ impl Literals {
     }
 }
 
-/// Returns the exact forms of all literals of an entry; duplicates are possible. A fact's literals are the raw bytes
-/// of a record, so they stay whole.
+/// Returns the exact forms of all literals of an entry; duplicates are possible.
+/// A fact's literals are the raw bytes of a record, so they stay whole.
 fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let anywhere = gate.literals.iter().map(|literal| (literal, gate.after.as_str()));
     let at_end = gate.at_end.iter().map(|literal| (literal, LINE_END));
@@ -165,9 +163,8 @@ impl Written {
         Self { text: text.to_owned(), classes: Vec::new() }
     }
 
-    /// Parses a fact's literal, which may hold classes of letters and digits in `‹›`, as
-    /// `‹EF›0‹1-9›‹0-3›‹0-9› `: any of their members may stand there. If the classes stand for too many
-    /// texts, the whole literal is plain text.
+    /// Parses a fact's literal, which may hold classes of letters and digits in `‹›`, as `‹EF›0‹1-9›‹0-3›‹0-9› `: any
+    /// of their members may stand there. If the classes stand for too many texts, the whole literal is plain text.
     fn with_classes(literal: &str) -> Self {
         let mut written = Self::plain("");
         let mut rest = literal;
@@ -213,9 +210,8 @@ impl Written {
         forms
     }
 
-    /// Returns the longest run of stable bytes, with the literal's own byte on either side or what may stand
-    /// there; `None` if the run is short, or if a guard beside the literal would be lost because the run does not
-    /// reach that side.
+    /// Returns the longest run of stable bytes, with the literal's own byte on either side or what may stand there; `None`
+    /// if the run is short, or if a guard beside the literal would be lost because the run does not reach that side.
     fn run(&self, guards: &LiteralForm) -> Option<LiteralForm> {
         let text = self.text.as_bytes();
         let mut end = 0;
@@ -227,8 +223,8 @@ impl Written {
         let (before, after) = (text[..run.start].last().copied(), text.get(run.end));
         let loses_before = before.is_some() && !(guards.not_before.is_empty() && guards.not_behind.is_empty());
         let loses_after = after.is_some() && !(guards.after.is_empty() && guards.not_after.is_empty());
-        // An escape in place of either byte passes the guards: before the run it ends with a byte near a backslash, after
-        // the run it begins with one.
+        // An escape in place of either byte passes the guards: before the run it
+        // ends with a byte near a backslash, after the run it begins with one.
         let after = after.map_or_else(|| guards.after.clone(), |byte| vec![*byte]);
         (!loses_before && !loses_after).then(|| LiteralForm { bytes: text[run].to_vec(), before, after, ..guards.clone() })
     }

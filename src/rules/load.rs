@@ -1,6 +1,5 @@
-//! Turns the text of a rules file into checked entries. Every mistake is reported with its place in the file,
-//! the entry, the key and the correction. The tests have checked the compiled-in files, so `parse` skips the
-//! costly checks for them.
+//! Turns the text of a rules file into checked entries. Every mistake is reported with its place in the file, the entry,
+//! the key and the correction. The tests have checked the compiled-in files, so `parse` skips the costly checks for them.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,4 @@
-//! A string of a rules file with its place. Compiled-in rules are known to be correct, so their strings have no
-//! places.
+//! A string of a rules file with its place. Compiled-in rules are known to be correct, so their strings have no places.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Converts GitHub's problem matchers (`{"problemMatcher": […]}`) into a rules file: `siftd rules import`. A one-line
-//! matcher becomes a rule; one whose last pattern loops becomes a rule with a line above it that names the file; any
-//! other becomes a trace. Only errors match, since siftd finds no warnings. This module reads no file, and leaves
-//! nothing out silently.
+//! Converts GitHub's problem matchers (`{"problemMatcher": […]}`) into a rules file: `siftd
+//! rules import`. A one-line matcher becomes a rule; one whose last pattern loops becomes a
+//! rule with a line above it that names the file; any other becomes a trace. Only errors match,
+//! since siftd finds no warnings. This module reads no file, and leaves nothing out silently.
 
 mod js;
 
@@ -158,8 +158,7 @@ fn rule(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a trace of consecutive lines. It starts at the first line that has literals; earlier lines are
-/// looked back for.
+/// Writes a trace of consecutive lines. It starts at the first line that has literals; earlier lines are looked back for.
 fn trace(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
     let first = parts.iter().position(|part| !part.literals.is_empty()).unwrap_or(0);
     head(out, ("trace", id), &parts[first])?;

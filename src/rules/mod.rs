@@ -1,8 +1,9 @@
 //! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that the core walks.
 //!
-//! `spec` is the shape of a file; `load` reads and checks it into `entry`'s types; `prove` shows that the prefilter cannot miss a rule, and `literal` prepares
-//! the prefilter's part. `set` puts the files together. `builtin` holds the compiled-in rules, and `shelf` the compiled forms that the build made of their
-//! patterns. `source` parses regexes, `pattern` runs them; `matcher` turns problem matchers into rules. Nothing here looks at a log.
+//! `spec` is the shape of a file; `load` reads and checks it into `entry`'s types; `prove` shows that the prefilter
+//! cannot miss a rule, and `literal` prepares the prefilter's part. `set` puts the files together. `builtin` holds
+//! the compiled-in rules, and `shelf` the compiled forms that the build made of their patterns. `source` parses
+//! regexes, `pattern` runs them; `matcher` turns problem matchers into rules. Nothing here looks at a log.
 
 mod builtin;
 mod clue;

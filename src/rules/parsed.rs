@@ -29,8 +29,7 @@ pub fn toml_problem(error: &toml::de::Error) -> Problem {
     Problem { span: error.span().unwrap_or_default(), key: String::new(), problem, mend }
 }
 
-/// Shortens the parser's message about an unknown key: it lists all known keys, but the nearest one helps
-/// more.
+/// Shortens the parser's message about an unknown key: it lists all known keys, but the nearest one helps more.
 fn unknown_key(message: &str) -> Option<(String, String)> {
     let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let key = quoted.next()?;

@@ -1,5 +1,5 @@
-//! The patterns of rules, over bytes: compiled at first use, linear in time, limited in size. Most run as a
-//! [`Program`]; `regex` runs what a program cannot. Few need Unicode tables.
+//! The patterns of rules, over bytes: compiled at first use, linear in time, limited in size.
+//! Most run as a [`Program`]; `regex` runs what a program cannot. Few need Unicode tables.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -125,8 +125,7 @@ impl Pattern {
         forms().find(&self.source, self.ignore_case, form)
     }
 
-    /// Returns words of which every matching text contains one, in any case; `None` if no such words are
-    /// known.
+    /// Returns words of which every matching text contains one, in any case; `None` if no such words are known.
     #[must_use]
     pub fn required_words(&self) -> Option<Vec<String>> {
         required_words(&parsed(&self.source, self.ignore_case)?)
@@ -142,15 +141,14 @@ impl Pattern {
         self.reader.get_or_init(|| self.made(Form::Groups).or_else(|| reader(&self.source, self.ignore_case))).as_ref()
     }
 
-    /// Whether the pattern matches somewhere in `text`. Most rows of a trace fail at the first visible byte
-    /// of a line, which a table lookup decides for a tenth of the cost.
+    /// Whether the pattern matches somewhere in `text`. Most rows of a trace fail at the
+    /// first visible byte of a line, which a table lookup decides for a tenth of the cost.
     pub fn is_match(&self, text: &[u8]) -> bool {
         let compiled = self.compiled();
         compiled.may_match(text, first_visible(text)) && self.decide(compiled, text)
     }
 
-    /// Whether the pattern is written for JSON objects as they stand in a log: it begins with their opening
-    /// brace.
+    /// Whether the pattern is written for JSON objects as they stand in a log: it begins with their opening brace.
     #[must_use]
     pub fn spells_records(&self) -> bool {
         self.source.starts_with(r"^\{")

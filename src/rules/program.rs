@@ -1,10 +1,10 @@
 //! Matches the patterns of rules: a backtracking matcher over runs of bytes, with a budget.
 //!
-//! The lines that rules look at are short and mostly fit. On them a backtracker that consumes a whole run of
-//! a class at once, and retreats only to places where the next two bytes fit, costs a fifth of a lazy
-//! automaton, reads the groups in the same pass, and is built in a twentieth of the time. It leaves to
-//! `regex` what it cannot do: Unicode classes, look-around other than `^`, `$` and `\b`, and any text on
-//! which the budget, linear in the text's length, runs out. So matching stays linear.
+//! The lines that rules look at are short and mostly fit. On them a backtracker that consumes a whole
+//! run of a class at once, and retreats only to places where the next two bytes fit, costs a fifth of
+//! a lazy automaton, reads the groups in the same pass, and is built in a twentieth of the time. It
+//! leaves to `regex` what it cannot do: Unicode classes, look-around other than `^`, `$` and `\b`,
+//! and any text on which the budget, linear in the text's length, runs out. So matching stays linear.
 //!
 //! It finds what `regex` finds: the leftmost match, with alternatives in their order (Perl's rules).
 
@@ -22,8 +22,8 @@ pub const MAX_NAMED: usize = 12;
 const FUEL_PER_BYTE: usize = 32;
 /// Budget that even the shortest text has.
 const MIN_FUEL: usize = 2048;
-/// Sets of bytes, one bit each. The value of a byte tells which of the program's sets it belongs to; the
-/// union of two sets is one value.
+/// Sets of bytes, one bit each. The value of a byte tells which of the
+/// program's sets it belongs to; the union of two sets is one value.
 type Sets = u64;
 /// The set of every byte and of the end of the text: anything may follow.
 const NOTHING: Sets = 1;
@@ -160,8 +160,7 @@ pub struct Program {
     names: Box<[Box<str>]>,
     /// The entry for a match at the start of the text.
     start: Branch,
-    /// The entry for a later match, without what can match only at the start. `None`: no later match is
-    /// possible.
+    /// The entry for a later match, without what can match only at the start. `None`: no later match is possible.
     later: Option<Branch>,
 }
 
@@ -178,8 +177,8 @@ impl Program {
         &self.names
     }
 
-    /// Returns whether the program matches somewhere in `text`. The named groups go to `slots`, if given; the
-    /// cost is added to `spent`.
+    /// Returns whether the program matches somewhere in `text`. The named
+    /// groups go to `slots`, if given; the cost is added to `spent`.
     ///
     /// # Errors
     /// The text needs more steps than its length allows.

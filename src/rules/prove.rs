@@ -1,6 +1,5 @@
-//! Proves over a parsed regex that every match contains one of its rule's literals; otherwise the prefilter
-//! could miss what the regex would confirm. The proof may refuse too much, but never accepts a regex that can
-//! match without a literal.
+//! Proves over a parsed regex that every match contains one of its rule's literals; otherwise the prefilter could miss what
+//! the regex would confirm. The proof may refuse too much, but never accepts a regex that can match without a literal.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
@@ -39,8 +38,8 @@ impl Needle<'_> {
     }
 }
 
-/// Returns whether every match of `regex` contains one of `literals`, followed by a byte that may follow it,
-/// as far as the regex determines that byte. With `ignore_case` both are compared in lower case.
+/// Returns whether every match of `regex` contains one of `literals`, followed by a byte that may follow
+/// it, as far as the regex determines that byte. With `ignore_case` both are compared in lower case.
 ///
 /// # Errors
 /// The regex does not parse.
@@ -50,8 +49,7 @@ pub fn every_match_has_literal(regex: &str, literals: &[Needle], ignore_case: bo
     Ok(Proof { literals, ignore_case }.holds(&hir))
 }
 
-/// Returns the longest string that every match of `regex` contains; serves as the literal of a custom
-/// pattern.
+/// Returns the longest string that every match of `regex` contains; serves as the literal of a custom pattern.
 ///
 /// # Errors
 /// The regex does not parse.
@@ -68,15 +66,14 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
-/// Returns lower-case strings of which every match of `hir` contains one, in any case; the longest that are
-/// known. `None` when nothing is known, or when they are too many or too short to be worth a search.
+/// Returns lower-case strings of which every match of `hir` contains one, in any case; the longest that
+/// are known. `None` when nothing is known, or when they are too many or too short to be worth a search.
 #[must_use]
 pub fn required_words(hir: &Hir) -> Option<Vec<String>> {
     text(required(&lower(hir)).into_iter().filter(|words| words.len() <= MAX_WORDS).max_by_key(|words| least(words))?)
 }
 
-/// Returns such strings if they tell much: few, and none that most errors contain. `None` when all that is known tells
-/// little.
+/// Returns such strings if they tell much: few, and none that most errors contain. `None` when all that is known tells little.
 #[must_use]
 pub fn telling_words(hir: &Hir) -> Option<Vec<String>> {
     let mut groups = required(&lower(hir));
@@ -92,8 +89,7 @@ fn least(words: &[Vec<u8>]) -> usize {
     words.iter().map(Vec::len).min().unwrap_or(0)
 }
 
-/// Returns a pattern that matches the lower case of all that `hir` matches: a letter in either case becomes
-/// one letter.
+/// Returns a pattern that matches the lower case of all that `hir` matches: a letter in either case becomes one letter.
 fn lower(hir: &Hir) -> Hir {
     let all = |parts: &[Hir]| parts.iter().map(lower).collect();
     match hir.kind() {

@@ -1,5 +1,5 @@
-//! The rules of all files: the entries in the order in which a line is offered to them, and the literals that lead to them.
-//! `load` has already checked the rules, and `join` puts the files together.
+//! The rules of all files: the entries in the order in which a line is offered to them, and the literals
+//! that lead to them. `load` has already checked the rules, and `join` puts the files together.
 
 use super::clue::Clues;
 use super::join::Joined;
@@ -38,8 +38,7 @@ impl RuleSet {
         Self::with_files(builtin_files(Examples::Read))
     }
 
-    /// Returns the compiled-in rules without their examples, for reading logs: the fastest start, since the
-    /// build has read them.
+    /// Returns the compiled-in rules without their examples, for reading logs: the fastest start, since the build has read them.
     #[must_use]
     pub fn compiled() -> Self {
         Self {
@@ -52,8 +51,8 @@ impl RuleSet {
         }
     }
 
-    /// [`compiled`](Self::compiled) with further files. Later files add; an entry with a known id replaces the earlier
-    /// one. What the build has made of the entries that stay is reused.
+    /// [`compiled`](Self::compiled) with further files. Later files add; an entry with a known
+    /// id replaces the earlier one. What the build has made of the entries that stay is reused.
     #[must_use]
     pub fn compiled_with(more: Vec<RulesFile>) -> Self {
         if more.is_empty() {
@@ -117,8 +116,7 @@ impl RuleSet {
         self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
-    /// Removes entries and cancels by id, or whole families by theirs; returns those of `ids` that name
-    /// nothing.
+    /// Removes entries and cancels by id, or whole families by theirs; returns those of `ids` that name nothing.
     pub fn disable(&mut self, ids: &[String]) -> Vec<String> {
         let names = |name: &String, id: &str| name == id || id.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'));
         let all = || self.entries.iter().map(|entry| &entry.id).chain(self.cancels.iter().map(|cancel| &cancel.id));

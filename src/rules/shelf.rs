@@ -1,5 +1,5 @@
-//! The compiled forms of the built-in patterns, as the build leaves them: found by a pattern's source, and read when a run
-//! first uses that pattern. A run uses few patterns, so nothing is read at the start, not even the list of places.
+//! The compiled forms of the built-in patterns, as the build leaves them: found by a pattern's source, and read when a
+//! run first uses that pattern. A run uses few patterns, so nothing is read at the start, not even the list of places.
 
 use serde::Deserialize;
 
@@ -19,8 +19,8 @@ pub enum Form {
 const KEY_BYTES: usize = 8;
 const PLACE_BYTES: usize = KEY_BYTES + 4;
 
-/// Forms in one byte sequence: their number, their places sorted by key, then each form after its source, as
-/// `postcard` writes them. Keys are big-endian, other numbers little-endian.
+/// Forms in one byte sequence: their number, their places sorted by key, then each form after
+/// its source, as `postcard` writes them. Keys are big-endian, other numbers little-endian.
 #[derive(Clone, Copy, Debug)]
 pub struct Shelf<'a> {
     places: &'a [u8],

@@ -1,5 +1,5 @@
-//! Parses the source of a pattern. `pattern` runs the result, `prove` analyses it; the build does both. Nothing here
-//! compiles a pattern or looks at a text.
+//! Parses the source of a pattern. `pattern` runs the result, `prove` analyses
+//! it; the build does both. Nothing here compiles a pattern or looks at a text.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
@@ -13,8 +13,8 @@ pub fn parsed(source: &str, ignore_case: bool) -> Option<Hir> {
     parser(needs_unicode(source)).case_insensitive(ignore_case).build().parse(source).ok()
 }
 
-/// Whether a pattern runs with Unicode tables: only if one of its classes contains non-ASCII characters. Otherwise a
-/// character stands for its UTF-8 bytes, and `\s`, `\d`, `\w`, `\b` and `.` refer to bytes.
+/// Whether a pattern runs with Unicode tables: only if one of its classes contains non-ASCII characters.
+/// Otherwise a character stands for its UTF-8 bytes, and `\s`, `\d`, `\w`, `\b` and `.` refer to bytes.
 #[must_use]
 pub fn needs_unicode(source: &str) -> bool {
     !source.is_ascii() && parser(false).build().parse(source).is_err()

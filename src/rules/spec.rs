@@ -1,6 +1,5 @@
-//! The TOML shapes of `config/rules/*.toml`: what a rules file may contain. Serde fills them; `load` checks
-//! what types cannot. The README's chapter on rules and the comments in `config/rules/` describe the same
-//! keys for users.
+//! The TOML shapes of `config/rules/*.toml`: what a rules file may contain. Serde fills them; `load` checks what
+//! types cannot. The README's chapter on rules and the comments in `config/rules/` describe the same keys for users.
 
 use serde::{Deserialize, Serialize};
 
@@ -99,8 +98,7 @@ pub struct FamilySpec {
     pub covers: Vec<String>,
 }
 
-/// An entry of any table. `load` checks which keys a table takes, so that a key in the wrong table is
-/// reported as such.
+/// An entry of any table. `load` checks which keys a table takes, so that a key in the wrong table is reported as such.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntrySpec {
@@ -115,8 +113,7 @@ pub struct EntrySpec {
     /// Whether lower, Capitalised and UPPER forms count too, in literals and regexes.
     #[serde(default)]
     pub ignore_case: bool,
-    /// The only bytes that may follow a literal, besides quotes, escapes and the line's end. Makes a short
-    /// word cheap to find.
+    /// The only bytes that may follow a literal, besides quotes, escapes and the line's end. Makes a short word cheap to find.
     #[serde(default)]
     pub after: String,
     /// Bytes that may not follow a literal.
@@ -130,8 +127,8 @@ pub struct EntrySpec {
     pub not_behind: String,
     /// Confirms the line, without its prefix. Named groups: `type message name key file line column`.
     pub regex: Option<Located>,
-    /// A line above that names the file (group `file`) to which the error's line number refers: the nearest that matches, with
-    /// no empty line between. It is not part of the error.
+    /// A line above that names the file (group `file`) to which the error's line number refers:
+    /// the nearest that matches, with no empty line between. It is not part of the error.
     pub above: Option<Located>,
     /// Whether this is a word that prose uses too: a level tag of info or warn cancels it.
     #[serde(default)]
@@ -183,8 +180,7 @@ pub struct EntrySpec {
     pub open: Option<Located>,
     /// The line that ends a region and is not part of it.
     pub close: Option<Located>,
-    /// A region ends after this many lines; an event that ended this many lines above a note does not claim
-    /// it.
+    /// A region ends after this many lines; an event that ended this many lines above a note does not claim it.
     pub max_lines: Option<u32>,
     /// Whether the region owns everything in it: only its own weak traces are tried.
     #[serde(default)]
@@ -312,13 +308,12 @@ pub struct RowSpec {
     /// `false`: the line is taken on trial, until an accepting line follows.
     #[serde(default = "yes")]
     pub accept: bool,
-    /// For a start row: loggers print such a line right below the record that reports it, and that record
-    /// then is the trace's first line. A line that only a program's end or another program prints is an error
-    /// of its own.
+    /// For a start row: loggers print such a line right below the record that reports it, and that record then is
+    /// the trace's first line. A line that only a program's end or another program prints is an error of its own.
     #[serde(default)]
     pub under_record: bool,
-    /// A further line of a message, without a shape of its own: nothing else may begin with it, and it belongs to the
-    /// trace once a log line, a prompt, a rule or a status line follows.
+    /// A further line of a message, without a shape of its own: nothing else may begin with it,
+    /// and it belongs to the trace once a log line, a prompt, a rule or a status line follows.
     #[serde(default)]
     pub loose: bool,
     /// The line shows that what the trace has taken is no error of its own: the trace consumes its lines without an event.
@@ -338,8 +333,8 @@ pub struct BeforeSpec {
     /// How often the line may repeat.
     #[serde(default = "one")]
     pub max: u32,
-    /// What a trace reads from the line: `exception`, `location` or `text`. A trace whose error this line names does not begin
-    /// without it.
+    /// What a trace reads from the line: `exception`, `location` or `text`.
+    /// A trace whose error this line names does not begin without it.
     #[serde(default)]
     pub take: Take,
 }

@@ -1,5 +1,5 @@
-//! A state of a machine: its rows in the order in which they are tried. The ends of a line rule out most rows before
-//! any regex runs.
+//! A state of a machine: its rows in the order in which they are
+//! tried. The ends of a line rule out most rows before any regex runs.
 
 use std::sync::OnceLock;
 
@@ -43,8 +43,8 @@ impl State {
         self.has_loose
     }
 
-    /// Returns the number of the first row that takes `text`, whose first visible byte is `lead`. `plain`: nothing begins
-    /// with the line, so a loose row may take it. `rows` are all rows of the machine.
+    /// Returns the number of the first row that takes `text`, whose first visible byte is `lead`. `plain`:
+    /// nothing begins with the line, so a loose row may take it. `rows` are all rows of the machine.
     #[must_use]
     pub fn taker(&self, rows: &[Row], text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
         let takes = |number: u16| {

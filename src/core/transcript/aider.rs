@@ -1,5 +1,5 @@
-//! aider: `.aider.chat.history.md`. Lines quoted with `>` come from aider and its programs, `####` marks the
-//! user; everything else is the model's.
+//! aider: `.aider.chat.history.md`. Lines quoted with `>` come from aider
+//! and its programs, `####` marks the user; everything else is the model's.
 
 use super::markdown::push;
 use super::step::{Flag, Said, Step};

@@ -1,9 +1,8 @@
 //! Claude Code: session files (`~/.claude/projects/…/*.jsonl`) and `--output-format stream-json`.
 //!
 //! The blocks of a `user` record are the results. `toolUseResult` and the `progress` of a command repeat them
-//! and are not read, except for the stderr of a successful command. Attempts that the client retries by
-//! itself (`api_error`, `api_retry`) are not faults; the attempt at which it gives up is an
-//! `isApiErrorMessage`.
+//! and are not read, except for the stderr of a successful command. Attempts that the client retries by itself
+//! (`api_error`, `api_retry`) are not faults; the attempt at which it gives up is an `isApiErrorMessage`.
 
 use serde_json::Value;
 
@@ -222,8 +221,7 @@ fn hook(record: &Value, base: &str, exit: Option<i64>, is_error: bool, out: &mut
     let Some(pointer) = ["/stderr", "/blockingError/blockingError", "/output", "/stdout"].into_iter().find(|pointer| text(record, pointer).is_some()) else {
         return;
     };
-    // The result of a call that a hook blocks repeats the message; a hook that fails beside its call is a failure of
-    // its own.
+    // The result of a call that a hook blocks repeats the message; a hook that fails beside its call is a failure of its own.
     let is_blocking = text(record, "/type") == Some("hook_blocking_error");
     let id = text(record, "/toolUseID").filter(|id| is_blocking || !id.starts_with("toolu_"));
     out.push(Said::Step(Step {

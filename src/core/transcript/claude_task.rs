@@ -1,14 +1,14 @@
-//! Claude Code: commands that run in the background. Elements state how a command ended: in the result of the tool that
-//! asks for it (`BashOutput`, `TaskOutput`), and in a message that the client writes in the user's place when the command
-//! ends.
+//! Claude Code: commands that run in the background. Elements state how a command
+//! ended: in the result of the tool that asks for it (`BashOutput`, `TaskOutput`),
+//! and in a message that the client writes in the user's place when the command ends.
 
 use super::step::{Flag, Step};
 
 /// The elements stand before the output, which may be the text of any program.
 const MAX_HEAD_BYTES: usize = 600;
 
-/// Returns the background command whose failure `said` reports, if any. Repeated requests get the same report, so
-/// the task is its id.
+/// Returns the background command whose failure `said` reports, if
+/// any. Repeated requests get the same report, so the task is its id.
 pub fn failed(said: &str) -> Option<Step> {
     let said = said.trim_start();
     let is_notice = said.starts_with("<task-notification>");

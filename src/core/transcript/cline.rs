@@ -1,5 +1,5 @@
-//! Cline and Roo Code: what their windows showed, as a list in one document. A command's output has no exit code with it:
-//! its text decides, unless the command only shows something.
+//! Cline and Roo Code: what their windows showed, as a list in one document. A command's
+//! output has no exit code with it: its text decides, unless the command only shows something.
 
 use serde_json::Value;
 

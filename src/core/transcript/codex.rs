@@ -1,7 +1,7 @@
 //! Codex: rollout files (`~/.codex/sessions/…/rollout-*.jsonl`) and `codex exec --json`.
 //!
-//! A command's end may appear twice, as `exec_command_end` and as `function_call_output`: the call id joins
-//! them. Exit codes stand in `exit_code`, in `metadata`, or in words before the output.
+//! A command's end may appear twice, as `exec_command_end` and as `function_call_output`: the call
+//! id joins them. Exit codes stand in `exit_code`, in `metadata`, or in words before the output.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Copilot CLI: the events of a session, one per line. A command with an exit code other than 0 may still be a success of
-//! the tool; the code then follows its output.
+//! Copilot CLI: the events of a session, one per line. A command with an exit code
+//! other than 0 may still be a success of the tool; the code then follows its output.
 
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
-//! Documents: JSON values that span many lines, whose records are read one by one. The reader keeps one record at
-//! a time, with the middle of its long strings cut out; everything between the records is only counted.
+//! Documents: JSON values that span many lines, whose records are read one by one. The reader keeps one record
+//! at a time, with the middle of its long strings cut out; everything between the records is only counted.
 //!
-//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the `messages` of
-//! Gemini's and other chats), a list of records of some format, and indented records, one or several.
+//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the
+//! `messages` of Gemini's and other chats), a list of records of some format, and indented records, one or several.
 
 use super::Format;
 use super::json;
@@ -82,8 +82,7 @@ impl Document {
         matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
     }
 
-    /// Whether more bytes may show that `head` begins a document: so far it is one JSON value whose first record is
-    /// incomplete.
+    /// Whether more bytes may show that `head` begins a document: so far it is one JSON value whose first record is incomplete.
     pub fn may_go_on(head: &[u8]) -> bool {
         let (first, inner) = match head.trim_ascii_start() {
             [b'{', rest @ ..] => (rest.trim_ascii_start().first(), b'"'),
@@ -140,8 +139,7 @@ impl Document {
         Some((Self { is_single: false, ..Self::new(Shape::Root) }, format))
     }
 
-    /// Reads more bytes and passes each complete element to `take`. Returns whether the list of steps was
-    /// seen.
+    /// Reads more bytes and passes each complete element to `take`. Returns whether the list of steps was seen.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(Found)) -> bool {
         let mut seen = false;
         for &byte in bytes {

@@ -46,8 +46,7 @@ pub fn status(value: &Value, pointer: &str) -> Option<u16> {
     int(value, pointer).and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status))
 }
 
-/// Returns content that is a text or a list of blocks with texts: the text, and the pointer to its first
-/// piece.
+/// Returns content that is a text or a list of blocks with texts: the text, and the pointer to its first piece.
 pub fn content(value: &Value, pointer: &str) -> (String, String) {
     match at(value, pointer) {
         Some(Value::String(text)) => (text.clone(), pointer.to_owned()),

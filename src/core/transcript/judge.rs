@@ -1,6 +1,6 @@
-//! Turns steps into events: the only place that decides which steps are failures, and what the event of a
-//! failure says. The text of a failing step is read, as separate lines, by the machines that read a plain
-//! log; the worst event that they find fills the step's event. One failing step is one event.
+//! Turns steps into events: the only place that decides which steps are failures, and what the event
+//! of a failure says. The text of a failing step is read, as separate lines, by the machines that read
+//! a plain log; the worst event that they find fills the step's event. One failing step is one event.
 
 use super::memory::Memory;
 use super::phrases;
@@ -146,9 +146,9 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Returns the lines of the step before an error of `count` lines, its first line `number`, and the lines after it.
-    /// They are numbered as `record.line` or, if they have their own lines in the stream, as those lines. Other records
-    /// are other writers' text.
+    /// Returns the lines of the step before an error of `count` lines, its first line
+    /// `number`, and the lines after it. They are numbered as `record.line` or, if they have
+    /// their own lines in the stream, as those lines. Other records are other writers' text.
     fn context(&self, step: &Step, (text, gap): (&Lines, Option<Gap>), number: usize, count: usize) -> Lines {
         let side = self.cx.engine.limits.context_a_side();
         let behind = number + count.max(1);
@@ -186,8 +186,8 @@ struct Gap {
     lines: usize,
 }
 
-/// Returns the lines of a text without escapes; of a long text only the lines at both ends. Records are smaller still,
-/// and what an event keeps is redacted and copied.
+/// Returns the lines of a text without escapes; of a long text only the lines at both
+/// ends. Records are smaller still, and what an event keeps is redacted and copied.
 fn ends(text: &str) -> (Lines, Option<Gap>) {
     if text.len() <= 2 * MAX_END_BYTES {
         return (text.lines().map(visible_text).collect(), None);
@@ -199,14 +199,12 @@ fn ends(text: &str) -> (Lines, Option<Gap>) {
     (head.lines().chain(std::iter::once("…")).chain(tail.lines()).map(visible_text).collect(), Some(gap))
 }
 
-/// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found
-/// a difference.
+/// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found a difference.
 fn is_answer(step: &Step) -> bool {
     step.exit == Some(1) && phrases::output(&step.text).is_empty() && phrases::answers(step.command.as_deref())
 }
 
-/// Returns the most telling line of a failure, and its number from 0: the last line of a command's output,
-/// else the first.
+/// Returns the most telling line of a failure, and its number from 0: the last line of a command's output, else the first.
 fn telling(step: &Step) -> (usize, String) {
     let text = phrases::output(&step.text);
     let is_code = |line: &str| line.starts_with("Command exited with code ");

@@ -1,6 +1,5 @@
 //! What a transcript must remember from record to record: the session, the calls that wait for their results,
-//! and the failures that were already reported. Bounded; it survives a restart together with the stream's
-//! facts.
+//! and the failures that were already reported. Bounded; it survives a restart together with the stream's facts.
 
 use std::collections::VecDeque;
 
@@ -51,8 +50,8 @@ impl Memory {
         Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, reset_at: None }
     }
 
-    /// Returns the memory of a stream that begins with `head`, if that shows a transcript; for a stream that
-    /// is not read from its beginning.
+    /// Returns the memory of a stream that begins with `head`, if that shows
+    /// a transcript; for a stream that is not read from its beginning.
     #[must_use]
     pub fn of_head(mode: Mode, head: &[u8]) -> Option<Self> {
         let mut transcript = super::Transcript::new(mode);
@@ -108,8 +107,8 @@ impl Memory {
         self.reset_at.take()
     }
 
-    /// Returns whether the failure was reported before, and remembers it as reported. A run that ends with
-    /// the API's last fault is not a further failure.
+    /// Returns whether the failure was reported before, and remembers it as
+    /// reported. A run that ends with the API's last fault is not a further failure.
     pub fn was_told(&mut self, step: &Step) -> bool {
         let text = hash(&["", step.text.trim()]);
         match step.who {

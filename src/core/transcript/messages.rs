@@ -1,5 +1,5 @@
-//! Messages as model APIs take them (`role` and `content`), one per line: kept by agents without a format of their own,
-//! and exported by others. Calls and results in the formats of OpenAI, Anthropic, Gemini, the AI SDK and Goose.
+//! Messages as model APIs take them (`role` and `content`), one per line: kept by agents without a format of their
+//! own, and exported by others. Calls and results in the formats of OpenAI, Anthropic, Gemini, the AI SDK and Goose.
 //!
 //! A result that does not state its success is judged by its text, unless its tool only shows something.
 
@@ -123,8 +123,7 @@ fn result(told: &Value, place: &str) -> Step {
     Step { tool, text: said, pointer: format!("{place}{pointer}"), flag, exit: exit.filter(|&code| code != 0), ..Step::fine(id) }
 }
 
-/// Reads the result of a call in Goose's format: whether the tool could run. How its command ended must be
-/// read from the text.
+/// Reads the result of a call in Goose's format: whether the tool could run. How its command ended must be read from the text.
 fn response(told: &Value, place: &str) -> Step {
     let failed = text(told, "/toolResult/status") == Some("error") || is_true(told, "/toolResult/value/isError");
     let flag = if failed { Flag::Failed } else { Flag::Unknown };

@@ -1,10 +1,10 @@
-//! Transcripts of coding agents: what the agent, the user, the tools and the API said, one record at a time.
-//! A format is recognised in the first lines of a stream; from then on every record is read.
+//! Transcripts of coding agents: what the agent, the user, the tools and the API said, one record at
+//! a time. A format is recognised in the first lines of a stream; from then on every record is read.
 //!
-//! One module for each format turns records into [`Said`]; only `judge` turns that into events, through the
-//! same machines that read a plain log. The speaker decides what is evidence: a flagged result, a command
-//! with an exit code other than 0, a fault of the API, and a failed run are. What the agent says, what the
-//! user pastes, and what a tool shows without a flag are not.
+//! One module for each format turns records into [`Said`]; only `judge` turns that into events,
+//! through the same machines that read a plain log. The speaker decides what is evidence: a
+//! flagged result, a command with an exit code other than 0, a fault of the API, and a failed run
+//! are. What the agent says, what the user pastes, and what a tool shows without a flag are not.
 
 use std::sync::Arc;
 
@@ -94,8 +94,8 @@ impl Transcript {
         Self { mode, seen_lines: lines, memory, markdown }
     }
 
-    /// Looks for the first record among whole lines. Returns where it begins, or 0 once a record was found.
-    /// `None`: all of it is text.
+    /// Looks for the first record among whole lines. Returns where it
+    /// begins, or 0 once a record was found. `None`: all of it is text.
     pub fn begins(&mut self, lines: &[u8]) -> Option<usize> {
         if self.memory.is_some() {
             return Some(0);
@@ -126,8 +126,8 @@ impl Transcript {
         self.memory = Some(Memory::new(format));
     }
 
-    /// Returns a reader if a document, which is one value over all lines, begins with `head`; its elements
-    /// then come through [`element`](Self::element).
+    /// Returns a reader if a document, which is one value over all lines, begins
+    /// with `head`; its elements then come through [`element`](Self::element).
     pub fn begins_document(&mut self, head: &[u8]) -> Option<Document> {
         let (document, format) = Document::begins(head).filter(|_| self.mode != Mode::Text)?;
         self.start(format);

@@ -1,6 +1,6 @@
-//! opencode: `run --format json`, one event per line, and the messages of a session as `export` writes them. A command with an
-//! exit code other than 0 is a completed call, with the code beside it; a failure of the tool itself or a refusal is an
-//! `error`.
+//! opencode: `run --format json`, one event per line, and the messages of a session as
+//! `export` writes them. A command with an exit code other than 0 is a completed call,
+//! with the code beside it; a failure of the tool itself or a refusal is an `error`.
 
 use serde_json::Value;
 

@@ -66,8 +66,8 @@ impl Words {
     }
 }
 
-/// Returns how a result says that no program failed: `refused`, `not_permitted`, `cancelled`. Not meant for
-/// the output of a command.
+/// Returns how a result says that no program failed: `refused`,
+/// `not_permitted`, `cancelled`. Not meant for the output of a command.
 pub fn flavour(said: &str) -> Option<&'static str> {
     let said = untagged(said);
     phrases().flavour.iter().find(|flavour| flavour.words.matches(said)).map(|flavour| flavour.name.as_str())

@@ -1,5 +1,5 @@
-//! SpecStory: histories in Markdown. A tool's result stands in a fence after `Result:` or `Error:`, in a
-//! `<tool-use>` element, or, in older versions, after `Tool use: **Name**`.
+//! SpecStory: histories in Markdown. A tool's result stands in a fence after `Result:` or
+//! `Error:`, in a `<tool-use>` element, or, in older versions, after `Tool use: **Name**`.
 
 use super::markdown::push;
 use super::phrases;

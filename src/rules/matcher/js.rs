@@ -1,10 +1,9 @@
-//! Converts a JavaScript regular expression with numbered groups into one of siftd's with named groups. What siftd's
-//! expressions lack (look-around, back-references) is left unchanged: the loader reports it.
+//! Converts a JavaScript regular expression with numbered groups into one of siftd's with named groups.
+//! What siftd's expressions lack (look-around, back-references) is left unchanged: the loader reports it.
 
 use std::ops::Range;
 
-/// Words that a severity group has for an error; GitHub takes everything but warnings and notices for an
-/// error.
+/// Words that a severity group has for an error; GitHub takes everything but warnings and notices for an error.
 const ERROR_WORDS: &[&str] = &["error", "Error", "ERROR", "fatal"];
 /// Words for lesser severities.
 const LESSER: &[&str] = &["warning", "warn", "notice", "info", "information", "note", "hint", "style", "debug"];
@@ -26,8 +25,7 @@ pub(super) enum Group {
     Severity,
 }
 
-/// Converts `regexp`; `group` tells what the group with a number (from 1) is. `None`: the severity is never
-/// an error.
+/// Converts `regexp`; `group` tells what the group with a number (from 1) is. `None`: the severity is never an error.
 pub(super) fn convert(regexp: &str, group: impl Fn(usize) -> Group) -> Option<Converted> {
     let bytes = regexp.as_bytes();
     let (mut regex, mut words, mut number, mut at) = (String::with_capacity(regexp.len() + 64), Vec::new(), 0, 0);
@@ -108,8 +106,8 @@ fn closing(bytes: &[u8], inside: usize) -> usize {
     bytes.len()
 }
 
-/// Copies a character class from `at`, escaping `[`, `&`, `~` and a hyphen beside `\s` and the like, which JavaScript
-/// takes literally; returns where the class ends.
+/// Copies a character class from `at`, escaping `[`, `&`, `~` and a hyphen beside
+/// `\s` and the like, which JavaScript takes literally; returns where the class ends.
 fn class(regexp: &str, at: usize, out: &mut String) -> usize {
     let is_kind = |text: &str| text.starts_with('\\') && text.get(1..2).is_some_and(|kind| "dswDSW".contains(kind));
     let (mut is_escaped, mut is_behind_kind) = (false, false);
@@ -134,8 +132,7 @@ fn is_repeat(bytes: &[u8]) -> bool {
     end > start && bytes[start].is_ascii_digit() && bytes[start..end].iter().all(|byte| byte.is_ascii_digit() || *byte == b',')
 }
 
-/// Returns the words for an error in a group; the usual ones if the group is no list of words. `None`: it holds only
-/// lesser words.
+/// Returns the words for an error in a group; the usual ones if the group is no list of words. `None`: it holds only lesser words.
 fn error_words(inside: &str) -> Option<Vec<String>> {
     let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ');
     let words: Vec<&str> = inside.split('|').collect();

@@ -180,8 +180,8 @@ impl Builder {
         Some(())
     }
 
-    /// Returns the step where a match after the start of the text begins: for an alternation, only the branches that are
-    /// not anchored at the start. The inner `None`: there is no such match.
+    /// Returns the step where a match after the start of the text begins: for an alternation, only
+    /// the branches that are not anchored at the start. The inner `None`: there is no such match.
     fn later(&mut self, hir: &Hir) -> Option<Option<u16>> {
         if is_anchored(hir) {
             return Some(None);

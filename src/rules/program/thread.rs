@@ -1,5 +1,4 @@
-//! Runs a program over one text: follows its steps, keeps the choices that are left to try, and counts the
-//! cost.
+//! Runs a program over one text: follows its steps, keeps the choices that are left to try, and counts the cost.
 
 use super::{Branch, END, Look, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
 

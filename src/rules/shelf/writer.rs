@@ -16,8 +16,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Adds a form, unless its key is there already. A second form with the same key is left out and compiled when it
-    /// is used.
+    /// Adds a form, unless its key is there already. A second form with the same key is left out and compiled when it is used.
     ///
     /// # Errors
     /// `postcard` cannot write it.
