@@ -1,6 +1,7 @@
-//! The daemon under load, and idle. `cargo bench --bench daemon` is a short form; `cargo bench --bench daemon -- load
-//! --seconds 60`, `idle`, `latency`, `file --size 1GiB`, `kill --kills 200`, `outage --events 100000` are the parts
-//! in full. Exits with 1 when a promise is broken: an error lost or duplicated, too much memory or CPU, too late.
+//! The daemon under load, and idle. `cargo bench --bench daemon` is a short form;
+//! `cargo bench --bench daemon -- load --seconds 60`, `idle`, `latency`, `file --size 1GiB`,
+//! `kill --kills 200`, `outage --events 100000` are the parts in full.
+//! Exits with 1 when a promise is broken: an error lost or duplicated, too much memory or CPU, too late.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;

@@ -1,6 +1,6 @@
-//! What `siftd exec` costs a command: `cargo bench --bench exec` is a short form; `cargo bench --bench
-//! exec -- start`, `terminal` and `pass --size 1GiB` are the parts in full. Exits with 1 when a
-//! promise is broken: a noticeable start, or more CPU than looking and passing on cost by themselves.
+//! What `siftd exec` costs a command: `cargo bench --bench exec` is a short form;
+//! `cargo bench --bench exec -- start`, `terminal` and `pass --size 1GiB` are the parts in full.
+//! Exits with 1 when a promise is broken: a noticeable start, or more CPU than looking and passing on cost by themselves.
 
 use std::ffi::OsString;
 use std::fs::File;

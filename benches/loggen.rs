@@ -1,5 +1,5 @@
-//! Writes a log of any size to stdout, for trying siftd on it: `cargo bench --bench
-//! loggen -- --size 1GiB --rate 0.01 --seed 7 --truth truth.tsv > agent.log`
+//! Writes a log of any size to stdout, for trying siftd on it:
+//! `cargo bench --bench loggen -- --size 1GiB --rate 0.01 --seed 7 --truth truth.tsv > agent.log`
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -1,4 +1,4 @@
-//! Sizes in units.
+//! Sizes with units, as people write them.
 
 /// Parses `4096`, `64KiB`, `16MiB`, `1GiB` into bytes.
 pub fn parse(text: &str) -> anyhow::Result<u64> {

@@ -29,7 +29,7 @@ struct Unknown<'s> {
     path: String,
     table: String,
     siblings: Vec<&'static str>,
-    /// The key that goes by this name elsewhere.
+    /// The key of this table that goes by this name elsewhere.
     meant: Option<&'static str>,
 }
 

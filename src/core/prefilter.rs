@@ -52,7 +52,7 @@ pub struct Hit {
 /// Work space of a scan, kept between calls so that a scan does not allocate.
 #[derive(Default)]
 pub struct Scratch {
-    /// Each step's offset, and below it the bits of its positions.
+    /// Each step's offset, with the bits of its positions below it.
     steps: Vec<u64>,
     places: Vec<u32>,
     /// The newlines and escapes that the last scan has seen.

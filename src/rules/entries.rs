@@ -27,7 +27,7 @@ pub struct Entries {
 /// An entry on its way into a set.
 #[derive(Debug)]
 pub(super) enum Member {
-    /// A compiled-in entry, by its number there; it need not be read.
+    /// A compiled-in entry, by its number among those; it need not be read.
     Compiled(u16),
     /// Any other.
     Read(Box<Entry>),

@@ -41,8 +41,8 @@ impl Joined {
         Self { families, members, cancels, by_id: HashMap::new() }
     }
 
-    /// Adds a file. An entry with the id of an earlier one takes its place,
-    /// because of machines that take equally many lines the first wins.
+    /// Adds a file. An entry with the id of an earlier one takes its place, since the first of several machines that take
+    /// equally many lines wins.
     pub(super) fn add(&mut self, file: RulesFile) {
         let family = self.family(file.family);
         for mut entry in file.entries {

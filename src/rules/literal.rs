@@ -15,7 +15,7 @@ use escapes::{Encoder, is_stable};
 pub const MIN_LITERAL_BYTES: usize = 3;
 /// Shortest stable run that may replace a whole literal.
 const MIN_RUN_BYTES: usize = 8;
-/// What may follow a literal at the line's end: nothing else may.
+/// The only thing that may follow an `at_end` literal: the line's end, which may follow any literal.
 const LINE_END: &str = "\r";
 /// Most texts that a literal with classes may stand for.
 const MAX_MEANT: usize = 2000;
@@ -75,8 +75,8 @@ pub struct Literals {
     pub forms: Vec<LiteralForm>,
     /// For each form, the entries that it leads to; a form that leads to none is not searched for.
     pub targets: Vec<Vec<u16>>,
-    /// The first so many forms are those of the built-in rules, whatever they lead to. Tables made of
-    /// those alone serve for all: the other forms come after them, so that the whole is not sorted.
+    /// How many of the first forms are those of the built-in rules, whatever they lead to. Tables made from those alone
+    /// serve for all; the other forms follow them, so the whole list is not sorted.
     #[serde(skip)]
     pub inherited: usize,
 }
@@ -103,8 +103,8 @@ impl Literals {
         literals
     }
 
-    /// Returns these literals, whose entries are renumbered by `number` or, if it returns `None`,
-    /// gone, together with those of the `own` entries, each with its number and whether it is a fact.
+    /// Returns these literals, with their entries renumbered by `number`, or dropped if it returns `None`, together with
+    /// those of the `own` entries, each with its number and whether it is a fact.
     pub(super) fn joined<'g>(&self, number: impl Fn(u16) -> Option<u16>, own: impl Iterator<Item = (u16, &'g Gate, bool)>) -> Self {
         let mut added: Vec<(LiteralForm, u16)> = own.flat_map(|(at, gate, fact)| forms(gate, fact).into_iter().map(move |form| (form, at))).collect();
         let renumbered = |targets: &Vec<u16>| targets.iter().filter_map(|known| number(*known)).collect();

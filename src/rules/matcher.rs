@@ -1,7 +1,7 @@
-//! Converts GitHub's problem matchers (`{"problemMatcher": […]}`) into a rules file: `siftd
-//! rules import`. A one-line matcher becomes a rule; one whose last pattern loops becomes a
-//! rule with a line above it that names the file; any other becomes a trace. Only errors match,
-//! since siftd finds no warnings. This module reads no file, and leaves nothing out silently.
+//! Converts GitHub's problem matchers (`{"problemMatcher": […]}`) into a rules file: `siftd rules import`. A one-line
+//! matcher becomes a rule; one whose last pattern loops becomes a rule with a line above it that names the file; any
+//! other becomes a trace. Only errors match, since siftd finds no warnings. This module reads no file, and leaves
+//! nothing out silently.
 
 mod js;
 

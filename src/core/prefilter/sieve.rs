@@ -34,9 +34,8 @@ impl Sieve {
         Self { buckets: vec![Sets::default(); BUCKETS] }
     }
 
-    /// Chooses a window for each of `literals` that [is long
-    /// enough](super::windows::is_long_enough), and lets it through; returns their offsets.
-    /// `thorough`: once all have a place, each is given a better one, which takes twice the time.
+    /// Chooses a window for each of `literals` that [is long enough](super::windows::is_long_enough), and lets it through;
+    /// returns their offsets. `thorough`: once all have a place, each is given a better one, which takes twice the time.
     pub(super) fn extend(&mut self, literals: &[Guarded], thorough: bool) -> Vec<isize> {
         let mut fill = Fill::new(&self.buckets, literals);
         (0..=usize::from(thorough)).for_each(|_| fill.place_each());
