@@ -83,7 +83,7 @@ pub struct Config {
     pub limits: Limits,
     /// When and how often a run is retried.
     pub retry: Retry,
-    /// When a repeating failure stops further runs.
+    /// When a repeating failure stops the work.
     pub breaker: Breaker,
     /// What is remembered about errors.
     pub history: History,
