@@ -1,7 +1,7 @@
-//! The daemon under load, and doing nothing. `cargo bench --bench daemon` is a short form;
+//! The daemon under load, and idle. `cargo bench --bench daemon` is a short form;
 //! `cargo bench --bench daemon -- load --seconds 60`, `idle`, `latency`, `file --size 1GiB`,
 //! `kill --kills 200`, `outage --events 100000` are the parts in full.
-//! Exit 1 when a promise is not kept: an error lost or doubled, too much memory or CPU, too late.
+//! Exits with 1 when a promise is broken: an error lost or duplicated, too much memory or CPU, too late.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -26,7 +26,7 @@ mod support;
 
 /// Most memory under load.
 const MAX_RSS_KIB: u64 = 64 << 10;
-/// Fewer errors than these, and a run of `kill` shows nothing.
+/// With fewer errors than this, a run of `kill` shows nothing.
 const MIN_ERRORS: u64 = 100;
 
 fn main() -> anyhow::Result<()> {
@@ -52,23 +52,23 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The binary of this build, or another one that `SIFTD_BIN` names.
+/// Returns the path of this build's binary, or of the one that `SIFTD_BIN` names.
 fn bin() -> PathBuf {
     std::env::var_os("SIFTD_BIN").map_or_else(|| env!("CARGO_BIN_EXE_siftd").into(), PathBuf::from)
 }
 
-/// A process that is not left behind, however the bench ends.
+/// A process that is never left behind, however the bench ends.
 struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // One that has ended can't be killed: that is as well.
+        // Killing fails if the process has already ended, which is fine.
         drop(self.0.kill());
         drop(self.0.wait());
     }
 }
 
-/// A daemon in a folder of its own.
+/// A daemon in its own folder.
 struct Daemon {
     child: Running,
     folder: tempfile::TempDir,
@@ -92,12 +92,12 @@ impl Daemon {
         self.folder.path().join("out.ndjson")
     }
 
-    /// User and system time so far.
+    /// Returns the user and system time so far.
     fn cpu(&self) -> anyhow::Result<Duration> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.0.id()))?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks = fields[11].parse::<u64>()? + fields[12].parse::<u64>()?;
-        // Linux counts in hundredths here, whatever its own clock.
+        // Linux counts in hundredths of a second here, whatever its own clock.
         Ok(Duration::from_millis(ticks * 10))
     }
 
@@ -141,7 +141,7 @@ fn wait_for(tail: &mut Tail, wanted: u64, longest: Duration) -> anyhow::Result<D
     wait_at(Duration::from_micros(500), tail, wanted, longest)
 }
 
-/// Looks again after each `pace`: to look is to take a core and its caches from the daemon.
+/// Waits until `tail` has `wanted` lines, looking after each `pace`: each look takes a core and its caches from the daemon.
 fn wait_at(pace: Duration, tail: &mut Tail, wanted: u64, longest: Duration) -> anyhow::Result<Duration> {
     let start = Instant::now();
     while tail.count() < wanted {
@@ -151,7 +151,7 @@ fn wait_at(pace: Duration, tail: &mut Tail, wanted: u64, longest: Duration) -> a
     Ok(start.elapsed())
 }
 
-/// Pieces of a log, each with its number of errors; none is cut within an error.
+/// Returns pieces of a log, each with its number of errors; no piece is cut within an error.
 fn pieces(bytes: u64) -> anyhow::Result<Vec<(Vec<u8>, u64)>> {
     let mut text = Vec::new();
     let mut faults = Vec::new();
@@ -163,7 +163,7 @@ fn pieces(bytes: u64) -> anyhow::Result<Vec<(Vec<u8>, u64)>> {
     let (mut from, mut next) = (0, 0);
     while from < text.len() {
         let mut to = (from + 4096).min(text.len());
-        // A piece ends before an error, whose predecessor is an ordinary line.
+        // A piece ends right before an error, whose predecessor is an ordinary line.
         let first = faults.partition_point(|offset| *offset < to);
         to = faults.get(first).copied().unwrap_or(text.len());
         let count = first - next;
@@ -191,12 +191,12 @@ fn load(files: u64, mbps: u64, seconds: u64) -> anyhow::Result<()> {
         if due > start.elapsed() + Duration::from_millis(1) {
             std::thread::sleep(due - start.elapsed());
         }
-        // Read along, as a shipper does: to read a gigabyte of records at the end would take seconds that are not the daemon's.
+        // Read along, as a shipper does: reading a gigabyte of records at the end would take seconds that are not the daemon's.
         if turn % 2000 == 0 {
             tail.count();
         }
     }
-    // What ends a log and what follows it in the next round must not melt into one.
+    // The end of a log and the beginning of the next round must not merge into one error.
     writers.iter_mut().try_for_each(|file| file.write_all(b"2026-01-01T00:00:00Z INFO the end\n"))?;
     let took = start.elapsed();
     let lag = wait_for(&mut tail, wanted, Duration::from_secs(60))?;
@@ -220,7 +220,7 @@ fn load(files: u64, mbps: u64, seconds: u64) -> anyhow::Result<()> {
 fn kill(kills: u64, seed: u64) -> anyhow::Result<()> {
     println!("kill: seed {seed}");
     let killed = killing::kill_many(kills as usize, seed, "");
-    // Killed before it came to anything, it has shown nothing.
+    // A daemon killed before it found anything shows nothing.
     let least = kills.max(MIN_ERRORS);
     ensure!(u64::from(killed.errors) >= least, "only {} errors were written in {kills} lives, which shows nothing: {least} at least", killed.errors);
     println!("kill: SIGKILL {kills} times, {} errors in halves, {} rotations: each error once, no byte taken back", killed.errors, killed.rotations);
@@ -251,7 +251,7 @@ fn idle(files: u64, seconds: u64) -> anyhow::Result<()> {
     }
     let path = |n: u64| PathBuf::from(format!("logs/{}/{n}.log", n % 100));
     let daemon = Daemon::start(folder)?;
-    // Until all are read and at rest.
+    // Until all files are read and idle.
     std::thread::sleep(Duration::from_secs(25));
     let before = daemon.cpu()?;
     let start = Instant::now();
@@ -322,7 +322,7 @@ fn file(bytes: u64) -> anyhow::Result<()> {
     let scan = scan(&path)?;
     let daemon = Daemon::start(folder)?;
     let mut tail = Tail::new(daemon.out());
-    // What is measured is CPU time, not latency.
+    // This measures CPU time, not latency.
     wait_at(Duration::from_millis(50), &mut tail, written.faults - 1, Duration::from_secs(300))?;
     std::thread::sleep(Duration::from_secs(2));
     let (run, rss) = (daemon.cpu()?, daemon.memory_kib("VmHWM")?);
@@ -338,12 +338,12 @@ fn file(bytes: u64) -> anyhow::Result<()> {
     let folder = daemon.stop()?;
     let found = Tail::new(folder.path().join("out.ndjson")).count();
     ensure!(found == written.faults, "{found} records of {} errors", written.faults);
-    // The start is in it: on a small file it is most of it.
+    // The time includes the start, which dominates on a small file.
     ensure!(run < scan.mul_f64(1.5) + Duration::from_millis(300), "{run:?} and {scan:?}");
     Ok(())
 }
 
-/// CPU time of `scan` on one thread, by the time that children took.
+/// Returns the CPU time of `scan` on one thread, as the difference in children's CPU time.
 fn scan(path: &Path) -> anyhow::Result<Duration> {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeValLike;

@@ -1,6 +1,6 @@
 //! What `siftd exec` costs a command: `cargo bench --bench exec` is a short form;
 //! `cargo bench --bench exec -- start`, `terminal` and `pass --size 1GiB` are the parts in full.
-//! Exit 1 when a promise is not kept: a start that is felt, or more CPU than looking and passing on cost by themselves.
+//! Exits with 1 when a promise is broken: a noticeable start, or more CPU than looking and passing on cost by themselves.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -46,7 +46,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// The binary of this build, or another one that `SIFTD_BIN` names.
+/// Returns the path of this build's binary, or of the one that `SIFTD_BIN` names.
 fn bin() -> String {
     std::env::var("SIFTD_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_siftd").to_owned())
 }
@@ -65,7 +65,7 @@ fn start() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same on a terminal, where the command has two pseudo-terminals, and a session with a keeper.
+/// Measures the same on a terminal, where the command has two pseudo-terminals, and a session with a keeper.
 fn terminal() -> anyhow::Result<()> {
     let siftd = bin();
     let ways = [
@@ -76,7 +76,7 @@ fn terminal() -> anyhow::Result<()> {
     medians(&ways, once_on_a_terminal).map(drop)
 }
 
-/// The median time of each way, which take turns.
+/// Returns the median time of each way; the ways take turns.
 fn medians(ways: &[(&str, Vec<&str>)], once: impl Fn(&[&str]) -> anyhow::Result<Duration>) -> anyhow::Result<Vec<Duration>> {
     let mut took = vec![Vec::new(); ways.len()];
     for _ in 0..STARTS {
@@ -91,7 +91,7 @@ fn medians(ways: &[(&str, Vec<&str>)], once: impl Fn(&[&str]) -> anyhow::Result<
     Ok(took)
 }
 
-/// Wall time of a command on a terminal of its own.
+/// Returns the wall time of a command on its own terminal.
 fn once_on_a_terminal(argv: &[&str]) -> anyhow::Result<Duration> {
     let (screen, terminal) = pty_process::blocking::open()?;
     let started = Instant::now();
@@ -102,7 +102,7 @@ fn once_on_a_terminal(argv: &[&str]) -> anyhow::Result<Duration> {
     Ok(took)
 }
 
-/// Wall time of a command whose output goes nowhere.
+/// Returns the wall time of a command whose output is discarded.
 fn once(argv: &[&str]) -> anyhow::Result<Duration> {
     let started = Instant::now();
     let status = Command::new(argv[0]).args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;

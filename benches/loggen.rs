@@ -1,4 +1,4 @@
-//! Writes a log to stdout, for trying siftd on as much of it as you like:
+//! Writes a log of any size to stdout, for trying siftd on it:
 //! `cargo bench --bench loggen -- --size 1GiB --rate 0.01 --seed 7 --truth truth.tsv > agent.log`
 
 use std::fs::File;
@@ -21,7 +21,7 @@ const USAGE: &str = "Writes a log to stdout.
 fn main() -> anyhow::Result<()> {
     let mut recipe = log::Recipe { bytes: 0, rate: 0.01, seed: 42, look_alikes: true };
     let mut truth: Box<dyn Write> = Box::new(io::sink());
-    // `cargo bench` adds a flag of its own.
+    // `cargo bench` adds this flag.
     let mut args = std::env::args().skip(1).filter(|arg| arg != "--bench");
     let mut endless = false;
     while let Some(flag) = args.next() {

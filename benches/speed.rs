@@ -1,9 +1,8 @@
-//! How fast siftd is, beside `wc -l` and ripgrep on the same file: `cargo bench --bench speed`.
+//! How fast siftd is, compared with `wc -l` and ripgrep on the same file: `cargo bench --bench speed`.
 //!
-//! For each log all programs take turns, each run is one process on one core, and the middle of the rounds
-//! counts. The file is in the page cache. With the figures come the checks that make them worth something:
-//! every error that the generator wrote is found, and memory stays small. `-- --smoke` does it all with small
-//! logs and fails only if a check does, never for time.
+//! For each log all programs take turns, each run is one process on one core, and the median of the rounds counts. The
+//! file is in the page cache. Checks make the figures meaningful: every error that the generator wrote is found, and
+//! memory stays small. `-- --smoke` does all this with small logs and fails only if a check does, never because of time.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, BufWriter};
@@ -21,7 +20,7 @@ const SIFTD: &str = env!("CARGO_BIN_EXE_siftd");
 const LITERALS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/literals.txt");
 const PEAK_KIB: u64 = 32 << 10;
 const STARTS: usize = 20;
-/// Differences that are shown of each log.
+/// Most differences shown for each log.
 const SHOWN: usize = 20;
 const USAGE: &str = "cargo bench --bench speed -- [--size 1GiB] [--rounds 5] [--markdown] [--smoke]
 
@@ -36,10 +35,10 @@ const USAGE: &str = "cargo bench --bench speed -- [--size 1GiB] [--rounds 5] [--
 const LOGS: [(&str, f64, bool); 4] =
     [("1 % error lines", 0.01, true), ("no errors", 0.0, true), ("no errors, nothing that looks like one", 0.0, false), ("10 % error lines", 0.1, true)];
 
-/// What was asked for.
+/// The options of a run.
 struct Plan {
     bytes: u64,
-    /// Of the one line without an end; well above the limit of memory.
+    /// Length of the one line without a newline; well above the memory limit.
     line_bytes: u64,
     rounds: usize,
     markdown: bool,
@@ -58,11 +57,11 @@ struct Row {
     truth: Truth,
 }
 
-/// The generator's errors against siftd's.
+/// Comparison of the generator's errors with siftd's.
 #[derive(Clone, Copy, Default)]
 struct Truth {
     written: usize,
-    /// First and last line are right.
+    /// Errors whose first and last line are right.
     exact: usize,
     missed: usize,
     /// Events where no error was written.
@@ -128,7 +127,7 @@ fn row(plan: &Plan, &(name, rate, look_alikes): &(&str, f64, bool)) -> anyhow::R
     Ok(row)
 }
 
-/// One line of 1 GiB that never ends.
+/// Measures one line of 1 GiB without a newline.
 fn endless_line(plan: &Plan) -> anyhow::Result<Row> {
     let file = plan.folder.join("log");
     log::write_endless_line(plan.line_bytes, 42, &mut BufWriter::with_capacity(1 << 20, File::create(&file)?))?;
@@ -162,7 +161,7 @@ fn has_ripgrep() -> bool {
     std::process::Command::new("rg").arg("--version").output().is_ok_and(|out| out.status.success())
 }
 
-/// Both lists are in the order of the log. What differs is shown, the first of it.
+/// Compares the two lists, both in the order of the log, and shows the first differences.
 fn compare(faults: &[Fault], events: &Path) -> anyhow::Result<Truth> {
     let mut truth = Truth { written: faults.len(), ..Truth::default() };
     let mut wrong: Vec<String> = Vec::new();
@@ -199,7 +198,7 @@ fn compare(faults: &[Fault], events: &Path) -> anyhow::Result<Truth> {
     Ok(truth)
 }
 
-/// What counts of a record.
+/// The relevant fields of a record.
 struct Event {
     first: u64,
     last: u64,
@@ -221,7 +220,7 @@ fn first_event(plan: &Plan) -> anyhow::Result<Duration> {
     log::write(Recipe { bytes: 1 << 20, rate: 0.1, seed: 42, look_alikes: true }, &mut File::create(&file)?, |_| Ok(()))?;
     let path = file.to_str().context("the folder's name is no UTF-8")?;
     let mut times = (0..=STARTS).map(|_| measure::first_byte(SIFTD, &["scan", "--format", "ndjson", path])).collect::<anyhow::Result<Vec<_>>>()?;
-    // The first start warms the cache.
+    // The first start only warms the cache.
     times.remove(0);
     measure::median(&mut times).context("no start")
 }
@@ -257,7 +256,7 @@ fn table(plan: &Plan, rows: &[Row], first: Duration) -> String {
     out
 }
 
-/// The processor, as far as the system says, and its vectors, on which the search depends.
+/// Returns the processor, as far as the system names it, and its vector extensions, on which the search depends.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -273,7 +272,7 @@ fn machine() -> String {
     format!("{cores} cores of {}{vectors}", model.unwrap_or(std::env::consts::ARCH))
 }
 
-/// Replaces what stands between the marks.
+/// Replaces the text between the marks.
 fn into_readme(table: &str) -> anyhow::Result<()> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let text = fs::read_to_string(path)?;

@@ -1,8 +1,13 @@
-//! The build's own step: reads `config/rules/` and leaves what siftd would otherwise work out at each start, in forms that
-//! cost little to read: the files without their examples (`index.bin`, `entries.bin`), what their patterns run as (`forms.bin`), the
-//! literals of their entries (`literals.bin`), where the prefilter looks for them (`steps.bin`, `sieve.bin`), which entries have them (`uses.bin`),
-//! what the noise and the cancels are told by (`clues.bin`). A file that is no
-//! TOML, or has a key that is none, ends the build.
+//! The build script: reads `config/rules/` and precomputes what siftd would
+//! otherwise work out at each start. It writes, in formats that are cheap to read:
+//!
+//! * the files without their examples (`index.bin`, `entries.bin`),
+//! * the compiled form of their patterns (`forms.bin`),
+//! * the literals of their entries (`literals.bin`), and which entries have them (`uses.bin`),
+//! * the prefilter's tables for these literals (`steps.bin`, `sieve.bin`),
+//! * the clues of the noise entries and the cancels (`clues.bin`).
+//!
+//! A file that is not valid TOML or has an unknown key fails the build.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -44,7 +49,7 @@ mod rules {
 #[allow(dead_code, missing_docs, unused_imports)]
 mod core {
     pub mod prefilter;
-    /// The build makes tables and searches nothing.
+    /// Stubs: the build makes tables and searches nothing.
     pub mod simd {
         pub const LANES: usize = 64;
 
@@ -63,7 +68,7 @@ mod core {
 mod words;
 
 fn main() {
-    // The rules files are part of this program: Cargo builds and runs it again when one of them has changed.
+    // The rules files are compiled in, so Cargo reruns the build when one of them has changed.
     println!("cargo::rerun-if-changed=src/build.rs");
     if let Err(error) = write() {
         give_up(&format!("what is made of config/rules cannot be written: {error}"));
@@ -91,16 +96,16 @@ fn read(name: &str, text: &str) -> FileSpec {
     spec.without_examples()
 }
 
-/// An entry and what its file says of it.
+/// An entry, with what its file says about it.
 struct Read {
     family: u16,
     table: Table,
-    /// Its number among all in the order of the files.
+    /// Its position among all entries, in the order of the files.
     order: u16,
     spec: EntrySpec,
 }
 
-/// All entries, in the order that `RuleSet` gives them.
+/// Returns all entries, in the order of `RuleSet`.
 fn entries(specs: &mut [FileSpec]) -> Vec<Read> {
     let mut all = Vec::new();
     for &table in Table::ALL {
@@ -113,7 +118,7 @@ fn entries(specs: &mut [FileSpec]) -> Vec<Read> {
     all
 }
 
-/// Which entries have a literal.
+/// Returns, for each literal, the entries that have it.
 fn uses(entries: &[Read]) -> Uses<'_> {
     let mut uses: BTreeMap<&str, Vec<u16>> = BTreeMap::new();
     for (at, Read { spec, .. }) in (0..).zip(entries) {
@@ -122,7 +127,7 @@ fn uses(entries: &[Read]) -> Uses<'_> {
     uses.into_iter().collect()
 }
 
-/// The entries one behind the other, and where each stands.
+/// Writes the entries one after another, and where each begins.
 fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn Error>> {
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
     for Read { family, table, order, spec } in entries {
@@ -138,7 +143,7 @@ fn write_entries(specs: Vec<FileSpec>, entries: &[Read]) -> Result<(), Box<dyn E
     Ok(fs::write(out("entries.bin")?, bytes)?)
 }
 
-/// What the patterns of all entries run as.
+/// Writes the compiled forms of all patterns.
 fn write_forms(specs: &[FileSpec], clues: &Clues) -> Result<(), Box<dyn Error>> {
     let mut forms = Writer::default();
     for clue in clues.noise.iter().chain(&clues.cancels).flatten() {
@@ -170,7 +175,7 @@ fn out(name: &str) -> Result<PathBuf, env::VarError> {
 }
 
 fn give_up(error: &str) -> ! {
-    // Cargo shows one line of each.
+    // Cargo shows only one line of each message.
     error.lines().for_each(|line| println!("cargo::error={line}"));
     process::exit(1)
 }

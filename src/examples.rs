@@ -1,5 +1,6 @@
-//! Runs the examples of rules: each `match` text makes exactly one event, from its first to its last line, by that very
-//! rule (in a region: anywhere in the text); each `no_match` text makes none. For `siftd rules test` and the tests.
+//! Runs the examples of rules. Each `match` text must make exactly one event, from
+//! its first to its last line, by that very rule (in a region: anywhere in the
+//! text); each `no_match` text must make none. For `siftd rules test` and the tests.
 
 use std::sync::Arc;
 
@@ -9,18 +10,18 @@ use crate::core::extract::Origin;
 use crate::core::pipeline::Stream;
 use crate::rules::{ExampleSpec, RuleSet};
 
-/// An example that did not come out.
+/// An example with an unexpected outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The rule.
+    /// Id of the rule.
     pub rule: String,
     /// The text.
     pub text: String,
-    /// What came out instead.
+    /// What the text made instead.
     pub got: String,
 }
 
-/// Runs every example of `rules`; returns how many there were, and the failures.
+/// Runs every example of `rules`; returns their number and the failures.
 #[must_use]
 pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
     let engine = Arc::new(Engine::new(rules, Limits::default()));
@@ -35,13 +36,13 @@ pub fn run(rules: RuleSet) -> (usize, Vec<Failure>) {
     (count, failures)
 }
 
-/// `own`: the event is of the entry itself, which is tried only in a region.
+/// `own`: `Some` for an entry, whose own event is expected, and `true` if it is tried only in a region; `None` for a cancel.
 fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: Option<bool>) -> Vec<Failure> {
     let failure = |text: &String, events: &[Event]| Failure { rule: id.to_owned(), text: text.clone(), got: describe(events) };
     let mut failures = Vec::new();
     for text in &examples.matching {
         let events = events_of(engine, text);
-        // The text of a trace that is tried only in a region begins with what opens the region.
+        // The text of a trace that is tried only in a region begins with the line that opens the region.
         let whole = |event: &Event| own == Some(true) || (event.line_num == 1 && event.line_end == text.trim_end().lines().count() as u64);
         let right = events.len() == 1 && whole(&events[0]) && (own.is_none() || *events[0].rule == *id);
         if !right {
@@ -57,7 +58,7 @@ fn check(engine: &Arc<Engine>, id: &str, examples: &ExampleSpec, own: Option<boo
     failures
 }
 
-/// The events in a text that is a stream of its own.
+/// Returns the events in a text that is a stream of its own.
 #[must_use]
 pub fn events_of(engine: &Arc<Engine>, text: &str) -> Vec<Event> {
     let mut stream = Stream::new(Arc::clone(engine), Origin::default());

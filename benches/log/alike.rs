@@ -1,11 +1,10 @@
-//! Lines that speak of errors and are none: code that is shown, names, counts of zero, tests that pass,
-//! empty fields, warnings, talk.
+//! Lines that mention errors but are none: code that is shown, names, counts of zero, passing tests, empty fields, warnings, talk.
 
 use std::fmt::Write;
 
 use super::random::{Random, stamp};
 
-/// One line.
+/// Writes one line.
 pub fn line(out: &mut String, random: &mut Random, clock_ms: u64) {
     match random.below(100) {
         0..=24 => code(out, random),
@@ -127,7 +126,7 @@ fn history(out: &mut String, random: &mut Random) {
     let _ = write!(out, " {}: report the error when the {} fails to {}", random.noun(), random.noun(), random.verb());
 }
 
-/// A minified bundle: about 16 KiB without a newline.
+/// Writes a minified bundle: about 16 KiB without a newline.
 pub fn bundle(out: &mut String, random: &mut Random) {
     let end = out.len() + (16 << 10);
     while out.len() < end {

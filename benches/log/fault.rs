@@ -1,10 +1,10 @@
-//! The errors: single lines, and traces of several languages as their run-times print them.
+//! The errors: single lines, and traces of several languages as their runtimes print them.
 
 use std::fmt::Write;
 
 use super::random::{Random, stamp};
 
-/// An error of one line; its kind.
+/// Writes an error of one line and returns its kind.
 pub fn line(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static str {
     let (noun, verb) = (random.noun(), random.verb());
     let kind = match random.below(17) {
@@ -82,7 +82,7 @@ fn logfmt(out: &mut String, random: &mut Random, clock_ms: u64) -> &'static str 
     "logfmt"
 }
 
-/// An error of several lines; its kind.
+/// Writes an error of several lines and returns its kind.
 pub fn trace(out: &mut String, random: &mut Random) -> &'static str {
     match random.below(10) {
         0 | 1 => python(out, random),

@@ -1,6 +1,6 @@
 //! Logs from a seed: the same seed gives the same bytes on every machine. `ordinary` writes the lines that
-//! are no errors, `alike` those among them that look like one, `fault` the errors; this file mixes them and
-//! keeps the truth. Every fault is followed by an ordinary line, so that two of them never melt into one.
+//! are not errors, `alike` those among them that look like one, `fault` the errors; this file mixes them and
+//! records the truth. Every fault is followed by an ordinary line, so that two faults never merge into one.
 
 mod alike;
 mod fault;
@@ -12,17 +12,17 @@ use std::io::{self, Write};
 
 use random::Random;
 
-/// Of 100 ordinary lines so many look like an error.
+/// Percentage of ordinary lines that look like an error.
 const ALIKE_PERCENT: u64 = 38;
-/// Of 100 faults so many are traces of several lines.
+/// Percentage of faults that are traces of several lines.
 const TRACE_PERCENT: u64 = 40;
-/// Faults and lines that are written to learn their mean length.
+/// Number of faults, and of lines, written to determine their mean length.
 const SAMPLE: u64 = 20_000;
 
 /// What to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
-    /// At least so many bytes; the last line is finished.
+    /// Minimum size in bytes; the last line is finished.
     pub bytes: u64,
     /// Share of lines that begin an error, 0 to 0.3.
     pub rate: f64,
@@ -38,9 +38,9 @@ pub struct Fault {
     pub line: u64,
     /// Offset of its first byte.
     pub offset: u64,
-    /// Its lines.
+    /// Number of its lines.
     pub lines: u64,
-    /// Which kind.
+    /// Its kind.
     pub kind: &'static str,
 }
 
@@ -52,7 +52,7 @@ pub struct Written {
     pub faults: u64,
 }
 
-/// Writes the log; `truth` sees each error.
+/// Writes the log; `truth` receives each error.
 pub fn write(recipe: Recipe, out: &mut impl Write, mut truth: impl FnMut(Fault) -> io::Result<()>) -> io::Result<Written> {
     let mut maker = Maker::new(recipe.seed, recipe.look_alikes);
     let chance = chance(recipe);
@@ -78,7 +78,7 @@ pub fn write(recipe: Recipe, out: &mut impl Write, mut truth: impl FnMut(Fault) 
     Ok(written)
 }
 
-/// One line without an end: `bytes` of the kind of text that stands in bundles and blobs.
+/// Writes one line without a newline: `bytes` of the kind of text that is found in bundles and blobs.
 pub fn write_endless_line(bytes: u64, seed: u64, out: &mut impl Write) -> io::Result<()> {
     let mut random = Random::new(seed);
     let mut text = String::new();
@@ -93,7 +93,7 @@ pub fn write_endless_line(bytes: u64, seed: u64, out: &mut impl Write) -> io::Re
     out.flush()
 }
 
-/// The chance of a fault in each free slot that makes `rate` of all lines begin one.
+/// Returns the chance of a fault in each free slot that makes a fraction `rate` of all lines begin one.
 fn chance(recipe: Recipe) -> f64 {
     if recipe.rate <= 0.0 {
         return 0.0;
@@ -116,7 +116,7 @@ fn count_lines(text: &str) -> u64 {
     text.bytes().filter(|&byte| byte == b'\n').count() as u64
 }
 
-/// The state between two lines.
+/// The generator's state between two lines.
 struct Maker {
     random: Random,
     look_alikes: bool,

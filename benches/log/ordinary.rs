@@ -1,10 +1,10 @@
-//! Lines that are no errors and have none of its words: services, requests, builds, agents at work.
+//! Lines that are not errors and contain no words of errors: services, requests, builds, agents at work.
 
 use std::fmt::Write;
 
 use super::random::{Random, stamp};
 
-/// One line.
+/// Writes one line.
 pub fn line(out: &mut String, random: &mut Random, clock_ms: u64) {
     match random.below(100) {
         0..=27 => service(out, random, clock_ms),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// SplitMix64 (Steele, Lea, Flood 2014): small, fast, and the same everywhere.
 pub struct Random(u64);
 
-/// Things that the log talks about. None of them is a word of an error.
+/// Things that the log mentions. None of them is a word that errors use.
 pub const NOUNS: [&str; 48] = [
     "anchor", "basket", "beacon", "bridge", "bucket", "canvas", "carrier", "cellar", "channel", "cluster", "column", "courier", "cursor", "depot", "digest",
     "engine", "feature", "fleet", "garden", "gateway", "grid", "harbor", "invoice", "journal", "kernel", "ladder", "ledger", "lantern", "market", "meadow",

@@ -1,6 +1,6 @@
-//! Sizes as people write them.
+//! Sizes with units, as people write them.
 
-/// `4096`, `64KiB`, `16MiB`, `1GiB` in bytes.
+/// Parses `4096`, `64KiB`, `16MiB`, `1GiB` into bytes.
 pub fn parse(text: &str) -> anyhow::Result<u64> {
     let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
     let unit = units.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));

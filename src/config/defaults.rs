@@ -1,4 +1,4 @@
-//! What holds where the configuration says nothing. `config/siftd.toml` says the same to people; a test compares them.
+//! The defaults. `config/siftd.toml` documents them for users; a test compares the two.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ impl Default for History {
 }
 
 impl SourceConfig {
-    /// A source with the default of every key that has one; a file source still needs `include`.
+    /// Returns a source with every default filled in; a file source still needs `include`.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: SourceKind) -> Self {
         Self {

@@ -1,6 +1,6 @@
-//! `siftd rules import`: the source systems' own YAML and JSON files, turned into siftd's TOML.
-//! Their text becomes the tree that TOML would give, so `schema` judges it and messages point into it.
-//! JSON is read as the YAML that it is. It reads no file, and drops nothing without saying so.
+//! `siftd rules import`: converts the source systems' own YAML and JSON files into siftd's TOML. Their
+//! text becomes the tree that TOML would give, so `schema` judges it and messages point into it. JSON
+//! is read as YAML, of which it is a subset. This module reads no file, and drops nothing silently.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -16,10 +16,10 @@ use super::reader::{Context, Node};
 use super::{ErrorDetection, schema};
 use crate::diag::{Diagnostics, Source};
 
-/// Far deeper than the files' own three levels; it bounds the recursion.
+/// Far deeper than the three levels of such files; it bounds the recursion.
 const MAX_DEPTH: usize = 32;
 
-/// Turns `text` (YAML or JSON) into a siftd configuration that says the same. `name` stands in messages.
+/// Converts `text` (YAML or JSON) into an equivalent siftd configuration. `name` appears in messages.
 ///
 /// # Errors
 /// Every mistake, unknown keys included, with its place in `text`.
@@ -39,7 +39,7 @@ pub fn import(name: &str, text: &str) -> Result<String, Diagnostics> {
     Ok(render(name, &found, |key| cx.asked.get(key).is_some_and(|asked| asked.place.is_some())))
 }
 
-/// JSON writes what lies beyond the first plane as two escapes, YAML as one.
+/// Joins surrogate pairs: JSON writes a character beyond the Basic Multilingual Plane as two escapes, YAML as one.
 fn join_surrogates(text: &str) -> String {
     let pair = Regex::new(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})").expect("a constant");
     let joined = pair.replace_all(text, |found: &Captures<'_>| {
@@ -53,7 +53,7 @@ fn join_surrogates(text: &str) -> String {
 struct Tree<'s> {
     source: &'s Source,
     events: Parser<'s, StrInput<'s>>,
-    /// Byte offset of each character, for the parser counts characters.
+    /// Byte offset of each character: the parser counts characters.
     offsets: Vec<usize>,
 }
 
@@ -132,7 +132,7 @@ impl<'s> Tree<'s> {
             };
             let (event, span) = self.next()?;
             if matches!(&event, Event::Scalar(text, ScalarStyle::Plain, ..) if is_null(text)) {
-                continue; // `noise_patterns:` with nothing below says as much as no such key.
+                continue; // A key with nothing below it means the same as an absent key.
             }
             let value = self.node(event, span, depth + 1)?;
             let spanned = Spanned::new(at.clone(), key.clone().into());
@@ -159,7 +159,7 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// YAML's core schema, as far as the files use it: what is not quoted may be a number or a truth value.
+/// Reads a scalar by YAML's core schema, as far as these files use it: a plain scalar may be a number or a boolean.
 fn scalar<'s>(written: &'s str, text: &str, style: ScalarStyle) -> DeValue<'s> {
     let integer = || DeValue::parse(written).ok().map(Spanned::into_inner).filter(DeValue::is_integer);
     let string = |text: &str| DeValue::String(text.to_owned().into());
@@ -172,7 +172,7 @@ fn scalar<'s>(written: &'s str, text: &str, style: ScalarStyle) -> DeValue<'s> {
     }
 }
 
-/// Writes what was found; a setting only where the file has it.
+/// Writes what was found; settings only if the file has them.
 fn render(name: &str, found: &ErrorDetection, has: impl Fn(&str) -> bool) -> String {
     let mut out = format!("# From {} by `siftd rules import`.\n[error_detection]\n", name.escape_debug());
     let settings: [(&str, &dyn std::fmt::Display); 6] = [
@@ -243,7 +243,7 @@ mod tests {
         "noise_patterns: [{pattern: \"punycode\", type: \"substring\", reason: \"Node's own\\n\"}, {pattern: '^\\s*warn(ing)?\\b', type: regex}, ünïcode]\n";
     const JSON: &str = "{\n\t\"error_detection\": {\"enabled\": true, \"two_stage\": false, \"capture_multiline\": true, \"max_context_lines\": 7, \"max_stack_depth\": 20,\n\t\t\"custom_patterns\": [\"\\ud83d\\udca5 boom\", {\"pattern\": \"lost\\\\d+\", \"type\": \"regex\", \"severity\": \"high\"}], \"custom_false_positives\": [],\n\t\t\"severity_overrides\": {\"network_error\": \"high\", \"r.one\": \"low\"}}\n}";
 
-    /// The import, and the configuration that it is.
+    /// The imported text, and the configuration that it parses into.
     fn imported(text: &str) -> (String, Config) {
         let toml = import("patterns.yaml", text).unwrap_or_else(|e| panic!("{e}"));
         let config = Config::parse("out.toml", &toml).unwrap_or_else(|e| panic!("{toml}\n{e}"));

@@ -1,5 +1,5 @@
 //! Finds and reads the configuration files: the only part of `config` that touches the file system.
-//! Order: `siftd.toml`, then `conf.d/*.toml` beside it by name; or the one file that was asked for.
+//! Order: `siftd.toml`, then `conf.d/*.toml` beside it, by name; or only the file that was asked for.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,10 +12,10 @@ use crate::diag::{Diagnostic, Diagnostics, Source};
 
 const FOLDER: &str = "/etc/siftd";
 
-/// Who runs siftd, as far as it decides where state goes.
+/// The user who runs siftd, as far as it determines the state folder.
 #[derive(Clone, Debug, Default)]
 pub struct User {
-    /// Effective user id 0.
+    /// Whether the effective user id is 0.
     pub root: bool,
     /// `$XDG_STATE_HOME`
     pub state_home: Option<OsString>,
@@ -24,15 +24,15 @@ pub struct User {
 }
 
 impl User {
-    /// The user of this process.
+    /// Returns the user of this process.
     #[must_use]
     pub fn current() -> Self {
-        // The owner of one's own /proc entry is the effective user; it needs no unsafe call.
+        // The owner of /proc/self is the effective user; reading it needs no unsafe call.
         let root = fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0);
         Self { root, state_home: std::env::var_os("XDG_STATE_HOME"), home: std::env::var_os("HOME") }
     }
 
-    /// Where state goes unless a file says otherwise. A relative `$XDG_STATE_HOME` is void, as XDG says.
+    /// Returns the default state folder. A relative `$XDG_STATE_HOME` is ignored, as the XDG specification demands.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {
         let absolute = |path: &Option<OsString>| path.as_ref().map(PathBuf::from).filter(|p| p.is_absolute());
@@ -45,12 +45,12 @@ impl User {
 }
 
 impl Config {
-    /// Reads `path` alone, or without it `/etc/siftd/siftd.toml` and `conf.d/*.toml`, each if it exists.
-    /// A user who is not root has a state folder of their own, unless a file is named or names one.
-    /// `literals` judges custom regexes; `fixed_literal` is the plain form.
+    /// Reads only `path`, or without it `/etc/siftd/siftd.toml` and `conf.d/*.toml`, as far as
+    /// they exist. A user other than root gets a state folder of their own, unless a file is
+    /// named or names one. `literals` judges custom regexes; `fixed_literal` is the plain form.
     ///
     /// # Errors
-    /// Every mistake in the files; a file that exists, or was named, and cannot be read.
+    /// Every mistake in the files; a file that exists or was named but cannot be read.
     pub fn load(path: Option<&Path>, user: &User, literals: &LiteralCheck) -> Result<Self, Diagnostics> {
         match path {
             Some(path) => Self::default().overlay(&[open(path)?], literals),
@@ -58,11 +58,11 @@ impl Config {
         }
     }
 
-    /// Whether there is a file that is read where none is named.
+    /// Returns `true` if there is a configuration file that is read when none is named.
     #[must_use]
     pub fn is_written() -> bool {
         let folder = Path::new(FOLDER);
-        // One that cannot be listed is no empty one; reading it says why.
+        // A folder that cannot be listed counts as not empty; reading it then reports why.
         folder.join("siftd.toml").exists() || toml_files(&folder.join("conf.d")).map_or(true, |files| !files.is_empty())
     }
 
@@ -80,7 +80,7 @@ fn layers(folder: &Path) -> Result<Vec<Source>, Diagnostics> {
     files.iter().map(|file| open(file)).collect()
 }
 
-/// Hidden files are left out: editors and package managers keep theirs under such names.
+/// Lists the TOML files of a folder, except hidden ones: editors and package managers keep theirs under such names.
 fn toml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

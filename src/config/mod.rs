@@ -1,7 +1,9 @@
-//! The configuration: its types, and the way in (`parse`, `load`). What holds without a word is in `defaults`.
-//! TOML text → `reader` walks the tree → `schema` names the keys and bounds → `Config`, or every mistake
-//! with its line. It never judges whether this version can run a source or sink, and touches no log file.
-//! The annotated default for people is `config/siftd.toml`; a test holds it against the types here.
+//! The configuration: its types and its entry points (`parse`, `load`). Defaults are in `defaults`.
+//!
+//! TOML text → `reader` walks the tree → `schema` names the keys and bounds → `Config`, or every mistake with
+//! its line. This module never judges whether this version can run a source or sink, and touches no log file.
+//!
+//! The annotated default file for users is `config/siftd.toml`; a test compares it with these types.
 
 mod defaults;
 mod import;
@@ -36,7 +38,7 @@ words! {
     SourceKind { File = "file", Tcp = "tcp", Udp = "udp", Unix = "unix", Command = "command", Journald = "journald", Stdin = "stdin" }
 }
 words! {
-    /// Where reading begins in a file that is present at the very first start.
+    /// Where reading begins in a file that exists at the very first start.
     StartAt { Beginning = "beginning", End = "end" }
 }
 words! {
@@ -44,11 +46,11 @@ words! {
     SocketMode { Stream = "stream", Datagram = "datagram" }
 }
 words! {
-    /// How messages over a stream socket are told apart.
+    /// How messages are delimited on a stream socket.
     Framing { Auto = "auto", Newline = "newline", OctetCounting = "octet_counting" }
 }
 words! {
-    /// When a command that has ended is started anew.
+    /// When a command that has ended is restarted.
     Restart { Never = "never", OnFailure = "on-failure", Always = "always" }
 }
 words! {
@@ -56,7 +58,7 @@ words! {
     SinkKind { Stdout = "stdout", File = "file", Tcp = "tcp", Unix = "unix", Http = "http" }
 }
 words! {
-    /// The names of a record's fields.
+    /// The naming scheme of a record's fields.
     Schema { Native = "native", Ecs = "ecs", Otel = "otel" }
 }
 words! {
@@ -64,83 +66,83 @@ words! {
     HttpFormat { Ndjson = "ndjson", Json = "json", Elasticsearch = "elasticsearch" }
 }
 words! {
-    /// What happens when a sink is behind by `outbox_max`.
+    /// What happens when a sink falls behind by `outbox_max`.
     WhenFull { Block = "block", Drop = "drop" }
 }
 
 /// A validated configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Folder of the state file.
+    /// Folder that holds the state file.
     pub state_dir: PathBuf,
-    /// What is an error, and how bad.
+    /// What counts as an error, and how severe it is.
     pub error_detection: ErrorDetection,
-    /// Rule files and switches.
+    /// Rule files and disabled rules.
     pub rules: Rules,
-    /// Bounds of one stream.
+    /// Limits for one stream.
     pub limits: Limits,
-    /// When and how often a run is tried again.
+    /// When and how often a run is retried.
     pub retry: Retry,
     /// When a repeating failure stops the work.
     pub breaker: Breaker,
-    /// What is remembered of errors.
+    /// What is remembered about errors.
     pub history: History,
-    /// From the event to the sinks.
+    /// How events reach the sinks.
     pub delivery: Delivery,
-    /// What siftd says of itself.
+    /// What siftd reports about itself.
     pub telemetry: Telemetry,
-    /// What is read; names are unique.
+    /// Sources to read; names are unique.
     pub sources: Vec<SourceConfig>,
-    /// Where records go; names are unique.
+    /// Destinations of records; names are unique.
     pub sinks: Vec<SinkConfig>,
 }
 
 /// `[error_detection]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorDetection {
-    /// False: nothing is an error.
+    /// If false, nothing is an error.
     pub enabled: bool,
-    /// False: every rule is asked of every line.
+    /// If false, every rule is tried on every line.
     pub two_stage: bool,
-    /// Lines of a trace become one event.
+    /// Whether the lines of a trace become one event.
     pub capture_multiline: bool,
-    /// Lines around an error, in all.
+    /// Most context lines around an error, in total.
     pub max_context_lines: u32,
-    /// Frames of a stack.
+    /// Most frames kept of a stack.
     pub max_stack_depth: u32,
-    /// More that is an error; `error_indicators` are here too.
+    /// Further patterns that mark errors; `error_indicators` end up here too.
     pub custom_patterns: Vec<Pattern>,
-    /// Cancel the hits that they cover.
+    /// Patterns that cancel the hits they cover.
     pub custom_false_positives: Vec<Pattern>,
-    /// Make the whole line noise.
+    /// Patterns that make the whole line noise.
     pub noise_patterns: Vec<Pattern>,
     /// Category or rule id → severity.
     pub severity_overrides: BTreeMap<String, Severity>,
-    /// Warnings are events of severity low.
+    /// Whether warnings are events (of severity low).
     pub warnings: bool,
 }
 
 /// `[rules]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Globs of rule files; one that matches nothing is no mistake.
+    /// Globs of rule files; a glob that matches nothing is not a mistake.
     pub files: Vec<String>,
-    /// Ids of rules that are switched off.
+    /// Ids of disabled rules.
     pub disable: Vec<String>,
 }
 
 /// `[limits]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// A longer line is cut.
+    /// Longer lines are cut.
     pub max_line_bytes: u64,
-    /// A longer record is cut.
+    /// Longer records are cut.
     pub max_event_bytes: u64,
-    /// A longer trace is closed.
+    /// Longer traces are closed.
     pub max_trace_lines: u32,
-    /// A trace that pauses for so long is published.
+    /// A trace that pauses for this long is published.
     pub trace_idle: Duration,
-    /// A longer one-document file is not read by `scan`.
+    /// `scan` does not read a longer single-document file.
     pub max_document_bytes: u64,
 }
 
@@ -151,11 +153,11 @@ pub struct Retry {
     pub base_delay: Duration,
     /// The longest pause.
     pub max_delay: Duration,
-    /// The longest pause for a time that the failure itself names.
+    /// The longest pause when the failure itself names the time to wait for.
     pub max_reset_wait: Duration,
-    /// Retries after the first try.
+    /// Retries after the first attempt.
     pub max_retries: u32,
-    /// Nothing is fatal.
+    /// Whether no failure is fatal.
     pub continue_on_error: bool,
     /// What differs for the reason `api_rate_limit`.
     pub api_rate_limit: ReasonRetry,
@@ -164,50 +166,50 @@ pub struct Retry {
 /// `[retry.<reason>]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReasonRetry {
-    /// Retries after the first try.
+    /// Retries after the first attempt.
     pub max_retries: u32,
 }
 
 /// `[breaker]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    /// Runs with one signature until a warning.
+    /// Runs with the same signature before a warning.
     pub warn_after: u32,
-    /// Runs with one signature until it opens.
+    /// Runs with the same signature before the breaker opens.
     pub open_after: u32,
-    /// The same for transient errors.
+    /// The same, for transient errors.
     pub transient_open_after: u32,
-    /// Time in `open` before a probe.
+    /// Time in state `open` before a probe.
     pub cooldown: Duration,
-    /// `run` has a breaker for each stream.
+    /// Whether `run` has a breaker for each stream.
     pub streams: bool,
-    /// In a stream an error counts once in so long.
+    /// Within a stream, an error counts at most once in this time.
     pub stream_window: Duration,
-    /// A stream that is quiet for so long has succeeded.
+    /// A stream that is quiet for this long has succeeded.
     pub stream_quiet: Duration,
-    /// Program and arguments that are run when one opens, with its record on stdin; empty: none.
+    /// Program and arguments to run when a breaker opens, with its record on stdin; empty: none.
     pub on_open: Vec<String>,
 }
 
 /// `[history]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct History {
-    /// False: none is kept.
+    /// If false, no history is kept.
     pub enabled: bool,
-    /// Errors that are remembered.
+    /// Most errors that are remembered.
     pub max_signatures: u32,
-    /// An error is forgotten when it was unseen for so long.
+    /// An error not seen for this long is forgotten.
     pub max_age: Duration,
-    /// An error that was unseen for so long has come back.
+    /// An error that reappears after this long has regressed.
     pub regressed_after: Duration,
 }
 
 /// `[delivery]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Bytes that wait for slow sinks.
+    /// Most bytes that may wait for slow sinks.
     pub outbox_max: u64,
-    /// Equal errors within it are one event and a count; zero: off.
+    /// Equal errors within this time become one event with a count; zero: off.
     pub repeat_window: Duration,
     /// Time to drain after SIGTERM.
     pub shutdown_grace: Duration,
@@ -216,71 +218,71 @@ pub struct Delivery {
 /// One `[[source]]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceConfig {
-    /// Stands in each event.
+    /// Name, which every event carries.
     pub name: String,
-    /// Its type.
+    /// Type of the source.
     pub kind: SourceKind,
-    /// Globs of files; never empty for a file source.
+    /// Globs of files to read; never empty for a file source.
     pub include: Vec<String>,
-    /// Globs of files that are left out.
+    /// Globs of files to leave out.
     pub exclude: Vec<String>,
     /// Where reading begins.
     pub start_at: StartAt,
     /// How long a rotated file is still read.
     pub rotate_wait: Duration,
-    /// When the position of a vanished file is dropped.
+    /// How long the position of a vanished file is kept.
     pub forget_after: Duration,
-    /// Folders that links may lead into.
+    /// Folders that symbolic links may lead into.
     pub follow_links_into: Vec<PathBuf>,
-    /// Zero: off.
+    /// Most events per second; zero: unlimited.
     pub max_events_per_second: u32,
-    /// A stream that says nothing for so long is told; zero: none is.
+    /// A stream that is silent for this long is reported; zero: none is.
     pub silence: Duration,
     /// Kind of a unix socket.
     pub mode: SocketMode,
-    /// Stand in each event as they are, secrets apart.
+    /// Labels that every event carries unchanged, except for redacted secrets.
     pub labels: BTreeMap<String, String>,
-    /// Where tcp and udp listen; always present for these.
+    /// Address that tcp and udp sources listen on; always present for these.
     pub address: Option<SocketAddr>,
-    /// Other machines may send.
+    /// Whether other machines may send.
     pub allow_remote: bool,
-    /// Where a unix socket lies; always present for it.
+    /// Path of a unix socket; always present for a unix source.
     pub path: Option<PathBuf>,
     /// Mode bits of a unix socket.
     pub permissions: u32,
-    /// Owner of a unix socket; empty: the one who runs siftd.
+    /// Owner of a unix socket; empty: the user who runs siftd.
     pub owner: String,
-    /// Group of a unix socket; empty: that of the one who runs siftd.
+    /// Group of a unix socket; empty: the group of the user who runs siftd.
     pub group: String,
-    /// How messages over a stream socket are told apart.
+    /// How messages are delimited on a stream socket.
     pub framing: Framing,
-    /// Connections at once.
+    /// Most simultaneous connections.
     pub max_connections: u32,
-    /// A longer line of a socket is cut.
+    /// Longer lines from a socket are cut.
     pub max_line_bytes: u64,
-    /// A connection that is silent for so long is closed.
+    /// A connection that is silent for this long is closed.
     pub idle_timeout: Duration,
-    /// What one peer may send in a second; zero: off.
+    /// Most bytes per second from one peer; zero: unlimited.
     pub max_peer_bytes_per_second: u64,
-    /// What the kernel keeps of datagrams; zero: as the system has it.
+    /// Bytes of datagrams that the kernel buffers; zero: the system's default.
     pub receive_buffer: u64,
-    /// TLS, if it is asked for.
+    /// TLS settings, if TLS is wanted.
     pub tls: Option<TlsConfig>,
-    /// What is run; never empty for a command.
+    /// Program and arguments; never empty for a command.
     pub argv: Vec<String>,
-    /// Added to the environment of siftd.
+    /// Variables added to siftd's environment.
     pub environment: BTreeMap<String, String>,
-    /// Where it runs; empty: where siftd does.
+    /// Working directory; `None`: siftd's own.
     pub directory: Option<PathBuf>,
-    /// Who runs it; empty: the one who runs siftd.
+    /// User who runs the command; empty: the user who runs siftd.
     pub user: String,
-    /// When it is started anew.
+    /// When the command is restarted.
     pub restart: Restart,
-    /// Pause before the first new start; doubled for each further one.
+    /// Pause before the first restart; doubled for each further one.
     pub restart_delay: Duration,
     /// The longest pause.
     pub max_restart_delay: Duration,
-    /// From SIGTERM to SIGKILL.
+    /// Time between SIGTERM and SIGKILL.
     pub stop_timeout: Duration,
     /// Matches of the journal, as `journalctl` takes them.
     pub matches: Vec<String>,
@@ -289,18 +291,18 @@ pub struct SourceConfig {
 /// `[source.tls]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// PEM file of the certificate and those that lead to its root.
+    /// PEM file of the certificate and its chain up to the root.
     pub certificate: PathBuf,
-    /// PEM file of its key.
+    /// PEM file of the certificate's key.
     pub key: PathBuf,
-    /// PEM file of the roots that clients' certificates must lead to; none: clients need no certificate.
+    /// PEM file of the roots that client certificates must lead to; `None`: clients need no certificate.
     pub client_ca: Option<PathBuf>,
-    /// A handshake takes at most so long.
+    /// The longest time for a handshake.
     pub handshake_timeout: Duration,
 }
 
 impl Config {
-    /// Reads one text over the defaults. `name` stands in messages.
+    /// Reads one text over the defaults. `name` appears in messages.
     ///
     /// # Errors
     /// Every mistake in the text.
@@ -308,8 +310,8 @@ impl Config {
         Self::default().overlay(&[Source::new(name, text)], &fixed_literal)
     }
 
-    /// Reads texts over this configuration: a later one overrides values and `files`; it adds to lists of
-    /// patterns, `disable`, `severity_overrides`, sources and sinks. `literals` judges custom regexes.
+    /// Reads texts over this configuration, in order. A later text overrides values and `files`, and adds to the
+    /// lists of patterns, `disable`, `severity_overrides`, sources and sinks. `literals` judges custom regexes.
     ///
     /// # Errors
     /// Every mistake in all the texts.

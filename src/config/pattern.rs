@@ -1,5 +1,5 @@
-//! A user's own pattern: its shape in the file, and whether it can do what it is meant to.
-//! Called by `schema` for the four lists of patterns; `rules` compiles what passes. It matches no log.
+//! A user's own pattern: its shape in the file, and whether it can do what it is meant to do. Called by
+//! `schema` for the four lists of patterns; `rules` compiles those that pass. No log is matched here.
 
 use regex_syntax::hir::literal::{ExtractKind, Extractor};
 use regex_syntax::hir::{Hir, HirKind};
@@ -18,31 +18,31 @@ words! {
 /// A user's pattern and where it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    /// Never blank; a regex is valid, matches some line but not each.
+    /// Never blank; a regex is valid and matches some lines but not all.
     pub pattern: String,
     /// How it is read.
     pub kind: PatternKind,
-    /// Instead of the category that the tables give.
+    /// Overrides the category that the tables give.
     pub category: Option<Category>,
-    /// Instead of the category's severity.
+    /// Overrides the category's severity.
     pub severity: Option<Severity>,
-    /// Why it is there.
+    /// Why the pattern exists.
     pub reason: Option<String>,
-    /// The file that it stands in.
+    /// The file it stands in.
     pub file: String,
     /// 1-based.
     pub line: usize,
 }
 
-/// Says why the prefilter cannot find what a regex finds, if so. `rules` owns the real one.
+/// Checks that the prefilter can find what a regex finds; the error says why not. The real check belongs to `rules`.
 pub type LiteralCheck = dyn Fn(&str) -> Result<(), String>;
 
-/// What a list of patterns is for decides what its regexes must have.
+/// The purpose of a list of patterns, which decides what its regexes must satisfy.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Role {
-    /// Makes a line a candidate, so the prefilter must see it coming.
+    /// Makes a line a candidate, so the prefilter must be able to find it.
     Finds,
-    /// Takes hits away, so it must not take all.
+    /// Removes hits, so it must not cover every line.
     Silences,
 }
 
@@ -119,7 +119,7 @@ fn check_regex(pattern: &str, role: Role, literals: &LiteralCheck) -> Result<(),
             let mend = "add a word that stands in every line it is meant for, or use type = \"substring\"";
             Fault::new(problem, mend)
         }),
-        // Nothing and any one odd character: what covers both covers every line.
+        // The empty text and one odd character: a regex that matches both covers every line.
         Role::Silences if regex.is_match(b"") && regex.is_match(b"\x01") => {
             Err(Fault::new("would cover every line", "name what the meant lines have in common"))
         }
@@ -145,10 +145,10 @@ fn parse(pattern: &str) -> Result<Hir, Fault> {
     })
 }
 
-/// The plain form of the check: some literal of at least 3 bytes is in every match.
+/// The plain form of the check: every match contains some literal of at least 3 bytes.
 ///
 /// # Errors
-/// The sentence's end "`pattern` …" that says what is missing.
+/// The end of the sentence "`pattern` …", saying what is missing.
 pub fn fixed_literal(pattern: &str) -> Result<(), String> {
     let found = parse(pattern).is_ok_and(|hir| has_literal(&hir));
     if found { Ok(()) } else { Err("has no fixed text of at least 3 bytes that every match contains".to_owned()) }
@@ -164,7 +164,7 @@ fn has_literal(hir: &Hir) -> bool {
         HirKind::Capture(group) => has_literal(&group.sub),
         HirKind::Repetition(repeat) => repeat.min > 0 && has_literal(&repeat.sub),
         HirKind::Alternation(branches) => branches.iter().all(has_literal),
-        // A literal inside begins at some part; `(?i)` spreads it over several.
+        // An inner literal begins at some part; `(?i)` spreads it over several.
         HirKind::Concat(parts) => parts.iter().any(has_literal) || (1..parts.len()).any(|from| begins_with_literal(&parts[from..])),
         _ => false,
     }

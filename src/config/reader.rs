@@ -1,5 +1,5 @@
-//! Walks a parsed TOML tree key by key and remembers what is wrong, and where.
-//! `schema` says which keys there are; this knows none of them. A mistake never stops the walk.
+//! Walks a parsed TOML tree key by key and collects mistakes with their places. `schema`
+//! decides which keys exist; this module knows none of them. A mistake never stops the walk.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -15,13 +15,13 @@ use crate::words::did_you_mean;
 
 pub(super) type Node<'t> = Spanned<DeValue<'t>>;
 
-/// A key that was asked for, and where it stands if it is there.
+/// A key that was asked for, and where it stands if it is present.
 pub(super) struct Asked<'s> {
     pub table: String,
     pub place: Option<(&'s Source, Range<usize>)>,
 }
 
-/// A key that nobody asked for.
+/// A key in the text that was never asked for.
 struct Unknown<'s> {
     source: &'s Source,
     span: Range<usize>,
@@ -29,18 +29,18 @@ struct Unknown<'s> {
     path: String,
     table: String,
     siblings: Vec<&'static str>,
-    /// The key that others call so.
+    /// The key of this table that goes by this name elsewhere.
     meant: Option<&'static str>,
 }
 
-/// Most mistakes of each kind that are told; each keeps the line that it stands on.
+/// Most mistakes of each kind that are reported: each keeps the line that it stands on.
 pub(super) const MAX_MISTAKES: usize = 100;
 
-/// What outlives the single table: mistakes and places.
+/// What outlives a single table: mistakes and places.
 pub(super) struct Context<'s> {
     pub literals: &'s LiteralCheck,
     pub errors: Vec<Diagnostic>,
-    /// By dotted path.
+    /// Keys asked for, by dotted path.
     pub asked: BTreeMap<String, Asked<'s>>,
     unknown: Vec<Unknown<'s>>,
 }
@@ -50,7 +50,7 @@ impl<'s> Context<'s> {
         Self { literals, errors: Vec::new(), asked: BTreeMap::new(), unknown: Vec::new() }
     }
 
-    /// Walks one text's tree, then names what was not asked for. Mistakes are added in the text's order.
+    /// Walks the tree of one text, then reports keys that were not asked for. Mistakes are added in text order.
     pub fn walk(&mut self, source: &'s Source, tree: &DeTable<'_>, read: impl FnOnce(&mut Table<'_, 's>)) {
         let earlier = std::mem::take(&mut self.errors);
         let title = "at the top level".to_owned();
@@ -75,7 +75,7 @@ impl<'s> Context<'s> {
         source.error(span.clone(), format!("unknown key `{key}` {table}")).with_key(path).with_mend(mend)
     }
 
-    /// Reports a mistake between keys at the first of them that was written; defaults agree with each other.
+    /// Reports a conflict between two keys at the first of them that was written; defaults never conflict.
     pub fn conflict(&mut self, paths: [&str; 2], problem: &str, mend: &str) {
         let place = |path| Some((path, self.asked.get(path)?.place.clone()?));
         if let Some((path, (source, span))) = paths.into_iter().find_map(place) {
@@ -84,18 +84,18 @@ impl<'s> Context<'s> {
     }
 }
 
-/// One table of the tree under the walk.
+/// One table of the tree being walked.
 pub(super) struct Table<'c, 's> {
     pub cx: &'c mut Context<'s>,
     pub source: &'s Source,
     nodes: &'c DeTable<'c>,
     path: String,
-    /// Where it is, in words: `in [limits]`.
+    /// Where the table is, in words: `in [limits]`.
     title: String,
     asked: Vec<&'static str>,
-    /// Of these, what is not proposed.
+    /// Those keys of `asked` that are never proposed.
     hidden: Vec<&'static str>,
-    /// What others call a key here, and the key.
+    /// Other names of keys of this table, each with the key.
     alike: Vec<(&'static str, &'static str)>,
 }
 
@@ -104,7 +104,7 @@ impl<'c, 's> Table<'c, 's> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The value under a key; the question alone makes the key known.
+    /// Returns the value under a key. Asking alone makes the key known.
     pub fn node(&mut self, key: &'static str) -> Option<&'c Node<'c>> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
@@ -119,12 +119,12 @@ impl<'c, 's> Table<'c, 's> {
         node
     }
 
-    /// A key that is known here, and is not to be proposed.
+    /// Marks a key as known here but never proposed.
     pub fn hide(&mut self, key: &'static str) {
         self.hidden.push(key);
     }
 
-    /// `other` is what a key is called elsewhere.
+    /// Records that `key` is called `other` elsewhere.
     pub fn call_alike(&mut self, other: &'static str, key: &'static str) {
         self.alike.push((other, key));
     }
@@ -162,7 +162,7 @@ impl<'c, 's> Table<'c, 's> {
         self.value(key, out, value::word);
     }
 
-    /// The elements of an array; `None` when the key is absent or holds something else, which is reported.
+    /// Returns the elements of an array; `None` when the key is absent or holds something else, which is reported.
     pub fn items(&mut self, key: &'static str, mend: &str) -> Option<Vec<&'c Node<'c>>> {
         let node = self.node(key)?;
         match node.get_ref().as_array() {
@@ -174,7 +174,7 @@ impl<'c, 's> Table<'c, 's> {
         }
     }
 
-    /// An array of strings, each converted; absent leaves `out` as it is, else it is replaced.
+    /// Reads an array of strings and converts each. If present it replaces `out`; if absent `out` stays as it is.
     pub fn list<T>(&mut self, key: &'static str, out: &mut Vec<T>, convert: impl Fn(String) -> Result<T, Fault>) {
         let Some(items) = self.items(key, "write it in brackets: [\"…\"]") else {
             return;
@@ -188,7 +188,7 @@ impl<'c, 's> Table<'c, 's> {
         }
     }
 
-    /// A `[section]`. It is read as empty when it is absent, so that its keys are known in any case.
+    /// Reads a `[section]`. An absent section is read as empty, so that its keys are known in any case.
     pub fn section(&mut self, key: &'static str, read: impl FnOnce(&mut Table<'_, 's>)) {
         let path = self.path_of(key);
         let title = format!("in [{path}]");
@@ -206,7 +206,7 @@ impl<'c, 's> Table<'c, 's> {
         self.inner(nodes, path, title, read);
     }
 
-    /// Each `[[block]]`, with the span of its header.
+    /// Reads each `[[block]]`, with the span of its header.
     pub fn blocks(&mut self, key: &'static str, mut read: impl FnMut(&mut Table<'_, 's>, Range<usize>)) {
         let mend = format!("write [[{key}]], in two pairs of brackets");
         for item in self.items(key, &mend).unwrap_or_default() {
@@ -217,7 +217,7 @@ impl<'c, 's> Table<'c, 's> {
         }
     }
 
-    /// A table that is an element of the array under `key`.
+    /// Reads a table that is an element of the array under `key`.
     pub fn entry(&mut self, key: &'static str, node: &Node<'_>, title: String, read: impl FnOnce(&mut Table<'_, 's>)) {
         let path = self.path_of(key);
         if let Some(table) = node.get_ref().as_table() {
@@ -231,7 +231,7 @@ impl<'c, 's> Table<'c, 's> {
         table.finish();
     }
 
-    /// Reports what does not fit a key's value at `span`.
+    /// Reports that the value of a key does not fit, at `span`.
     pub fn fault(&mut self, key: &str, span: Range<usize>, fault: Fault) {
         if self.cx.errors.len() >= MAX_MISTAKES {
             return;
@@ -267,14 +267,14 @@ impl<'c, 's> Table<'c, 's> {
     }
 }
 
-/// A value as written, short enough for a sentence.
+/// Returns a value as written, shortened to fit a sentence.
 fn excerpt(written: &str) -> String {
     let line = written.lines().next().unwrap_or_default();
     let short: String = line.chars().take(40).collect();
     if short.len() < written.trim_end().len() { format!("{short}…") } else { short }
 }
 
-/// The part of a string's span, if the string is written without escapes, between single quotes.
+/// Returns the span of part of a string; `None` unless the string is written without escapes, in single quotes.
 fn narrow(span: &Range<usize>, written: &str, part: Range<usize>) -> Option<Range<usize>> {
     let plain = written.starts_with('\'') && !written.contains("''");
     plain.then(|| span.start + 1 + part.start..span.start + 1 + part.end)

@@ -1,5 +1,5 @@
-//! Which keys there are, where they go, and the bounds of each: the configuration as a list to read.
-//! Between `reader`, which walks, and `Config`, which holds. Wholly pure: it opens nothing it names.
+//! Which keys exist, where their values go, and the bounds of each: the configuration as a list to read. Sits between
+//! `reader`, which walks the tree, and `Config`, which holds the values. Pure: it opens none of the files it names.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,12 +31,12 @@ pub(super) const fn days(count: u64) -> Duration {
 
 const SYNTAX: &str = "strings stand in quotes, lists in [ ], and the name of a section in [ ] on its own line";
 
-/// Reads all layers over `config`. The context comes back with the mistakes and each key asked for.
+/// Reads all layers over `config`. The returned context holds the mistakes and each key asked for.
 pub(super) fn read<'s>(config: &mut Config, layers: &'s [Source], literals: &'s LiteralCheck) -> Context<'s> {
     let mut cx = Context::new(literals);
     for source in layers {
         let (tree, errors) = DeTable::parse_recoverable(&source.text);
-        // A broken text parses into odd keys; its syntax comes first.
+        // A broken text parses into odd keys, so its syntax errors are reported alone.
         if errors.is_empty() {
             cx.walk(source, tree.get_ref(), |root| top(root, config));
         }
@@ -52,7 +52,7 @@ fn syntax(source: &Source, error: &toml::de::Error) -> Diagnostic {
     source.error(error.span().unwrap_or(0..0), problem).with_mend(mend)
 }
 
-/// A table of keys: each is read by a method of `Table` into the field that has its name.
+/// Reads a table's keys: for each, a method of `Table` fills the field of the same name.
 macro_rules! keys {
     ($table:ident, $into:expr, { $($field:ident: $read:ident($($how:expr)?)),+ $(,)? }) => {{
         let into = $into;
@@ -86,7 +86,7 @@ fn top(root: &mut Table<'_, '_>, config: &mut Config) {
     });
 }
 
-/// `import` reads the same keys from the source systems' files.
+/// Reads the keys of `[error_detection]`; `import` uses it for the source systems' files.
 pub(super) fn error_detection(t: &mut Table<'_, '_>, d: &mut ErrorDetection) {
     keys!(t, &mut *d, {
         enabled: flag(),
@@ -183,7 +183,7 @@ fn unique<'n>(t: &mut Table<'_, '_>, name: &str, mut others: impl Iterator<Item 
     }
 }
 
-/// Two writers of one file would rotate and repair it under each other.
+/// Refuses a path that another file sink has: two writers would rotate and repair the file under each other.
 fn own_file(t: &mut Table<'_, '_>, sink: &SinkConfig, others: &[SinkConfig]) {
     let place = |sink: &SinkConfig| sink.path.as_ref().filter(|_| sink.kind == SinkKind::File).and_then(|path| std::path::absolute(path).ok());
     let Some(path) = place(sink) else { return };
@@ -194,7 +194,7 @@ fn own_file(t: &mut Table<'_, '_>, sink: &SinkConfig, others: &[SinkConfig]) {
     }
 }
 
-/// A rule id may be written as a dotted key, which TOML reads as tables within tables.
+/// Reads the overrides. A rule id may be written as a dotted key, which TOML reads as nested tables.
 fn severity_overrides(t: &mut Table<'_, '_>, out: &mut BTreeMap<String, Severity>) {
     const KEY: &str = "severity_overrides";
     let Some(node) = t.node(KEY) else { return };
@@ -262,7 +262,7 @@ pub(super) fn glob(text: String) -> Result<String, Fault> {
     }
 }
 
-/// Keys that must fit each other, asked when all layers are read.
+/// Checks keys that must agree with each other, once all layers are read.
 fn agree(config: &Config, cx: &mut Context<'_>) {
     let (breaker, retry) = (&config.breaker, &config.retry);
     if breaker.warn_after > breaker.open_after {

@@ -1,5 +1,5 @@
-//! `[[sink]]`: its types and defaults, and how a block is read. What two sinks must not share is asked here
-//! too; whether a peer answers or a file can be opened is not.
+//! `[[sink]]`: its types and defaults, and how a block is read. Also checks what two
+//! sinks must not share; never checks whether a peer answers or a file can be opened.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,35 +17,35 @@ use crate::core::event::{Category, Severity};
 /// One `[[sink]]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SinkConfig {
-    /// Stands in logs and metrics.
+    /// Name, used in logs and metrics.
     pub name: String,
-    /// Its type.
+    /// Type of the sink.
     pub kind: SinkKind,
-    /// Always present for a file and for a unix sink.
+    /// Path; always present for a file sink and a unix sink.
     pub path: Option<PathBuf>,
-    /// The names of the fields.
+    /// The naming scheme of the fields.
     pub schema: Schema,
-    /// Lesser events are left out.
+    /// Less severe events are left out.
     pub min_severity: Severity,
-    /// Only these; empty: all.
+    /// Only these categories; empty: all.
     pub categories: Vec<Category>,
-    /// Only from these sources; empty: from all.
+    /// Only events from these sources; empty: all.
     pub sources: Vec<String>,
-    /// A new file is begun beyond so many bytes; zero: never.
+    /// A new file is started beyond this many bytes; zero: never.
     pub rotate_size: u64,
-    /// A new file is begun after so long; zero: never.
+    /// A new file is started after this time; zero: never.
     pub rotate_age: Duration,
-    /// Older files that are kept.
+    /// How many older files are kept.
     pub keep: u32,
-    /// Older files, or bodies of requests, are compressed.
+    /// Whether older files, or request bodies, are compressed.
     pub compress: bool,
-    /// What was written is on disk after so long at the latest.
+    /// The longest time until written data is synced to disk.
     pub fsync: Duration,
-    /// Behind by `outbox_max`: reading waits, or records are left out.
+    /// When behind by `outbox_max`: whether reading waits or records are dropped.
     pub when_full: WhenFull,
-    /// Of a sink that has a peer.
+    /// Settings of a sink that has a peer.
     pub peer: PeerConfig,
-    /// Of an http sink.
+    /// Settings of an http sink.
     pub http: HttpConfig,
 }
 
@@ -54,47 +54,47 @@ pub struct SinkConfig {
 pub struct PeerConfig {
     /// `host:port`; always present for a tcp sink.
     pub address: Option<String>,
-    /// Always present for an http sink; without a user or a password in it.
+    /// URL; always present for an http sink, and without a user or password.
     pub url: Option<String>,
-    /// A tcp sink speaks TLS.
+    /// Whether a tcp sink uses TLS.
     pub tls: bool,
-    /// PEM file of the authorities that are trusted; none: those of the system.
+    /// PEM file of the trusted authorities; `None`: those of the system.
     pub ca_file: Option<PathBuf>,
-    /// PEM file of our certificate; there is a `key_file` then.
+    /// PEM file of siftd's own certificate; if present, so is `key_file`.
     pub cert_file: Option<PathBuf>,
-    /// PEM file of its key.
+    /// PEM file of the certificate's key.
     pub key_file: Option<PathBuf>,
-    /// The longest time for a connection, for a request, and without a byte taken.
+    /// The longest time to connect, for one request, and for the peer to accept no byte.
     pub timeout: Duration,
-    /// The longest pause between two tries.
+    /// The longest pause between two attempts.
     pub max_delay: Duration,
 }
 
 /// What an http sink sends, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpConfig {
-    /// The form of a body.
+    /// The format of a body.
     pub format: HttpFormat,
-    /// More headers of each request; they may hold secrets.
+    /// Additional headers of each request; they may hold secrets.
     pub headers: BTreeMap<String, String>,
     /// File with the bearer token.
     pub token_file: Option<PathBuf>,
-    /// Most records of one request.
+    /// Most records in one request.
     pub batch_rows: u32,
-    /// Most bytes of one request, before compression; one record always fits.
+    /// Most bytes in one request, before compression; a single record always fits.
     pub batch_bytes: u64,
-    /// How long a record waits for others to go with.
+    /// How long a record waits for others to share its request.
     pub batch_wait: Duration,
     /// The longest pause that the server may ask for.
     pub max_reset_wait: Duration,
-    /// Where records go that the server refuses; none: below `state_dir`.
+    /// File for records that the server refuses; `None`: a file below `state_dir`.
     pub dead_letter: Option<PathBuf>,
-    /// Most bytes of that file.
+    /// Most bytes of the dead-letter file.
     pub dead_letter_max: u64,
 }
 
 impl SinkConfig {
-    /// A sink with the default of every key that has one; a file sink still needs `path`.
+    /// Returns a sink with every default filled in; a file sink still needs `path`.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: SinkKind) -> Self {
         Self {
@@ -140,7 +140,7 @@ impl Default for HttpConfig {
     }
 }
 
-/// Keys that only some types have: elsewhere they would do nothing, and nobody would be told.
+/// Keys that only some types have; for other types they would silently do nothing.
 const ONLY: &[(&str, &[SinkKind])] = &[
     ("path", &[SinkKind::File, SinkKind::Unix]),
     ("address", &[SinkKind::Tcp]),
@@ -162,7 +162,7 @@ const ONLY: &[(&str, &[SinkKind])] = &[
     ("dead_letter_max", &[SinkKind::Http]),
 ];
 
-/// Headers that say what siftd itself knows.
+/// Headers that siftd sets itself.
 const OWN_HEADERS: &[&str] = &["host", "connection", "content-length", "content-type", "content-encoding", "transfer-encoding", "expect"];
 
 pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
@@ -219,7 +219,7 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SinkConfig {
     sink
 }
 
-/// Refuses keys that would do nothing.
+/// Refuses keys that would have no effect.
 fn fitting(t: &mut Table<'_, '_>, sink: &SinkConfig) {
     for (key, kinds) in ONLY {
         if let Some(node) = t.node(key).filter(|_| !kinds.contains(&sink.kind)) {
@@ -272,7 +272,7 @@ fn header_name(text: &str, has_token: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The value is not shown: it may be a secret.
+/// Checks the value of a header. The message does not show it: it may be a secret.
 fn header_value(text: String) -> Result<String, Fault> {
     match HeaderValue::from_str(&text) {
         Ok(_) => Ok(text),

@@ -1,5 +1,5 @@
-//! The keys of a `[[source]]`, their bounds, and which types of source have them. Pure like the rest of the schema:
-//! whether an address can be bound, or a user exists, is asked by whoever starts the source.
+//! The keys of a `[[source]]`, their bounds, and which source types have them. Pure like the rest of
+//! the schema: whether an address can be bound or a user exists is checked where the source is started.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,7 +14,7 @@ use super::schema::{DAY, GIB, HOUR, KIB, MIB, days, glob, keys, name, path, refu
 use super::value::{self, Fault};
 use super::{SocketMode, SourceConfig, SourceKind, TlsConfig};
 
-/// The types that have a key; keys that are not named here belong to all.
+/// Keys with the types that have them; a key not listed here belongs to all types.
 const KEYS: [(&[&str], &[SourceKind]); 7] = {
     use SourceKind::{Command, File, Journald, Tcp, Udp, Unix};
     [
@@ -70,7 +70,7 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
     tls(t, &mut source);
     require(t, "name", "name it, such as name = \"agent\"", header);
     require(t, "type", "say which: type = \"file\"", header);
-    // What a type does without or cannot do without is not known of one that was misspelt.
+    // If the type was misspelt, the keys it needs or forbids are unknown.
     if kind.is_some() {
         fits_type(t, &source);
         complete(t, &source, header);
@@ -78,7 +78,7 @@ pub(super) fn read(t: &mut Table<'_, '_>, header: &Range<usize>) -> SourceConfig
     source
 }
 
-/// What a type cannot do without.
+/// Requires the keys that the type needs.
 fn complete(t: &mut Table<'_, '_>, source: &SourceConfig, header: &Range<usize>) {
     match source.kind {
         SourceKind::File => {
@@ -87,7 +87,7 @@ fn complete(t: &mut Table<'_, '_>, source: &SourceConfig, header: &Range<usize>)
             refuse_empty_list(t, "include", mend);
         }
         SourceKind::Tcp | SourceKind::Udp => {
-            // As [telemetry] and other programs call it.
+            // The name that [telemetry] and other programs use.
             t.call_alike("listen", "address");
             require(t, "address", "say where to listen: address = \"127.0.0.1:5514\"", header);
             refuse_remote(t, source);
@@ -111,7 +111,7 @@ fn complete(t: &mut Table<'_, '_>, source: &SourceConfig, header: &Range<usize>)
     }
 }
 
-/// Whoever may reach the address may write records and fill the disk: that is to be said, not to happen.
+/// Refuses a remote address without `allow_remote`: anyone who reaches it can write records and fill the disk.
 fn refuse_remote(t: &mut Table<'_, '_>, source: &SourceConfig) {
     let Some(address) = source.address.filter(|address| !address.ip().to_canonical().is_loopback() && !source.allow_remote) else { return };
     if let Some(node) = t.node("address") {
@@ -124,7 +124,7 @@ fn refuse_remote(t: &mut Table<'_, '_>, source: &SourceConfig) {
     }
 }
 
-/// A key of another type would do nothing.
+/// Refuses keys of other types, which would have no effect.
 fn fits_type(t: &mut Table<'_, '_>, source: &SourceConfig) {
     let of_command = COMMAND.iter().map(|key| (*key, &[SourceKind::Command][..]));
     let others = [("matches", &[SourceKind::Journald][..]), ("tls", &[SourceKind::Tcp][..])];
@@ -163,7 +163,7 @@ fn tls(t: &mut Table<'_, '_>, source: &mut SourceConfig) {
     source.tls = is_given.map(|_| tls);
 }
 
-/// A table of strings.
+/// Reads a table of strings.
 fn strings(t: &mut Table<'_, '_>, key: &'static str, example: &str, out: &mut BTreeMap<String, String>) {
     let Some(node) = t.node(key) else { return };
     let Some(table) = node.get_ref().as_table() else {

@@ -1,4 +1,4 @@
-//! `[telemetry]`: what siftd says of itself, and to whom. Pure as all of the configuration: nothing is opened here.
+//! `[telemetry]`: what siftd reports about itself, and to whom. Pure like the rest of the configuration: it opens nothing.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ words! {
 /// `[telemetry]`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Telemetry {
-    /// Where HTTP is answered; none: nowhere but on the socket in the state folder.
+    /// Where HTTP requests are answered; `None`: only on the socket in the state folder.
     pub listen: Option<Listen>,
-    /// Other machines may ask.
+    /// Whether other machines may connect.
     pub allow_remote: bool,
     /// The form of messages.
     pub log_format: LogFormat,
 }
 
-/// Where HTTP is answered.
+/// Where HTTP requests are answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// An address of this machine.
@@ -62,7 +62,7 @@ fn listen(text: String) -> Result<Option<Listen>, Fault> {
         let is_path = path.starts_with('/') && !path.contains('\0');
         return if is_path { Ok(Some(Listen::Socket(PathBuf::from(path)))) } else { Err(Fault::must_be("unix: and an absolute path", MEND)) };
     }
-    // A name other than this one would be asked of the network.
+    // Any other name would have to be looked up in the network.
     let text = text.strip_prefix("localhost:").map_or_else(|| text.clone(), |port| format!("127.0.0.1:{port}"));
     match text.parse::<SocketAddr>() {
         Ok(address) => Ok(Some(Listen::Address(address))),

@@ -1,4 +1,4 @@
-//! The annotated file against the types, the layers, and every kind of mistake as a person sees it.
+//! Tests of the annotated file against the types, of the layers, and of every kind of mistake as a user sees it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::diag::Source;
 
 const ANNOTATED: &str = include_str!("../../config/siftd.toml");
 
-/// Runs `mistakes.txt`: a title, a text, and all that is said to it, word for word.
+/// Runs `mistakes.txt`: a title, a text, and all messages about it, word for word.
 #[test]
 fn every_mistake_is_shown_with_its_place_and_its_mend() {
     const GALLERY: &str = include_str!("mistakes.txt");
@@ -29,7 +29,7 @@ fn every_mistake_is_shown_with_its_place_and_its_mend() {
     }
 }
 
-/// The annotated file with its examples made live; an example of a key takes the place of its default.
+/// The annotated file with its examples uncommented; the example of a key replaces its default.
 fn examples() -> String {
     let mut lines: Vec<&str> = Vec::new();
     let mut in_block = false;
@@ -93,7 +93,7 @@ fn its_examples_parse_and_show_the_defaults_of_sources_and_sinks() {
     assert_eq!(regex.line, examples().lines().position(|l| l.starts_with("custom_patterns")).unwrap() + 1);
 }
 
-/// The keys that the code asks for, by the code itself: each must be a line of the annotated file, and no other.
+/// The keys that the code asks for: each must be a line of the annotated file, and that file has no other.
 #[test]
 fn every_key_is_annotated_and_every_annotated_key_is_read() {
     let layers = [Source::new("siftd.toml", &examples())];
@@ -172,7 +172,7 @@ fn where_state_goes() {
     }
 }
 
-/// Each mistake keeps its line: a long line full of them would fill the memory.
+/// Each mistake keeps its line, so a long line full of them would fill the memory.
 #[test]
 fn so_many_mistakes_are_told_and_no_more() {
     let broken = "= ".repeat(20_000);

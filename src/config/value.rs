@@ -1,5 +1,5 @@
-//! The small languages of values: durations, sizes and words.
-//! `reader` calls these for each key. Pure text in, value or fault out; nothing here knows a file.
+//! The small languages of values: durations, sizes and words. `reader` calls these
+//! functions for each key. Text in, value or fault out; nothing here knows a file.
 
 use std::fmt::Display;
 use std::ops::{Range, RangeInclusive};
@@ -14,13 +14,13 @@ use crate::words::did_you_mean;
 pub(super) struct Fault {
     /// Continues the sentence "`key` in [table] …".
     pub problem: String,
-    /// The value as written belongs at the end of the sentence.
+    /// Whether the value as written is appended to the sentence.
     pub quotes_value: bool,
-    /// What would be right.
+    /// How to correct it.
     pub mend: String,
-    /// The part of a string that is meant, in bytes of the string.
+    /// The part of a string that is at fault, in bytes of the string.
     pub within: Option<Range<usize>>,
-    /// The line may hold a secret: only its key is shown.
+    /// Whether the line may hold a secret; then only its key is shown.
     pub is_secret: bool,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn size(value: &DeValue<'_>, range: RangeInclusive<u64>) -> Result<u6
     within(quantity(value, &SIZE_UNITS, what)?, &range, |bytes| spell(*bytes, &SIZE_UNITS))
 }
 
-/// A duration as the configuration and flags write it: `500ms`, `30s`, `30m`.
+/// Parses a duration as written in the configuration and in flags: `500ms`, `30s`, `30m`.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
     amount(text, &DURATION_UNITS).map(Duration::from_millis)
@@ -96,7 +96,7 @@ fn within<T: PartialOrd>(value: T, range: &RangeInclusive<T>, spell: impl Fn(&T)
     Err(Fault::must_be(bounds, "choose a value within these bounds"))
 }
 
-/// The largest unit that needs no fraction.
+/// Writes an amount in the largest unit that needs no fraction.
 fn spell(amount: u64, units: &[(&str, u64)]) -> String {
     let fits = units.iter().rev().find(|(_, factor)| amount >= *factor && amount.is_multiple_of(*factor));
     let (unit, factor) = fits.unwrap_or(&units[0]);

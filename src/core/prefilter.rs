@@ -1,13 +1,12 @@
-//! Stage one: where in a block of whole lines does a literal of any rule stand?
+//! Stage one: where in a block of whole lines do the rules' literals occur?
 //!
-//! Literals are represented by 4-byte windows. A place of the block is looked at if its window may be one of these: either
-//! `steps` looks up every second place, with two windows for each literal, one for each parity of its position, or `sift`
-//! asks every place through a sieve, which takes wide registers and needs one window. What the hash of a window does not drop is
-//! compared with the bytes that all literals of the window share, without a branch on the data, and then with the whole
-//! literals, so a hit is exact. The cost per byte does not depend on the number of rules.
+//! Literals are represented by 4-byte windows. A position of the block is examined if its window may be one of these.
+//! Either `steps` looks up every second position, with two windows for each literal, one for each parity of its position;
+//! or `sift` tests every position with a sieve, which needs wide registers but only one window. Positions that the hash
+//! of the window does not drop are compared with the bytes that all literals of the window share, without a branch on the
+//! data, and then with the whole literals, so a hit is exact. The cost per byte does not depend on the number of rules.
 //!
-//! It never decides what an error is, and it never misses a literal: the property test compares it
-//! with a plain search.
+//! The prefilter never decides what an error is, and it never misses a literal: the property test compares it with a plain search.
 
 mod fill;
 mod guarded;
@@ -33,11 +32,11 @@ pub(super) use windows::SAMPLE;
 pub(super) const WINDOW: usize = 4;
 /// Bytes that are compared at once.
 const WORD: usize = 8;
-/// A window lies within a word; it begins at most so far behind the beginning of the word.
+/// A window lies within a word; it begins at most this many bytes after the beginning of the word.
 const MAX_BACK: usize = WORD - WINDOW;
-/// Moves of a hit, on average, up to which a sort by moving is the quickest.
+/// Up to this many moves per hit on average, insertion sort is fastest.
 const MAX_MOVES: usize = 4;
-/// Bits of a hash, and the highest of them, which name a slot.
+/// Bits of a hash, and how many of its highest bits name a slot.
 const HASH_BITS: u32 = 18;
 const SLOT_BITS: u32 = 16;
 
@@ -50,38 +49,38 @@ pub struct Hit {
     pub literal: u16,
 }
 
-/// Work space of a scan, kept between calls so that a scan allocates nothing.
+/// Work space of a scan, kept between calls so that a scan does not allocate.
 #[derive(Default)]
 pub struct Scratch {
-    /// Where a step begins, and below it the bits of its places.
+    /// Each step's offset, with the bits of its positions below it.
     steps: Vec<u64>,
     places: Vec<u32>,
-    /// What else the last scan has seen.
+    /// The newlines and escapes that the last scan has seen.
     pub marks: Marks,
 }
 
-/// All literals of a rule set, ready to be found.
+/// All literals of a rule set, ready to search for.
 pub struct Prefilter {
     look: Look,
     /// The hashes of all windows.
     hashes: Hashes,
-    /// By the highest bits of a hash, the slot of its windows; what no window has says nothing.
+    /// The slot of a window's hash, by the hash's highest bits; meaningless for the hash of no window.
     slots: Box<[u16; 1 << SLOT_BITS]>,
     plan: Plan,
     literals: Vec<Guarded>,
 }
 
-/// How places that may hold a window are found.
+/// How positions that may hold a window are found.
 enum Look {
     Steps(Steps),
     Sift(Box<Sift>),
 }
 
-/// A set of hashes, a bit for each.
+/// A set of hashes, one bit each.
 struct Hashes(Box<[u32; 1 << (HASH_BITS - Self::BITS)]>);
 
 impl Hashes {
-    /// The lowest bits of a hash, which name a bit of a `u32`.
+    /// Number of the lowest bits of a hash, which name a bit of a `u32`.
     const BITS: u32 = u32::BITS.ilog2();
 
     fn new() -> Self {
@@ -92,14 +91,14 @@ impl Hashes {
         self.0[hash >> Self::BITS] |= 1 << (hash & (u32::BITS as usize - 1));
     }
 
-    /// 1 if it is there.
+    /// Returns 1 if the hash is in the set, else 0.
     #[inline(always)]
     fn count(&self, hash: usize) -> usize {
         (self.0[hash >> Self::BITS] >> (hash & (u32::BITS as usize - 1)) & 1) as usize
     }
 }
 
-/// The bytes at `at`, which must be there. (A copy of a slice may become a call; this becomes one load.)
+/// Returns the bytes at `at`, which must exist. (Copying a slice may become a call; this becomes one load.)
 #[inline(always)]
 fn bytes<const N: usize>(hay: &[u8], at: usize) -> [u8; N] {
     hay[at..at + N].first_chunk().copied().unwrap_or([0; N])
@@ -115,22 +114,22 @@ fn window(hay: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes(hay, at))
 }
 
-/// The multiplier is a multiple of 8: of the last byte the low five bits count, so that a window whose
-/// last byte may be any has 32 places in the table instead of 256. Of 600 that were tried it is the one
-/// with which the table lets least of the sample through.
+/// Returns the hash of a window. The multiplier is a multiple of 8, so of the last byte only
+/// the low five bits count: a window whose last byte is arbitrary takes 32 places in the table
+/// instead of 256. Of 600 multipliers tried, this one lets the least of the sample through.
 #[inline(always)]
 fn hash(window: u32) -> usize {
     (window.wrapping_mul(0xE888_13F8) >> (32 - HASH_BITS)) as usize
 }
 
-/// The slot of a hash.
+/// Returns the slot of a hash.
 #[inline(always)]
 fn slot(hash: usize) -> usize {
     hash >> (HASH_BITS - SLOT_BITS)
 }
 
 impl Prefilter {
-    /// Builds the tables for `literals`, of which `plan` was made.
+    /// Builds the tables for `literals`, from which `plan` was made.
     #[must_use]
     pub fn new(literals: &[LiteralForm], plan: Plan) -> Self {
         let literals: Vec<Guarded> = literals.iter().map(Guarded::new).collect();
@@ -167,8 +166,8 @@ impl Prefilter {
         for place in steps::beside(looked, windows) {
             self.compare_near_end(hay, place, window(hay, place), hits);
         }
-        // A literal at the very end may have a window that would reach beyond it: there it is looked up as if a newline
-        // followed, which may always follow.
+        // A literal at the very end may have a window that reaches one byte beyond: it
+        // is looked up as if a newline followed, which is always allowed to follow.
         if let Some(&end) = hay.last_chunk::<KNOWN>() {
             let window = u32::from_le_bytes([end[0], end[1], end[2], b'\n']);
             self.compare_near_end(hay, hay.len() - KNOWN, window, hits);
@@ -198,7 +197,7 @@ impl Prefilter {
         }
     }
 
-    /// Keeps the places whose window has a hash that some have; returns how many.
+    /// Keeps the positions whose window's hash is in the set; returns their number.
     #[inline(never)]
     fn known(&self, hay: &[u8], places: &mut [u32]) -> usize {
         let mut kept = 0;
@@ -210,7 +209,7 @@ impl Prefilter {
         kept
     }
 
-    /// Compares the literals at these places, around which a word must be there.
+    /// Compares the literals at these positions, each of which must be surrounded by a whole word.
     #[inline(never)]
     fn compare_all(&self, hay: &[u8], places: &mut [u32], hits: &mut Vec<Hit>) {
         let mut kept = 0;
@@ -220,7 +219,7 @@ impl Prefilter {
             places[kept] = place as u32;
             kept += usize::from(shared.fits(word(hay, place - MAX_BACK + shared.from as usize)));
         }
-        // In the order of the text: so the hits nearly have theirs.
+        // In text order, so that the hits are nearly in order, too.
         places[..kept].sort_unstable();
         for &place in &places[..kept] {
             let place = place as usize;
@@ -232,7 +231,7 @@ impl Prefilter {
         }
     }
 
-    /// Compares the literals of a window that is too near to an end for words around it.
+    /// Compares the literals of a window that is too close to an end to be surrounded by whole words.
     fn compare_near_end(&self, hay: &[u8], place: usize, window: u32, hits: &mut Vec<Hit>) {
         let hash = hash(window);
         if self.hashes.count(hash) != 0 {
@@ -250,8 +249,8 @@ impl Prefilter {
     }
 }
 
-/// Hits that are found in the order of their windows are out of place by a literal's length at most: each moves a little. Where
-/// many stand that close together, an ordinary sort is quicker.
+/// Sorts hits that were found in the order of their windows: each is out of place by at most the length of
+/// a literal, so it moves only a little. Where many hits are close together, an ordinary sort is faster.
 fn sort_nearly(hits: &mut [Hit]) {
     let key = |hit: &Hit| u64::from(hit.pos) << 16 | u64::from(hit.literal);
     let mut moves = 0;
@@ -290,7 +289,7 @@ mod tests {
         LiteralForm { bytes: text.into(), ..LiteralForm::default() }
     }
 
-    /// One that looks up every second place, and one that has a sieve.
+    /// Returns a prefilter that looks up every second position, and one that has a sieve.
     fn both(literals: &[LiteralForm]) -> [Prefilter; 2] {
         [Plan::stepping, Plan::sifting].map(|plan| Prefilter::new(literals, plan(literals)))
     }

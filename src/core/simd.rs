@@ -1,18 +1,18 @@
-//! Loops that are compiled for what the processor has: the same code, which there takes fewer instructions. Serves the
-//! prefilter; what it computes is the same everywhere.
+//! Loops that are compiled for what the processor supports: the same code in fewer
+//! instructions. Used by the prefilter; the results are the same everywhere.
 
 use fearless_simd::{Level, Simd, dispatch, prelude::*, u8x64};
 
 use super::prefilter::{GROUPS, Tables, WINDOW};
 
-/// Places that [`sift`] asks at once.
+/// Positions that [`sift`] tests at once.
 pub const LANES: usize = 64;
-/// Bytes that must be there behind the first of them: the windows of all, and a word at the last.
+/// Bytes that must exist from the first position on: the windows of all positions, and a word at the last.
 const NEEDED: usize = LANES + 8;
-/// So many places of a round are written at once; few rounds have more.
+/// Positions of a round that are written at once; few rounds have more.
 const BATCH: usize = 16;
 
-/// Whether [`sift`] is quick here.
+/// Whether [`sift`] is fast on this processor.
 #[must_use]
 pub fn is_wide() -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -21,7 +21,7 @@ pub fn is_wide() -> bool {
     false
 }
 
-/// Runs `work`, which is to be inlined, with what the processor has; 64-byte registers, it does not use.
+/// Runs `work`, which must be inlined, compiled for what the processor supports, but never with 64-byte registers.
 #[inline(always)]
 pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -31,14 +31,14 @@ pub fn widest<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Writes the places of `hay` that a sieve lets through, each with `base` added, to `places`, which has room for a round more
-/// than `hay` has bytes, and for each round the places of newlines and of escapes to `marks`. Returns how many bytes it looked at
-/// (all but the last few), and how many places it wrote.
+/// Writes the positions of `hay` that a sieve lets through to `places`, each with `base` added, and for each
+/// round the marks of newlines and of escapes to `marks`. `places` needs room for one round more than the
+/// bytes of `hay`. Returns how many bytes it tested (all but the last few), and how many positions it wrote.
 pub fn sift(tables: &Tables, hay: &[u8], base: u32, places: &mut [u32], marks: (&mut [u64], &mut [u64])) -> (usize, usize) {
     dispatch!(Level::new(), simd => sift_with(simd, tables, hay, base, places, marks))
 }
 
-/// Writes for each [`LANES`] whole bytes of `hay` the places of newlines and of escapes to `marks`.
+/// Writes the marks of newlines and of escapes to `marks`, for each [`LANES`] whole bytes of `hay`.
 pub fn mark(hay: &[u8], marks: (&mut [u64], &mut [u64])) {
     dispatch!(Level::new(), simd => mark_with(simd, hay, marks));
 }
@@ -54,7 +54,7 @@ fn mark_with<S: Simd>(simd: S, hay: &[u8], (newlines, escapes): (&mut [u64], &mu
     }
 }
 
-/// It has no closures and no iterators over vectors: these might not be compiled for what the processor has.
+/// Uses no closures and no iterators over vectors: these might not be compiled for what the processor supports.
 #[inline(always)]
 fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &mut [u32], (newlines, escapes): (&mut [u64], &mut [u64])) -> (usize, usize) {
     let (none, value) = (u8x64::splat(simd, 0), u8x64::splat(simd, 127));
@@ -86,7 +86,7 @@ fn sift_with<S: Simd>(simd: S, tables: &Tables, hay: &[u8], base: u32, places: &
         }
         let through = !any.simd_eq(none);
         let count = through.to_bitmask().count_ones() as usize;
-        // The lanes one behind the other in a few instructions: taking bit after bit from the mask cost as much as the sieve itself.
+        // Packs the lanes together in a few instructions: taking the mask apart bit by bit cost as much as the sieve itself.
         let mut lanes = [0; LANES];
         lane.compress(through).store_slice(&mut lanes);
         let begin = base + at as u32;

@@ -1,5 +1,5 @@
-//! The rules that are compiled in. The build (`src/build.rs`) has read them already and found what the start would wait
-//! for, and left it in forms that cost little to read.
+//! The compiled-in rules. The build (`src/build.rs`) has already read them, computed what
+//! the start would otherwise wait for, and left it in formats that are cheap to read.
 
 use std::sync::OnceLock;
 
@@ -13,27 +13,27 @@ use super::literal::Literals;
 use super::load::{self, RulesFile, parse};
 use super::spec::{EntrySpec, Table};
 
-/// The [`Index`] of what the files of `config/rules/` say without their examples.
+/// The [`Index`] of the files of `config/rules/`, without their examples.
 const INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/index.bin"));
-/// Their entries: [`Left`]s.
+/// The entries of these files: [`Left`]s.
 const ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entries.bin"));
-/// Their [`Literals`].
+/// The [`Literals`] of these files.
 const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
-/// Their [`Uses`].
+/// The [`Uses`] of these literals.
 const USES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uses.bin"));
-/// Their [`Clues`].
+/// The [`Clues`] of these files.
 const CLUES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/clues.bin"));
 
-/// Whether texts to try are read with the rules.
+/// Whether the example texts are read with the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Examples {
-    /// For trying and listing them.
+    /// For trying and listing the rules.
     Read,
     /// For reading logs.
     Skipped,
 }
 
-/// All of them. The tests check them in full; here they only become tables.
+/// Returns all built-in files. The tests check them in full; here they only become tables.
 #[must_use]
 pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
     if examples == Examples::Skipped {
@@ -44,7 +44,7 @@ pub fn builtin_files(examples: Examples) -> Vec<RulesFile> {
     files.into_iter().flatten().collect()
 }
 
-/// What the build has read of the files.
+/// Returns the files as the build has read them.
 fn compiled_files() -> Vec<RulesFile> {
     let file = |family: &Family| RulesFile { family: family.clone(), entries: Vec::new(), cancels: Vec::new(), first: false };
     let mut files: Vec<RulesFile> = families().iter().map(file).collect();
@@ -57,7 +57,7 @@ fn compiled_files() -> Vec<RulesFile> {
     files
 }
 
-/// What the build wrote with the same types.
+/// Decodes what the build wrote with the same types.
 fn left<T: Deserialize<'static>>(bytes: &'static [u8]) -> T {
     postcard::from_bytes(bytes).expect("the build wrote it with the same types")
 }
@@ -67,13 +67,13 @@ fn index() -> &'static Index<'static> {
     READ.get_or_init(|| left(INDEX))
 }
 
-/// The families of the built-in rules.
+/// Returns the families of the built-in rules.
 pub(super) fn families() -> &'static [Family] {
     static READ: OnceLock<Vec<Family>> = OnceLock::new();
     READ.get_or_init(|| FILES.iter().zip(&index().families).map(|((name, _), spec)| Family::new(name, spec.clone())).collect())
 }
 
-/// Their cancels.
+/// Returns the built-in cancels.
 pub(super) fn cancels() -> Vec<Cancel> {
     let cancel = |(at, (family, spec)): (u16, &(u16, EntrySpec))| {
         let cancel = load::compiled_cancel(&families()[usize::from(*family)], spec.clone());
@@ -82,38 +82,38 @@ pub(super) fn cancels() -> Vec<Cancel> {
     (0..).zip(&index().cancels).map(cancel).collect()
 }
 
-/// Their entries of a table, by number.
+/// Returns the numbers of the built-in entries in a table.
 pub(super) fn of_table(table: Table) -> Vec<u16> {
     (0..).zip(&index().places).filter(|(_, place)| Table::ALL[usize::from(place.table)] == table).map(|(at, _)| at).collect()
 }
 
-/// The numbers of their entries in the order of their ids.
+/// Returns the numbers of the built-in entries in the order of their ids.
 pub(super) fn by_id() -> &'static [u16] {
     &index().by_id
 }
 
-/// Where their entries are, by number.
+/// Returns the places of the built-in entries, by number.
 pub(super) fn places() -> &'static [Place<'static>] {
     &index().places
 }
 
-/// The id of an entry.
+/// Returns the id of an entry.
 pub(super) fn id(at: u16) -> &'static str {
     places()[usize::from(at)].id
 }
 
-/// The number of the entry with an id.
+/// Returns the number of the entry with an id.
 pub(super) fn position(id: &str) -> Option<u16> {
     let found = by_id().binary_search_by(|&at| self::id(at).cmp(id)).ok()?;
     Some(by_id()[found])
 }
 
-/// The entries that are tried only in a region, by its number; of what is no region, none.
+/// Returns the entries that are tried only in the region with this number; none if the entry is not a region.
 pub(super) fn weak(region: u16) -> Vec<u16> {
     left::<Left>(&ENTRIES[places()[usize::from(region)].at as usize..]).weak
 }
 
-/// The ids of the built-in entries that have a literal, as their files have it.
+/// Returns the ids of the built-in entries that have `literal`, as written in their files.
 pub fn entries_with(literal: &str) -> impl Iterator<Item = &'static str> {
     static READ: OnceLock<Uses> = OnceLock::new();
     let uses = READ.get_or_init(|| left(USES));
@@ -121,7 +121,7 @@ pub fn entries_with(literal: &str) -> impl Iterator<Item = &'static str> {
     found.into_iter().flat_map(|at| &uses[at].1).map(|&at| id(at))
 }
 
-/// An entry, read anew.
+/// Reads an entry anew.
 pub(super) fn entry(at: usize) -> Entry {
     let place = &index().places[at];
     let Left { spec, weak } = left(&ENTRIES[place.at as usize..]);
@@ -130,13 +130,13 @@ pub(super) fn entry(at: usize) -> Entry {
     entry.linked(place.family, families(), weak)
 }
 
-/// The literals of the built-in rules, read at the first call.
+/// Returns the literals of the built-in rules, reading them at the first call.
 pub fn literals() -> &'static Literals {
     static READ: OnceLock<Literals> = OnceLock::new();
     READ.get_or_init(|| left(LITERALS))
 }
 
-/// Those of the built-in rules.
+/// Returns the clues of the built-in rules.
 pub(super) fn clues() -> Clues {
     left(CLUES)
 }

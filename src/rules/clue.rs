@@ -1,7 +1,7 @@
-//! The alternatives of a pattern of noise or of a cancel, each with its clues: what a text shows that matches it, told
-//! without asking it. These patterns are long lists of alternatives that have nothing in common; most lines show the clue
-//! of none, and few are asked one. The build finds those of the built-in rules. A clue may let too much pass, and never
-//! hides a match.
+//! The alternatives of a noise or cancel pattern, each with its clues: what a matching text must
+//! show, tested without running the pattern. These patterns are long lists of unrelated
+//! alternatives; most lines show the clue of none, so few lines run any of them. The build
+//! computes the clues of the built-in rules. A clue may admit too much, but never hides a match.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use super::ends::{Ends, first_bytes, last_bytes, needs_indent};
 use super::prove::telling_words;
 use super::source::{NOTHING, parsed};
 
-/// Alternatives of a group are told apart if so few parts stand before it, and so few in all.
+/// The alternatives of a group are separated if at most this many parts stand before it, and at most this many in total.
 const MAX_PARTS_BEFORE: usize = 5;
 const MAX_PARTS: usize = 12;
-/// Most alternatives of such a group.
+/// Most alternatives of a group that is separated.
 const MAX_ALTERNATIVES: usize = 40;
-/// How deep groups inside each other are told apart.
+/// How deep nested groups are separated.
 const MAX_SPREAD: usize = 2;
-/// So few first bytes tell something.
+/// First bytes tell something only if there are at most this many of them.
 const MAX_FIRST: u32 = 32;
-/// Most bytes of which one must stand in a text to be worth a look.
+/// Most bytes in a set of signs, one of which must occur in a text, for the set to be worth a test.
 const MAX_SIGNS: usize = 4;
-/// Signs that most lines have: they tell nothing apart. The last ones are commoner than those that are not here.
+/// Signs that most lines have, which tell nothing; and signs that are useful, but more frequent than any not listed here.
 const COMMON_SIGNS: &[u8] = b":./-_";
 const FREQUENT_SIGNS: &[u8] = b"()[],='\"";
 
-/// One alternative of a pattern, and what a text shows that it matches.
+/// One alternative of a pattern, and what a matching text must show.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Clue {
     /// The alternative.
     pub source: String,
-    /// A text that matches holds one of these, in any case; none are known where there are none.
+    /// A matching text contains one of these, in any case; empty: no such words are known.
     pub words: Vec<String>,
-    /// And a byte of each of these.
+    /// A matching text also contains a byte of each of these sets.
     pub signs: Vec<Vec<u8>>,
-    /// What its first visible byte can be, and its last byte.
+    /// The possible first visible bytes, and last bytes, of a matching text.
     first: Option<Ends>,
     last: Option<Ends>,
-    /// It is indented.
+    /// Whether a matching text is indented.
     indented: bool,
 }
 
 /// The alternatives of each noise entry and of each cancel.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Clues {
-    /// Of the noise.
+    /// Those of the noise entries.
     pub noise: Vec<Vec<Clue>>,
-    /// Of the cancels.
+    /// Those of the cancels.
     pub cancels: Vec<Vec<Clue>>,
 }
 
@@ -61,7 +61,7 @@ impl Clue {
         clue
     }
 
-    /// How much it tells: nothing, how a text begins, a word that few texts hold.
+    /// Ranks how much the clue tells: 0 nothing, 1 how a text begins, 2 a word that few texts contain.
     fn rank(&self) -> u8 {
         match &self.first {
             _ if !self.words.is_empty() => 2,
@@ -70,35 +70,35 @@ impl Clue {
         }
     }
 
-    /// Whether a text may match whose first visible byte is `first` and whose last byte is `last`; `indented`: it begins with
-    /// white space.
+    /// Whether a text may match with `first` as its first visible byte and
+    /// `last` as its last byte; `indented`: the text begins with white space.
     #[inline]
     #[must_use]
     pub fn fits(&self, first: Option<u8>, last: Option<u8>, indented: bool) -> bool {
         self.begins(first) && (indented || !self.indented) && self.last.as_ref().is_none_or(|ends| ends.has(last))
     }
 
-    /// Whether a text may match whose first visible byte is `first`.
+    /// Whether a text may match with `first` as its first visible byte.
     #[inline]
     #[must_use]
     pub fn begins(&self, first: Option<u8>) -> bool {
         self.first.as_ref().is_none_or(|ends| ends.has(first))
     }
 
-    /// Whether nothing is known of it: any text must be asked.
+    /// Returns `true` if nothing is known of a matching text, so that the pattern must be run on any text.
     #[must_use]
     pub fn tells_nothing(&self) -> bool {
         self.words.is_empty() && self.signs.is_empty() && self.first.is_none()
     }
 }
 
-/// The alternatives of a pattern's source: it matches a text if one of them does. Of what is no regex, none that does.
+/// Returns the alternatives of a pattern: it matches a text if one of them does. An invalid regex yields one that never matches.
 #[must_use]
 pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
     let nothing = || Clue { source: NOTHING.to_owned(), ..Clue::default() };
     let Some(hir) = parsed(source, ignore_case) else { return vec![nothing()] };
     let (vague, sharp): (Vec<Hir>, Vec<Hir>) = alternatives(&hir, MAX_SPREAD).into_iter().partition(|one| Clue::of(one).rank() == 0);
-    // Those that tell little are asked together, if the same sign tells something of them.
+    // Vague alternatives are run together if they share a sign that tells something.
     let mut groups: BTreeMap<Option<Vec<u8>>, Vec<Hir>> = BTreeMap::new();
     vague.into_iter().for_each(|one| groups.entry(mark(&one)).or_default().push(one));
     let together = groups.into_iter().map(|(mark, group)| {
@@ -109,7 +109,7 @@ pub fn clues(source: &str, ignore_case: bool) -> Vec<Clue> {
     sharp.iter().map(Clue::of).chain(together).collect()
 }
 
-/// The rarest bytes of which every match of `hir` holds one; `None` when most texts do.
+/// Returns the rarest set of bytes of which every match of `hir` contains one; `None` when most texts contain one.
 fn mark(hir: &Hir) -> Option<Vec<u8>> {
     let mut found = Vec::new();
     signs(hir, &mut found);
@@ -117,7 +117,7 @@ fn mark(hir: &Hir) -> Option<Vec<u8>> {
     found.into_iter().filter(|mark| !is(COMMON_SIGNS, mark)).min_by_key(|mark| is(FREQUENT_SIGNS, mark))
 }
 
-/// One of these matches wherever `hir` does. Groups inside each other are spread out to a depth of `depth`.
+/// Returns patterns one of which matches wherever `hir` does. Nested groups are separated down to `depth`.
 fn alternatives(hir: &Hir, depth: usize) -> Vec<Hir> {
     let whole = || vec![hir.clone()];
     match hir.kind() {
@@ -131,14 +131,14 @@ fn alternatives(hir: &Hir, depth: usize) -> Vec<Hir> {
     }
 }
 
-/// Whether the clues of some of the `apart` tell more than that of the `whole`, and those of none less.
+/// Whether some clues of `apart` tell more than the clue of `whole`, and none tells less.
 fn tells_more(apart: &[Hir], whole: &Hir) -> bool {
     let whole = Clue::of(whole).rank();
     let ranks = || apart.iter().map(|one| Clue::of(one).rank());
     ranks().all(|rank| rank >= whole) && ranks().any(|rank| rank > whole)
 }
 
-/// The source of a part of a pattern. `Display` would write a repetition of a repetition as a lazy one.
+/// Returns the source of a part of a pattern. `Display` alone would write a repeated repetition as a lazy one.
 fn source(hir: &Hir) -> String {
     grouped(hir).to_string()
 }
@@ -159,7 +159,7 @@ fn grouped(hir: &Hir) -> Hir {
     }
 }
 
-/// A concatenation once for each alternative of a group near its beginning; `None` when there is no such group.
+/// Returns the concatenation once per alternative of a group near its beginning; `None` when there is no such group.
 fn spread(parts: &[Hir]) -> Option<Vec<Hir>> {
     let near = parts.iter().take(MAX_PARTS_BEFORE + 1).enumerate();
     let (at, branches) = near.into_iter().find_map(|(at, part)| match part.kind() {
@@ -170,7 +170,7 @@ fn spread(parts: &[Hir]) -> Option<Vec<Hir>> {
     Some(branches.iter().map(with).collect())
 }
 
-/// Adds the sets of bytes of which every match of `hir` holds one: no letters, no digits and no blanks, which any text has.
+/// Adds sets of bytes of which every match of `hir` contains one; never letters, digits or blanks, which any text has.
 fn signs(hir: &Hir, found: &mut Vec<Vec<u8>>) {
     let mut add = |mut bytes: Vec<u8>| {
         bytes.sort_unstable();
@@ -191,7 +191,7 @@ fn signs(hir: &Hir, found: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// The fewest bytes of which every match of `hir` holds one.
+/// Returns the smallest set of bytes of which every match of `hir` contains one.
 fn any_sign(hir: &Hir) -> Option<Vec<u8>> {
     let mut found = Vec::new();
     signs(hir, &mut found);

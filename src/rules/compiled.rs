@@ -1,5 +1,5 @@
-//! What a pattern is asked by: its program, and tests that settle most texts before. It follows from the pattern's source
-//! alone, so the build makes it for the patterns that are compiled in, where the start of each run would wait for it.
+//! What a pattern runs as: its program, and tests that settle most texts beforehand. All of it follows from the pattern's
+//! source alone, so the build makes it for the built-in patterns; otherwise the start of each run would wait for it.
 
 use memchr::memmem::Finder;
 use regex_syntax::hir::Hir;
@@ -9,15 +9,15 @@ use super::ends::{Ends, first_bytes, last_bytes, needed};
 use super::program::{Program, Wanted};
 use super::source::parsed;
 
-/// So few bytes with which a match can begin tell most lines that there is none.
+/// If a match can begin with at most this many bytes, the first byte rules out most lines.
 const MAX_SHARP: u32 = 100;
 
-/// What tells whether a text matches.
+/// Tells whether a text matches.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Compiled {
-    /// What decides; `None`: only `regex` can.
+    /// Decides whether a text matches; `None`: only `regex` can.
     pub(super) program: Option<Program>,
-    /// What the first visible byte of a matching text can be, and its last byte.
+    /// The possible first visible bytes, and last bytes, of a matching text.
     first: Option<Ends>,
     last: Option<Ends>,
     /// Every match contains one of these; empty: nothing is known, or other tests are cheaper.
@@ -29,7 +29,7 @@ pub struct Compiled {
 struct Needed(Finder<'static>);
 
 impl Compiled {
-    /// Of a pattern's source; what is no regex matches by nothing of this.
+    /// Compiles a pattern's source. For an invalid regex nothing is known.
     #[must_use]
     pub fn new(source: &str, ignore_case: bool) -> Self {
         parsed(source, ignore_case).map(|hir| Self::of(&hir)).unwrap_or_default()
@@ -43,7 +43,7 @@ impl Compiled {
         Self { program: Program::new(hir, Wanted::Match), first, last: last_bytes(hir), needed }
     }
 
-    /// Whether the ends of a text allow a match, whose first visible byte is `lead`: that settles most questions.
+    /// Whether the ends of a text, with `lead` as its first visible byte, allow a match: that settles most texts.
     #[inline]
     pub(super) fn may_match(&self, text: &[u8], lead: Option<u8>) -> bool {
         self.may_begin(lead) && self.may_end(text.last().copied())
@@ -55,25 +55,25 @@ impl Compiled {
         self.first.as_ref().is_none_or(|first| first.has(lead))
     }
 
-    /// Whether the last byte of a text does.
+    /// Whether the last byte of a text allows a match.
     #[inline]
     pub(super) fn may_end(&self, last: Option<u8>) -> bool {
         self.last.as_ref().is_none_or(|ends| ends.has(last))
     }
 
-    /// Whether the text has what every match contains.
+    /// Whether the text contains one of the literals that every match needs.
     pub(super) fn has_needed(&self, text: &[u8]) -> bool {
         self.needed.is_empty() || self.needed.iter().any(|needed| needed.0.find(text).is_some())
     }
 }
 
-/// The program that reads the named groups of a pattern.
+/// Returns the program that reads the named groups of a pattern.
 #[must_use]
 pub fn reader(source: &str, ignore_case: bool) -> Option<Program> {
     Program::new(&parsed(source, ignore_case)?, Wanted::Groups)
 }
 
-/// Whether there are named groups to read.
+/// Whether a pattern has named groups to read.
 #[must_use]
 pub fn has_groups(source: &str) -> bool {
     source.contains("(?P<")

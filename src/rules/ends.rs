@@ -1,30 +1,30 @@
-//! What every match of a pattern has, read off its parts: the byte with which it can begin, the one with which it can end,
-//! a literal that it contains. Most texts fail at one of these; a pattern asks them first. Each may say that it does not
-//! know, and none rules out a match.
+//! What every match of a pattern has, derived from its parts: the byte that it can begin with,
+//! the byte that it can end with, and a literal that it contains. A pattern tests these first,
+//! because most texts fail at one of them. Each may be unknown; none rules out a match.
 
 use std::ops::RangeInclusive;
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use serde::{Deserialize, Serialize};
 
-/// Most literals of which every match contains one, and the least of their bytes.
+/// Most literals of which every match contains one, and the shortest such literal in bytes.
 const MAX_NEEDED: usize = 2;
 const MIN_NEEDED_BYTES: usize = 3;
 
-/// Bytes with which something may begin or end, a bit for each, and behind them one for "there is none".
+/// Bytes that something may begin or end with: one bit for each, followed by one for "no byte".
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Ends([u64; 5]);
 const NONE: usize = 256;
 
 impl Ends {
-    /// Whether `byte` may stand there.
+    /// Whether `byte` is in the set.
     #[inline(always)]
     pub(super) fn has(&self, byte: Option<u8>) -> bool {
         let place = byte.map_or(NONE, usize::from);
         self.0[place / 64] & 1 << (place % 64) != 0
     }
 
-    /// How many there are.
+    /// Returns the number of bytes in the set.
     pub(super) fn count(&self) -> u32 {
         self.0.iter().map(|bits| bits.count_ones()).sum()
     }
@@ -42,8 +42,8 @@ impl Ends {
     }
 }
 
-/// For a pattern that is anchored at the start: the bytes with which the visible part of a match
-/// can begin. `None` when nothing can be said.
+/// Returns the bytes with which the visible part of a match can begin,
+/// for a pattern anchored at the start. `None` when nothing is known.
 pub(super) fn first_bytes(hir: &Hir) -> Option<Ends> {
     if !hir.properties().look_set_prefix().contains(Look::Start) {
         return None;
@@ -52,7 +52,7 @@ pub(super) fn first_bytes(hir: &Hir) -> Option<Ends> {
     (!may_stay_blank(hir, &mut set)).then_some(set)
 }
 
-/// What `\s` matches in bytes.
+/// The bytes that `\s` matches.
 const BLANKS: &[u8] = b" \t\n\x0b\x0c\r";
 
 /// Whether a text begins with white space.
@@ -66,7 +66,7 @@ pub(super) fn needs_indent(hir: &Hir) -> bool {
     hir.properties().look_set_prefix().contains(Look::Start) && begins_blank(hir) == Some(true)
 }
 
-/// Whether `hir` always begins with white space; `None` when it takes no byte.
+/// Whether `hir` always begins with white space; `None` when it consumes no byte.
 fn begins_blank(hir: &Hir) -> Option<bool> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => None,
@@ -86,7 +86,7 @@ fn begins_blank(hir: &Hir) -> Option<bool> {
     }
 }
 
-/// For a pattern that is anchored at the end: the bytes with which a match can end.
+/// Returns the bytes with which a match can end, for a pattern anchored at the end.
 pub(super) fn last_bytes(hir: &Hir) -> Option<Ends> {
     if !hir.properties().look_set_suffix().contains(Look::End) {
         return None;
@@ -95,7 +95,7 @@ pub(super) fn last_bytes(hir: &Hir) -> Option<Ends> {
     (!may_be_empty(hir, &mut set)).then_some(set)
 }
 
-/// Adds the bytes with which a match of `hir` can end; `true` when it can match without any.
+/// Adds the bytes with which a match of `hir` can end; `true` when it can match without any byte.
 fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => true,
@@ -120,12 +120,12 @@ fn may_be_empty(hir: &Hir, set: &mut Ends) -> bool {
         HirKind::Repetition(repeat) => may_be_empty(&repeat.sub, set) || repeat.min == 0,
         HirKind::Capture(group) => may_be_empty(&group.sub, set),
         HirKind::Concat(parts) => parts.iter().rev().all(|part| may_be_empty(part, set)),
-        // Every branch is asked: each adds its bytes.
+        // No short circuit: each branch adds its bytes.
         HirKind::Alternation(branches) => branches.iter().filter(|branch| may_be_empty(branch, set)).count() > 0,
     }
 }
 
-/// Literals of which every match of `hir` contains one, the longest that are known.
+/// Returns literals of which every match of `hir` contains one; the longest that are known.
 pub(super) fn needed(hir: &Hir) -> Option<Vec<&[u8]>> {
     match hir.kind() {
         HirKind::Literal(literal) if literal.0.len() >= MIN_NEEDED_BYTES => Some(vec![&literal.0]),
@@ -140,7 +140,7 @@ pub(super) fn needed(hir: &Hir) -> Option<Vec<&[u8]>> {
     }
 }
 
-/// The first byte of a text that is no blank.
+/// Returns the first byte of a text that is not blank.
 #[must_use]
 pub fn first_visible(text: &[u8]) -> Option<u8> {
     text.iter().copied().find(|byte| !is_blank(*byte))
@@ -150,8 +150,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match
-/// without any.
+/// Adds the bytes with which the visible part of a match of `hir` can begin; `true` when it can match without any visible byte.
 fn may_stay_blank(hir: &Hir, set: &mut Ends) -> bool {
     match hir.kind() {
         HirKind::Look(Look::End) => {

@@ -1,5 +1,5 @@
-//! The entries of a rule set in the order in which a line is offered to them. A run meets few of those that are compiled
-//! in: each is read when it is first asked.
+//! The entries of a rule set, in the order in which a line is offered to them. A run
+//! meets few of the compiled-in entries, so each is read when it is first tried.
 
 use std::collections::HashMap;
 use std::ops::Index;
@@ -12,22 +12,22 @@ use super::spec::Table;
 /// Entries by number.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// Empty: nobody has asked for it yet.
+    /// An empty cell: the entry has not been needed yet.
     cells: Vec<OnceLock<Box<Entry>>>,
-    /// Of each the number among those that are compiled in, if it is one of them.
+    /// For each entry, its number among the compiled-in entries, if it is one of them.
     compiled: Vec<Option<u16>>,
-    /// By that number, the one here; `None`: it is gone.
+    /// For each compiled-in entry, its number here; `None`: it is gone.
     numbers: Vec<Option<u16>>,
-    /// Other entries that are tried in a region only, by its id.
+    /// The other entries that are tried only in a region, by the region's id.
     weak: HashMap<String, Vec<u16>>,
-    /// Numbers in the order of their ids.
+    /// Entry numbers in the order of their ids.
     by_id: Vec<u16>,
 }
 
 /// An entry on its way into a set.
 #[derive(Debug)]
 pub(super) enum Member {
-    /// One that is compiled in, by its number there; it need not be read.
+    /// A compiled-in entry, by its number among those; it need not be read.
     Compiled(u16),
     /// Any other.
     Read(Box<Entry>),
@@ -48,7 +48,7 @@ impl Member {
         }
     }
 
-    /// Whether it is a word that prose uses too.
+    /// Whether the entry is a word that prose uses too.
     pub(super) fn is_generic(&self) -> bool {
         match self {
             Self::Compiled(at) => builtin::places()[usize::from(*at)].generic,
@@ -66,14 +66,14 @@ impl Member {
 }
 
 impl Entries {
-    /// Those that are compiled in.
+    /// Returns the compiled-in entries.
     pub(super) fn compiled() -> Self {
         let by_id = builtin::by_id().to_vec();
         let numbers: Vec<_> = (0..).zip(&by_id).map(|(at, _)| Some(at)).collect();
         Self { cells: by_id.iter().map(|_| OnceLock::new()).collect(), compiled: numbers.clone(), numbers, weak: HashMap::new(), by_id }
     }
 
-    /// `members`, numbered in their order.
+    /// Numbers `members` in their order.
     pub(super) fn new(members: Vec<Member>, families: &[Family]) -> Self {
         let mut all = Self { compiled: members.iter().map(Member::compiled).collect(), numbers: vec![None; builtin::places().len()], ..Self::default() };
         all.by_id = (0..).zip(&members).map(|(at, _)| at).collect();
@@ -91,14 +91,14 @@ impl Entries {
 
     fn cell(&self, member: Member, families: &[Family]) -> OnceLock<Box<Entry>> {
         let Member::Read(entry) = member else { return OnceLock::new() };
-        // One in the place of a built-in region has those that are tried in that.
+        // An entry that replaces a built-in region takes over the entries that are tried only in that region.
         let region = matches!(entry.kind, Kind::Region(_)).then(|| builtin::position(&entry.id)).flatten();
         let weak = region.map(builtin::weak).unwrap_or_default();
         let (family, weak) = (entry.family, self.weak_in(&entry.id, weak));
         OnceLock::from(Box::new(entry.linked(family, families, weak)))
     }
 
-    /// The entries that are tried in a region only, which has those in `compiled` among the ones that are compiled in.
+    /// Returns the entries that are tried only in `region`; `compiled` are the compiled-in ones among them.
     fn weak_in(&self, region: &str, compiled: Vec<u16>) -> Vec<u16> {
         let known = compiled.into_iter().filter_map(|at| self.numbers[usize::from(at)]);
         let mut weak: Vec<u16> = known.chain(self.weak.get(region).into_iter().flatten().copied()).collect();
@@ -106,31 +106,31 @@ impl Entries {
         weak
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.cells.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 
-    /// One after the other.
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         (0..self.len()).map(|at| &self[at])
     }
 
-    /// The number of the entry with an id.
+    /// Returns the number of the entry with an id.
     #[must_use]
     pub fn position(&self, id: &str) -> Option<u16> {
         let found = self.by_id.binary_search_by(|&at| self.id(usize::from(at)).cmp(id)).ok()?;
         Some(self.by_id[found])
     }
 
-    /// The id of an entry, which is not read for it.
+    /// Returns the id of an entry without reading the entry.
     fn id(&self, at: usize) -> &str {
         match self.compiled[at] {
             Some(known) => builtin::id(known),
@@ -138,12 +138,12 @@ impl Entries {
         }
     }
 
-    /// Its number among those that are compiled in.
+    /// Returns the entry's number among the compiled-in entries.
     pub(super) fn compiled_as(&self, at: u16) -> Option<u16> {
         self.compiled[usize::from(at)]
     }
 
-    /// All of them.
+    /// Returns all entries as members.
     pub(super) fn into_members(self) -> impl Iterator<Item = Member> {
         self.cells.into_iter().zip(self.compiled).filter_map(|(cell, compiled)| match compiled {
             Some(at) => Some(Member::Compiled(at)),
@@ -151,7 +151,7 @@ impl Entries {
         })
     }
 
-    /// One that is compiled in: any other is in its cell from the start.
+    /// Reads a compiled-in entry; any other is in its cell from the start.
     fn read(&self, at: usize) -> Entry {
         let mut entry = builtin::entry(usize::from(self.compiled[at].unwrap_or_default()));
         if let Kind::Region(region) = &mut entry.kind {

@@ -1,5 +1,5 @@
-//! What a checked rule is: families, entries and their parts, as the core asks them. `load` makes them,
-//! `set` puts them together; nothing here decides anything.
+//! Checked rules: families, entries and their parts, as the core uses them.
+//! `load` makes them, `set` puts them together; nothing here decides anything.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use crate::words::{Category, Cause, Depth, RetryClass, Severity};
 /// What the rules of one file have in common.
 #[derive(Clone, Debug)]
 pub struct Family {
-    /// First part of its ids.
+    /// First part of the ids.
     pub id: String,
-    /// What people call it.
+    /// The name that people use.
     pub title: String,
-    /// How deep it goes.
+    /// How deep the rules go.
     pub depth: Depth,
-    /// `language` of its events.
+    /// `language` of the family's events.
     pub language: Option<String>,
-    /// Its events are failed tests.
+    /// Whether the events are failed tests.
     pub test: bool,
     /// Parts of a frame that mark it as a library's.
     pub library: Library,
-    /// Languages and tools that it covers.
+    /// Languages and tools that the family covers.
     pub covers: Vec<String>,
-    /// File it came from.
+    /// File that the family came from.
     pub file: String,
 }
 
 impl Family {
-    /// What file `name` says of its family.
+    /// Makes the family that the file `name` describes.
     pub(super) fn new(name: &str, spec: FamilySpec) -> Self {
         Self {
             id: spec.id.into_text(),
@@ -51,23 +51,23 @@ pub struct Entry {
     pub id: String,
     /// Index into `families`.
     pub family: u16,
-    /// What its events share.
+    /// What all events of the entry share.
     pub labels: Labels,
-    /// What it does.
+    /// What the entry does.
     pub kind: Kind,
-    /// What it says about the fault.
+    /// What the entry says about the fault.
     pub fault: Fault,
-    /// A word that prose uses too.
+    /// Whether the entry is a word that prose uses too.
     pub generic: bool,
-    /// Cancelled by a level of info or warn, though it names a fault.
+    /// Whether a level of info or warn cancels the entry, though it names a fault.
     pub leveled: bool,
-    /// Holds on lines that read as source code, too.
+    /// Whether the entry also applies to lines that read as source code.
     pub code: bool,
-    /// Sees the line as it stands, time stamp and writer included; a user's pattern may name them.
+    /// Whether the entry sees the whole line, with time stamp and writer, which a user's pattern may name.
     pub whole: bool,
-    /// A line above that names the file in which the rule's line counts.
+    /// A line above that names the file to which the error's line number refers.
     pub above: Option<Pattern>,
-    /// The prefilter's part.
+    /// What the prefilter looks for.
     pub gate: Gate,
     /// Region in which a weak trace is tried.
     pub region: Option<String>,
@@ -84,7 +84,7 @@ pub struct Labels {
     pub rule: Arc<str>,
     /// Language or tool.
     pub language: Option<Arc<str>>,
-    /// What usually mends it.
+    /// What usually fixes the fault.
     pub hint: Option<Arc<str>>,
 }
 
@@ -106,7 +106,7 @@ pub struct Fault {
 }
 
 impl Entry {
-    /// Itself as a member of a rule set: regions and notes name entries and families by id, the core wants numbers.
+    /// Links the entry into a rule set: regions and notes name entries and families by id, but the core needs numbers.
     pub(super) fn linked(mut self, family: u16, families: &[Family], weak: Vec<u16>) -> Self {
         let language = self.fault.language.as_deref().or(families[usize::from(family)].language.as_deref());
         let labels = Labels { rule: self.id.as_str().into(), language: language.map(Arc::from), hint: self.fault.hint.as_deref().map(Arc::from) };
@@ -122,13 +122,13 @@ impl Entry {
         Self { family, labels, ..self }
     }
 
-    /// Whether its events settle notes: what is hardly an error explains no failure.
+    /// Whether the entry's events claim notes: an event of low severity explains no failure.
     #[must_use]
     pub fn claims(&self) -> bool {
         !matches!(self.kind, Kind::Note(_)) && self.fault.severity != Some(Severity::Low)
     }
 
-    /// Its events tell of a network or a service that was not there just then: programs try again, and go on.
+    /// Whether the events report a network or service that was unavailable just then: programs retry and go on.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         matches!(self.fault.category, Some(Category::NetworkError | Category::RateLimit))
@@ -140,11 +140,11 @@ impl Entry {
 pub enum Kind {
     /// Ends steps and sessions.
     Border(Pattern),
-    /// Never an error; perhaps with further lines.
+    /// Never an error; possibly a block of lines.
     Noise {
-        /// The line.
+        /// The first line.
         regex: Pattern,
-        /// Further lines and how many.
+        /// The pattern of further lines, and how many there may be.
         block: Option<(Pattern, u32)>,
         /// Why.
         reason: String,
@@ -162,7 +162,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The table that it stands in.
+    /// Returns the table that the entry belongs to.
     #[must_use]
     pub fn table(&self) -> Table {
         match self {
@@ -197,28 +197,28 @@ impl Kind {
 /// A section of a log that owns what is in it.
 #[derive(Debug)]
 pub struct Region {
-    /// Opens it.
+    /// The line that opens the region.
     pub open: Pattern,
-    /// Ends it.
+    /// The line that ends the region.
     pub close: Pattern,
-    /// Ends after so many lines.
+    /// The region ends after this many lines.
     pub max_lines: u32,
-    /// Only its own weak traces are tried in it.
+    /// Whether only the region's own weak traces are tried in it.
     pub absorb: bool,
-    /// Only its end is looked for in it.
+    /// Whether only the region's end is looked for in it.
     pub seal: bool,
-    /// Verdicts on what was found in it since its opening, or the last one: it is held back until then.
+    /// Verdicts on what was found in the region since it opened or since the last verdict; events are held back until then.
     pub verdicts: Option<Box<Verdicts>>,
-    /// Entries of the traces that are tried only in it.
+    /// Entries of the traces that are tried only in this region.
     pub weak: Vec<u16>,
 }
 
-/// What a runner says of what it ran.
+/// What a runner reports about what it ran.
 #[derive(Debug)]
 pub struct Verdicts {
-    /// What was printed is no error.
+    /// The verdict that what was printed is no error.
     pub pass: Pattern,
-    /// It is one.
+    /// The verdict that what was printed may be an error.
     pub fail: Option<Pattern>,
 }
 
@@ -231,58 +231,58 @@ pub struct Machine {
     pub rows_of: Vec<State>,
     /// Names of the states; `start` is the first.
     pub states: Vec<String>,
-    /// Look-back, nearest line first.
+    /// Look-back lines, nearest first.
     pub before: Vec<Before>,
-    /// Ends the trace before its line.
+    /// A line before which the trace ends.
     pub stop: Option<Pattern>,
-    /// No event until a frame was seen.
+    /// Whether there is no event until a frame was seen.
     pub needs_frame: bool,
-    /// Crash and outermost exception stand last.
+    /// Whether crash and outermost exception stand last.
     pub crash_last: bool,
-    /// Tried only in a region.
+    /// Whether the trace is tried only in a region.
     pub weak: bool,
-    /// No second event with the same key.
+    /// Whether a second event with the same key is dropped.
     pub once: bool,
 }
 
 /// A row of a machine.
 #[derive(Debug)]
 pub struct Row {
-    /// Bit mask of the states in which it is tried.
+    /// Bit mask of the states in which the row is tried.
     pub from: u32,
-    /// The line.
+    /// The pattern of the line.
     pub regex: Pattern,
-    /// State after it.
+    /// State after the line.
     pub to: u8,
     /// What to read from the line.
     pub take: Take,
-    /// How its frame or exception is read by bytes.
+    /// How the frame or exception is parsed by bytes.
     pub shape: Option<Shape>,
-    /// The line belongs to the trace for sure.
+    /// Whether the line certainly belongs to the trace.
     pub accept: bool,
-    /// The record right before the line belongs to the trace, too.
+    /// Whether the record right before the line also belongs to the trace.
     pub under_record: bool,
-    /// It takes any line of its shape with which nothing begins, on trial until a line shows that the error is over.
+    /// Whether the row takes any matching line with which nothing else begins, on trial until a line shows that the error is over.
     pub loose: bool,
-    /// With this line the trace comes to nothing, whatever it has taken.
+    /// Whether this line voids the trace: there is no event, whatever the trace has taken.
     pub void: bool,
 }
 
 /// A look-back line.
 #[derive(Debug)]
 pub struct Before {
-    /// The line.
+    /// The pattern of the line.
     pub regex: Pattern,
-    /// May be missing.
+    /// Whether the line may be missing.
     pub optional: bool,
-    /// At most so many.
+    /// Most such lines.
     pub max: u32,
-    /// What a trace reads from it.
+    /// What a trace reads from the line.
     pub take: Take,
 }
 
 impl Before {
-    /// Lines of any number, down to none: they end where the next wanted one stands.
+    /// Returns `true` if any number of such lines may stand here, even none: they end where the next required line stands.
     #[must_use]
     pub fn may_be_skipped(&self) -> bool {
         self.optional && self.max > 1
@@ -292,17 +292,17 @@ impl Before {
 /// A status line.
 #[derive(Debug)]
 pub struct Note {
-    /// The line; group `key` says what it is about.
+    /// The pattern of the line; group `key` says what the note is about.
     pub regex: Pattern,
-    /// Families whose events claim it; empty means all.
+    /// Families whose events claim the note; empty: all.
     pub claimed_by: Vec<u16>,
-    /// Waits for a later detail.
+    /// Whether the note waits for a later detail.
     pub waits: bool,
-    /// Never an event.
+    /// Whether the note is never an event.
     pub silent: bool,
-    /// What ended more lines before it does not claim it, if there is such a bound besides the general one.
+    /// An event that ended more than this many lines above does not claim the note; `None`: only the general bound applies.
     pub max_lines: Option<u32>,
-    /// Look-back lines that belong to it when it is an event, nearest first.
+    /// Look-back lines that belong to the note when it is an event, nearest first.
     pub before: Vec<Before>,
 }
 
@@ -317,6 +317,6 @@ pub struct Cancel {
     pub reason: Option<String>,
     /// Texts to try.
     pub examples: ExampleSpec,
-    /// Its number among the cancels that are compiled in, if it is one of them as the build left it.
+    /// Its number among the compiled-in cancels, if it is one of them and unchanged.
     pub compiled: Option<u16>,
 }

@@ -70,5 +70,5 @@ pub const FILES: &[(&str, &str)] = &[
     ("generic.toml", include_str!("../../config/rules/generic.toml")),
     ("services.toml", include_str!("../../config/rules/services.toml")),
 ];
-/// Read only where warnings are wanted, after all others.
+/// The file that is read only where warnings are wanted, after all others.
 pub const WARNINGS: (&str, &str) = ("warnings.toml", include_str!("../../config/rules/warnings.toml"));

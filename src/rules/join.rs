@@ -1,5 +1,5 @@
-//! Rules of several files put together: the entries in the order in which a line is offered to them, numbered. Of those
-//! that are compiled in only the place is known here; what the build has found for them is taken over as it is.
+//! Puts the rules of several files together: the entries are numbered in the order in which a line is offered to them.
+//! Of compiled-in entries only the place is known here; what the build has computed for them is reused as it is.
 
 use std::collections::HashMap;
 
@@ -10,30 +10,30 @@ use super::{Cancel, Entries, Entry, Family, Kind, RuleSet, RulesFile, builtin};
 
 /// Rank of an entry that goes before all built-in ones.
 const FIRST: u16 = 0;
-/// Rank of one that goes after them.
+/// Rank of an entry that goes after all built-in ones.
 const LAST: u16 = u16::MAX;
 
-/// A set in the making.
+/// A rule set under construction.
 #[derive(Default)]
 pub(super) struct Joined {
     families: Vec<Family>,
-    /// Each with its rank among those that are offered a line together: where the built-in entry stands in its files whose
-    /// place it has.
+    /// Each member with its rank among the entries that are offered a line together:
+    /// the position in the files of the built-in entry that it is or replaces.
     members: Vec<(u16, Member)>,
     cancels: Vec<Cancel>,
-    /// Where an entry stands in `members`.
+    /// Position of each entry in `members`.
     by_id: HashMap<String, usize>,
 }
 
 impl Joined {
-    /// The rules that are compiled in.
+    /// Starts from the compiled-in rules.
     pub(super) fn compiled() -> Self {
         let members: Vec<_> = (0..).zip(builtin::places()).map(|(at, place)| (FIRST + 1 + place.order, Member::Compiled(at))).collect();
         let by_id = members.iter().enumerate().map(|(at, (_, member))| (member.id().to_owned(), at)).collect();
         Self { families: builtin::families().to_vec(), members, cancels: builtin::cancels(), by_id }
     }
 
-    /// A set taken apart, without what is `off`.
+    /// Takes a set apart, leaving out whatever is `off`.
     pub(super) fn without(set: RuleSet, off: impl Fn(&str) -> bool) -> Self {
         let RuleSet { families, entries, mut cancels, .. } = set;
         cancels.retain(|cancel| !off(&cancel.id));
@@ -41,8 +41,8 @@ impl Joined {
         Self { families, members, cancels, by_id: HashMap::new() }
     }
 
-    /// Joins a file whose entries may have the ids of earlier ones: such a one takes the earlier one's place, since of
-    /// machines that take as many lines the first wins.
+    /// Adds a file. An entry with the id of an earlier one takes its place, since the first of several machines that take
+    /// equally many lines wins.
     pub(super) fn add(&mut self, file: RulesFile) {
         let family = self.family(file.family);
         for mut entry in file.entries {
@@ -81,7 +81,7 @@ impl Joined {
     }
 }
 
-/// Those of the built-in entries are known. One of an entry that is not there leads nowhere; it is not looked for.
+/// Returns the literals. Those of the built-in entries are known; one whose entries are gone leads nowhere and is not searched for.
 fn literals(members: &[Member]) -> Literals {
     let read = (0..).zip(members).filter_map(|(at, member)| Some((at, member.read()?)));
     let own = read.map(|(at, entry): (u16, &Entry)| (at, &entry.gate, matches!(entry.kind, Kind::Fact(_))));

@@ -1,8 +1,8 @@
-//! Which keys an entry of a rules file gives, and which its table takes. `load` says which of them are in the wrong place.
+//! Which keys an entry of a rules file gives, and which keys its table takes. `load` reports misplaced keys.
 
 use super::spec::{EntrySpec, Table};
 
-/// The keys that a table takes besides `id`, `regex` and those of the literals.
+/// Returns the keys that a table takes besides `id`, `regex` and those of the literals.
 pub(super) fn of(table: Table) -> &'static [&'static str] {
     match table {
         Table::Border => &[],
@@ -15,10 +15,10 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// How many there are.
+/// Number of keys.
 const KEYS: usize = 26;
 
-/// Each key, and whether it is given.
+/// Returns each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
     let fault =
         spec.category.is_some() || spec.severity.is_some() || spec.cause.is_some() || spec.retry.is_some() || spec.hint.is_some() || spec.language.is_some();

@@ -1,13 +1,13 @@
-//! Which frames belong to a library or a runtime rather than to the program. Asked of every frame, so it is a look into
-//! two small tables for each byte of a file; an automaton costs more to enter than such short texts have bytes.
+//! Which frames belong to a library or runtime rather than to the program. Every frame is tested, so the test looks up
+//! two small tables for each byte of a file; entering an automaton would cost more than such short texts have bytes.
 
-/// Parts of a frame's file, and beginnings of its function, that mark it as a library's.
+/// Parts of a frame's file, or beginnings of its function, that mark the frame as a library's.
 #[derive(Clone, Debug)]
 pub struct Library {
     parts: Vec<String>,
-    /// By byte, the parts that begin with it: a bit for each, shared by every 64th.
+    /// For each byte, the parts that begin with it: one bit for each part, shared by every 64th.
     first: Box<[u64; 256]>,
-    /// By byte, the parts that it may follow the first byte of.
+    /// For each byte, the parts that may have it as their second byte.
     second: Box<[u64; 256]>,
 }
 
@@ -18,7 +18,7 @@ impl Default for Library {
 }
 
 impl Library {
-    /// Makes the tables.
+    /// Builds the tables.
     #[must_use]
     pub fn new(parts: Vec<String>) -> Self {
         let (mut first, mut second) = (Box::new([0; 256]), Box::new([0; 256]));
@@ -41,7 +41,7 @@ impl Library {
         self.begins(function.as_bytes()) || self.stands_in(file) || file.last_chunk::<1>().is_some_and(|last| self.begins(last))
     }
 
-    /// Whether one of the parts stands in it, but for one that begins at its last byte.
+    /// Whether one of the parts occurs in `file`, except at its last byte.
     fn stands_in(&self, file: &[u8]) -> bool {
         let mut before = 0;
         for (at, &byte) in file.iter().enumerate() {
@@ -53,13 +53,13 @@ impl Library {
         false
     }
 
-    /// The parts that may begin with these bytes.
+    /// Returns the parts that may begin with these two bytes.
     #[inline]
     fn may_begin(&self, first: u8, second: u8) -> u64 {
         self.first[usize::from(first)] & self.second[usize::from(second)]
     }
 
-    /// Whether one of the parts stands at the beginning.
+    /// Whether `text` begins with one of the parts.
     fn begins(&self, text: &[u8]) -> bool {
         let Some(&first) = text.first() else { return false };
         let mut bits = self.may_begin(first, text.get(1).copied().unwrap_or_default());

@@ -1,6 +1,7 @@
 //! From a rule's literals to the exact bytes that the prefilter looks for.
-//! A log may hold the text of a line raw or inside a JSON string, so a literal that has bytes which
-//! JSON escapes is reduced to its longest run of stable bytes and what stands beside that, or written out in all forms.
+//!
+//! A log may hold the text of a line raw or inside a JSON string. A literal with bytes that JSON escapes is therefore
+//! either reduced to its longest run of stable bytes and the neighbours of that run, or written out in all its forms.
 
 use std::borrow::Borrow;
 
@@ -12,13 +13,13 @@ use escapes::{Encoder, is_stable};
 
 /// Shortest literal that the prefilter can find.
 pub const MIN_LITERAL_BYTES: usize = 3;
-/// Shortest stable run that may stand for a whole literal.
+/// Shortest stable run that may replace a whole literal.
 const MIN_RUN_BYTES: usize = 8;
-/// The line's end, which may always follow a literal: nothing else may.
+/// The only thing that may follow an `at_end` literal: the line's end, which may follow any literal.
 const LINE_END: &str = "\r";
-/// Most texts that a literal with classes stands for.
+/// Most texts that a literal with classes may stand for.
 const MAX_MEANT: usize = 2000;
-/// Longest part of a literal that is compared.
+/// Most bytes of a literal that are compared.
 const MAX_BYTES: usize = 64;
 
 /// The literals of an entry, as written.
@@ -28,9 +29,9 @@ pub struct Gate {
     pub literals: Vec<String>,
     /// Literals that count only at the end of the line.
     pub at_end: Vec<String>,
-    /// Their other cases count too.
+    /// Whether other cases of the literals count too.
     pub ignore_case: bool,
-    /// Bytes that may follow; empty: all.
+    /// The only bytes that may follow; empty: any.
     pub after: String,
     /// Bytes that may not follow.
     pub not_after: String,
@@ -40,28 +41,27 @@ pub struct Gate {
     pub not_behind: String,
 }
 
-/// A literal as the prefilter takes it: exact bytes and the neighbours that it may not have.
+/// A literal as the prefilter uses it: exact bytes, and which neighbours it may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct LiteralForm {
     /// The bytes to find.
     pub bytes: Vec<u8>,
-    /// Positions in it, in their order, at which any of these bytes may stand.
+    /// Ascending positions in `bytes` at which any of the given bytes may stand.
     pub classes: Vec<(u8, Vec<u8>)>,
-    /// An occurrence is a hit only before one of these bytes, a quote, an escape or the line's end;
-    /// empty: before any byte.
+    /// If not empty, an occurrence is a hit only if it is followed by one of these bytes, a quote, an escape or the line's end.
     pub after: Vec<u8>,
-    /// An occurrence that is followed by one of these bytes is no hit.
+    /// An occurrence followed by one of these bytes is no hit.
     pub not_after: Vec<u8>,
-    /// An occurrence that follows any byte but this one is no hit, unless an escape stands near.
+    /// If present, an occurrence preceded by any other byte is no hit, unless an escape stands near.
     pub before: Option<u8>,
-    /// An occurrence that follows one of these bytes is no hit, unless an escape stands near.
+    /// An occurrence preceded by one of these bytes is no hit, unless an escape stands near.
     pub not_before: Vec<u8>,
-    /// An occurrence that follows this text is no hit; empty: none.
+    /// An occurrence preceded by this text is no hit; empty: no such text.
     pub not_behind: Vec<u8>,
 }
 
 impl LiteralForm {
-    /// The byte at a position, where no other may stand.
+    /// Returns the byte at a position if no other byte may stand there.
     #[must_use]
     pub fn only(&self, at: usize) -> Option<u8> {
         self.bytes.get(at).copied().filter(|_| !self.classes.iter().any(|(place, _)| usize::from(*place) == at))
@@ -71,18 +71,18 @@ impl LiteralForm {
 /// The literals of a rule set.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Literals {
-    /// What the prefilter looks for, each once, sorted.
+    /// What the prefilter looks for, sorted and without duplicates.
     pub forms: Vec<LiteralForm>,
-    /// For each of them, the entries it leads to; one that leads to none is not looked for.
+    /// For each form, the entries that it leads to; a form that leads to none is not searched for.
     pub targets: Vec<Vec<u16>>,
-    /// So many of the first are those of the built-in rules, whatever they lead to. What was made of these can be used for
-    /// all, which have the others behind them, and are not sorted.
+    /// How many of the first forms are those of the built-in rules, whatever they lead to. Tables made from those alone
+    /// serve for all; the other forms follow them, so the whole list is not sorted.
     #[serde(skip)]
     pub inherited: usize,
 }
 
 impl Literals {
-    /// Those of entries in the order in which a line is offered to them, each with whether it is a fact.
+    /// Returns the literals of entries in the order in which a line is offered to them, each with whether it is a fact.
     pub fn of(entries: impl Iterator<Item = (impl Borrow<Gate>, bool)>) -> Self {
         let mut all: Vec<(LiteralForm, u16)> = Vec::new();
         for (index, (gate, fact)) in (0..).zip(entries) {
@@ -103,8 +103,8 @@ impl Literals {
         literals
     }
 
-    /// These, of entries that have other numbers now or, where `number` says none, are gone, and those of `own` entries,
-    /// each with its number and whether it is a fact.
+    /// Returns these literals, with their entries renumbered by `number`, or dropped if it returns `None`, together with
+    /// those of the `own` entries, each with its number and whether it is a fact.
     pub(super) fn joined<'g>(&self, number: impl Fn(u16) -> Option<u16>, own: impl Iterator<Item = (u16, &'g Gate, bool)>) -> Self {
         let mut added: Vec<(LiteralForm, u16)> = own.flat_map(|(at, gate, fact)| forms(gate, fact).into_iter().map(move |form| (form, at))).collect();
         let renumbered = |targets: &Vec<u16>| targets.iter().filter_map(|known| number(*known)).collect();
@@ -129,8 +129,8 @@ impl Literals {
     }
 }
 
-/// The exact forms of all literals of an entry; some may come twice. A fact's literals are the raw bytes of a record:
-/// they stay whole.
+/// Returns the exact forms of all literals of an entry; duplicates are possible.
+/// A fact's literals are the raw bytes of a record, so they stay whole.
 fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     let anywhere = gate.literals.iter().map(|literal| (literal, gate.after.as_str()));
     let at_end = gate.at_end.iter().map(|literal| (literal, LINE_END));
@@ -143,18 +143,18 @@ fn forms(gate: &Gate, fact: bool) -> Vec<LiteralForm> {
     forms
 }
 
-/// What may stand beside the literals of a gate; what may follow one of them is not the same for all.
+/// Returns what may stand beside the literals of a gate; `after` differs between its literals.
 fn guards(gate: &Gate, after: &str) -> LiteralForm {
     let [after, not_after, not_before, not_behind] = [after, &gate.not_after, &gate.not_before, &gate.not_behind].map(|set| set.as_bytes().to_vec());
     LiteralForm { after, not_after, not_before, not_behind, ..LiteralForm::default() }
 }
 
-/// A literal as a rule has it.
+/// A literal as written in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Written {
-    /// Its text, with the first member of each class.
+    /// The text, with the first member of each class.
     text: String,
-    /// By character, the classes.
+    /// The classes, by character position.
     classes: Vec<(usize, Vec<u8>)>,
 }
 
@@ -163,8 +163,8 @@ impl Written {
         Self { text: text.to_owned(), classes: Vec::new() }
     }
 
-    /// A fact's literal may hold classes of letters and digits in `‹›`, as `‹EF›0‹1-9›‹0-3›‹0-9› `: any of
-    /// their members may stand there. One that would stand for more than the limit is no class but text.
+    /// Parses a fact's literal, which may hold classes of letters and digits in `‹›`, as `‹EF›0‹1-9›‹0-3›‹0-9› `: any
+    /// of their members may stand there. If the classes stand for too many texts, the whole literal is plain text.
     fn with_classes(literal: &str) -> Self {
         let mut written = Self::plain("");
         let mut rest = literal;
@@ -196,7 +196,7 @@ impl Written {
         cases.into_iter().map(|text| Self { text, classes: classes.clone() }).collect()
     }
 
-    /// The bytes to look for, with what may stand beside them.
+    /// Returns the bytes to look for, with what may stand beside them.
     fn encodings(&self, guards: &LiteralForm, fact: bool) -> Vec<LiteralForm> {
         let encoders = if self.text.bytes().all(is_stable) { &Encoder::ALL[..1] } else { &Encoder::ALL };
         let run = if fact || encoders.len() == 1 { None } else { self.run(guards) };
@@ -210,8 +210,8 @@ impl Written {
         forms
     }
 
-    /// The longest run of stable bytes, with the byte of the literal on either side of it or what may stand there;
-    /// `None` if it is short, or if something beside the literal counts that is not beside the run.
+    /// Returns the longest run of stable bytes, with the literal's own byte on either side or what may stand there; `None`
+    /// if the run is short, or if a guard beside the literal would be lost because the run does not reach that side.
     fn run(&self, guards: &LiteralForm) -> Option<LiteralForm> {
         let text = self.text.as_bytes();
         let mut end = 0;
@@ -223,13 +223,13 @@ impl Written {
         let (before, after) = (text[..run.start].last().copied(), text.get(run.end));
         let loses_before = before.is_some() && !(guards.not_before.is_empty() && guards.not_behind.is_empty());
         let loses_after = after.is_some() && !(guards.after.is_empty() && guards.not_after.is_empty());
-        // An escape in place of either byte is let through: that one ends with a byte behind a backslash that is near, this
-        // one begins with it.
+        // An escape in place of either byte passes the guards: before the run it
+        // ends with a byte near a backslash, after the run it begins with one.
         let after = after.map_or_else(|| guards.after.clone(), |byte| vec![*byte]);
         (!loses_before && !loses_after).then(|| LiteralForm { bytes: text[run].to_vec(), before, after, ..guards.clone() })
     }
 
-    /// As an encoder writes it.
+    /// Writes the literal as an encoder does.
     fn form(&self, encoder: Encoder, guards: &LiteralForm) -> LiteralForm {
         let mut form = guards.clone();
         let mut classes = self.classes.iter().peekable();
@@ -249,7 +249,7 @@ impl Written {
     }
 }
 
-/// `A-Za-z3` → its characters; a class with others has none.
+/// Returns the characters of a class: `A-Za-z3`; a class of any other shape has none.
 fn members(class: &str) -> Vec<u8> {
     let mut members = Vec::new();
     let mut rest = class.as_bytes();
@@ -268,7 +268,7 @@ fn members(class: &str) -> Vec<u8> {
     }
 }
 
-/// As written, UPPER, Capitalised, Each Word, lower.
+/// The cases of a text: as written, UPPER, Capitalised, Each Word, lower.
 fn cases(text: &str) -> [String; 5] {
     let lower = text.to_ascii_lowercase();
     let mut start_of_word = true;

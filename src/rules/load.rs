@@ -1,6 +1,5 @@
-//! Text of a rules file → checked entries. Every mistake is reported with the place in the file, the
-//! entry, the key and the mend. Compiled-in files were checked by the tests, so `parse` skips the
-//! costly checks for them.
+//! Turns the text of a rules file into checked entries. Every mistake is reported with its place in the file, the entry,
+//! the key and the correction. The tests have checked the compiled-in files, so `parse` skips the costly checks for them.
 
 use std::collections::HashMap;
 
@@ -20,7 +19,7 @@ use super::{
 
 /// Most states of a trace.
 const MAX_STATES: usize = 32;
-/// The groups that are read.
+/// The groups that are read from matches.
 const GROUPS: [&str; 9] = ["type", "message", "name", "key", "file", "line", "column", "function", "pre"];
 
 /// A parsed file.
@@ -32,11 +31,11 @@ pub struct RulesFile {
     pub entries: Vec<Entry>,
     /// Its cancels.
     pub cancels: Vec<Cancel>,
-    /// Whether its entries are asked before built-in ones of their kind, not after them.
+    /// Whether its entries are tried before the built-in ones of their kind instead of after them.
     pub first: bool,
 }
 
-/// Parses a rules file; with `check` every regex is compiled and proved against its literals.
+/// Parses a rules file. With `check`, every regex is compiled and proved against its literals.
 ///
 /// # Errors
 /// All mistakes found, in file order.
@@ -44,7 +43,7 @@ pub fn parse(name: &str, text: &str, check: bool) -> Result<RulesFile, Vec<Probl
     parse_beside(name, text, check, &|_| 0)
 }
 
-/// [`parse`] of a file that joins others, of whose entries `known` have a literal already.
+/// [`parse`] of a file that joins others; `known` returns how many of their entries already have a literal.
 ///
 /// # Errors
 /// All mistakes found, in file order.
@@ -53,7 +52,7 @@ pub fn parse_beside(name: &str, text: &str, check: bool, known: &dyn Fn(&str) ->
     read(name, spec, check, known)
 }
 
-/// What the file `name` says, of whose entries `known` have a literal already.
+/// Reads the spec of the file `name`; `known` returns how many entries of other files already have a literal.
 ///
 /// # Errors
 /// All mistakes found, in file order.
@@ -69,12 +68,12 @@ fn read(name: &str, mut spec: FileSpec, check: bool, known: &dyn Fn(&str) -> usi
     if reader.problems.is_empty() { Ok(RulesFile { family, entries, cancels, first: false }) } else { Err(reader.problems) }
 }
 
-/// An entry that the build has read; `None` for one that says too little, which the tests find.
+/// Makes an entry that the build has read; `None` if its spec is incomplete, which the tests find.
 pub(super) fn compiled_entry(family: &Family, table: Table, spec: EntrySpec) -> Option<Entry> {
     Reader::new(family, false, &|_| 0).entry(table, spec)
 }
 
-/// A cancel that the build has read.
+/// Makes a cancel that the build has read.
 pub(super) fn compiled_cancel(family: &Family, spec: EntrySpec) -> Cancel {
     Reader::new(family, false, &|_| 0).cancel(spec)
 }
@@ -83,7 +82,7 @@ struct Reader<'k> {
     family: &'k str,
     check: bool,
     problems: Vec<Problem>,
-    /// Entries of this file that have a literal.
+    /// How many entries have each literal, those of other files included.
     uses: HashMap<String, usize>,
     known: &'k dyn Fn(&str) -> usize,
 }
@@ -108,7 +107,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// A regex whose every match must contain one of the entry's literals.
+    /// Makes a regex whose every match must contain one of the entry's literals.
     fn gated(&mut self, spec: &EntrySpec, key: &str, regex: &Located) -> Pattern {
         let pattern = self.pattern(spec, key, regex);
         if self.check {
@@ -141,7 +140,7 @@ impl<'k> Reader<'k> {
     fn pattern(&mut self, spec: &EntrySpec, key: &str, regex: &Located) -> Pattern {
         let pattern = Pattern::new(regex.get(), spec.ignore_case);
         if self.check {
-            // Bytes are asked: what is no UTF-8 may match.
+            // Patterns run on bytes, so a match need not be valid UTF-8.
             if let Err(error) = ParserBuilder::new().utf8(false).build().parse(regex.get()) {
                 self.problem(regex, key, syntax_message(&error), "mend the regex");
             } else {
@@ -154,7 +153,7 @@ impl<'k> Reader<'k> {
         pattern
     }
 
-    /// What a group that nothing reads has matched would be missing from the event without a word.
+    /// Reports groups that nothing reads: what they match would silently be missing from the event.
     fn groups(&mut self, key: &str, regex: &Located, names: &[String]) {
         for name in names {
             if !GROUPS.contains(&name.as_str()) {
@@ -171,7 +170,7 @@ impl<'k> Reader<'k> {
     }
 
     fn noise(&mut self, spec: &EntrySpec) -> Kind {
-        // Without literals the lines of its block count only for what asks every line, as `filter` does.
+        // Without literals, the lines of a noise block count only where every line is tried, as in `filter`.
         let regex = match &spec.regex {
             Some(regex) if spec.block.is_none() || (spec.literals.is_empty() && spec.at_end.is_empty()) => self.pattern(spec, "regex", regex),
             regex => self.required(spec, "regex", regex.as_ref()),
@@ -273,7 +272,7 @@ impl<'k> Reader<'k> {
         Kind::Trace(Machine { rows, rows_of, states, before, stop, needs_frame: spec.needs_frame, crash_last: spec.crash_last, weak, once: spec.once })
     }
 
-    /// A state that is misspelt on one side would end the trace, or never be reached, without a word.
+    /// Checks the states of a trace: a misspelt state would silently end the trace or never be reached.
     fn check_states(&mut self, spec: &EntrySpec) {
         for row in &spec.rows {
             let to = row.to.get();
@@ -304,7 +303,7 @@ impl<'k> Reader<'k> {
         (states.len() - 1) as u8
     }
 
-    /// An entry of `table`; `None` for one that does not say what it is.
+    /// Makes an entry of `table`; `None` if its spec does not say what it is.
     fn entry(&mut self, table: Table, spec: EntrySpec) -> Option<Entry> {
         let kind = match table {
             Table::Border => Kind::Border(self.required(&spec, "regex", spec.regex.as_ref())),
@@ -365,7 +364,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// Every entry of a literal is asked about each line that holds it.
+    /// Limits the entries of a literal: each of them is tried on every line that contains it.
     fn count_uses(&mut self, spec: &EntrySpec) {
         for literal in spec.literals.iter().chain(&spec.at_end).filter(|_| self.check) {
             let text = literal.get();
@@ -384,7 +383,7 @@ impl<'k> Reader<'k> {
         }
     }
 
-    /// A key that its table does not know would be ignored silently: name it instead.
+    /// Reports keys that the table does not take, which would otherwise be silently ignored.
     fn check_keys(&mut self, spec: &EntrySpec, table: &str, allowed: &[&str]) {
         for (key, is_given) in keys::given(spec) {
             if is_given && !allowed.contains(&key) {

@@ -1,12 +1,11 @@
-//! A string of a rules file that knows where it stands. Rules that are compiled in are known to be right: they leave
-//! their places behind.
+//! A string of a rules file with its place. Compiled-in rules are known to be correct, so their strings have no places.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Spanned;
 
-/// A string, and where it stands in its file, in bytes; 0..0 in what is compiled in.
+/// A string and its byte range in its file; 0..0 if it is compiled in.
 #[derive(Clone, Debug)]
 pub struct Located {
     text: String,
@@ -20,13 +19,13 @@ impl Located {
         &self.text
     }
 
-    /// The string alone.
+    /// Returns the string alone.
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// Where it stands.
+    /// Returns its byte range.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()

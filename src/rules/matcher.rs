@@ -1,7 +1,7 @@
-//! GitHub's problem matchers (`{"problemMatcher": […]}`) as a file of rules: `siftd rules import`. A matcher of one
-//! line becomes a rule, one whose last pattern loops a rule with a line above it that names the file, any other one a
-//! trace. Only what is an error matches, as siftd finds no warnings. It reads no file, and leaves nothing out without
-//! saying so.
+//! Converts GitHub's problem matchers (`{"problemMatcher": […]}`) into a rules file: `siftd rules import`. A one-line
+//! matcher becomes a rule; one whose last pattern loops becomes a rule with a line above it that names the file; any
+//! other becomes a trace. Only errors match, since siftd finds no warnings. This module reads no file, and leaves
+//! nothing out silently.
 
 mod js;
 
@@ -26,12 +26,12 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Matcher {
     owner: String,
-    /// Of problems whose line names none: `error` where it is missing.
+    /// Severity of problems whose line names none; `error` if missing.
     severity: Option<String>,
     pattern: Vec<Line>,
 }
 
-/// What one line looks like; the numbers are those of groups.
+/// The shape of one line; the numbers are group numbers.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Line {
@@ -48,36 +48,36 @@ struct Line {
     repeats: bool,
 }
 
-/// A line as siftd matches it.
+/// A line in the form in which siftd matches it.
 struct Part {
     regex: String,
-    /// Parts of the text, one of which stands in every match; none where there are none.
+    /// Literals of which every match contains one; empty: none are known.
     literals: Vec<String>,
-    /// `file` is a group.
+    /// Whether `file` is a group.
     names_file: bool,
-    /// Of `file`, `line` and `message`, which a look-back line or a row reads.
+    /// What a look-back line or a row takes from `file`, `line` and `message`.
     take: Option<&'static str>,
 }
 
-/// Whether a text, which is JSON then, holds problem matchers.
+/// Whether a text is JSON that holds problem matchers.
 #[must_use]
 pub fn is_matcher(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('{') && text.contains("\"problemMatcher\"")
 }
 
-/// What matchers become.
+/// The result of an import.
 #[derive(Debug)]
 pub struct Imported {
-    /// The text of a file of rules.
+    /// The text of a rules file.
     pub rules: String,
-    /// Names of those that are about no errors.
+    /// Owners of the matchers that are not about errors.
     pub left_out: Vec<String>,
 }
 
-/// Turns matchers into the text of a file of rules. `name` stands in it.
+/// Turns matchers into the text of a rules file. `name` appears in it.
 ///
 /// # Errors
-/// What cannot be read, or cannot be done by siftd, in one sentence.
+/// What cannot be read or is not supported by siftd, in one sentence.
 pub fn import(name: &str, text: &str) -> Result<Imported, String> {
     let file: File = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| format!("is no file of problem matchers: {error}"))?;
     let mut out = format!(
@@ -99,7 +99,7 @@ pub fn import(name: &str, text: &str) -> Result<Imported, String> {
     }
 }
 
-/// The rule in `rules` that a problem is about, and the problem.
+/// Describes a problem, with the rule in `rules` that it is about.
 fn unusable(rules: &str, problem: &Problem) -> String {
     const ID: &str = "id = \"matcher.";
     let rule = rules[..problem.span.start].rfind(ID).and_then(|at| rules[at + ID.len()..].split('"').next()).unwrap_or_default();
@@ -107,7 +107,7 @@ fn unusable(rules: &str, problem: &Problem) -> String {
 }
 
 impl Matcher {
-    /// Appends what it becomes; false where it is about no errors.
+    /// Appends the rule that the matcher becomes; `false` if the matcher is not about errors.
     fn entry(&self, id: &str, out: &mut String) -> Result<bool, String> {
         let Some(last) = self.pattern.last() else { return Err("has no pattern".to_owned()) };
         let says = self.pattern.iter().any(|line| line.severity.is_some());
@@ -120,7 +120,7 @@ impl Matcher {
 }
 
 impl Line {
-    /// `None`: what it matches is never an error.
+    /// Converts the line; `None` if what it matches is never an error.
     fn part(&self) -> Option<Part> {
         let file = self.file.or(self.from_path);
         let names = [(file, "file"), (self.line, "line"), (self.column, "column"), (self.message, "message")];
@@ -135,7 +135,7 @@ impl Line {
     }
 }
 
-/// Parts of the text, one of which stands in every match of `regex`: the longest that all have, or the words of a severity.
+/// Returns literals of which every match of `regex` contains one: the longest required literal, or the words of a severity.
 fn literals(regex: &str, words: Vec<String>) -> Vec<String> {
     let longest = longest_required_literal(regex).ok().flatten().into_iter().collect();
     let candidates = [longest, words, Pattern::new(regex, false).required_words().unwrap_or_default()];
@@ -146,7 +146,7 @@ fn literals(regex: &str, words: Vec<String>) -> Vec<String> {
     candidates.into_iter().find(stands).unwrap_or_default()
 }
 
-/// The last pattern alone; the file may stand in a line above.
+/// Writes a rule for the last pattern; the file may be named in a line above.
 fn rule(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
     let Some((last, above)) = parts.split_last() else { return Ok(()) };
     head(out, ("rule", id), last)?;
@@ -158,7 +158,7 @@ fn rule(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// Lines that follow each other. It begins at the first that can be found; those before are looked back for.
+/// Writes a trace of consecutive lines. It starts at the first line that has literals; earlier lines are looked back for.
 fn trace(id: &str, parts: &[Part], out: &mut String) -> Result<(), String> {
     let first = parts.iter().position(|part| !part.literals.is_empty()).unwrap_or(0);
     head(out, ("trace", id), &parts[first])?;
@@ -200,7 +200,7 @@ fn quote(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-/// An owner as a part of an id.
+/// Turns an owner into a part of an id.
 fn slug(owner: &str) -> String {
     let slug: String = owner.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
     let slug = slug.trim_matches('-');

@@ -1,8 +1,9 @@
 //! Rules are data: `config/rules/*.toml` and a user's files become one [`RuleSet`], the tables that the core walks.
-//! `spec` is the shape of a file, `load` reads and checks it into `entry`'s types, `prove` shows that the prefilter
-//! cannot miss a rule, `literal` prepares its part, `set` puts the files together; `builtin` has those that are
-//! compiled in, `shelf` the forms that the build made of their patterns; `source` joins their regexes, `pattern` runs them; `matcher` makes rules of problem matchers. Nothing
-//! here looks at a log.
+//!
+//! `spec` is the shape of a file; `load` reads and checks it into `entry`'s types; `prove` shows that the prefilter
+//! cannot miss a rule, and `literal` prepares the prefilter's part. `set` puts the files together. `builtin` holds
+//! the compiled-in rules, and `shelf` the compiled forms that the build made of their patterns. `source` parses
+//! regexes, `pattern` runs them; `matcher` turns problem matchers into rules. Nothing here looks at a log.
 
 mod builtin;
 mod clue;
@@ -47,5 +48,5 @@ pub use set::RuleSet;
 pub use spec::{ExampleSpec, FactKind, Take};
 pub use state::State;
 
-/// Most entries that one literal may lead to; keeps the cost of a candidate line bounded.
+/// Most entries that one literal may lead to; bounds the cost of a candidate line.
 pub const MAX_ENTRIES_PER_LITERAL: usize = 8;

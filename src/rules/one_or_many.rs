@@ -1,4 +1,4 @@
-//! A key of a rules file that takes one word or a list of them.
+//! A key of a rules file that takes one word or a list of words.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -21,7 +21,7 @@ impl<'de> Deserialize<'de> for OneOrMany {
             One(String),
             Many(Vec<String>),
         }
-        // Only a form for people leaves the brackets out.
+        // Only a format for people leaves the brackets out.
         if !deserializer.is_human_readable() {
             return Ok(Self(Vec::deserialize(deserializer)?));
         }

@@ -1,4 +1,4 @@
-//! A mistake in a rules file, and what the parsers of TOML and of regexes say of one, in words for whoever wrote it.
+//! A mistake in a rules file, and the messages of the TOML and regex parsers in words for the file's author.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use regex_syntax::Error as SyntaxError;
 
 use crate::words::did_you_mean;
 
-/// Where the format is told.
+/// Points to the description of the format.
 const CHAPTER: &str = "the chapter \"Your own rules\" of the README has all keys and their types";
 
 /// A mistake in a rules file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Where in the text, in bytes.
+    /// Byte range in the text.
     pub span: Range<usize>,
-    /// The key it is about.
+    /// The key that the mistake is about.
     pub key: String,
     /// What is wrong.
     pub problem: String,
-    /// What to do.
+    /// How to correct it.
     pub mend: String,
 }
 
-/// A mistake of form, or a key that is none.
+/// Describes a TOML syntax error or an unknown key.
 pub fn toml_problem(error: &toml::de::Error) -> Problem {
     let message = error.message().trim_end();
     let (problem, mend) = unknown_key(message).unwrap_or_else(|| (message.to_owned(), CHAPTER.to_owned()));
     Problem { span: error.span().unwrap_or_default(), key: String::new(), problem, mend }
 }
 
-/// The parser's message on a key that is none, which names all that are: the nearest of them is more help.
+/// Shortens the parser's message about an unknown key: it lists all known keys, but the nearest one helps more.
 fn unknown_key(message: &str) -> Option<(String, String)> {
     let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let key = quoted.next()?;
@@ -37,7 +37,7 @@ fn unknown_key(message: &str) -> Option<(String, String)> {
     Some((format!("unknown key `{key}`"), mend))
 }
 
-/// The last line of the message: the others draw the regex.
+/// Returns the last line of the message: the other lines draw the regex.
 pub fn syntax_message(error: &SyntaxError) -> String {
     error.to_string().lines().last().unwrap_or("the regex does not parse").trim().to_owned()
 }

@@ -1,5 +1,5 @@
-//! The patterns of rules, over bytes: compiled at their first use, linear in time, limited in size.
-//! Most run as a [`Program`]; `regex` does what that cannot. Few need Unicode's tables.
+//! The patterns of rules, over bytes: compiled at first use, linear in time, limited in size.
+//! Most run as a [`Program`]; `regex` runs what a program cannot. Few need Unicode tables.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -19,13 +19,13 @@ use super::source::{self, NOTHING, parsed};
 /// Largest compiled size of one pattern, in bytes.
 pub const MAX_PATTERN_BYTES: usize = 2 << 20;
 
-/// What one call of `regex` costs, and what it costs for each byte of its text, in the fuel of a program.
+/// Cost of one call of `regex`, and of each byte of its text, in the fuel of a program.
 const REGEX_FUEL: usize = 100;
 const REGEX_FUEL_PER_BYTE: usize = 1;
-/// So slow a program is given up.
+/// A program is no longer run once its slowness counter exceeds this.
 const MAX_SLOW: u32 = 64;
 
-/// A pattern that is compiled when it is first asked.
+/// A pattern that is compiled when it is first used.
 #[derive(Debug)]
 pub struct Pattern {
     source: String,
@@ -37,7 +37,7 @@ pub struct Pattern {
     names: OnceLock<Box<[Box<str>]>>,
     keyed: bool,
     has_pre: bool,
-    /// How often its program was slow lately.
+    /// Slowness counter of the program: each slow run adds 2, each other run takes 1 away.
     slow: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ pub struct Groups<'p, 't> {
 }
 
 impl<'t> Groups<'_, 't> {
-    /// What group `name` matched; `None` when it took no part.
+    /// Returns what group `name` matched; `None` when the group took no part.
     #[must_use]
     pub fn name(&self, name: &str) -> Option<&'t [u8]> {
         let at = 2 * self.names.iter().position(|known| **known == *name)?;
@@ -59,7 +59,7 @@ impl<'t> Groups<'_, 't> {
 }
 
 impl Pattern {
-    /// Keeps the source; compiles nothing.
+    /// Keeps the source without compiling it.
     #[must_use]
     pub fn new(source: impl Into<String>, ignore_case: bool) -> Self {
         let source = source.into();
@@ -78,7 +78,7 @@ impl Pattern {
         }
     }
 
-    /// What the text is about, for status lines that claim each other: group `key`, or `name`.
+    /// Returns what the text is about, for status lines that claim each other: group `key`, or else `name`.
     #[must_use]
     pub fn key(&self, text: &[u8]) -> Option<Vec<u8>> {
         if !self.keyed {
@@ -88,13 +88,13 @@ impl Pattern {
         groups.name("key").or_else(|| groups.name("name")).map(<[u8]>::to_vec)
     }
 
-    /// The source, as written.
+    /// Returns the source, as written.
     #[must_use]
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// Compiles now. The names of its groups.
+    /// Compiles now and returns the names of the groups.
     ///
     /// # Errors
     /// A syntax error, or a compiled size above 2 MiB.
@@ -111,7 +111,7 @@ impl Pattern {
             .build()
     }
 
-    /// The regex. A pattern that `check` would reject matches nothing; the loader never lets one in.
+    /// Returns the regex. A pattern that `check` would reject matches nothing; the loader never lets one in.
     pub fn regex(&self) -> &Regex {
         self.regex.get_or_init(|| self.build().unwrap_or_else(|_| nothing()))
     }
@@ -120,18 +120,18 @@ impl Pattern {
         self.compiled.get_or_init(|| self.made(Form::Match).unwrap_or_else(|| Compiled::new(&self.source, self.ignore_case)))
     }
 
-    /// A form that the build has made of the same source.
+    /// Returns a form that the build has made of the same source.
     fn made<T: Deserialize<'static>>(&self, form: Form) -> Option<T> {
         forms().find(&self.source, self.ignore_case, form)
     }
 
-    /// Words of which a text holds one, in any case, if this matches anywhere in it; `None`: it may hold none.
+    /// Returns words of which every matching text contains one, in any case; `None` if no such words are known.
     #[must_use]
     pub fn required_words(&self) -> Option<Vec<String>> {
         required_words(&parsed(&self.source, self.ignore_case)?)
     }
 
-    /// What a text shows if this matches in it.
+    /// Returns the clues that a matching text must show.
     #[must_use]
     pub fn clues(&self) -> Vec<Clue> {
         clues(&self.source, self.ignore_case)
@@ -141,14 +141,14 @@ impl Pattern {
         self.reader.get_or_init(|| self.made(Form::Groups).or_else(|| reader(&self.source, self.ignore_case))).as_ref()
     }
 
-    /// Whether it matches somewhere in `text`. Most rows of a trace fail at the first visible byte
-    /// of a line, which a table tells for a tenth of the price.
+    /// Whether the pattern matches somewhere in `text`. Most rows of a trace fail at the
+    /// first visible byte of a line, which a table lookup decides for a tenth of the cost.
     pub fn is_match(&self, text: &[u8]) -> bool {
         let compiled = self.compiled();
         compiled.may_match(text, first_visible(text)) && self.decide(compiled, text)
     }
 
-    /// Whether it is written for JSON objects as they stand in a log: it begins with their first brace.
+    /// Whether the pattern is written for JSON objects as they stand in a log: it begins with their opening brace.
     #[must_use]
     pub fn spells_records(&self) -> bool {
         self.source.starts_with(r"^\{")
@@ -166,7 +166,7 @@ impl Pattern {
         self.compiled().may_end(last)
     }
 
-    /// [`is_match`](Self::is_match) of a text whose ends are known to allow it.
+    /// [`is_match`](Self::is_match) for a text whose ends are known to allow a match.
     pub fn decides(&self, text: &[u8]) -> bool {
         self.decide(self.compiled(), text)
     }
@@ -193,19 +193,19 @@ impl Pattern {
         found
     }
 
-    /// Whether it has group `pre`: what the text stands behind.
+    /// Whether the pattern has group `pre`: the prefix before the text.
     #[must_use]
     pub fn has_pre(&self) -> bool {
         self.has_pre
     }
 
-    /// Whether it has named groups.
+    /// Whether the pattern has named groups.
     #[must_use]
     pub fn has_groups(&self) -> bool {
         has_groups(&self.source)
     }
 
-    /// The named groups of its first match.
+    /// Returns the named groups of the first match.
     pub fn groups<'t>(&self, text: &'t [u8]) -> Option<Groups<'_, 't>> {
         let mut slots = [UNSET; 2 * MAX_NAMED];
         if let Some(program) = self.reader()
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use crate::rules::RuleSet;
 
-    /// Asserts that the program says what `regex` says, of the match and of each group.
+    /// Asserts that the program and `regex` agree on the match and on each group.
     fn agrees(pattern: &Pattern, text: &[u8]) {
         let shown = || format!("{} on {:?}", pattern.source(), String::from_utf8_lossy(text));
         assert_eq!(pattern.is_match(text), pattern.regex().is_match(text), "{}", shown());
@@ -252,7 +252,7 @@ mod tests {
         }
     }
 
-    /// Short texts over the letters that a pattern uses, in every order up to four bytes.
+    /// Tries short texts over the letters of the patterns, in every order, up to five bytes.
     #[test]
     fn a_program_finds_what_regex_finds() {
         let patterns = [
@@ -269,7 +269,7 @@ mod tests {
             r"(?:a|b|c){2}(?P<a>a??)",
             r"^$|^(?P<a>a)",
             r"(?-u)^a*(?:é|✗|b)(?P<a>a|✔)?",
-            // Branches that are bound to the start, and others; several that begin alike; empty ones.
+            // Anchored and free branches mixed; several with the same beginning; empty ones.
             r"^(?P<a>ab)|(?P<b>b+)c|^c(?P<c>.*)|ca",
             r"^ab|^ba|cc|^ca b",
             r"(?:ab|a|abc|b|)(?P<a>c| |)(?P<b>ca|b|c|bc|a)$",
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// What a backtracker could take exponential time for goes to `regex`.
+    /// A text for which a backtracker could take exponential time goes to `regex`.
     #[test]
     fn a_hostile_text_runs_out_of_fuel() {
         let pattern = Pattern::new(r"^(?:(?:a|aa)+(?:a|aa)+)+$", false);
@@ -299,7 +299,7 @@ mod tests {
         assert!(!pattern.is_match(&text));
     }
 
-    /// The start of each run would wait for those that the build has left out.
+    /// The start of each run would have to compile the patterns that the build has left out.
     #[test]
     fn the_build_has_made_what_each_pattern_runs_as() {
         let rules = RuleSet::builtin();
@@ -321,7 +321,7 @@ mod tests {
         for (index, pattern) in rules.patterns().enumerate() {
             count += 1;
             programs += usize::from(pattern.compiled().program.is_some());
-            // Every pattern meets another tenth of the lines.
+            // Each pattern is tried on a different part of the lines, one in 23.
             texts.iter().skip(index % 23).step_by(23).for_each(|text| agrees(pattern, text.as_bytes()));
         }
         assert!(programs * 10 >= count * 9, "{programs} of {count} patterns run as a program");

@@ -1,12 +1,12 @@
 //! Matches the patterns of rules: a backtracking matcher over runs of bytes, with a budget.
 //!
-//! The lines that rules look at are short and mostly fit. On them a backtracker that swallows a whole
-//! run of a class at once, and retreats only to places where the next two bytes fit, costs a fifth of a
-//! lazy automaton, reads the groups in the same pass, and is built in a twentieth of the time. What it
-//! cannot do it leaves to `regex`: Unicode classes, look-around other than `^`, `$` and `\b`, and any
-//! text on which the budget, linear in its length, runs out. So matching stays linear in the text.
+//! The lines that rules look at are short and mostly fit. On them a backtracker that consumes a whole
+//! run of a class at once, and retreats only to places where the next two bytes fit, costs a fifth of
+//! a lazy automaton, reads the groups in the same pass, and is built in a twentieth of the time. It
+//! leaves to `regex` what it cannot do: Unicode classes, look-around other than `^`, `$` and `\b`,
+//! and any text on which the budget, linear in the text's length, runs out. So matching stays linear.
 //!
-//! It finds what `regex` finds: the leftmost match, alternatives in their order (Perl's rules).
+//! It finds what `regex` finds: the leftmost match, with alternatives in their order (Perl's rules).
 
 use regex_syntax::hir::Hir;
 use serde::{Deserialize, Serialize};
@@ -18,32 +18,32 @@ use thread::Thread;
 
 /// Most named groups.
 pub const MAX_NAMED: usize = 12;
-/// Budget for each byte of the text; looking at a byte costs one.
+/// Budget for each byte of the text; looking at one byte costs 1.
 const FUEL_PER_BYTE: usize = 32;
-/// Budget for the shortest text.
+/// Budget that even the shortest text has.
 const MIN_FUEL: usize = 2048;
-/// Sets of bytes, one bit each. A byte's value says to which sets of the program it belongs; two
-/// sets together are one value.
+/// Sets of bytes, one bit each. The value of a byte tells which of the
+/// program's sets it belongs to; the union of two sets is one value.
 type Sets = u64;
-/// The set of every byte and of the end of the text: nothing need be there.
+/// The set of every byte and of the end of the text: anything may follow.
 const NOTHING: Sets = 1;
-/// The set of the end of the text alone.
+/// The set of only the end of the text.
 const END: Sets = 2;
-/// The bit of a program's first own set; those that a program uses are low, which keeps what the build leaves small.
+/// The bit of a program's first own set. The sets of a program use low bits, which keeps the build's output small.
 const FIRST_SET: usize = 2;
 /// Most sets of a program.
 const MAX_SETS: usize = 62;
-/// Where each named group begins and ends; [`UNSET`] when it took no part.
+/// Where each named group begins and ends; [`UNSET`] when the group took no part.
 pub type Slots = [u32; 2 * MAX_NAMED];
 /// A group that took no part in the match.
 pub const UNSET: u32 = u32::MAX;
 
-/// One step; what needs more room than a number stands in a list of its own.
+/// One step; operands larger than a number are in lists of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 enum Step {
     Byte(u8),
     Literal(u16),
-    /// The number of the set.
+    /// Number of the set.
     Set(u8),
     Run(u16),
     Split(u16),
@@ -54,21 +54,21 @@ enum Step {
     Match,
 }
 
-/// What holds between two bytes.
+/// A condition between two bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 enum Look {
     Start,
     End,
-    /// An end of an ASCII word.
+    /// A boundary of an ASCII word.
     Word,
     NoWord,
 }
 
-/// Bytes that stand there as they are.
+/// Literal bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(from = "Box<[u8]>", into = "Box<[u8]>")]
 struct Literal {
-    /// The first bytes, for a comparison in one step, and which of its eight bytes count.
+    /// The first bytes, compared in one step, and a mask of those that count among the eight.
     head: u64,
     mask: u64,
     bytes: Box<[u8]>,
@@ -101,7 +101,7 @@ impl Literal {
     }
 }
 
-/// A choice, with the bytes with which each way can begin.
+/// A choice between two ways, with the bytes that each can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Split {
     first: u16,
@@ -109,27 +109,27 @@ struct Split {
     heads: (Sets, Sets),
 }
 
-/// A branch of an alternation, and with which two bytes it can begin.
+/// A branch of an alternation, with the two bytes that it can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Branch {
     to: u16,
     heads: (Sets, Sets),
 }
 
-/// A set of bytes, repeated.
+/// A repeated set of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Run {
-    /// The step after it.
+    /// The step after the run.
     after: u16,
     set: Sets,
     min: u32,
     max: u32,
     lazy: bool,
-    /// With which two bytes that which follows can begin.
+    /// The two bytes that what follows can begin with.
     ahead: (Sets, Sets),
-    /// What follows can begin with no byte of the set: the run ends where it must.
+    /// Whether what follows can begin with no byte of the set, so that the run has only one possible end.
     exact: bool,
-    /// The only byte that is not of the set.
+    /// The byte that ends the run, if only one byte is outside the set.
     stop: Option<u8>,
 }
 
@@ -137,12 +137,12 @@ struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfFuel;
 
-/// What a program is to find out.
+/// What a program is to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Whether there is a match.
     Match,
-    /// Where the named groups of the match stand.
+    /// Where the named groups of the match are.
     Groups,
 }
 
@@ -154,31 +154,31 @@ pub struct Program {
     splits: Box<[Split]>,
     switches: Box<[Box<[Branch]>]>,
     literals: Box<[Literal]>,
-    /// The sets of each byte.
+    /// The sets that each byte belongs to.
     #[serde(with = "spans")]
     sets: Box<[Sets; 256]>,
     names: Box<[Box<str>]>,
-    /// Where a match at the start of the text begins.
+    /// The entry for a match at the start of the text.
     start: Branch,
-    /// Where one behind it does: without what can match at the start only. `None`: nothing can.
+    /// The entry for a later match, without what can match only at the start. `None`: no later match is possible.
     later: Option<Branch>,
 }
 
 impl Program {
-    /// The program of `hir`; `None` when it needs more than this matcher can do.
+    /// Compiles `hir`; `None` when it needs more than this matcher can do.
     #[must_use]
     pub fn new(hir: &Hir, wanted: Wanted) -> Option<Self> {
         build::program(hir, wanted)
     }
 
-    /// Named groups, in the order of their slots; none, when only a match is wanted.
+    /// Returns the named groups in the order of their slots; none when only a match is wanted.
     #[must_use]
     pub fn names(&self) -> &[Box<str>] {
         &self.names
     }
 
-    /// Whether it matches somewhere in `text`; the named groups go to `slots` when there are any. What
-    /// that costs is added to `spent`.
+    /// Returns whether the program matches somewhere in `text`. The named
+    /// groups go to `slots`, if given; the cost is added to `spent`.
     ///
     /// # Errors
     /// The text needs more steps than its length allows.

@@ -1,37 +1,36 @@
-//! Proves over a parsed regex that every match contains one of its rule's literals.
-//! Without that a prefilter could miss what the regex would confirm. The proof may refuse too much;
-//! it never accepts a regex that can match without a literal.
+//! Proves over a parsed regex that every match contains one of its rule's literals; otherwise the prefilter could miss what
+//! the regex would confirm. The proof may refuse too much, but never accepts a regex that can match without a literal.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-/// Most strings that a part of a regex is written out into.
+/// Most strings that a part of a regex is expanded into.
 const MAX_STRINGS: usize = 512;
-/// Most words that are asked for instead of a regex, and the least of their bytes.
+/// Most words that are searched for instead of a regex.
 const MAX_WORDS: usize = 24;
-/// Most of them that tell much, and the bytes beyond which a longer one tells no more.
+/// Most words that tell much; beyond this many bytes a longer word tells no more; and the shortest word.
 const MAX_TELLING: usize = 32;
 const LONG_WORD_BYTES: usize = 6;
 const MIN_WORD_BYTES: usize = 3;
 
-/// A literal, and what the prefilter lets follow it.
+/// A literal, and what the prefilter allows after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Needle<'a> {
     /// The literal.
     pub text: &'a str,
     /// The only bytes that may follow; empty: any.
     pub after: &'a str,
-    /// Bytes that may not.
+    /// Bytes that may not follow.
     pub not_after: &'a str,
-    /// Only the end of the line may follow.
+    /// Whether only the end of the line may follow.
     pub at_end: bool,
 }
 
-/// What may follow any literal: the end of the line, and what stands for it inside a string.
+/// What may follow any literal: the end of the line, and what represents it inside a string.
 const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
 
 impl Needle<'_> {
-    /// Whether the prefilter finds it where `next` follows; `None` is not known, and taken to fit.
+    /// Whether the prefilter finds the literal if `next` follows; `None` is unknown, and accepted.
     fn may_precede(&self, next: Option<u8>) -> bool {
         let Some(next) = next.filter(|next| !ALWAYS_AFTER.contains(next)) else { return true };
         let allowed = self.after.is_empty() || self.after.as_bytes().contains(&next);
@@ -39,8 +38,8 @@ impl Needle<'_> {
     }
 }
 
-/// Whether every match of `regex` contains one of `literals` with a byte behind it that may stand there,
-/// as far as the regex says which; with `ignore_case` both are compared in lower case.
+/// Returns whether every match of `regex` contains one of `literals`, followed by a byte that may follow
+/// it, as far as the regex determines that byte. With `ignore_case` both are compared in lower case.
 ///
 /// # Errors
 /// The regex does not parse.
@@ -50,7 +49,7 @@ pub fn every_match_has_literal(regex: &str, literals: &[Needle], ignore_case: bo
     Ok(Proof { literals, ignore_case }.holds(&hir))
 }
 
-/// The longest string that every match of `regex` contains; the literal of a custom pattern.
+/// Returns the longest string that every match of `regex` contains; serves as the literal of a custom pattern.
 ///
 /// # Errors
 /// The regex does not parse.
@@ -67,14 +66,14 @@ pub fn longest_required_literal(regex: &str) -> Result<Option<String>, Box<regex
     Ok(String::from_utf8(best).ok().filter(|s| !s.is_empty()))
 }
 
-/// Strings in lower case of which every match of `hir` contains one, in any case; of those that are known
-/// the longest. `None` when nothing is known, or they are too many or too short to be worth a search.
+/// Returns lower-case strings of which every match of `hir` contains one, in any case; the longest that
+/// are known. `None` when nothing is known, or when they are too many or too short to be worth a search.
 #[must_use]
 pub fn required_words(hir: &Hir) -> Option<Vec<String>> {
     text(required(&lower(hir)).into_iter().filter(|words| words.len() <= MAX_WORDS).max_by_key(|words| least(words))?)
 }
 
-/// Such strings that tell much: few of them, and none that most errors have. `None` when all that is known tells little.
+/// Returns such strings if they tell much: few, and none that most errors contain. `None` when all that is known tells little.
 #[must_use]
 pub fn telling_words(hir: &Hir) -> Option<Vec<String>> {
     let mut groups = required(&lower(hir));
@@ -90,7 +89,7 @@ fn least(words: &[Vec<u8>]) -> usize {
     words.iter().map(Vec::len).min().unwrap_or(0)
 }
 
-/// What matches the lower case of all that `hir` matches: a letter in either case is one letter.
+/// Returns a pattern that matches the lower case of all that `hir` matches: a letter in either case becomes one letter.
 fn lower(hir: &Hir) -> Hir {
     let all = |parts: &[Hir]| parts.iter().map(lower).collect();
     match hir.kind() {
@@ -107,10 +106,10 @@ fn lower(hir: &Hir) -> Hir {
     }
 }
 
-/// Whether a string in lower case says no more than a word that most errors have, or a part of it.
+/// Whether a lower-case string tells no more than a word that most errors contain, or a part of one.
 fn is_common(word: &[u8]) -> bool {
     const COMMON: [&[u8]; 6] = [b"error", b"fail", b"exception", b"fatal", b"critical", b"file"];
-    // Several blanks beside it are more than most errors have.
+    // Several blanks beside the word are more than most errors have.
     let word = word.strip_prefix(b" ").unwrap_or(word);
     let word = word.strip_suffix(b" ").unwrap_or(word);
     let word = word.strip_suffix(b":").unwrap_or(word);
@@ -133,7 +132,7 @@ fn required(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
     all.filter(|words| words.len() <= MAX_TELLING && least(words) >= MIN_WORD_BYTES).collect()
 }
 
-/// Each string once, in lower case, without those that contain another.
+/// Returns each string once, in lower case, without those that contain another.
 fn distinct(strings: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut all: Vec<Vec<u8>> = strings.iter().map(|s| s.to_ascii_lowercase()).collect();
     all.sort_unstable();
@@ -159,7 +158,7 @@ impl Proof<'_> {
         match hir.kind() {
             HirKind::Capture(group) => self.holds(&group.sub),
             HirKind::Repetition(repeat) => repeat.min > 0 && self.holds(&repeat.sub),
-            // What can be written out was seen in its run, with what follows it.
+            // Parts that can be expanded were already checked in their run, together with what follows them.
             HirKind::Concat(parts) => parts.iter().any(|part| strings(part).is_none() && self.holds(part)),
             HirKind::Alternation(branches) => branches.iter().all(|branch| self.holds(branch)),
             _ => false,
@@ -175,7 +174,7 @@ impl Proof<'_> {
     }
 }
 
-/// The runs of consecutive parts whose strings can be written out, each as its set of strings.
+/// Returns the runs of consecutive parts that can be expanded, each as its set of strings.
 fn runs(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
     let mut found = Vec::new();
     let mut open: Option<Vec<Vec<u8>>> = None;
@@ -203,7 +202,7 @@ fn flatten(hir: &Hir) -> Vec<&Hir> {
     }
 }
 
-/// Every string that `hir` can match, if they are few.
+/// Returns every string that `hir` can match, if there are few.
 fn strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),

@@ -1,5 +1,5 @@
-//! The rules of all files: the entries in the order in which a line is offered to them, and the literals that lead to them.
-//! It checks nothing; `load` has. `join` puts the files together.
+//! The rules of all files: the entries in the order in which a line is offered to them, and the literals
+//! that lead to them. `load` has already checked the rules, and `join` puts the files together.
 
 use super::clue::Clues;
 use super::join::Joined;
@@ -16,29 +16,29 @@ pub struct RuleSet {
     pub entries: Entries,
     /// Cancels, in order of loading.
     pub cancels: Vec<Cancel>,
-    /// Noise patterns that need no literal, because they are asked only of a line with a hit.
+    /// Noise entries that need no literal, because they are tried only on a line with a hit.
     pub noise: Vec<u16>,
-    /// Facts: what decoding says of a line, or a transcript of a step.
+    /// Facts, which decoding states about a line, or a transcript about a step.
     pub facts: Vec<u16>,
-    /// `None`: these are the built-in rules, no more and no less, whose literals the build has found.
+    /// `None` if these are exactly the built-in rules, whose literals the build has computed.
     pub(super) own: Option<Literals>,
 }
 
 impl Default for RuleSet {
-    /// No rules.
+    /// Returns a set without rules.
     fn default() -> Self {
         Joined::default().set()
     }
 }
 
 impl RuleSet {
-    /// The rules that are compiled in.
+    /// Returns the compiled-in rules, with their examples.
     #[must_use]
     pub fn builtin() -> Self {
         Self::with_files(builtin_files(Examples::Read))
     }
 
-    /// The same without their examples, for reading logs: the quickest start, since the build has read them.
+    /// Returns the compiled-in rules without their examples, for reading logs: the fastest start, since the build has read them.
     #[must_use]
     pub fn compiled() -> Self {
         Self {
@@ -51,8 +51,8 @@ impl RuleSet {
         }
     }
 
-    /// [`compiled`](Self::compiled) with the files that join it: later ones add; an entry with a known id replaces the
-    /// earlier one. What the build has made of the entries that stay is not made again.
+    /// [`compiled`](Self::compiled) with further files. Later files add; an entry with a known
+    /// id replaces the earlier one. What the build has made of the entries that stay is reused.
     #[must_use]
     pub fn compiled_with(more: Vec<RulesFile>) -> Self {
         if more.is_empty() {
@@ -63,25 +63,25 @@ impl RuleSet {
         joined.set()
     }
 
-    /// Whether these are the built-in rules, no more and no less, so that what the build has made of them holds.
+    /// Whether these are exactly the built-in rules, so that everything that the build has made of them applies.
     #[must_use]
     pub fn is_compiled(&self) -> bool {
         self.own.is_none()
     }
 
-    /// What the prefilter looks for, and the entries behind it.
+    /// Returns what the prefilter looks for, and the entries that it leads to.
     #[must_use]
     pub fn literals(&self) -> &Literals {
         self.own.as_ref().unwrap_or_else(|| builtin::literals())
     }
 
-    /// What a line shows if it is noise or a cancel matches in it.
+    /// Returns the clues that a line shows if it is noise or a cancel matches in it.
     #[must_use]
     pub fn clues(&self) -> Clues {
         if self.is_compiled() {
             return builtin::clues();
         }
-        // The build has found those of the built-in patterns; to find them is dear.
+        // Computing clues is expensive, so those of the built-in patterns come from the build.
         let (mut known, first) = (builtin::clues(), builtin::of_table(Table::Noise).first().copied().unwrap_or_default());
         let of_noise = |&at: &u16| match self.entries.compiled_as(at) {
             Some(at) => std::mem::take(&mut known.noise[usize::from(at - first)]),
@@ -97,7 +97,7 @@ impl RuleSet {
         Clues { noise: self.noise.iter().map(of_noise).collect(), cancels: self.cancels.iter().map(of_cancel).collect() }
     }
 
-    /// The entry of a fact.
+    /// Returns the entry of a fact.
     #[must_use]
     pub fn fact(&self, wanted: FactKind) -> Option<u16> {
         self.facts.iter().copied().find(|&entry| matches!(self.entries[usize::from(entry)].kind, Kind::Fact(kind) if kind == wanted))
@@ -111,12 +111,12 @@ impl RuleSet {
         joined.set()
     }
 
-    /// Every pattern of every entry and cancel.
+    /// Returns every pattern of every entry and cancel.
     pub fn patterns(&self) -> impl Iterator<Item = &Pattern> {
         self.entries.iter().flat_map(|entry| entry.kind.patterns()).chain(self.cancels.iter().map(|cancel| &cancel.regex))
     }
 
-    /// Removes entries and cancels by id, or whole families by theirs; returns which of `ids` name none.
+    /// Removes entries and cancels by id, or whole families by theirs; returns those of `ids` that name nothing.
     pub fn disable(&mut self, ids: &[String]) -> Vec<String> {
         let names = |name: &String, id: &str| name == id || id.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with('.'));
         let all = || self.entries.iter().map(|entry| &entry.id).chain(self.cancels.iter().map(|cancel| &cancel.id));

@@ -1,26 +1,26 @@
-//! The compiled forms of the built-in patterns, as the build leaves them: found by a pattern's source, and read when a run
-//! first asks that pattern. A run asks few, so nothing is read at the start, not even where they stand.
+//! The compiled forms of the built-in patterns, as the build leaves them: found by a pattern's source, and read when a
+//! run first uses that pattern. A run uses few patterns, so nothing is read at the start, not even the list of places.
 
 use serde::Deserialize;
 
 #[cfg(test)]
 mod writer;
 
-/// What is kept of a pattern.
+/// The forms that are kept of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Its [`Compiled`](super::compiled::Compiled).
+    /// The pattern's [`Compiled`](super::compiled::Compiled).
     Match,
     /// The program that [`reader`](super::compiled::reader) makes.
     Groups,
 }
 
-/// The bytes of a key, and of a place: a key, and where its form begins.
+/// Bytes of a key, and of a place: a key, and where its form begins.
 const KEY_BYTES: usize = 8;
 const PLACE_BYTES: usize = KEY_BYTES + 4;
 
-/// Forms in one row of bytes: their number, their places in the order of the keys, then each behind its source, as
-/// `postcard` writes them. A key is written with its first byte first, other numbers with their last.
+/// Forms in one byte sequence: their number, their places sorted by key, then each form after
+/// its source, as `postcard` writes them. Keys are big-endian, other numbers little-endian.
 #[derive(Clone, Copy, Debug)]
 pub struct Shelf<'a> {
     places: &'a [u8],
@@ -28,7 +28,7 @@ pub struct Shelf<'a> {
 }
 
 impl<'a> Shelf<'a> {
-    /// The one that `writer` has written; `None` for what is cut off.
+    /// Opens the bytes that `writer` has written; `None` if they are truncated.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let (count, rest) = bytes.split_first_chunk()?;
@@ -36,7 +36,7 @@ impl<'a> Shelf<'a> {
         Some(Self { places, forms })
     }
 
-    /// A form of the pattern with this source, if it is there.
+    /// Returns a form of the pattern with this source, if it is there.
     #[must_use]
     pub fn find<T: Deserialize<'a>>(self, source: &str, ignore_case: bool, form: Form) -> Option<T> {
         let (places, _) = self.places.as_chunks::<PLACE_BYTES>();
@@ -48,7 +48,7 @@ impl<'a> Shelf<'a> {
     }
 }
 
-/// Stands for a source and a form: FNV-1a over both.
+/// Returns the key of a source and a form: FNV-1a over both.
 pub(super) fn key(source: &str, ignore_case: bool, form: Form) -> u64 {
     let bytes = [u8::from(ignore_case), form as u8].into_iter().chain(source.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,5 +1,5 @@
-//! The source of a pattern, read into its parts. `pattern` runs what comes of it, `prove` looks into it; the build does
-//! both. Nothing here compiles a pattern or meets a text.
+//! Parses the source of a pattern. `pattern` runs the result, `prove` analyses
+//! it; the build does both. Nothing here compiles a pattern or looks at a text.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::Hir;
@@ -7,14 +7,14 @@ use regex_syntax::hir::Hir;
 /// Matches no text.
 pub const NOTHING: &str = r"[^\s\S]";
 
-/// A pattern, parsed as it will run: over bytes. `None` for one that is no regex.
+/// Parses a pattern as it will run: over bytes. `None` if it is not a valid regex.
 #[must_use]
 pub fn parsed(source: &str, ignore_case: bool) -> Option<Hir> {
     parser(needs_unicode(source)).case_insensitive(ignore_case).build().parse(source).ok()
 }
 
-/// Whether a pattern runs with Unicode's tables: only where a class of it names what is not ASCII. Everywhere else a
-/// character stands for the bytes that it is written with, and `\s`, `\d`, `\w`, `\b` and `.` are about bytes.
+/// Whether a pattern runs with Unicode tables: only if one of its classes contains non-ASCII characters.
+/// Otherwise a character stands for its UTF-8 bytes, and `\s`, `\d`, `\w`, `\b` and `.` refer to bytes.
 #[must_use]
 pub fn needs_unicode(source: &str) -> bool {
     !source.is_ascii() && parser(false).build().parse(source).is_err()

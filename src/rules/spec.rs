@@ -1,6 +1,5 @@
-//! What a rules file may say: the TOML shapes of `config/rules/*.toml`.
-//! Serde fills them; `load` checks what types cannot. The README's chapter on rules and the comments
-//! in `config/rules/` describe the same keys for people.
+//! The TOML shapes of `config/rules/*.toml`: what a rules file may contain. Serde fills them; `load` checks what
+//! types cannot. The README's chapter on rules and the comments in `config/rules/` describe the same keys for users.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +19,7 @@ word_set! {
 pub struct FileSpec {
     /// What the rules of this file have in common.
     pub family: FamilySpec,
-    /// Errors that one line shows.
+    /// Errors that a single line shows.
     #[serde(default)]
     pub rule: Vec<EntrySpec>,
     /// Lines whose decoded facts (level, flag) make them errors.
@@ -29,10 +28,10 @@ pub struct FileSpec {
     /// False positives: each cancels the hits that its match covers.
     #[serde(default)]
     pub cancel: Vec<EntrySpec>,
-    /// Lines that are never an error, and blocks of them.
+    /// Lines, and blocks of lines, that are never an error.
     #[serde(default)]
     pub noise: Vec<EntrySpec>,
-    /// Errors of several lines.
+    /// Errors that span several lines.
     #[serde(default)]
     pub trace: Vec<EntrySpec>,
     /// Sections that own what is in them.
@@ -41,13 +40,13 @@ pub struct FileSpec {
     /// Status lines that a detail claims.
     #[serde(default)]
     pub note: Vec<EntrySpec>,
-    /// Ends of steps, sessions, successes.
+    /// Ends of steps and sessions, successes.
     #[serde(default)]
     pub border: Vec<EntrySpec>,
 }
 
 impl FileSpec {
-    /// The entries of a table.
+    /// Returns the entries of a table.
     pub fn table(&mut self, table: Table) -> &mut Vec<EntrySpec> {
         match table {
             Table::Border => &mut self.border,
@@ -60,13 +59,13 @@ impl FileSpec {
         }
     }
 
-    /// All entries and cancels, in no order that means anything.
+    /// Returns all entries and cancels, in no meaningful order.
     pub fn all(&self) -> impl Iterator<Item = &EntrySpec> {
         let Self { family: _, rule, fact, cancel, noise, trace, region, note, border } = self;
         [rule, fact, cancel, noise, trace, region, note, border].into_iter().flatten()
     }
 
-    /// The same without the texts to try.
+    /// Removes the example texts.
     #[must_use]
     pub fn without_examples(mut self) -> Self {
         let forget = |entry: &mut EntrySpec| entry.examples = Default::default();
@@ -82,13 +81,13 @@ impl FileSpec {
 pub struct FamilySpec {
     /// First part of every id in the file.
     pub id: Located,
-    /// What people call it.
+    /// The name that people use.
     pub title: String,
-    /// `full`: machine, location and fixtures of real output; `head`: the confirmed line only.
+    /// `full`: machine, location and fixtures of real output; `head`: only the confirmed line.
     pub depth: Depth,
-    /// `language` of its events.
+    /// `language` of the family's events.
     pub language: Option<String>,
-    /// Its events are failed tests: never worth a retry.
+    /// Whether the events are failed tests, which are never worth a retry.
     #[serde(default)]
     pub test: bool,
     /// Parts of a frame's file or function that mark a library's frame.
@@ -99,47 +98,45 @@ pub struct FamilySpec {
     pub covers: Vec<String>,
 }
 
-/// An entry of any table. Which keys a table takes is checked by `load`, so that a key in the wrong
-/// table is named as such.
+/// An entry of any table. `load` checks which keys a table takes, so that a key in the wrong table is reported as such.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct EntrySpec {
     /// `family.slug`
     pub id: Located,
-    /// Every match contains one of these. In a fact's, `‹0-9›` stands for each of its characters.
+    /// Every match contains one of these. In a fact's literal, `‹0-9›` stands for any of its characters.
     #[serde(default)]
     pub literals: Vec<Located>,
-    /// Literals that count only at the end of the line: a word that is rare there and common elsewhere.
+    /// Literals that count only at the end of the line: words that are rare there and common elsewhere.
     #[serde(default)]
     pub at_end: Vec<Located>,
-    /// lower, Capitalised and UPPER forms count too, in literals and regexes.
+    /// Whether lower, Capitalised and UPPER forms count too, in literals and regexes.
     #[serde(default)]
     pub ignore_case: bool,
-    /// The only bytes that may follow a literal, beside quotes, escapes and the line's end. It makes
-    /// a short word cheap to find.
+    /// The only bytes that may follow a literal, besides quotes, escapes and the line's end. Makes a short word cheap to find.
     #[serde(default)]
     pub after: String,
     /// Bytes that may not follow a literal.
     #[serde(default)]
     pub not_after: String,
-    /// Bytes that may not precede a literal; a blank may not where it stands behind a word of prose.
+    /// Bytes that may not precede a literal; a blank among them counts only after a word of prose.
     #[serde(default)]
     pub not_before: String,
-    /// Text that may not stand before a literal.
+    /// Text that may not precede a literal.
     #[serde(default)]
     pub not_behind: String,
-    /// Confirms the line, prefix removed. Named groups: `type message name key file line column`.
+    /// Confirms the line, without its prefix. Named groups: `type message name key file line column`.
     pub regex: Option<Located>,
-    /// A line above that names the file (group `file`) in which the line of the error counts: the nearest that matches, with no
-    /// empty line between. It is no part of the error.
+    /// A line above that names the file (group `file`) to which the error's line number refers:
+    /// the nearest that matches, with no empty line between. It is not part of the error.
     pub above: Option<Located>,
-    /// A word that prose uses too: cancelled by a level tag of info or warn.
+    /// Whether this is a word that prose uses too: a level tag of info or warn cancels it.
     #[serde(default)]
     pub generic: bool,
-    /// A fault by name, of which a log tells at every level: it is what its line's level says.
+    /// Whether this names a fault that logs mention at every level, so that the level of its line decides.
     #[serde(default)]
     pub leveled: bool,
-    /// Holds on lines that read as source code, too.
+    /// Whether the entry also applies to lines that read as source code.
     #[serde(default)]
     pub code: bool,
     /// Category.
@@ -154,70 +151,70 @@ pub struct EntrySpec {
     pub hint: Option<String>,
     /// `language`, where it differs from the family's.
     pub language: Option<String>,
-    /// Which fact of the line.
+    /// The fact of the line.
     pub fact: Option<FactKind>,
-    /// Why this is no error.
+    /// Why this is not an error.
     pub reason: Option<String>,
     /// Further lines of a noise block.
     pub block: Option<BlockSpec>,
     /// Rows of a trace, tried in order.
     #[serde(default)]
     pub rows: Vec<RowSpec>,
-    /// Look-back before the start row or the status line, nearest line first.
+    /// Look-back lines before the start row or the status line, nearest first.
     #[serde(default)]
     pub before: Vec<BeforeSpec>,
     /// A line that ends the trace and does not belong to it.
     pub stop: Option<Located>,
-    /// Weak: only tried inside this region.
+    /// Makes the trace weak: it is tried only inside this region.
     pub region: Option<Located>,
-    /// No event until a row with `take = "frame"` was seen.
+    /// Whether there is no event until a row with `take = "frame"` was seen.
     #[serde(default)]
     pub needs_frame: bool,
-    /// The crash, and the outermost exception, stand last (Python).
+    /// Whether the crash and the outermost exception stand last (Python).
     #[serde(default)]
     pub crash_last: bool,
-    /// A runner that repeats its failures: no second event with the same group `key` or `name`.
+    /// For a runner that repeats its failures: no second event with the same group `key` or `name`.
     #[serde(default)]
     pub once: bool,
-    /// Opens a region.
+    /// The line that opens a region.
     pub open: Option<Located>,
-    /// Ends a region; the line itself is no part of it.
+    /// The line that ends a region and is not part of it.
     pub close: Option<Located>,
-    /// A region ends after so many lines; what ended so many lines before a note does not claim it.
+    /// A region ends after this many lines; an event that ended this many lines above a note does not claim it.
     pub max_lines: Option<u32>,
-    /// The region owns everything in it: only its own weak traces are tried.
+    /// Whether the region owns everything in it: only its own weak traces are tried.
     #[serde(default)]
     pub absorb: bool,
-    /// Of what stands in a region only its end is looked for: it is another run's output, whole.
+    /// Whether only the region's end is looked for inside it, because it is entirely another run's output.
     #[serde(default)]
     pub seal: bool,
-    /// The verdict of what runs in a region: what it printed is no error.
+    /// A verdict on what runs in a region: what it printed is not an error.
     pub pass: Option<Located>,
-    /// The verdict that what it printed may be one.
+    /// The verdict that what it printed may be an error.
     pub fail: Option<Located>,
-    /// Families whose events claim a note; its own by default; `*` is all.
+    /// Families whose events claim a note; by default its own; `*` means all.
     #[serde(default)]
     pub claimed_by: Vec<String>,
-    /// A note that waits for a later detail instead of asking for an earlier one.
+    /// Whether a note waits for a later detail instead of looking for an earlier one.
     #[serde(default)]
     pub waits: bool,
-    /// A note that is never an event: it only claims.
+    /// Whether a note is never an event: it only claims.
     #[serde(default)]
     pub silent: bool,
-    /// Texts to try.
+    /// Example texts.
     #[serde(default)]
     pub examples: ExampleSpec,
 }
 
 impl EntrySpec {
-    /// Its regexes.
+    /// Returns the regexes of the entry.
     pub fn regexes(&self) -> impl Iterator<Item = &Located> {
         let one = [&self.regex, &self.above, &self.stop, &self.open, &self.close, &self.pass, &self.fail];
         let more = self.block.iter().map(|block| &block.regex).chain(self.rows.iter().map(|row| &row.regex)).chain(self.before.iter().map(|line| &line.regex));
         one.into_iter().flatten().chain(more)
     }
 
-    /// Its literals and what may stand beside them.
+    /// Returns the literals and what may stand beside them.
     #[must_use]
     pub fn gate(&self) -> Gate {
         let texts = |all: &[Located]| all.iter().map(|one| one.get().to_owned()).collect();
@@ -237,7 +234,7 @@ impl EntrySpec {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExampleSpec {
-    /// Texts of one or more lines in which the entry makes exactly one event, over all lines.
+    /// Texts of one or more lines, in each of which the entry makes exactly one event, over all lines.
     #[serde(default, rename = "match")]
     pub matching: Vec<String>,
     /// Texts in which no event is found.
@@ -246,26 +243,26 @@ pub struct ExampleSpec {
 }
 
 impl ExampleSpec {
-    /// Whether there is none.
+    /// Whether there are no examples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.matching.is_empty() && self.no_match.is_empty()
     }
 }
 
-/// What decoding says of a line, or a transcript of a step.
+/// What decoding states about a line, or a transcript about a step.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKind {
     /// A level tag or field of error or above.
     Level,
-    /// A level tag or field of a warning; only where warnings are wanted.
+    /// A level tag or field of warning; used only where warnings are wanted.
     Warning,
     /// A record with `is_error: true`.
     Flag,
     /// A piece of a record that a container runtime split.
     Partial,
-    /// Escape sequences written out as text.
+    /// Text in which escape sequences are written out.
     Dressed,
     /// A step of a transcript: a tool failed.
     Tool,
@@ -276,7 +273,7 @@ pub enum FactKind {
 }
 
 impl FactKind {
-    /// No literal leads to it: it is a record that says so.
+    /// Whether a transcript's record states the fact, so that no literal leads to it.
     #[must_use]
     pub fn is_step(self) -> bool {
         matches!(self, Self::Tool | Self::Api | Self::Run)
@@ -289,7 +286,7 @@ impl FactKind {
 pub struct BlockSpec {
     /// Each further line matches.
     pub regex: Located,
-    /// At most so many.
+    /// Most further lines.
     pub max_lines: u32,
 }
 
@@ -297,29 +294,29 @@ pub struct BlockSpec {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RowSpec {
-    /// States in which it is tried; `start` opens the trace.
+    /// States in which the row is tried; `start` opens the trace.
     pub from: OneOrMany,
-    /// The line, prefix removed.
+    /// The line, without its prefix.
     pub regex: Located,
-    /// The state after it.
+    /// The state after the line.
     pub to: Located,
     /// What to read from the line.
     #[serde(default)]
     pub take: Take,
-    /// How the frame or exception is read by bytes; without it the groups of the regex are read.
+    /// How the frame or exception is parsed by bytes; if absent, the groups of the regex are read.
     pub shape: Option<Shape>,
     /// `false`: the line is taken on trial, until an accepting line follows.
     #[serde(default = "yes")]
     pub accept: bool,
-    /// Of a start row: loggers print such a line right under the record that tells of it, which then is
-    /// the trace's first line. What only a program's end or another program prints is an error of its own.
+    /// For a start row: loggers print such a line right below the record that reports it, and that record then is
+    /// the trace's first line. A line that only a program's end or another program prints is an error of its own.
     #[serde(default)]
     pub under_record: bool,
-    /// A further line of a message, which has no shape of its own: nothing may begin with it, and it belongs to the trace
-    /// once a log line, a prompt, a rule or a status line follows.
+    /// A further line of a message, without a shape of its own: nothing else may begin with it,
+    /// and it belongs to the trace once a log line, a prompt, a rule or a status line follows.
     #[serde(default)]
     pub loose: bool,
-    /// The line tells that what the trace has taken is no error of its own: its lines are read, and nothing comes of them.
+    /// The line shows that what the trace has taken is no error of its own: the trace consumes its lines without an event.
     #[serde(default)]
     pub void: bool,
 }
@@ -330,13 +327,14 @@ pub struct RowSpec {
 pub struct BeforeSpec {
     /// The line.
     pub regex: Located,
-    /// May be missing.
+    /// Whether the line may be missing.
     #[serde(default)]
     pub optional: bool,
-    /// May repeat, at most so often.
+    /// How often the line may repeat.
     #[serde(default = "one")]
     pub max: u32,
-    /// What a trace reads from the line: `exception`, `location` or `text`. One that names the error here does not begin without it.
+    /// What a trace reads from the line: `exception`, `location` or `text`.
+    /// A trace whose error this line names does not begin without it.
     #[serde(default)]
     pub take: Take,
 }
@@ -360,7 +358,7 @@ pub enum Take {
     Text,
 }
 
-/// Shapes of frames and exceptions that are read by bytes.
+/// Shapes of frames and exceptions that are parsed by bytes.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {

@@ -1,13 +1,13 @@
-//! A state of a machine: its rows, in the order in which they are tried, told apart by the ends of a line before any is
-//! asked. Most rows fail there.
+//! A state of a machine: its rows in the order in which they are
+//! tried. The ends of a line rule out most rows before any regex runs.
 
 use std::sync::OnceLock;
 
 use super::entry::Row;
 
-/// Most rows that are told apart, one bit each; of a state with more, each is asked.
+/// Most rows that are told apart, one bit each; if a state has more, each row is tried.
 const MAX_TOLD: usize = 64;
-/// Values of a byte, and behind them "there is none".
+/// The values of a byte, followed by one for "no byte".
 const PLACES: usize = 257;
 
 /// The rows that are tried in one state.
@@ -18,7 +18,7 @@ pub struct State {
     ends: OnceLock<Box<Ends>>,
 }
 
-/// For each byte, which rows a line fits that has it as its first visible one, or as its last one.
+/// For each byte, the rows that a line fits with that byte as its first visible byte, or as its last byte.
 #[derive(Debug)]
 struct Ends {
     first: [u64; PLACES],
@@ -30,21 +30,21 @@ fn place(byte: Option<u8>) -> usize {
 }
 
 impl State {
-    /// The state in which these of `rows` are tried.
+    /// Makes the state in which the rows with these `numbers` are tried.
     #[must_use]
     pub fn new(numbers: Vec<u16>, rows: &[Row]) -> Self {
         let has_loose = numbers.iter().any(|&number| rows[usize::from(number)].loose);
         Self { rows: numbers, has_loose, ends: OnceLock::new() }
     }
 
-    /// Whether a loose row is among them.
+    /// Whether one of the rows is loose.
     #[must_use]
     pub fn has_loose(&self) -> bool {
         self.has_loose
     }
 
-    /// The number of the first of them that takes `text`, whose first visible byte is `lead`; `plain`: nothing begins with
-    /// it, so a loose row may. `rows` are all of the machine.
+    /// Returns the number of the first row that takes `text`, whose first visible byte is `lead`. `plain`:
+    /// nothing begins with the line, so a loose row may take it. `rows` are all rows of the machine.
     #[must_use]
     pub fn taker(&self, rows: &[Row], text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
         let takes = |number: u16| {

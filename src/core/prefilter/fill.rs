@@ -1,6 +1,6 @@
-//! Which bucket of a sieve each literal joins, and with which of its windows: so that what the buckets let through of
-//! ordinary text, and what of that has the hash of a window, costs least. Each literal in turn takes the best place there
-//! is; once all have one, each may be taken out and given a better one.
+//! Chooses the bucket of the sieve for each literal, and which of its windows represents it. The aim is the
+//! lowest cost of what the buckets let through in ordinary text, and of what then has the hash of a window.
+//! Each literal in turn takes the best place; once all have one, each may be taken out and given a better one.
 
 use std::borrow::Cow;
 
@@ -9,67 +9,67 @@ use super::guarded::Guarded;
 use super::sieve::{Sets, VALUES, sets};
 use super::windows::{self, SAMPLE};
 
-/// What it costs that a place of ordinary text is let through, and that one has a hash, where 1 is what a hash costs. Measured: what
-/// has the hash of a window takes some four times the time that dropping a place by its hash takes.
+/// Cost of a position of ordinary text that is let through, and of one whose hash is in the table; looking up a hash
+/// costs 1. Measured: a position with the hash of a window takes about four times as long as one that its hash drops.
 const THROUGH_COST: u64 = 3;
 const SEEN_COST: u64 = 12;
-/// A window that may be so many others is not looked at closely.
+/// A window that may be more values than this is not examined closely.
 const MOST_WINDOWS: u64 = 200;
 
-/// Buckets and what is in them.
+/// The buckets and what is in them.
 pub(super) struct Fill {
     text: Text,
     buckets: Vec<Bucket>,
     literals: Vec<Literal>,
-    /// Those that can be looked for, in the order in which they are given a place.
+    /// The literals that can be searched for, in the order in which they are placed.
     order: Vec<usize>,
 }
 
-/// The windows of a literal, those first that cost least, and which of them is in which bucket.
+/// The windows of a literal, cheapest first, and its place: one of the windows, and a bucket.
 struct Literal {
     choices: Vec<Choice>,
     place: Option<(usize, usize)>,
 }
 
-/// A window that may stand for a literal.
+/// A window that may represent a literal.
 struct Choice {
     at: isize,
     sets: Sets,
-    /// That ordinary text has these hashes.
+    /// Cost of ordinary text having the window's hashes.
     cost: u64,
 }
 
 /// A bucket of the sieve.
 struct Bucket {
-    /// By byte of a window and value: how many windows need it.
+    /// By byte of a window and value: the number of windows that need it.
     needed: [[u32; VALUES]; WINDOW],
-    /// By byte of a window: where ordinary text has a value of its set.
+    /// By byte of a window: where ordinary text has a value of the bucket's set.
     has: [Vec<u64>; WINDOW],
-    /// Which places of that it lets through.
+    /// The positions of ordinary text that the bucket lets through.
     through: Vec<u64>,
 }
 
-/// The places of ordinary text, a bit for each, 64 to a word.
+/// The positions of ordinary text, one bit each, 64 to a word.
 struct Text {
-    /// By byte of a window and value: where it stands.
+    /// By byte of a window and value: where ordinary text has that value.
     of: Vec<Vec<Vec<u64>>>,
     words: usize,
 }
 
 impl Fill {
-    /// `literals` without a place beside what `buckets` let through already.
+    /// Prepares placing `literals`, in addition to what `buckets` already let through.
     pub(super) fn new(buckets: &[Sets], literals: &[Guarded]) -> Self {
         let text = Text::new();
         let buckets = buckets.iter().map(|sets| Bucket::new(sets, &text)).collect();
         let seen = windows::seen();
         let literals: Vec<Literal> = literals.iter().map(|literal| Literal::new(literal, &seen)).collect();
-        // Those first that leave the least choice: the others mostly find room in what these need.
+        // Literals with the fewest choices go first: the others mostly find room in what these need.
         let mut order: Vec<usize> = (0..literals.len()).filter(|at| !literals[*at].choices.is_empty()).collect();
         order.sort_by_key(|at| literals[*at].choices.len());
         Self { text, buckets, literals, order }
     }
 
-    /// Gives each literal the best place that there is.
+    /// Gives each literal the best place available.
     pub(super) fn place_each(&mut self) {
         for index in 0..self.order.len() {
             let literal = self.order[index];
@@ -82,13 +82,13 @@ impl Fill {
         }
     }
 
-    /// What each bucket lets through, and the offset of each literal's window.
+    /// Returns what each bucket lets through, and the offset of each literal's window.
     pub(super) fn finish(self) -> (Vec<Sets>, Vec<isize>) {
         let offset = |literal: &Literal| literal.place.map_or(0, |(choice, _)| literal.choices[choice].at);
         (self.buckets.iter().map(Bucket::sets).collect(), self.literals.iter().map(offset).collect())
     }
 
-    /// The window and the bucket that cost least.
+    /// Returns the window and the bucket with the lowest cost.
     fn cheapest(&self, choices: &[Choice]) -> (usize, usize) {
         let (mut best, mut least) = ((0, 0), u64::MAX);
         for (index, choice) in choices.iter().enumerate() {
@@ -130,13 +130,13 @@ impl Choice {
     }
 }
 
-/// The values of a set.
+/// Returns the values of a set.
 fn values(set: u128) -> impl Iterator<Item = usize> {
     (0..VALUES).filter(move |value| set >> value & 1 != 0)
 }
 
 impl Bucket {
-    /// One that holds what lets these values through, for good.
+    /// Makes a bucket that always lets these values through.
     fn new(sets: &Sets, text: &Text) -> Self {
         let mut bucket = Self { needed: [[0; VALUES]; WINDOW], has: std::array::from_fn(|_| vec![0; text.words]), through: vec![0; text.words] };
         bucket.add(sets, text);
@@ -147,7 +147,7 @@ impl Bucket {
         self.needed.map(|needed| (0..VALUES).filter(|value| needed[*value] > 0).fold(0, |set, value| set | 1 << value))
     }
 
-    /// Whether all that a window may be is let through.
+    /// Whether the bucket lets through everything that a window may be.
     fn takes(&self, window: &Sets) -> bool {
         self.needed.iter().zip(window).all(|(needed, set)| values(*set).all(|value| needed[value] > 0))
     }
@@ -156,7 +156,7 @@ impl Bucket {
         self.change(window, text, |needed| *needed += 1, |has, places| *has |= places);
     }
 
-    /// Takes out what [`add`](Self::add) has put in: at a place stands one value only, so another value's places stay.
+    /// Removes what [`add`](Self::add) has added. Each position has only one value, so the positions of other values stay.
     fn remove(&mut self, window: &Sets, text: &Text) {
         self.change(window, text, |needed| *needed -= 1, |has, places| *has &= !places);
     }
@@ -180,7 +180,7 @@ impl Bucket {
         }
     }
 
-    /// What it costs that it lets these places through, too, added to `cost`; counted no further than `most`.
+    /// Returns `cost` plus the cost of letting these positions through, too; stops counting at `most`.
     fn cost(&self, places: &[Cow<[u64]>; WINDOW], mut cost: u64, most: u64) -> u64 {
         for (word, through) in self.through.iter().enumerate() {
             let all = (0..WINDOW).fold(u64::MAX, |all, place| all & (self.has[place][word] | places[place][word]));
@@ -206,7 +206,7 @@ impl Text {
         Self { of, words }
     }
 
-    /// Where values of these sets stand.
+    /// Returns the positions of the values of these sets.
     fn places(&self, window: &Sets) -> [Cow<'_, [u64]>; WINDOW] {
         std::array::from_fn(|place| {
             let mut places = values(window[place]).map(|value| &self.of[place][value]);

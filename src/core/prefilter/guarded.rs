@@ -1,22 +1,20 @@
-//! A literal and the neighbours that it may have: the last word on an occurrence. Where to look,
-//! its callers know.
+//! A literal and its allowed neighbours: the final test of an occurrence. The callers know where to look.
 
 use super::{WINDOW, WORD, window, word};
 use crate::rules::LiteralForm;
 
-/// How far before a literal an escape may stand, in bytes.
+/// How many bytes before a literal an escape may stand.
 const ESCAPE_BYTES: usize = 12;
-/// The end of a line and what stands for it in a JSON string (`\n`, the closing quote) may always
-/// follow a literal.
+/// The end of a line, and what represents it in a JSON string (`\n`, the closing quote), may always follow a literal.
 const ALWAYS_AFTER: &[u8] = b"\n\r\\\"\x1b";
 
-/// A literal, ready to be compared.
+/// A literal, ready for comparison.
 pub(super) struct Guarded {
     bytes: Box<[u8]>,
     head: Head,
-    /// That is the whole literal.
+    /// Whether the head is the whole literal.
     is_head: bool,
-    /// Positions at which more than the byte in `bytes` may stand, and what.
+    /// Positions at which other bytes than that in `bytes` may stand, and which.
     classes: Box<[(u8, Set)]>,
     /// `None`: any byte may follow.
     after: Option<Set>,
@@ -24,14 +22,14 @@ pub(super) struct Guarded {
     not_behind: Box<[u8]>,
 }
 
-/// The first bytes of a literal, for a comparison in one step, and which of their bits count.
+/// The first bytes of a literal, compared in one step, and a mask of the bits that count.
 #[derive(Clone, Copy)]
 struct Head {
     value: u64,
     mask: u64,
 }
 
-/// What may stand at a place in or beside a literal.
+/// What may stand at a position in or beside a literal.
 #[derive(Clone, Copy)]
 pub(super) enum Byte<'a> {
     Only(u8),
@@ -42,9 +40,9 @@ pub(super) enum Byte<'a> {
 /// A set of bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Set {
-    /// A bit for each byte.
+    /// One bit for each byte.
     bits: [u64; 4],
-    /// What all of them have in common: the value, and the bits of it that count.
+    /// What all members have in common: the value, and the bits of it that count.
     common: (u8, u8),
 }
 
@@ -55,7 +53,7 @@ impl Set {
         Self { bits, common: (all, all | !any) }
     }
 
-    /// Most bytes: so many have nothing in common.
+    /// Makes a set of most bytes, which have nothing in common.
     fn of_most(bits: [u64; 4]) -> Self {
         Self { bits, common: (0, 0) }
     }
@@ -71,7 +69,7 @@ impl Set {
 }
 
 impl Byte<'_> {
-    /// How many.
+    /// Returns the number of possible bytes.
     pub(super) fn count(self) -> u32 {
         match self {
             Self::Only(_) => 1,
@@ -80,18 +78,18 @@ impl Byte<'_> {
         }
     }
 
-    /// One for each value of the low five bits, which are what the hash takes from the last byte of a window.
+    /// Returns one byte for each value of the low five bits, which are all that the hash uses of the last byte of a window.
     pub(super) fn low_values(self) -> Vec<u8> {
         let low = self.low();
         (0..32).filter(|value| low >> value & 1 != 0).collect()
     }
 
-    /// How many differ in what the hash takes from the last byte of a window.
+    /// Returns how many bytes differ in what the hash uses of the last byte of a window.
     pub(super) fn low_bits(self) -> u32 {
         self.low().count_ones()
     }
 
-    /// A bit for each value of the low five bits.
+    /// Returns a bit for each value of the low five bits.
     fn low(self) -> u32 {
         match self {
             Self::Only(byte) => 1 << (byte & 31),
@@ -100,7 +98,7 @@ impl Byte<'_> {
         }
     }
 
-    /// What all of them have in common: a value, and the bits of it that count.
+    /// Returns what all possible bytes have in common: a value, and the bits of it that count.
     pub(super) fn common(self) -> (u8, u8) {
         match self {
             Self::Only(byte) => (byte, u8::MAX),
@@ -109,7 +107,7 @@ impl Byte<'_> {
         }
     }
 
-    /// Which.
+    /// Returns the possible bytes.
     pub(super) fn values(self) -> Vec<u8> {
         match self {
             Self::Only(byte) => vec![byte],
@@ -120,7 +118,7 @@ impl Byte<'_> {
 }
 
 impl Head {
-    /// Whether a literal that begins at `start` of `hay` may begin like this; where too few bytes are left to tell, it may.
+    /// Whether the head matches at `start` of `hay`; `true` if too few bytes are left to tell.
     #[inline(always)]
     fn may_stand_at(self, hay: &[u8], start: usize) -> bool {
         start + WORD > hay.len() || (word(hay, start) ^ self.value) & self.mask == 0
@@ -145,12 +143,12 @@ impl Guarded {
         }
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// What may stand `at` bytes behind its beginning.
+    /// Returns what may stand `at` bytes after the literal's beginning.
     pub(super) fn byte(&self, at: isize) -> Byte<'_> {
         let Ok(at) = usize::try_from(at) else { return Byte::Any };
         match (self.bytes.get(at), &self.after) {
@@ -160,14 +158,14 @@ impl Guarded {
         }
     }
 
-    /// The window at an offset, when nothing else can stand there.
+    /// Returns the window at an offset, if only one is possible.
     pub(super) fn window(&self, at: isize) -> Option<u32> {
         let from = usize::try_from(at).ok()?;
         let is_class = |(at, _): &(u8, Set)| (from..from + WINDOW).contains(&usize::from(*at));
         (from + WINDOW <= self.bytes.len() && !self.classes.iter().any(is_class)).then(|| window(&self.bytes, from))
     }
 
-    /// Whether the literal stands at `start` of `hay` with neighbours that the guard allows.
+    /// Whether the literal stands at `start` of `hay`, with allowed neighbours.
     #[inline]
     pub(super) fn stands_at(&self, hay: &[u8], start: usize) -> bool {
         let Some(text) = hay.get(start..start + self.bytes.len()) else { return false };
@@ -207,12 +205,13 @@ impl Guarded {
     }
 }
 
-/// Whether prose stands before a blank: behind anything else, such as a time, a level or a name with a colon, a message begins.
+/// Whether `text`, before a blank, ends in prose. After anything else,
+/// such as a time, a level or a name with a colon, a message begins.
 fn ends_a_word(text: &[u8]) -> bool {
     text.last().is_some_and(|last| last.is_ascii_lowercase() || *last == b',')
 }
 
-/// Which bytes may follow a literal; `None` when all may.
+/// Returns the bytes that may follow a literal; `None` when all may.
 fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     if literal.after.is_empty() && literal.not_after.is_empty() {
         return None;
@@ -226,7 +225,7 @@ fn allowed_after(literal: &LiteralForm) -> Option<Set> {
     Some(Set::of_most(std::array::from_fn(|part| !not_after[part] | always[part])))
 }
 
-/// Which bytes may not precede a literal, unless an escape stands near; `None` when all may.
+/// Returns the bytes that may not precede a literal, unless an escape stands near; `None` when all may.
 fn refused_before(literal: &LiteralForm) -> Option<Set> {
     match literal.before {
         Some(only) => Some(Set::of_most(bits(&[only]).map(|part| !part))),
@@ -234,7 +233,7 @@ fn refused_before(literal: &LiteralForm) -> Option<Set> {
     }
 }
 
-/// A bit for each of `bytes`.
+/// Returns a set of bits, one for each of `bytes`.
 fn bits(bytes: &[u8]) -> [u64; 4] {
     let mut bits = [0; 4];
     bytes.iter().for_each(|byte| bits[usize::from(byte >> 6)] |= 1 << (byte & 63));

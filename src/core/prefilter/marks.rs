@@ -1,4 +1,4 @@
-//! Where the newlines and the escapes of a block stand: a by-product of looking at each of its bytes. A bit for each byte.
+//! The newlines and escapes of a block, one bit for each byte: a by-product of looking at each of its bytes.
 
 use std::ops::Range;
 
@@ -9,28 +9,28 @@ use crate::core::simd::{self, LANES};
 pub struct Marks {
     /// The newlines.
     pub newlines: Bits,
-    /// The escapes that terminals read.
+    /// The escape bytes of terminal sequences.
     pub escapes: Bits,
 }
 
-/// The places of one byte.
+/// The positions of one byte.
 #[derive(Default)]
 pub struct Bits(Vec<u64>);
 
 impl Marks {
-    /// Room for those of `bytes` bytes, of which none is known.
+    /// Makes room for `bytes` bytes, without knowing their marks yet.
     pub(super) fn reset(&mut self, bytes: usize) {
         for bits in [&mut self.newlines, &mut self.escapes] {
             bits.0.resize(bytes.div_ceil(LANES), 0);
         }
     }
 
-    /// Those from byte `from` on, a multiple of [`LANES`], to be written.
+    /// Returns the words from byte `from` on, a multiple of [`LANES`], to be written.
     pub(super) fn from(&mut self, from: usize) -> (&mut [u64], &mut [u64]) {
         (&mut self.newlines.0[from / LANES..], &mut self.escapes.0[from / LANES..])
     }
 
-    /// Writes those of `hay` from byte `from` on, a multiple of [`LANES`].
+    /// Writes the marks of `hay` from byte `from` on, a multiple of [`LANES`].
     pub(super) fn read(&mut self, hay: &[u8], from: usize) {
         let (newlines, escapes) = self.from(from);
         let steps = hay[from..].chunks_exact(LANES);
@@ -45,7 +45,7 @@ impl Marks {
 }
 
 impl Bits {
-    /// The first at `at` or behind it.
+    /// Returns the first position at or after `at`.
     #[must_use]
     pub fn first(&self, at: usize) -> Option<usize> {
         let step = at / LANES;
@@ -57,7 +57,7 @@ impl Bits {
         Some(behind * LANES + self.0[behind].trailing_zeros() as usize)
     }
 
-    /// The last before `at`, which is within the block or its end.
+    /// Returns the last position before `at`, which is within the block or its end.
     #[must_use]
     pub fn last(&self, at: usize) -> Option<usize> {
         let step = at / LANES;
@@ -69,7 +69,7 @@ impl Bits {
         Some(before * LANES + self.0[before].ilog2() as usize)
     }
 
-    /// How many stand in a range of the block.
+    /// Returns how many positions are in a range of the block.
     #[must_use]
     pub fn count(&self, range: Range<usize>) -> u64 {
         let before = |at: usize| u64::from(self.0.get(at / LANES).map_or(0, |word| (word & !(u64::MAX << (at % LANES))).count_ones()));

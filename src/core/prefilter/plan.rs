@@ -1,5 +1,5 @@
-//! Where literals are looked for: their windows by slot, and what is known around them. It costs more to make than all
-//! the rest of a prefilter, so the build makes that of the built-in rules.
+//! Where to look for literals: their windows by slot, and what is known around them. Making a plan
+//! costs more than the rest of the prefilter, so the build makes the plan of the built-in rules.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,10 @@ use crate::rules::LiteralForm;
 /// The windows of all literals, in the order of their slots.
 #[derive(Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Plan {
-    /// What is asked of every place, where the processor does that quickly; else every second place is looked up.
+    /// The sieve that every position is tested with, where the processor
+    /// is fast at that; otherwise every second position is looked up.
     pub(super) sieve: Option<Sieve>,
-    /// What is known of the windows of a slot; behind them one that ends the entries of the last.
+    /// What is known about the windows of each slot; one extra element ends the entries of the last slot.
     pub(super) shared: Vec<Shared>,
     entries: Vec<Entry>,
 }
@@ -22,40 +23,41 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Shared {
     value: u64,
-    /// The bits of `value` that all of them have.
+    /// The bits of `value` that all literals have.
     mask: u64,
-    /// Where the word begins, behind the earliest place for it.
+    /// Where the word begins, counted from the earliest possible place.
     pub(super) from: u32,
-    /// The first entry; they end where the next slot's begin.
+    /// Index of the first entry; the entries end where those of the next slot begin.
     first: u32,
 }
 
-/// A literal that windows of one hash stand for.
+/// A literal that windows with a given hash represent.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Entry {
-    /// What stands in the word that its slot looks at, and which bits of it are known.
+    /// The known bits of the word that its slot compares, and their mask.
     value: u64,
     mask: u64,
     pub(super) hash: u32,
     pub(super) literal: u16,
-    /// Distance from the start of the literal to its window; -1 when the window begins before it.
+    /// Distance from the start of the literal to its window; -1 when the window begins before the literal.
     pub(super) at: i8,
 }
 
 impl Plan {
-    /// That of `literals` for looking up every second place.
+    /// Makes a plan of `literals` for looking up every second position.
     #[must_use]
     pub fn stepping(literals: &[LiteralForm]) -> Self {
         Self::default().joined(literals, 0, |_| true)
     }
 
-    /// That of `literals` for looking at every place through a sieve.
+    /// Makes a plan of `literals` for testing every position with a sieve.
     #[must_use]
     pub fn sifting(literals: &[LiteralForm]) -> Self {
         Self { sieve: Some(Sieve::new()), ..Self::default() }.joined(literals, 0, |_| true)
     }
 
-    /// This plan, which is that of the first `known` of `literals`, without those that are not `wanted` and with the others.
+    /// Extends this plan, which is that of the first `known` of `literals`,
+    /// to all of them, leaving out those that are not `wanted`.
     #[must_use]
     pub fn joined(&self, literals: &[LiteralForm], known: usize, wanted: impl Fn(usize) -> bool) -> Self {
         let new: Vec<Guarded> = literals[known..].iter().map(Guarded::new).collect();
@@ -101,12 +103,12 @@ impl Plan {
         }
     }
 
-    /// The entries of each slot that has any.
+    /// Returns the entries of each slot that has any.
     pub(super) fn slots(&self) -> impl Iterator<Item = &[Entry]> {
         (0..self.shared.len().saturating_sub(1)).map(|slot| self.entries_of(slot))
     }
 
-    /// The entries of a slot, by its number among those that have any.
+    /// Returns the entries of a slot, by its number among the slots that have any.
     #[inline]
     pub(super) fn entries_of(&self, slot: usize) -> &[Entry] {
         &self.entries[self.shared[slot].first as usize..self.shared[slot + 1].first as usize]
@@ -114,7 +116,7 @@ impl Plan {
 }
 
 impl Shared {
-    /// What the entries of a slot have in common, in the word where it shows most.
+    /// Finds what the entries of a slot have in common, in the word that shows most of it.
     fn new(around: impl Iterator<Item = (u128, u128)>, first: u32) -> Self {
         let (value, mask) = around.reduce(|(value, mask), (other, known)| (value, mask & known & !(value ^ other))).unwrap_or_default();
         let known = |from: &usize| ((mask >> (8 * from)) as u64).count_ones();
@@ -122,7 +124,7 @@ impl Shared {
         Self { value: (value >> (8 * from)) as u64, mask: (mask >> (8 * from)) as u64, from: from as u32, first }
     }
 
-    /// Whether a word has what all of them have.
+    /// Whether a word has what all literals of the slot have.
     #[inline(always)]
     pub(super) fn fits(&self, word: u64) -> bool {
         (word ^ self.value) & self.mask == 0
@@ -130,12 +132,12 @@ impl Shared {
 }
 
 impl Entry {
-    /// One whose surroundings are not known yet.
+    /// Makes an entry whose surroundings are not known yet.
     pub(super) fn new(hash: usize, literal: usize, at: isize) -> Self {
         Self { value: 0, mask: 0, hash: hash as u32, literal: literal as u16, at: at as i8 }
     }
 
-    /// Whether the literal may stand where its slot looks at `word`.
+    /// Whether the literal may stand where its slot compares `word`.
     #[inline(always)]
     pub(super) fn fits(&self, word: u64) -> bool {
         (word ^ self.value) & self.mask == 0
@@ -146,7 +148,7 @@ impl Entry {
     }
 }
 
-/// What stands from [`MAX_BACK`] bytes before a window to as many behind it, and which bits of it are known.
+/// Returns what is known from [`MAX_BACK`] bytes before a window to as many after it, and a mask of the known bits.
 fn around(literal: &Guarded, at: i8) -> (u128, u128) {
     let (mut value, mut mask) = (0, 0);
     for place in 0..MAX_BACK + WORD {

@@ -1,7 +1,7 @@
-//! For processors with wide registers: which four bytes may begin at a place, told by what each of them is. Literals share
-//! [`BUCKETS`] buckets; a bucket has, for each byte of a window, the set of its values, and lets a place through when each
-//! byte is in its set. A few instructions ask that of 64 places. Because every place is looked at, one window a literal is enough.
-//! Which bucket a literal joins, and with which of its windows, `fill` chooses.
+//! For processors with wide registers: which windows may begin at a position, decided by each of their four bytes alone.
+//! Literals share [`BUCKETS`] buckets. A bucket has a set of values for each byte of a window, and lets a position
+//! through when each byte is in its set. A few instructions test 64 positions. Because every position is tested, one
+//! window per literal is enough. `fill` chooses the bucket of each literal and which of its windows represents it.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,33 +9,33 @@ use super::WINDOW;
 use super::fill::Fill;
 use super::guarded::{Byte, Guarded};
 
-/// Groups of buckets: a byte has a bit for each bucket of a group.
+/// Groups of buckets: a byte has one bit for each bucket of a group.
 pub const GROUPS: usize = 3;
 const GROUP_BUCKETS: usize = u8::BITS as usize;
 const BUCKETS: usize = GROUPS * GROUP_BUCKETS;
-/// Values of a byte without its highest bit, which is left out: what it tells is not worth a second table.
+/// Values of a byte without its highest bit, which is ignored: it would not be worth a second table.
 pub const VALUES: usize = 128;
 
-/// By group, byte of a window and value, a bit for each bucket whose set has it.
+/// By group, byte of a window and value: one bit for each bucket whose set has the value.
 pub type Tables = [[[u8; VALUES]; WINDOW]; GROUPS];
 
-/// For each byte of a window a set of values, a bit for each.
+/// For each byte of a window, a set of values, one bit each.
 pub(super) type Sets = [u128; WINDOW];
 
-/// Its buckets.
+/// The sets of all buckets.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(super) struct Sieve {
     buckets: Vec<Sets>,
 }
 
 impl Sieve {
-    /// One that lets nothing through.
+    /// Returns a sieve that lets nothing through.
     pub(super) fn new() -> Self {
         Self { buckets: vec![Sets::default(); BUCKETS] }
     }
 
-    /// Chooses a window for each of `literals` that [is long enough](super::windows::is_long_enough) and makes room for it; returns
-    /// their offsets. `thorough`: once all have a place, each is given a better one, which takes twice the time.
+    /// Chooses a window for each of `literals` that [is long enough](super::windows::is_long_enough), and lets it through;
+    /// returns their offsets. `thorough`: once all have a place, each is given a better one, which takes twice the time.
     pub(super) fn extend(&mut self, literals: &[Guarded], thorough: bool) -> Vec<isize> {
         let mut fill = Fill::new(&self.buckets, literals);
         (0..=usize::from(thorough)).for_each(|_| fill.place_each());
@@ -44,7 +44,7 @@ impl Sieve {
         offsets
     }
 
-    /// For the loop that asks it.
+    /// Returns the tables for the search loop.
     pub(super) fn tables(&self) -> Tables {
         let mut tables = [[[0; VALUES]; WINDOW]; GROUPS];
         for (number, bucket) in self.buckets.iter().enumerate() {
@@ -58,7 +58,7 @@ impl Sieve {
     }
 }
 
-/// What the bytes of a window may be.
+/// Returns the possible values of each byte of a window.
 pub(super) fn sets(literal: &Guarded, at: isize) -> Sets {
     std::array::from_fn(|place| match literal.byte(at + place as isize) {
         Byte::Only(byte) => bit(byte),

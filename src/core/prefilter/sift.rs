@@ -1,19 +1,20 @@
-//! Asks a sieve of every place of a block.
+//! Tests every position of a block with a sieve.
 
 use super::sieve::{Sieve, Tables};
 use super::{KNOWN, Scratch, WORD};
 use crate::core::simd::{self, LANES};
 
-/// Bytes of a block that are looked at before what was found is looked at: few enough to stay in the nearest cache.
+/// Bytes of a block that are searched before what was found is compared: few enough to stay in the nearest cache.
 const PART: usize = 16 << 10;
-/// Bytes of a part that are not looked at, because a round and the words around its windows would reach beyond them: less than this.
+/// Upper bound on the bytes of a part that are not tested, because a
+/// round, or the words around its windows, would reach beyond them.
 const REST: usize = 2 * LANES + WORD;
-/// The rest, and newlines behind it for the last round.
+/// The rest, followed by newlines for the last round.
 pub(super) const END: usize = REST + LANES + WORD;
-/// Rounds that look at that.
+/// Rounds that test these bytes.
 const ROUNDS: usize = END / LANES;
 
-/// A sieve, ready to be asked.
+/// A sieve, ready for testing.
 pub(super) struct Sift {
     tables: Tables,
 }
@@ -23,8 +24,9 @@ impl Sift {
         Self { tables: sieve.tables() }
     }
 
-    /// Which places from `from` on may hold a window: so many of `places`, and before it how many bytes were looked at. They are
-    /// none when few are left, which [`mark_end`](Self::mark_end) looks at. A word is there at each place.
+    /// Finds the positions from `from` on that may hold a window. Returns how many bytes
+    /// were tested, and how many `places` were found, each surrounded by a whole word. It
+    /// tests no bytes when few are left, which is the task of [`mark_end`](Self::mark_end).
     pub(super) fn mark(&self, hay: &[u8], from: usize, Scratch { places, marks, .. }: &mut Scratch) -> (usize, usize) {
         let part = &hay[from..hay.len().min(from + PART)];
         if places.len() < part.len() + LANES {
@@ -33,7 +35,8 @@ impl Sift {
         simd::sift(&self.tables, part, from as u32, places, marks.from(from))
     }
 
-    /// What is left from `from` on, with newlines behind it, which may always follow, and which places of that may hold a window.
+    /// Returns what is left from `from` on, followed by newlines, which
+    /// may always follow, and how many of its positions may hold a window.
     pub(super) fn mark_end(&self, hay: &[u8], from: usize, places: &mut [u32]) -> ([u8; END], usize) {
         let (left, mut end) = (&hay[from..], [b'\n'; END]);
         end[..left.len()].copy_from_slice(left);

@@ -1,21 +1,22 @@
-//! Looks up every second place of a block. A table of 256 KiB, indexed by a multiplicative hash of the window, answers "maybe"
-//! for sixteen windows at a time; what remains is looked up by a second hash, which drops what only shares the first one.
+//! Looks up every second position of a block. A table of 256 KiB, indexed by a
+//! multiplicative hash of the window, answers "maybe" for sixteen windows at a time. What
+//! remains is looked up by a second hash, which drops windows that share only the first.
 
 use super::guarded::Guarded;
 use super::plan::Plan;
 use super::{HASH_BITS, Hashes, MAX_BACK, Scratch, WORD, hash, window, windows};
 use crate::core::simd::widest;
 
-/// Distance of the places that are looked at.
+/// Distance between the positions that are looked up.
 pub(super) const STRIDE: usize = 2;
-/// Places of a step: one bit each.
+/// Positions of a step: one bit each.
 const LANES: usize = 16;
-/// Bytes that one round of the hot loop looks at.
+/// Bytes that one round of the hot loop covers.
 const STEP: usize = LANES * STRIDE;
-/// The bytes of a step with the words around its windows, in a round number.
+/// The bytes of a step, with the words around its windows, rounded up.
 const AROUND: usize = STEP + 2 * WORD;
 
-/// By hash, 1 where it belongs to a window.
+/// 1 for the hash of a window, else 0.
 type Table = [u8; 1 << HASH_BITS];
 
 /// The hashes of the windows.
@@ -24,14 +25,14 @@ pub(super) struct Steps {
     second: Hashes,
 }
 
-/// Another hash, of which the same bits of a window count: what only shares the first one with a window rarely shares both.
+/// Returns another hash, for which the same bits of a window count: text that shares one of the two hashes with a window rarely shares both.
 #[inline(always)]
 fn second_hash(window: u32) -> usize {
     (window.wrapping_mul(0x9E37_79B8) >> (32 - HASH_BITS)) as usize
 }
 
-/// Appends the steps in which a place may hold a window, with these places; returns where it stopped and how many steps it kept.
-/// All of it is inlined: it is compiled for what the processor has.
+/// Appends the steps in which a position may hold a window, with these positions; returns where it stopped
+/// and how many steps it kept. Everything is inlined, so that it is compiled for what the processor supports.
 #[inline(always)]
 fn keep_steps(table: &Table, hay: &[u8], steps: &mut [u64]) -> (usize, usize) {
     let (mut at, mut kept) = (MAX_BACK, 0);
@@ -44,41 +45,41 @@ fn keep_steps(table: &Table, hay: &[u8], steps: &mut [u64]) -> (usize, usize) {
     (at, kept)
 }
 
-/// Whether a place may hold a window.
+/// Whether a position may hold a window.
 #[inline(always)]
 fn known(table: &Table, bytes: &[u8], lane: usize) -> u64 {
     u64::from(table[hash(window(bytes, lane * STRIDE))])
 }
 
-/// A bit for each of four places, from `lane` on, that may hold a window.
+/// Returns a bit for each of four positions, from `lane` on, that may hold a window.
 #[inline(always)]
 fn four(table: &Table, bytes: &[u8], lane: usize) -> u64 {
     known(table, bytes, lane) + 2 * known(table, bytes, lane + 1) + 4 * (known(table, bytes, lane + 2) + 2 * known(table, bytes, lane + 3))
 }
 
-/// Of `windows` places, those that stand before or behind what [`Steps::mark`] looked at.
+/// Returns those of `windows` positions that are before or after what [`Steps::mark`] looked up.
 pub(super) fn beside((from, to): (usize, usize), windows: usize) -> impl Iterator<Item = usize> {
     (0..from.min(windows)).chain(to..windows).step_by(STRIDE)
 }
 
 impl Steps {
-    /// Those of a plan for `literals`.
+    /// Builds the tables of a plan for `literals`.
     pub(super) fn new(plan: &Plan, literals: &[Guarded]) -> Self {
         let mut table = Box::new([0; 1 << HASH_BITS]);
         plan.slots().flatten().for_each(|entry| table[entry.hash as usize] = 1);
         Self { table, second: second_hashes(plan, literals) }
     }
 
-    /// Which places may hold a window: so many of `scratch.places`, and before them from where to where it looked.
+    /// Finds the positions that may hold a window. Returns the range that it looked at, and how many of `scratch.places` it found.
     pub(super) fn mark(&self, hay: &[u8], scratch: &mut Scratch) -> ((usize, usize), usize) {
         let (to, marked) = self.mark_steps(hay, &mut scratch.steps);
         ((MAX_BACK, to), self.mark_places(hay, &mut scratch.steps[..marked], &mut scratch.places))
     }
 
-    /// The hot loop. Returns where it stopped, and in how many steps it found a place.
+    /// The hot loop. Returns where it stopped, and how many steps have a position.
     #[inline(never)]
     fn mark_steps(&self, hay: &[u8], steps: &mut Vec<u64>) -> (usize, usize) {
-        // Room for every step: the append below has no branch on the data.
+        // Room for every step, so that appending needs no branch on the data.
         if steps.len() <= hay.len() / STEP {
             steps.resize(hay.len() / STEP + 1, 0);
         }
@@ -90,19 +91,20 @@ impl Steps {
         )
     }
 
-    /// Which of these places have the second hash of a window, too.
+    /// Keeps the positions that also have the second hash of a window; returns their number.
     #[inline(never)]
     fn mark_places(&self, hay: &[u8], steps: &mut [u64], places: &mut Vec<u32>) -> usize {
         if places.len() < steps.len() * LANES {
             places.resize(steps.len() * LANES, 0);
         }
         let (mut marked, mut left) = (0, steps.len());
-        // One place of each step, then the second one of those that have more, and so on: how many a step has, no branch can foretell.
+        // One position of each step, then the second of those that have
+        // more, and so on: a branch could not predict how many a step has.
         while left > 0 {
             let mut more = 0;
             for index in 0..left {
                 let step = steps[index];
-                // The mask changes nothing; it lets the compiler see that the index is in bounds.
+                // The mask changes nothing; it shows the compiler that the index is in bounds.
                 let place = (step >> LANES) as usize + (step.trailing_zeros() as usize & (LANES - 1)) * STRIDE;
                 places[marked] = place as u32;
                 marked += self.second.count(second_hash(window(hay, place)));
@@ -116,10 +118,10 @@ impl Steps {
     }
 }
 
-/// The second hashes of the windows of a plan.
+/// Returns the second hashes of the windows of a plan.
 fn second_hashes(plan: &Plan, literals: &[Guarded]) -> Hashes {
     let mut hashes = Hashes::new();
-    // One that is written out in many windows has an entry for each, and one offset for each parity.
+    // A literal that is expanded into many windows has an entry for each, but only one offset for each parity.
     let mut done = vec![[false; STRIDE]; literals.len()];
     for entry in plan.slots().flatten() {
         let (literal, at) = (&literals[usize::from(entry.literal)], isize::from(entry.at));

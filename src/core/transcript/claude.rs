@@ -1,9 +1,8 @@
 //! Claude Code: session files (`~/.claude/projects/…/*.jsonl`) and `--output-format stream-json`.
 //!
-//! The blocks of a `user` record are the results; `toolUseResult` and the `progress` of a command say
-//! the same again and are not read, but for the stderr of a command that went well. Attempts that the
-//! client repeats by itself (`api_error`, `api_retry`) are no faults: the one that it gives up on is an
-//! `isApiErrorMessage`.
+//! The blocks of a `user` record are the results. `toolUseResult` and the `progress` of a command repeat them
+//! and are not read, except for the stderr of a successful command. Attempts that the client retries by itself
+//! (`api_error`, `api_retry`) are not faults; the attempt at which it gives up is an `isApiErrorMessage`.
 
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ use super::step::{Flag, Said, Step, Who};
 
 const TYPES: [&str; 9] = ["user", "assistant", "system", "progress", "result", "summary", "tool_result", "tool_use", "thinking"];
 
-/// The tool that a background command is.
+/// The tool that a background command counts as.
 const BACKGROUND: &str = "Bash";
 
 /// Deepest nesting of a subagent's records in progress records.
@@ -25,7 +24,7 @@ pub fn knows(record: &Value) -> bool {
     match kind {
         "user" | "assistant" => {
             let is_in_session = has("sessionId") || has("session_id") || has("parentUuid") || has("isSidechain");
-            // Without a session it is a part of one, cut out: the message says the same as the record.
+            // A record without a session is cut out of one; then the message must have the record's role.
             let is_whole =
                 || text(record, "/message/role") == Some(kind) && at(record, "/message/content").is_some_and(|told| told.is_string() || told.is_array());
             is_in_session && at(record, "/message/role").is_some() || is_whole()
@@ -47,7 +46,7 @@ pub fn knows(record: &Value) -> bool {
 
 pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     let Some(kind) = text(record, "/type") else { return false };
-    // Cursor's calls have a session too.
+    // Cursor's calls have a session, too.
     if kind == "tool_call" || (!TYPES.contains(&kind) && first(record, &["/sessionId", "/session_id", "/messageId"]).is_none()) {
         return false;
     }
@@ -68,7 +67,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     true
 }
 
-/// A `user` or `assistant` record, which may be that of a subagent inside a progress record.
+/// Reads a `user` or `assistant` record, which may be a subagent's inside a progress record.
 fn message(record: &Value, base: &str, depth: u8, out: &mut Vec<Said>) {
     match text(record, "/type") {
         Some("user") => results(record, base, out),
@@ -132,7 +131,7 @@ fn has_failed(record: &Value, block: &Value) -> bool {
     is_true(block, "/is_error") || is_tagged(block) || is_called_error(record)
 }
 
-/// A result, which stands at `place` of the stream's record; `record` is the one that it came with.
+/// Reads a result at `place` in the stream's record; `record` is the one that the result came with.
 fn block(record: &Value, (block, place): (&Value, &str), out: &mut Vec<Said>) {
     let id = text(block, "/tool_use_id");
     if has_failed(record, block) {
@@ -147,29 +146,29 @@ fn block(record: &Value, (block, place): (&Value, &str), out: &mut Vec<Said>) {
     }
 }
 
-/// A background command that failed, and where that stands.
+/// Returns a background command that failed, and the place that says so.
 fn background(value: &Value, pointer: &str) -> Option<(String, Step)> {
     let (said, pointer) = content(value, pointer);
     claude_task::failed(&said).map(|failed| (pointer, failed))
 }
 
-/// The client's own copy of a result says that it is one of a failure, where the flag is missing.
+/// Whether the client's own copy of a result reports a failure, where the flag is missing.
 fn is_called_error(record: &Value) -> bool {
     text(record, "/toolUseResult").is_some_and(|said| said.starts_with("Error: "))
 }
 
-/// A fault of the tool itself stands in a tag, whatever the flag says.
+/// Whether a tag reports a fault of the tool itself, whatever the flag says.
 fn is_tagged(block: &Value) -> bool {
     text(block, "/content").is_some_and(|text| text.starts_with("<tool_use_error>"))
 }
 
-/// The code in `Exit code 1`, with which the result of a failed command begins.
+/// Returns the code in `Exit code 1`, with which the result of a failed command begins.
 pub fn exit(text: &str) -> Option<i64> {
     let rest = text.trim_start().trim_start_matches("Error: ").strip_prefix("Exit code ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// A message that the client wrote in the agent's place because the API failed.
+/// Reads a message that the client wrote in the agent's place because the API failed.
 fn fault(record: &Value, base: &str, out: &mut Vec<Said>) {
     if !is_true(record, "/isApiErrorMessage") && text(record, "/error").is_none() {
         return;
@@ -183,12 +182,12 @@ fn fault(record: &Value, base: &str, out: &mut Vec<Said>) {
         status: status(record, "/apiErrorStatus").or_else(|| status(record, "/error_status")),
         kind,
         flag: Flag::Failed,
-        // A session that goes on in another file repeats its messages under other uuids.
+        // A session that continues in another file repeats its messages under other uuids.
         ..Step::fine(first(record, &["/message/id", "/uuid"]))
     }));
 }
 
-/// The end of a run.
+/// Reads the end of a run.
 fn result(record: &Value, out: &mut Vec<Said>) {
     let subtype = text(record, "/subtype").unwrap_or_default();
     if !is_true(record, "/is_error") && !subtype.starts_with("error") {
@@ -205,7 +204,7 @@ fn result(record: &Value, out: &mut Vec<Said>) {
     out.push(Said::Step(Step { who: Who::Run, text: said, pointer: pointer.to_owned(), status, flag: Flag::Failed, ..Step::fine(text(record, "/uuid")) }));
 }
 
-/// Hooks report through system records; all else in them is the client's own news.
+/// Reads a system record. Hooks report through these; anything else in them is the client's own news.
 fn system(record: &Value, out: &mut Vec<Said>) {
     match text(record, "/subtype") {
         Some("hook_response") => hook(record, "", int(record, "/exit_code"), text(record, "/outcome") == Some("error"), out),
@@ -234,7 +233,7 @@ fn hook(record: &Value, base: &str, exit: Option<i64>, is_error: bool, out: &mut
     let Some(pointer) = ["/stderr", "/blockingError/blockingError", "/output", "/stdout"].into_iter().find(|pointer| text(record, pointer).is_some()) else {
         return;
     };
-    // The result of a call that it blocks says the same again; one that fails beside its call is a failure of its own.
+    // The result of a call that a hook blocks repeats the message; a hook that fails beside its call is a failure of its own.
     let is_blocking = text(record, "/type") == Some("hook_blocking_error");
     let id = text(record, "/toolUseID").filter(|id| is_blocking || !id.starts_with("toolu_"));
     out.push(Said::Step(Step {
@@ -249,7 +248,7 @@ fn hook(record: &Value, base: &str, exit: Option<i64>, is_error: bool, out: &mut
     }));
 }
 
-/// A limit that was reached, with the second at which it is lifted.
+/// Reads a limit that was reached, with the second at which it ends.
 fn limit(record: &Value, out: &mut Vec<Said>) {
     if let (Some("rejected"), Some(at)) = (text(record, "/rate_limit_info/status"), int(record, "/rate_limit_info/resetsAt")) {
         out.push(Said::Reset(at.to_string()));

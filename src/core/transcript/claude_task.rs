@@ -1,12 +1,14 @@
-//! Claude Code: commands that run in the background. How one ended stands in elements: in the result of the tool that asks
-//! for it (`BashOutput`, `TaskOutput`), and in a message that the client writes in the user's place when it ends.
+//! Claude Code: commands that run in the background. Elements state how a command
+//! ended: in the result of the tool that asks for it (`BashOutput`, `TaskOutput`),
+//! and in a message that the client writes in the user's place when the command ends.
 
 use super::step::{Flag, Step};
 
-/// The elements stand in front of the output, which any program may have written.
+/// The elements stand before the output, which may be the text of any program.
 const MAX_HEAD_BYTES: usize = 600;
 
-/// A background command that failed, if `said` tells of one. Who asks again is told the same: the task is its id.
+/// Returns the background command whose failure `said` reports, if
+/// any. Repeated requests get the same report, so the task is its id.
 pub fn failed(said: &str) -> Option<Step> {
     let said = said.trim_start();
     let is_notice = said.starts_with("<task-notification>");
@@ -25,10 +27,10 @@ pub fn failed(said: &str) -> Option<Step> {
     Some(Step { text: output.unwrap_or_default().to_owned(), exit, flag: Flag::Failed, ..Step::fine(id) })
 }
 
-/// Where the output begins.
+/// The elements with which the output begins.
 const OUTPUTS: [&str; 3] = ["<stdout>", "<stderr>", "<output>"];
 
-/// What stands in the first element of this name; of one that was cut, all that is left.
+/// Returns the content of the first element with this name; if it is cut off, whatever is left.
 fn element<'a>(said: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = said.split_once(&format!("<{name}>"))?;
     let inner = rest.split_once(&format!("</{name}>")).map_or(rest, |(inner, _)| inner);

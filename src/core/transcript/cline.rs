@@ -1,12 +1,12 @@
-//! Cline and Roo Code: what their windows showed, a list in one document. What a command printed has no code beside it: its
-//! text decides, unless the command only shows something.
+//! Cline and Roo Code: what their windows showed, as a list in one document. A command's
+//! output has no exit code with it: its text decides, unless the command only shows something.
 
 use serde_json::Value;
 
 use super::json::text;
 use super::step::{Flag, Said, Step, Who};
 
-/// The one command that is under way.
+/// The id of the one command in progress.
 const COMMAND: &str = "command";
 
 pub fn knows(record: &Value) -> bool {

@@ -1,7 +1,7 @@
 //! Codex: rollout files (`~/.codex/sessions/…/rollout-*.jsonl`) and `codex exec --json`.
 //!
-//! A command's end may stand twice, as `exec_command_end` and as `function_call_output`: the call id
-//! joins them. Exit codes stand in `exit_code`, in `metadata`, or in words before the output.
+//! A command's end may appear twice, as `exec_command_end` and as `function_call_output`: the call
+//! id joins them. Exit codes stand in `exit_code`, in `metadata`, or in words before the output.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     }
 }
 
-/// What a rollout's record holds: a part of the conversation, or an event of the client.
+/// Reads what a rollout's record holds: a part of the conversation, or an event of the client.
 fn payload(inner: &Value, base: &str, out: &mut Vec<Said>) -> bool {
     let id = text(inner, "/call_id").or_else(|| text(inner, "/id"));
     match text(inner, "/type").unwrap_or_default() {
@@ -74,7 +74,7 @@ fn payload(inner: &Value, base: &str, out: &mut Vec<Said>) -> bool {
 fn call(inner: &Value, id: Option<&str>, out: &mut Vec<Said>) {
     let Some(id) = id else { return };
     let tool = text(inner, "/name").unwrap_or("shell").to_owned();
-    // Arguments are JSON in a string; a custom tool's input is its own language.
+    // Arguments are JSON in a string; the input of a custom tool is in a language of its own.
     let arguments = text(inner, "/arguments").and_then(|arguments| serde_json::from_str::<Value>(arguments).ok());
     let command = arguments.as_ref().or_else(|| at(inner, "/action")).and_then(command);
     out.push(Said::Call { id: id.to_owned(), tool, command });
@@ -106,7 +106,7 @@ fn output(inner: &Value, base: &str, id: Option<&str>, out: &mut Vec<Said>) {
     out.push(Said::Step(Step { text: said, pointer: format!("{base}{pointer}"), exit, flag: Flag::Failed, ..Step::fine(id) }));
 }
 
-/// The exit code that stands among the lines before `Output:`, and what stands behind that.
+/// Returns the exit code among the lines before `Output:`, and the text after that line.
 fn announced(said: String) -> (Option<i64>, String) {
     let mut exit = None;
     let mut at = 0;
@@ -119,7 +119,7 @@ fn announced(said: String) -> (Option<i64>, String) {
         let code = ["Process exited with code ", "Exit code: "].iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok());
         exit = exit.or(code);
     }
-    // Without the line before the output, the words are the output's own.
+    // Without an `Output:` line, the words belong to the output itself.
     (None, said)
 }
 
@@ -144,16 +144,16 @@ fn mcp(inner: &Value, base: &str, id: Option<&str>, out: &mut Vec<Said>) {
     }
 }
 
-/// The step with the text behind `pointer`, which is only taken when it is needed.
+/// Adds the step with the text at `pointer`, which is copied only if it is needed.
 fn step_of(inner: &Value, base: &str, pointer: &str, step: Step, out: &mut Vec<Said>) {
     let said = if step.flag == Flag::Fine { "" } else { text(inner, pointer).unwrap_or_default() };
     out.push(Said::Step(Step { text: said.to_owned(), pointer: format!("{base}{pointer}"), ..step }));
 }
 
-/// An item of `exec --json`, when it is complete.
+/// Reads a completed item of `exec --json`.
 fn item(inner: &Value, out: &mut Vec<Said>) -> bool {
     let failed = matches!(text(inner, "/status"), Some("failed" | "declined"));
-    // Item ids count from 0 in each run: they say nothing across runs.
+    // Item ids count from 0 in each run, so they mean nothing across runs.
     let id = text(inner, "/id");
     match text(inner, "/type").or_else(|| text(inner, "/item_type")).unwrap_or_default() {
         "command_execution" => {
@@ -187,7 +187,7 @@ fn item(inner: &Value, out: &mut Vec<Said>) -> bool {
     true
 }
 
-/// A fault of the API or the client, unless it says that it is tried again.
+/// Reads a fault of the API or the client, unless it says that it will be retried.
 fn api(inner: &Value, base: &str, out: &mut Vec<Said>) -> bool {
     let Some(said) = text(inner, "/message") else { return false };
     if !is_retrying(said) {

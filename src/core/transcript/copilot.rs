@@ -1,5 +1,5 @@
-//! Copilot CLI: the events of a session, one a line. A command that ended with another code than 0 may still be a success of
-//! the tool: the code stands behind its output.
+//! Copilot CLI: the events of a session, one per line. A command with an exit code
+//! other than 0 may still be a success of the tool; the code then follows its output.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::json::{at, command, first, text};
 use super::step::{Flag, Said, Step, Who};
 
 pub fn knows(record: &Value) -> bool {
-    // Other services' events have such types, too.
+    // Events of other services have such types, too.
     let told = match text(record, "/type") {
         Some("session.start") => "/data/sessionId",
         Some("user.message" | "assistant.message") => "/data/content",
@@ -50,7 +50,7 @@ fn result(record: &Value) -> Step {
     Step { text: said.to_owned(), pointer: pointer.to_owned(), exit, flag: Flag::Failed, ..Step::fine(id) }
 }
 
-/// The output before `<exited with exit code 2>`, and the code where it is not 0.
+/// Returns the output before `<exited with exit code 2>`, and the code unless it is 0.
 fn ended(said: &str) -> (&str, Option<i64>) {
     let Some((output, code)) = said.trim_end().strip_suffix('>').and_then(|text| text.rsplit_once("<exited with exit code ")) else {
         return (said, None);

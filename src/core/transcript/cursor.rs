@@ -1,5 +1,5 @@
-//! Cursor's agent: `--output-format stream-json`. Its messages are Claude Code's; its calls are records of their own, in which
-//! the kind of the call and of its result are keys.
+//! Cursor's agent: `--output-format stream-json`. Its messages are those of Claude Code; its
+//! calls are separate records, in which the kinds of the call and of its result are keys.
 
 use serde_json::Value;
 

@@ -1,35 +1,34 @@
-//! Documents: JSON values that go over many lines, whose records come one by one. The reader keeps one record at a
-//! time, cut in the middle of its long strings; all between the records is only counted.
+//! Documents: JSON values that span many lines, whose records are read one by one. The reader keeps one record
+//! at a time, with the middle of its long strings cut out; everything between the records is only counted.
 //!
-//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the `loglines` of Claude
-//! Code's web sessions, the `messages` of
-//! Gemini's and others' chats), a list of
-//! records of some format, and records that somebody has indented, one or many.
+//! Their shapes: an object with a list of steps (a `trajectory` of SWE-agent, a `history` of OpenHands, the
+//! `loglines` of Claude Code's web sessions, the `messages` of Gemini's and other chats), a list of records of some
+//! format, and indented records, one or several.
 
 use super::Format;
 use super::json;
 
 /// Most bytes of one step that are kept.
 const MAX_STEP_BYTES: usize = 4 << 20;
-/// A longer string keeps its two ends.
+/// A longer string is cut to its two ends.
 const MAX_STRING_BYTES: usize = 256 << 10;
-/// The list of a trajectory's steps, and the object that says how it ended.
+/// The list of a trajectory's steps, and the object that states how it ended.
 const STEPS: &[u8] = b"trajectory";
 const ENDING: &[u8] = b"info";
 /// The list of a conversation's events.
 const HISTORY: &[u8] = b"history";
-/// The list of a session's records, as Claude Code's web sessions are kept.
+/// The list of a session's records, as Claude Code's web sessions are saved.
 const LOGLINES: &[u8] = b"loglines";
-/// The list of a chat's messages. Records of a log have it too, each on a line of its own.
+/// The list of a chat's messages. Log records have such a list too, each on a line of its own.
 const MESSAGES: &[u8] = b"messages";
 
-/// What of a document is a record.
+/// Which parts of a document are records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Shape {
     /// The objects in a list.
     #[default]
     List,
-    /// The objects in the list that a member of the root holds.
+    /// The objects in the list under this key of the root.
     Member(&'static [u8]),
     /// The root itself.
     Root,
@@ -39,23 +38,23 @@ enum Shape {
 #[derive(Debug, Default)]
 pub struct Document {
     shape: Shape,
-    /// Behind the first value nothing is read.
+    /// Whether nothing after the first value is read.
     is_single: bool,
     begun: bool,
     ended: bool,
     depth: u32,
     string: Option<usize>,
     escaped: bool,
-    /// The string under way at the depth of the root's keys.
+    /// The string being read at the depth of the root's keys.
     key: Vec<u8>,
     wants_key: bool,
-    /// Inside the list of steps.
+    /// Whether the reader is inside the list of steps.
     in_steps: bool,
-    /// The element under way: its bytes, and where it began.
+    /// The element being read: its bytes, and where it began.
     element: Option<Element>,
-    /// Bytes of a root's element up to the end of its last whole member, where somebody asks.
+    /// If requested, the bytes of a root element up to the end of its last complete member.
     whole_members: Option<usize>,
-    /// Bytes and lines so far.
+    /// Bytes and lines read so far.
     offset: u64,
     lines: u64,
 }
@@ -69,14 +68,14 @@ struct Element {
     dropped: bool,
 }
 
-/// An element that is complete.
+/// A complete element.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its JSON.
+    /// The JSON of the element.
     pub bytes: Vec<u8>,
-    /// Where its first byte stands in the stream.
+    /// Offset of its first byte in the stream.
     pub offset: u64,
-    /// 1-based line on which it begins.
+    /// 1-based number of the line on which it begins.
     pub num: u64,
 }
 
@@ -86,8 +85,7 @@ impl Document {
         matches!(head.trim_ascii_start().first(), Some(b'{' | b'['))
     }
 
-    /// Whether what begins with `head` may turn out to be a document by what follows: it is one value of JSON so far, and its
-    /// first record is not complete.
+    /// Whether more bytes may show that `head` begins a document: so far it is one JSON value whose first record is incomplete.
     pub fn may_go_on(head: &[u8]) -> bool {
         let (first, inner) = match head.trim_ascii_start() {
             [b'{', rest @ ..] => (rest.trim_ascii_start().first(), b'"'),
@@ -100,7 +98,7 @@ impl Document {
         first.is_none_or(|byte| *byte == inner) && !is_told && !probe.ended
     }
 
-    /// A reader for the document that begins with `head`, and its format.
+    /// Returns a reader for the document that begins with `head`, and its format.
     pub fn begins(head: &[u8]) -> Option<(Self, Format)> {
         if head.trim_ascii_start().first() == Some(&b'[') {
             return Self::of_known(Shape::List, head);
@@ -119,7 +117,7 @@ impl Document {
         Self { shape, is_single: true, ..Self::default() }
     }
 
-    /// A document whose first record is one of a format.
+    /// Returns a reader if the document's first record is one of a known format.
     fn of_known(shape: Shape, head: &[u8]) -> Option<(Self, Format)> {
         let mut first = None;
         Self::new(shape).feed(head, |found| first = first.take().or(Some(found.bytes)));
@@ -127,7 +125,7 @@ impl Document {
         Format::JSON.into_iter().find(|format| format.knows(&record)).map(|format| (Self::new(shape), format))
     }
 
-    /// Records that go over several lines; the first one may be longer than the head.
+    /// Returns a reader for records that span several lines; the first record may be longer than the head.
     fn of_indented(head: &[u8]) -> Option<(Self, Format)> {
         if is_one_line(head) {
             return None;
@@ -144,7 +142,7 @@ impl Document {
         Some((Self { is_single: false, ..Self::new(Shape::Root) }, format))
     }
 
-    /// Reads on; `take` gets each element that is complete. Whether the list of steps was seen.
+    /// Reads more bytes and passes each complete element to `take`. Returns whether the list of steps was seen.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(Found)) -> bool {
         let mut seen = false;
         for &byte in bytes {
@@ -156,7 +154,7 @@ impl Document {
         seen
     }
 
-    /// Lines so far.
+    /// Returns the number of lines so far.
     pub fn lines(&self) -> u64 {
         self.lines
     }
@@ -224,7 +222,7 @@ impl Document {
         self.depth = self.depth.saturating_add(1);
     }
 
-    /// A value begins.
+    /// Begins a value.
     fn begin(&mut self, byte: u8) {
         self.begun = true;
         self.wants_key = byte == b'{';
@@ -269,7 +267,7 @@ impl Element {
         }
     }
 
-    /// Takes the middle out of the string that begins at `start`, when it has grown too long.
+    /// Cuts the middle out of the string that begins at `start`, when it has grown too long.
     fn shorten(&mut self, start: usize) {
         let end = self.bytes.len();
         if end.saturating_sub(start) < 2 * MAX_STRING_BYTES {
@@ -281,13 +279,13 @@ impl Element {
     }
 }
 
-/// Whether the first line is a value of its own.
+/// Whether the first line is a complete value.
 fn is_one_line(head: &[u8]) -> bool {
     let first = head.split(|&byte| byte == b'\n').find(|line| !line.trim_ascii().is_empty());
     first.is_some_and(|first| first.trim_ascii().len() > 1 && json::parse(first).is_some())
 }
 
-/// The last place up to `at` that no escape reaches over; `at` itself where there is none.
+/// Returns the last place up to `at` that is not inside an escape; `at` itself if there is none.
 fn plain(bytes: &[u8], at: usize, least: usize) -> usize {
     let is_plain =
         |place: &usize| place.checked_sub(12).is_some_and(|from| !bytes[from..*place].contains(&b'\\')) && bytes.get(*place).is_some_and(u8::is_ascii);

@@ -1,4 +1,4 @@
-//! The formats, and the way from a record to what it says.
+//! The formats, and how a record of each is read.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,13 +24,13 @@ pub enum Format {
     Copilot,
     /// Cursor's agent: `--output-format stream-json`.
     Cursor,
-    /// Cline and Roo Code: what their windows showed, one document.
+    /// Cline and Roo Code: what their windows showed, as one document.
     Cline,
-    /// OpenHands: events, one a line or one document.
+    /// OpenHands: events, one per line or as one document.
     Openhands,
-    /// SWE-agent: trajectories, one document.
+    /// SWE-agent: trajectories, each one document.
     SweAgent,
-    /// Messages of a model's API, one a line, whatever agent kept them.
+    /// Messages of a model's API, one per line, whichever agent kept them.
     Messages,
     /// aider: the history of a chat.
     Aider,
@@ -39,7 +39,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Those whose records are JSON objects, in the order in which they are asked.
+    /// The formats whose records are JSON objects, in the order in which they are tried.
     pub const JSON: [Self; 11] = [
         Self::Claude,
         Self::Codex,
@@ -54,7 +54,7 @@ impl Format {
         Self::Messages,
     ];
 
-    /// Whether a record shows by itself that it is of this format.
+    /// Whether a record alone shows that it is of this format.
     #[must_use]
     pub fn knows(self, record: &Value) -> bool {
         match self {
@@ -72,7 +72,7 @@ impl Format {
         }
     }
 
-    /// Reads a record of a stream of this format; `false` when it is none.
+    /// Reads a record of a stream of this format; returns `false` if it is not such a record.
     pub fn read(self, record: &Value, out: &mut Vec<Said>) -> bool {
         match self {
             Self::Claude => claude::read(record, out),

@@ -1,5 +1,5 @@
-//! Gemini CLI: `--output-format stream-json`, the messages of the chats that it keeps, and what `--output-format json` says of a run
-//! that failed.
+//! Gemini CLI: `--output-format stream-json`, the messages of its saved chats, and what `--output-format json` prints
+//! of a run that failed.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::json::{at, command, first, list, text};
 use super::phrases::is_retrying;
 use super::step::{Flag, Said, Step, Who};
 
-/// What the id of a shell command's call begins with: the tool's name.
+/// The prefix of the id of a shell command's call: the tool's name.
 const SHELL: &str = "run_shell_command";
 
 pub fn knows(record: &Value) -> bool {
@@ -17,7 +17,7 @@ pub fn knows(record: &Value) -> bool {
         Some("tool_use") => has("tool_name") && has("tool_id"),
         Some("tool_result") => has("tool_id") && has("status"),
         Some("result") => has("status") && has("stats"),
-        // A kept chat's messages; services keep users too.
+        // Messages of a saved chat; services also keep records of type `user`.
         Some(kind @ ("user" | "gemini")) => {
             let told = ["/id", "/timestamp", "/content"].iter().all(|place| text(record, place).is_some());
             told && (kind == "gemini" || record.as_object().is_some_and(|fields| fields.len() == 4))
@@ -55,19 +55,19 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     true
 }
 
-/// `{"session_id": "…", "error": {"type": "FatalAuthenticationError", "message": "…", "code": 41}}`
+/// Whether a record is `{"session_id": "…", "error": {"type": "FatalAuthenticationError", "message": "…", "code": 41}}`.
 fn is_failed_run(record: &Value) -> bool {
     text(record, "/error/type").is_some_and(|kind| kind.starts_with("Fatal") && kind.ends_with("Error")) && text(record, "/error/message").is_some()
 }
 
-/// A run that failed.
+/// Reads a run that failed.
 fn run(record: &Value, out: &mut Vec<Said>) {
     let said = text(record, "/error/message").unwrap_or("the run failed").to_owned();
     let kind = text(record, "/error/type").map(str::to_owned);
     out.push(Said::Step(Step { who: Who::Run, text: said, pointer: "/error/message".to_owned(), kind, flag: Flag::Failed, ..Step::default() }));
 }
 
-/// A call of a chat that was kept, with its result.
+/// Reads a call of a saved chat, with its result.
 fn kept(told: &Value, out: &mut Vec<Said>) {
     let (Some(id), Some(tool)) = (text(told, "/id"), text(told, "/name")) else { return };
     out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command: at(told, "/args").and_then(command) });
@@ -86,7 +86,7 @@ fn result(record: &Value, out: &mut Vec<Said>) {
     let id = text(record, "/tool_id");
     let exit = text(record, "/output").and_then(|said| exit(said).or_else(|| signal(said))).filter(|&code| code != 0);
     if text(record, "/status") != Some("error") && exit.is_none() {
-        // A shell command that failed is a call that went well, and its exit code is not told.
+        // A failed shell command is a successful call, and its exit code is not reported.
         let printed = text(record, "/output").filter(|said| !said.is_empty() && id.is_some_and(|id| id.starts_with(SHELL)));
         let unknown = |said: &str| Step { text: said.to_owned(), pointer: "/output".to_owned(), flag: Flag::Unknown, ..Step::fine(id) };
         out.push(Said::Step(printed.map_or_else(|| Step::fine(id), unknown)));
@@ -98,13 +98,13 @@ fn result(record: &Value, out: &mut Vec<Said>) {
     out.push(Said::Step(Step { text: said, pointer: pointer.to_owned(), exit, kind, flag: Flag::Failed, ..Step::fine(id) }));
 }
 
-/// The code in `Exit Code: 1`, which the shell tool writes behind the output.
+/// Returns the code in `Exit Code: 1`, which the shell tool writes after the output.
 fn exit(output: &str) -> Option<i64> {
     let heads = ["Exit Code: ", "Command exited with code: "];
     output.lines().rev().take(8).find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok()))
 }
 
-/// What a shell makes of the signal in `Signal: 11`, `Command terminated by signal: 11`, which stands there where no code does.
+/// Returns a shell's exit code for the signal in `Signal: 11` or `Command terminated by signal: 11`, which stand in place of a code.
 fn signal(output: &str) -> Option<i64> {
     let heads = ["Signal: ", "Command terminated by signal: "];
     let number: i64 = output.lines().rev().take(8).find_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)?.trim().parse().ok()))?;
@@ -112,7 +112,7 @@ fn signal(output: &str) -> Option<i64> {
 }
 
 fn fault(record: &Value, out: &mut Vec<Said>) {
-    // The second one in a kept chat.
+    // `/content` is the place in a saved chat.
     let Some(pointer) = ["/message", "/content"].into_iter().find(|place| text(record, place).is_some()) else { return };
     let Some(said) = text(record, pointer).filter(|said| !is_retrying(said)) else { return };
     if text(record, "/severity") != Some("warning") {

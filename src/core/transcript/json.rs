@@ -1,4 +1,4 @@
-//! Reading values of JSON records, whatever they are: every question may go unanswered.
+//! Reads values of JSON records of any shape: every query may find nothing.
 
 use serde_json::Value;
 
@@ -6,47 +6,47 @@ use crate::core::decode::parse_any_time;
 use crate::core::event::Timestamp;
 use crate::core::text::printable;
 
-/// One JSON object. Depth is bounded by the parser (128), size by the line; bad UTF-8 is replaced.
+/// Parses one JSON object. The parser bounds its depth (128), the line its size; invalid UTF-8 is replaced.
 pub fn parse(line: &[u8]) -> Option<Value> {
     serde_json::from_str(&printable(line)).ok().filter(Value::is_object)
 }
 
-/// The value behind a pointer such as `/message/content`.
+/// Returns the value at a pointer such as `/message/content`.
 pub fn at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
     value.pointer(pointer)
 }
 
-/// The text behind a pointer, if it is not empty.
+/// Returns the text at a pointer, if it is not empty.
 pub fn text<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     at(value, pointer)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// The first of these pointers that has text.
+/// Returns the text at the first of these pointers that has one.
 pub fn first<'v>(value: &'v Value, pointers: &[&str]) -> Option<&'v str> {
     pointers.iter().find_map(|pointer| text(value, pointer))
 }
 
-/// The whole number behind a pointer.
+/// Returns the integer at a pointer.
 pub fn int(value: &Value, pointer: &str) -> Option<i64> {
     at(value, pointer)?.as_i64()
 }
 
-/// Whether `true` stands behind a pointer.
+/// Whether the value at a pointer is `true`.
 pub fn is_true(value: &Value, pointer: &str) -> bool {
     at(value, pointer).and_then(Value::as_bool) == Some(true)
 }
 
-/// The elements of a list behind a pointer.
+/// Returns the elements of the list at a pointer.
 pub fn list<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     at(value, pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// An HTTP status behind a pointer.
+/// Returns the HTTP status at a pointer.
 pub fn status(value: &Value, pointer: &str) -> Option<u16> {
     int(value, pointer).and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status))
 }
 
-/// Content that is a text, or a list of blocks with texts: the text, and where its first piece stands.
+/// Returns content that is a text or a list of blocks with texts: the text, and the pointer to its first piece.
 pub fn content(value: &Value, pointer: &str) -> (String, String) {
     match at(value, pointer) {
         Some(Value::String(text)) => (text.clone(), pointer.to_owned()),
@@ -59,7 +59,7 @@ pub fn content(value: &Value, pointer: &str) -> (String, String) {
     }
 }
 
-/// What a call does, for people: its command, or what it is about.
+/// Returns what a call does, for people: its command, or its subject.
 pub fn command(input: &Value) -> Option<String> {
     const KEYS: [&str; 12] =
         ["/command", "/cmd", "/file_path", "/path", "/notebook_path", "/pattern", "/query", "/url", "/description", "/code", "/input", "/file"];
@@ -70,7 +70,7 @@ pub fn command(input: &Value) -> Option<String> {
     })
 }
 
-/// An argument vector as one line; of `bash -lc SCRIPT` the script.
+/// Joins an argument vector into one line; for `bash -lc SCRIPT` returns the script.
 fn argv(words: &[Value]) -> String {
     let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
     match words[..] {
@@ -79,7 +79,7 @@ fn argv(words: &[Value]) -> String {
     }
 }
 
-/// The time that a record states.
+/// Returns the time that a record states.
 pub fn time(record: &Value, now: Timestamp) -> Option<Timestamp> {
     match record.get("timestamp")? {
         Value::String(text) => parse_any_time(text.as_bytes(), now),

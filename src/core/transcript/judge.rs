@@ -1,6 +1,6 @@
-//! From steps to events: the only place that decides which steps are failures, and what an event of a
-//! failure says. The text of a failing step is read as lines of its own by the machines that read a
-//! plain log; the worst that they find there fills the event. One failing step is one event.
+//! Turns steps into events: the only place that decides which steps are failures, and what the event
+//! of a failure says. The text of a failing step is read, as separate lines, by the machines that read
+//! a plain log; the worst event that they find fills the step's event. One failing step is one event.
 
 use super::memory::Memory;
 use super::phrases;
@@ -16,10 +16,10 @@ use crate::rules::FactKind;
 
 /// Most lines of a step that are read.
 const MAX_LINES: usize = 2000;
-/// Bytes at either end of a long text that its event keeps.
+/// Bytes at each end of a long text that its event keeps.
 const MAX_END_BYTES: usize = 32 << 10;
 
-/// What the records at `place` come to.
+/// Turns what the record at `place` says into events.
 pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
     let mut base = 0;
     for said in said {
@@ -38,12 +38,12 @@ pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place,
     }
 }
 
-/// A step under way.
+/// A step being judged.
 struct Reading<'a, 'c> {
     cx: &'a Context<'c>,
     place: &'a Place,
     now: Timestamp,
-    /// Number of inner lines before the step's first.
+    /// Number of inner lines before the step's first line.
     base: u32,
 }
 
@@ -60,7 +60,7 @@ impl Reading<'_, '_> {
         if memory.was_told(step) {
             return None;
         }
-        // The output of a command is written by any program: it cannot call itself a refusal.
+        // A command's output may be the text of any program, so it cannot mark itself as a refusal.
         let flavour = step.flavour.or_else(|| phrases::flavour(&step.text).filter(|_| step.exit.is_none() && step.flag == Flag::Failed));
         let mut event = match (found, step.who, flavour) {
             (Some(found), ..) => found,
@@ -78,7 +78,7 @@ impl Reading<'_, '_> {
         Some(event)
     }
 
-    /// The worst of what the machines find in the text, the first of equals.
+    /// Returns the worst event that the machines find in the text; of equals, the first.
     fn worst(&self, step: &Step) -> Option<Event> {
         let mut inner = Assembler::default();
         let cx = Context { engine: self.cx.engine, origin: self.cx.origin, back: LookBack::default(), depth: self.cx.depth + 1 };
@@ -97,7 +97,7 @@ impl Reading<'_, '_> {
         found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })
     }
 
-    /// The event of a failure in which no rule knows a line.
+    /// Returns the event of a failure in which no rule matches a line.
     fn plain(&self, step: &Step) -> Event {
         let wanted = match step.who {
             Who::Tool => FactKind::Tool,
@@ -111,7 +111,7 @@ impl Reading<'_, '_> {
         extract::plain(self.cx.engine, self.cx.origin, &plain)
     }
 
-    /// What the API says of itself counts for more than its words.
+    /// Classifies the event again: the status and kind that the API states outweigh its words.
     fn classify_again(&self, step: &Step, memory: &mut Memory, event: &mut Event) {
         let status = step.status.or_else(|| step.kind.as_deref().and_then(phrases::status));
         let verdict = classify::classify(&Subject { text: &event.text, whole: event.multiline.as_str(), status, ..Subject::default() });
@@ -124,7 +124,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Puts the event where the step stands, with all of its lines.
+    /// Places the event where the step stands, with all of its lines.
     fn place(&self, step: &Step, event: &mut Event) {
         let number = event.inner.saturating_sub(self.base) as usize;
         let place = match step.lines.get(number) {
@@ -146,9 +146,9 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// The lines of the step before an error of `count` lines, its first line `number`, and the lines behind it; numbered
-    /// as `record.line` or, where they have lines of their own in the stream, as these. What other records say is
-    /// another writer's.
+    /// Returns the lines of the step before an error of `count` lines, its first line
+    /// `number`, and the lines after it. They are numbered as `record.line` or, if they have
+    /// their own lines in the stream, as those lines. Other records are other writers' text.
     fn context(&self, step: &Step, (text, gap): (&Lines, Option<Gap>), number: usize, count: usize) -> Lines {
         let side = self.cx.engine.limits.context_a_side();
         let behind = number + count.max(1);
@@ -179,15 +179,15 @@ impl Reading<'_, '_> {
     }
 }
 
-/// What is missing in the lines of a long text: before line `at`, which only says so, `lines` more than that one.
+/// The gap in the lines of a long text: line `at` is only a marker, and stands for `lines` + 1 missing lines.
 #[derive(Clone, Copy)]
 struct Gap {
     at: usize,
     lines: usize,
 }
 
-/// The lines of a text without escapes; of a long one those at both ends. Records are smaller still, and what an event
-/// keeps is redacted and copied.
+/// Returns the lines of a text without escapes; of a long text only the lines at both
+/// ends. Records are smaller still, and what an event keeps is redacted and copied.
 fn ends(text: &str) -> (Lines, Option<Gap>) {
     if text.len() <= 2 * MAX_END_BYTES {
         return (text.lines().map(visible_text).collect(), None);
@@ -199,12 +199,12 @@ fn ends(text: &str) -> (Lines, Option<Gap>) {
     (head.lines().chain(std::iter::once("…")).chain(tail.lines()).map(visible_text).collect(), Some(gap))
 }
 
-/// A search that found nothing, a comparison that differs.
+/// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found a difference.
 fn is_answer(step: &Step) -> bool {
     step.exit == Some(1) && phrases::output(&step.text).is_empty() && phrases::answers(step.command.as_deref())
 }
 
-/// The line of a failure that says most, and its number from 0: of a command the last one, else the first.
+/// Returns the most telling line of a failure, and its number from 0: the last line of a command's output, else the first.
 fn telling(step: &Step) -> (usize, String) {
     let text = phrases::output(&step.text);
     let is_code = |line: &str| line.starts_with("Command exited with code ");

@@ -1,5 +1,5 @@
-//! What a transcript must remember from record to record: the session, the calls that wait for their
-//! results, and which failures were told already. Bounded; it outlives a restart with the stream's facts.
+//! What a transcript must remember from record to record: the session, the calls that wait for their results,
+//! and the failures that were already reported. Bounded; it survives a restart together with the stream's facts.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::step::{Step, Who};
 use super::{Format, Mode};
 
-/// Calls without a result; the oldest is forgotten.
+/// Most calls without a result; the oldest is forgotten.
 const MAX_CALLS: usize = 64;
-/// Failures that were told.
+/// Most reported failures that are remembered.
 const MAX_TOLD: usize = 256;
-/// Longest command, id or name that is kept.
+/// Most bytes kept of a command, id or name.
 const MAX_KEPT_BYTES: usize = 500;
-/// An id of so many bytes is one of its kind; a shorter one counts from 0 in each run.
+/// An id of at least this many bytes is unique; a shorter one counts from 0 in each run.
 const UNIQUE_ID_BYTES: usize = 16;
 
-/// What is remembered.
+/// The memory of one transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     format: Format,
@@ -28,14 +28,14 @@ pub struct Memory {
     calls: VecDeque<(String, String, Option<String>)>,
     #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
     told: VecDeque<Told>,
-    /// What the API said last.
+    /// Hash of the API's last fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reset_at: Option<String>,
 }
 
-/// A failure that was told: hashes of the call, of the kind of place in a record, of the text.
+/// A reported failure: hashes of the call, of the kind of place in a record, and of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Told {
     id: u64,
@@ -44,14 +44,14 @@ struct Told {
 }
 
 impl Memory {
-    /// Of a transcript that begins.
+    /// Returns the memory of a transcript that begins.
     #[must_use]
     pub fn new(format: Format) -> Self {
         Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, reset_at: None }
     }
 
-    /// Of a stream that begins with `head`, if that shows a transcript; for one that is not read from its
-    /// beginning.
+    /// Returns the memory of a stream that begins with `head`, if that shows
+    /// a transcript; for a stream that is not read from its beginning.
     #[must_use]
     pub fn of_head(mode: Mode, head: &[u8]) -> Option<Self> {
         let mut transcript = super::Transcript::new(mode);
@@ -59,26 +59,26 @@ impl Memory {
         transcript.memory
     }
 
-    /// The format in which it began.
+    /// Returns the format in which the transcript began.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The session of the records since.
+    /// Enters the session of the following records.
     pub fn enter(&mut self, session: &str) {
         if self.session.as_deref() != Some(session) {
             self.session = Some(kept(session));
         }
     }
 
-    /// The session.
+    /// Returns the current session.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// A call, whose result will name only its id.
+    /// Remembers a call; its result will name only the id.
     pub fn call(&mut self, id: &str, tool: &str, command: Option<&str>) {
         self.calls.retain(|(known, ..)| known != id);
         if self.calls.len() >= MAX_CALLS {
@@ -87,7 +87,7 @@ impl Memory {
         self.calls.push_back((kept(id), kept(tool), command.map(kept)));
     }
 
-    /// Gives the step what its call said; the call is over.
+    /// Adds to the step what its call said, and forgets the call.
     pub fn join(&mut self, step: &mut Step) {
         step.command = step.command.take().map(|command| kept(&command));
         let Some(at) = step.id.as_ref().and_then(|id| self.calls.iter().position(|(known, ..)| known == id)) else { return };
@@ -97,18 +97,18 @@ impl Memory {
         }
     }
 
-    /// The next fault of the API is about a limit that ends then.
+    /// Notes that the next fault of the API is about a limit that ends at `at`.
     pub fn reset(&mut self, at: &str) {
         self.reset_at = Some(kept(at));
     }
 
-    /// When the limit ends that a fault is about.
+    /// Takes the time at which the limit behind a fault ends.
     pub fn take_reset(&mut self) -> Option<String> {
         self.reset_at.take()
     }
 
-    /// Whether the failure was told before; from now on it was. A run that ends with what the API said
-    /// last is no further failure.
+    /// Returns whether the failure was reported before, and remembers it as
+    /// reported. A run that ends with the API's last fault is not a further failure.
     pub fn was_told(&mut self, step: &Step) -> bool {
         let text = hash(&["", step.text.trim()]);
         match step.who {
@@ -119,7 +119,7 @@ impl Memory {
         let Some(id) = &step.id else { return false };
         let session = self.session.as_deref().filter(|_| id.len() < UNIQUE_ID_BYTES).unwrap_or_default();
         let now = Told { id: hash(&[session, id]), place: hash(&[&shape(&step.pointer)]), text };
-        // The same call in another place of a record is the same failure, whatever was cut there.
+        // The same call at another place of a record is the same failure, even if its text is cut there.
         if self.told.iter().any(|told| told.id == now.id && (told.text == now.text || told.place != now.place)) {
             return true;
         }
@@ -131,7 +131,7 @@ impl Memory {
     }
 }
 
-/// A pointer without the numbers in it.
+/// Returns a pointer without the numbers in it.
 fn shape(pointer: &str) -> String {
     pointer.split('/').filter(|key| !key.bytes().all(|b| b.is_ascii_digit())).collect::<Vec<_>>().join("/")
 }
@@ -140,7 +140,7 @@ fn kept(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_KEPT_BYTES)].to_owned()
 }
 
-/// The same in every process.
+/// Hashes `parts` in a way that is the same in every process.
 fn hash(parts: &[&str]) -> u64 {
     let mut md5 = Md5::new();
     for part in parts {

@@ -1,16 +1,17 @@
-//! Messages as the APIs of models take them (`role` and `content`), one a line: what agents without a format of their own
-//! keep, and what others export. Calls and results in the words of OpenAI, Anthropic, Gemini, the AI SDK, Goose and Amp.
+//! Messages as model APIs take them (`role` and `content`), one per line: kept by agents without a format of their
+//! own, and exported by others. Calls and results in the formats of OpenAI, Anthropic, Gemini, the AI SDK, Goose and
+//! Amp.
 //!
-//! A result that says nothing of its success is judged by its text, unless its tool only shows something.
+//! A result that does not state its success is judged by its text, unless its tool only shows something.
 
 use serde_json::Value;
 
 use super::json::{at, command, content, first, int, is_true, list, text};
 use super::step::{Flag, Said, Step};
 
-/// Roles whose words are no evidence.
+/// Roles whose words are not evidence.
 const SPEAKERS: [&str; 6] = ["system", "developer", "user", "assistant", "model", "human"];
-/// What a command printed, as mini-swe-agent keeps it beside what it told the model.
+/// A command's raw output, which mini-swe-agent keeps beside the text for the model.
 const RAW: &str = "/extra/raw_output";
 /// Roles of a tool's result.
 const RESULTS: [&str; 4] = ["tool", "function", "tool_result", "toolResult"];
@@ -47,7 +48,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     true
 }
 
-/// What mini-swe-agent tells the model of a command: `<returncode>2</returncode>` and the output.
+/// Reads what mini-swe-agent tells the model about a command: `<returncode>2</returncode>` and the output.
 fn returned(record: &Value) -> Option<Step> {
     let (said, pointer) = content(record, "/content");
     let (code, output) = said.strip_prefix("<returncode>")?.split_once("</returncode>")?;
@@ -59,7 +60,7 @@ fn returned(record: &Value) -> Option<Step> {
     Some(Step { tool: Some("shell".to_owned()), text: output.to_owned(), pointer, flag: Flag::Failed, exit: Some(exit), ..Step::default() })
 }
 
-/// What Cline tells the model of a command: one block names it, the next one has its output.
+/// Reads what Cline tells the model about a command: one block names it, the next one has its output.
 fn commanded((at, pair): (usize, &[Value])) -> Option<Step> {
     let command = text(&pair[0], "/text")?.trim_end().strip_prefix("[execute_command for '")?.strip_suffix("'] Result:")?;
     let (_, output) = text(&pair[1], "/text")?.split_once("Output:\n")?;
@@ -74,7 +75,7 @@ fn commanded((at, pair): (usize, &[Value])) -> Option<Step> {
     })
 }
 
-/// The parts of a message, each with its place in the record.
+/// Returns the parts of a message, each with its place in the record.
 fn blocks(record: &Value) -> impl Iterator<Item = (String, &Value)> {
     parts(record, "/content").chain(parts(record, "/parts"))
 }
@@ -87,7 +88,7 @@ fn is_result(block: &Value) -> bool {
     matches!(text(block, "/type"), Some("tool_result" | "tool-result"))
 }
 
-/// A call of a tool; its arguments may be JSON in a string.
+/// Reads a call of a tool; its arguments may be JSON in a string.
 fn call(asked: &Value, out: &mut Vec<Said>) {
     let tool = first(asked, &["/function/name", "/name", "/toolName", "/functionCall/name", "/toolCall/value/name"]);
     let id = first(asked, &["/id", "/toolCallId", "/functionCall/id"]);
@@ -98,7 +99,7 @@ fn call(asked: &Value, out: &mut Vec<Said>) {
     out.push(Said::Call { id: id.to_owned(), tool: tool.to_owned(), command });
 }
 
-/// What came of a call; it stands at `place` in its record.
+/// Reads the result of a call, at `place` in its record.
 fn result(told: &Value, place: &str) -> Step {
     let id = first(told, &["/tool_call_id", "/toolCallId", "/tool_use_id", "/toolUseID", "/call_id", "/id"]);
     let exit = ["/exit_code", "/exitCode", "/metadata/exit_code", "/result/exitCode", "/output/exit_code", "/extra/returncode", "/run/result/exitCode"]
@@ -109,7 +110,7 @@ fn result(told: &Value, place: &str) -> Step {
         return Step::fine(id);
     }
     let (said, pointer) = match content(told, "/content") {
-        // mini-swe-agent: `content` is JSON once more.
+        // mini-swe-agent: `content` is JSON in a string.
         _ if text(told, RAW).is_some() => (text(told, RAW).unwrap_or_default().to_owned(), RAW.to_owned()),
         (said, pointer) if !said.is_empty() => (said, pointer),
         _ => {
@@ -134,7 +135,7 @@ fn result(told: &Value, place: &str) -> Step {
     Step { tool, text: said, pointer: format!("{place}{pointer}"), flag, exit: exit.filter(|&code| code != 0), ..Step::fine(id) }
 }
 
-/// What came of a call in Goose's words: whether the tool could run. How its command ended, the text tells.
+/// Reads the result of a call in Goose's format: whether the tool could run. How its command ended must be read from the text.
 fn response(told: &Value, place: &str) -> Step {
     let failed = text(told, "/toolResult/status") == Some("error") || is_true(told, "/toolResult/value/isError");
     let flag = if failed { Flag::Failed } else { Flag::Unknown };
@@ -144,7 +145,7 @@ fn response(told: &Value, place: &str) -> Step {
     Step { text: said, pointer: format!("{place}{pointer}"), flag, ..Step::fine(text(told, "/id")) }
 }
 
-/// What a result says of its success.
+/// Returns what a result states about its success.
 fn flag(told: &Value, exit: Option<i64>) -> Flag {
     let is = |place: &str| at(told, place).and_then(Value::as_bool);
     let flagged = is("/is_error").or_else(|| is("/isError")).or_else(|| is("/error")).or_else(|| is("/success").map(|fine| !fine));
@@ -166,7 +167,7 @@ mod tests {
         out
     }
 
-    /// Flag, exit code, pointer and text of the one step.
+    /// Returns flag, exit code, pointer and text of the only step.
     fn step(line: &str) -> (Flag, Option<i64>, String, String) {
         match said(line).as_slice() {
             [Said::Step(step)] => (step.flag, step.exit, step.pointer.clone(), step.text.clone()),

@@ -1,10 +1,10 @@
-//! Transcripts of coding agents: what the agent, the user, the tools and the API said, one record at a
-//! time. A format is recognised in the first lines of a stream; from then on every record is read.
+//! Transcripts of coding agents: what the agent, the user, the tools and the API said, one record at
+//! a time. A format is recognised in the first lines of a stream; from then on every record is read.
 //!
-//! One module for each format turns records into [`Said`]; `judge` alone turns that into events, through
-//! the same machines that read a plain log. Who speaks decides: what the agent says, what the user
-//! pastes and what a tool shows without a flag is no evidence; a flagged result, a command that ended
-//! with another code than 0, a fault of the API and a run that failed are.
+//! One module for each format turns records into [`Said`]; only `judge` turns that into events,
+//! through the same machines that read a plain log. The speaker decides what is evidence: a
+//! flagged result, a command with an exit code other than 0, a fault of the API, and a failed run
+//! are. What the agent says, what the user pastes, and what a tool shows without a flag are not.
 
 use std::sync::Arc;
 
@@ -45,24 +45,24 @@ pub use step::{Flag, Said, Step, Who};
 
 use markdown::Markdown;
 
-/// A transcript shows itself within so many lines of the beginning of a stream.
+/// A transcript must be recognised within this many lines from the beginning of a stream.
 const HEAD_LINES: u64 = 64;
-/// A longer line in the head is no record of a beginning.
+/// A longer line in the head is not tried as a first record.
 const MAX_HEAD_RECORD_BYTES: usize = 256 << 10;
 
 /// How a stream is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// As a transcript when its first lines are one, else as text.
+    /// As a transcript if its first lines are one, else as text.
     #[default]
     Auto,
-    /// As a transcript from the first record of one on, wherever it stands.
+    /// As a transcript from the first such record on, wherever it stands.
     Records,
-    /// As text, whatever it is.
+    /// Always as text.
     Text,
 }
 
-/// What one stream knows of being a transcript.
+/// The transcript state of one stream.
 #[derive(Default)]
 pub struct Transcript {
     mode: Mode,
@@ -71,23 +71,23 @@ pub struct Transcript {
     markdown: Option<Markdown>,
 }
 
-/// What became of a line.
+/// What a line turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// It is a record, or a part of the transcript.
+    /// A record, or a part of the transcript.
     Record,
-    /// It is none: some other program's line among the records.
+    /// Another program's line among the records.
     Foreign,
 }
 
 impl Transcript {
-    /// Of a stream that begins.
+    /// Returns the state of a stream that begins.
     #[must_use]
     pub fn new(mode: Mode) -> Self {
         Self { mode, ..Self::default() }
     }
 
-    /// Goes on where a stream of `lines` lines was left.
+    /// Continues a stream after its first `lines` lines.
     #[must_use]
     pub fn resume(mode: Mode, lines: u64, memory: Option<&Memory>) -> Self {
         let memory = memory.cloned();
@@ -95,8 +95,8 @@ impl Transcript {
         Self { mode, seen_lines: lines, memory, markdown }
     }
 
-    /// Looks for the first record among whole lines: where it begins, 0 once there was one. `None`: all of
-    /// it is text.
+    /// Looks for the first record among whole lines. Returns where it
+    /// begins, or 0 once a record was found. `None`: all of it is text.
     pub fn begins(&mut self, lines: &[u8]) -> Option<usize> {
         if self.memory.is_some() {
             return Some(0);
@@ -127,15 +127,15 @@ impl Transcript {
         self.memory = Some(Memory::new(format));
     }
 
-    /// Whether a document, which is one value over all lines, begins with `head`; then its elements come
-    /// through [`element`](Self::element).
+    /// Returns a reader if a document, which is one value over all lines, begins
+    /// with `head`; its elements then come through [`element`](Self::element).
     pub fn begins_document(&mut self, head: &[u8]) -> Option<Document> {
         let (document, format) = Document::begins(head).filter(|_| self.mode != Mode::Text)?;
         self.start(format);
         Some(document)
     }
 
-    /// One line of a transcript.
+    /// Reads one line of a transcript.
     pub fn line(&mut self, cx: &Context, line: &[u8], place: &Place, now: Timestamp, out: &mut Vec<Event>) -> Read {
         let Some(memory) = &mut self.memory else { return Read::Foreign };
         if let Some(markdown) = &mut self.markdown {
@@ -150,19 +150,19 @@ impl Transcript {
         }
         let line = if line[0] == b'{' { Some(line) } else { object(line, now) };
         let Some(line) = line else { return Read::Foreign };
-        // A record that is broken is no evidence: nobody can say who speaks in it.
+        // A broken record is not evidence: there is no telling who speaks in it.
         let Some(record) = json::parse(line) else { return Read::Record };
         read_record(cx, memory, &record, place, now, out)
     }
 
-    /// One element of a document.
+    /// Reads one element of a document.
     pub fn element(&mut self, cx: &Context, element: &[u8], place: &Place, now: Timestamp, out: &mut Vec<Event>) {
         if let (Some(memory), Some(record)) = (&mut self.memory, json::parse(element)) {
             read_record(cx, memory, &record, place, now, out);
         }
     }
 
-    /// The transcript has ended.
+    /// Ends the transcript.
     pub fn finish(&mut self, cx: &Context, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
         if let (Some(memory), Some(markdown)) = (&mut self.memory, &mut self.markdown) {
             let mut said = Vec::new();
@@ -171,13 +171,13 @@ impl Transcript {
         }
     }
 
-    /// What must be known to go on here; `None` for text.
+    /// Returns what must be known to continue here; `None` for text.
     #[must_use]
     pub fn memory(&self) -> Option<Arc<Memory>> {
         self.memory.as_ref().map(|memory| Arc::new(memory.clone()))
     }
 
-    /// Nothing is under way that a resume would lose.
+    /// Whether nothing is open that a resume would lose.
     #[must_use]
     pub fn is_between(&self) -> bool {
         self.markdown.as_ref().is_none_or(Markdown::is_between)
@@ -188,7 +188,7 @@ fn read_record(cx: &Context, memory: &mut Memory, record: &Value, place: &Place,
     let mut said = Vec::new();
     let known = memory.format().read(record, &mut said) || Format::JSON.iter().any(|other| other.knows(record) && other.read(record, &mut said));
     if !known {
-        // A record without a type is some other program's.
+        // A record without a type belongs to another program.
         return if record.get("type").is_some() { Read::Record } else { Read::Foreign };
     }
     let place = Place { time: json::time(record, now).or(place.time), ..place.clone() };
@@ -196,7 +196,7 @@ fn read_record(cx: &Context, memory: &mut Memory, record: &Value, place: &Place,
     Read::Record
 }
 
-/// The format that a line of the head shows.
+/// Returns the format that a line of the head shows.
 fn recognise(line: &[u8]) -> Option<Format> {
     let line = trimmed(line);
     if line.len() > MAX_HEAD_RECORD_BYTES {
@@ -214,7 +214,7 @@ fn object(line: &[u8], now: Timestamp) -> Option<&[u8]> {
     line.ends_with(b"}").then_some(&line[envelope::object(line, now)?..])
 }
 
-/// Without white space around it and a byte order mark.
+/// Removes surrounding white space and a byte order mark.
 fn trimmed(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii()
 }

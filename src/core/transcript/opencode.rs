@@ -1,6 +1,6 @@
-//! opencode: `run --format json`, one event a line, and the messages of a session as `export` writes them. A command that
-//! ended with another code than 0 is a call that was completed, with the code beside it; what failed in the tool itself or was
-//! refused is an `error`.
+//! opencode: `run --format json`, one event per line, and the messages of a session as
+//! `export` writes them. A command with an exit code other than 0 is a completed call,
+//! with the code beside it; a failure of the tool itself or a refusal is an `error`.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub fn knows(record: &Value) -> bool {
     text(record, "/sessionID").is_some() && text(record, named).is_some()
 }
 
-/// A message of a session that was kept, with its parts.
+/// Whether a record is a message of an exported session, with its parts.
 fn is_kept(record: &Value) -> bool {
     matches!(text(record, "/info/role"), Some("user" | "assistant")) && list(record, "/parts").iter().any(|part| text(part, "/type").is_some())
 }
@@ -39,7 +39,7 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
     true
 }
 
-/// A call and what came of it stand in one part of a record.
+/// Reads a call and its result, which stand in one part of a record.
 fn tool(record: &Value, part: &str, out: &mut Vec<Said>) {
     let place = |name: &str| format!("{part}/{name}");
     let (Some(id), Some(tool)) = (text(record, &place("callID")), text(record, &place("tool"))) else { return };

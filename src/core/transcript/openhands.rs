@@ -1,5 +1,5 @@
-//! OpenHands: events, one a line, or a list of them in one document. The older ones name an `action` or
-//! an `observation` and join them by `cause`; the newer ones have a `kind`.
+//! OpenHands: events, one per line or as a list in one document. Older events name an
+//! `action` or an `observation` and join them by `cause`; newer ones have a `kind`.
 
 use serde_json::Value;
 

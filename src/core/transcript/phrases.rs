@@ -1,11 +1,11 @@
-//! The words of `config/transcripts.toml`: refusals, faults of the API, tools that only show.
+//! The phrases of `config/transcripts.toml`: refusals, faults of the API, tools that only show something.
 
 use std::sync::OnceLock;
 
 use serde::Deserialize;
 
 const BUILTIN: &str = include_str!("../../../config/transcripts.toml");
-/// A refusal's own words stand in so many bytes; behind them the user may have written anything.
+/// A refusal's own words stand within this many bytes; after them the user may have written anything.
 const MAX_SAID_BYTES: usize = 400;
 
 #[derive(Deserialize)]
@@ -66,21 +66,21 @@ impl Words {
     }
 }
 
-/// How a result says that no program failed: `refused`, `not_permitted`, `cancelled`. Not to be asked of
-/// the output of a command.
+/// Returns how a result says that no program failed: `refused`,
+/// `not_permitted`, `cancelled`. Not meant for the output of a command.
 pub fn flavour(said: &str) -> Option<&'static str> {
     let said = untagged(said);
     phrases().flavour.iter().find(|flavour| flavour.words.matches(said)).map(|flavour| flavour.name.as_str())
 }
 
-/// Without the tag and the `Error: ` in front of what a tool says about itself.
+/// Removes the tag and the `Error: ` before what a tool says about itself.
 pub fn untagged(said: &str) -> &str {
     let said = said.trim();
     let said = said.strip_prefix("<tool_use_error>").map_or(said, |inner| inner.strip_suffix("</tool_use_error>").unwrap_or(inner));
     said.strip_prefix("Error: ").unwrap_or(said).trim()
 }
 
-/// Without tag, and without the exit code in front of a command's output or behind it.
+/// Removes the tag, and the exit code before or after a command's output.
 pub fn output(said: &str) -> &str {
     let said = untagged(said);
     let said = match said.rsplit_once("Command exited with code ") {
@@ -93,48 +93,48 @@ pub fn output(said: &str) -> &str {
     }
 }
 
-/// The HTTP status that a word of the API stands for.
+/// Returns the HTTP status that a word of the API stands for.
 pub fn status(word: &str) -> Option<u16> {
     phrases().fault.iter().find(|fault| fault.words.iter().any(|known| known == word)).map(|fault| fault.status)
 }
 
-/// Whether a fault says that it is tried again.
+/// Whether a fault says that it will be retried.
 pub fn is_retrying(said: &str) -> bool {
     phrases().retrying.matches(said)
 }
 
-/// Whether a result that has no flag says that the call failed.
+/// Whether a result without a flag says that the call failed.
 pub fn is_failing(said: &str) -> bool {
     phrases().failing.matches(said)
 }
 
-/// Whether tool and command only show what is written somewhere.
+/// Whether the tool or the command only shows what is written somewhere.
 pub fn shows(tool: Option<&str>, command: Option<&str>) -> bool {
     tool.is_some_and(|tool| phrases().showing.tools.iter().any(|known| known == tool))
         || command.is_some_and(|command| is_one_of(command, &phrases().showing.commands))
 }
 
-/// Whether a code of 1 is an answer of this command.
+/// Whether an exit code of 1 is an answer of this command.
 pub fn answers(command: Option<&str>) -> bool {
     command.is_some_and(|command| is_one_of(command, &phrases().answering.commands))
 }
 
-/// Whether all that a command printed is its own: each line begins with its name, as in `cat: nosuch: No such file`.
+/// Whether a command's output is all its own: each line begins with its name, as in `cat: nosuch: No such file`.
 pub fn is_own(command: Option<&str>, said: &str) -> bool {
     let name = command.map(deciding).and_then(|command| command.split(' ').next()).unwrap_or_default();
     let mut lines = said.lines().filter(|line| !line.is_empty()).peekable();
     !name.is_empty() && lines.peek().is_some() && lines.all(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
 }
 
-/// The last part of a command line: it decides about the output.
+/// Returns the last part of a command line, which decides about the output.
 fn deciding(command: &str) -> &str {
     let last = command.trim().rsplit(['\n', ';']).next().unwrap_or_default();
     let last = last.rsplit("&&").next().unwrap_or_default();
-    // Of a pipe the first command counts, as long as the others only select.
+    // Of a pipe, the first command counts, assuming that the others only select.
     last.split('|').next().unwrap_or_default().trim()
 }
 
-/// Whether the part of a command line that decides is one of these commands.
+/// Whether the deciding part of a command line is one of these commands.
 fn is_one_of(command: &str, known: &[String]) -> bool {
     let first = deciding(command);
     known.iter().any(|name| first.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))

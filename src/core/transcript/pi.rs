@@ -1,5 +1,4 @@
-//! pi: session files and `--mode json`, in which a result stands in several events: its call id joins
-//! them.
+//! pi: session files and `--mode json`. There a result appears in several events, which its call id joins.
 
 use serde_json::Value;
 

@@ -1,12 +1,12 @@
-//! SpecStory: histories in Markdown. A tool's result stands in a fence behind `Result:` or `Error:`, in a
-//! `<tool-use>` element, or, in older versions, behind `Tool use: **Name**`.
+//! SpecStory: histories in Markdown. A tool's result stands in a fence after `Result:` or
+//! `Error:`, in a `<tool-use>` element, or, in older versions, after `Tool use: **Name**`.
 
 use super::markdown::push;
 use super::phrases;
 use super::step::{Flag, Said, Step};
 use crate::core::line::Place;
 
-/// Where the reader stands.
+/// The state of the reader.
 #[derive(Default)]
 pub struct Specstory {
     tool: Option<Step>,
@@ -26,7 +26,7 @@ enum Announced {
 }
 
 impl Specstory {
-    /// One line.
+    /// Reads one line.
     pub fn line(&mut self, line: &str, place: &Place, out: &mut Vec<Said>) {
         if self.fence.is_some() {
             self.fenced(line, place, out);
@@ -38,7 +38,7 @@ impl Specstory {
         } else if is_role(text) {
             self.end_tool(out);
         } else if let Some(name) = tool(text) {
-            // The summary inside an element names it again.
+            // The summary inside an element repeats the name.
             if self.tool.as_ref().is_none_or(|open| open.tool.as_deref() != Some(name)) || !text.contains("<summary>") {
                 self.end_tool(out);
                 self.tool = Some(Step { tool: Some(name.to_owned()), ..Step::default() });
@@ -86,37 +86,37 @@ impl Specstory {
         step.flag = match announced {
             Announced::Error => Flag::Failed,
             _ if step.exit.is_some() || step.text.starts_with("<tool_use_error>") || phrases::flavour(&step.text).is_some() => Flag::Failed,
-            // Without a flag only what a command printed can tell.
+            // Without a flag, only the output of a command can tell.
             Announced::Result if step.command.is_some() => Flag::Unknown,
             _ => return,
         };
         out.push(Said::Step(step));
     }
 
-    /// The end.
+    /// Ends the transcript.
     pub fn finish(&mut self, out: &mut Vec<Said>) {
         self.fence = None;
         self.end_tool(out);
     }
 
-    /// No tool is open.
+    /// Whether no tool is open.
     pub fn is_between(&self) -> bool {
         self.tool.is_none() && self.fence.is_none()
     }
 }
 
-/// `<!-- Claude Code Session 600c64d2-… (2026-08-03 15:41:34Z) -->`
+/// Returns the session of a line: `<!-- Claude Code Session 600c64d2-… (2026-08-03 15:41:34Z) -->`.
 fn session(text: &str) -> Option<&str> {
     let (_, rest) = text.strip_prefix("<!-- ")?.split_once("Session ")?;
     rest.split_whitespace().next()
 }
 
-/// `_**User**_`, `_**Agent (model)**_`
+/// Whether a line names a speaker: `_**User**_`, `_**Agent (model)**_`.
 fn is_role(text: &str) -> bool {
     text.starts_with("_**") && text.ends_with("**_")
 }
 
-/// The tool that `<tool-use data-tool-name="Bash">` or `Tool use: **Bash** what for` opens.
+/// Returns the tool that `<tool-use data-tool-name="Bash">` or `Tool use: **Bash** what for` opens.
 fn tool(text: &str) -> Option<&str> {
     if let Some((_, rest)) = text.split_once("data-tool-name=\"") {
         return text.starts_with("<tool-use").then(|| rest.split('"').next())?;

@@ -1,4 +1,4 @@
-//! What the records of every format come to.
+//! What the records of every format are turned into.
 
 /// Something that a record says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub enum Said {
         /// Command or target, when the call names one.
         command: Option<String>,
     },
-    /// When a limit that was reached is lifted; the next fault of the API is about it.
+    /// When a limit that was reached ends; the next fault of the API is about that limit.
     Reset(String),
-    /// Something was done.
+    /// A completed action.
     Step(Step),
 }
 
-/// Who speaks. The agent and the user make no steps: what they say is no evidence.
+/// Who speaks. The agent and the user make no steps: what they say is not evidence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Who {
     /// A tool that the agent called.
@@ -32,38 +32,38 @@ pub enum Who {
     Run,
 }
 
-/// What a step says of its success.
+/// What a step states about its success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flag {
-    /// It failed: by a flag, or by an exit code.
+    /// Failed, by a flag or by an exit code.
     Failed,
-    /// It went well.
+    /// Succeeded.
     #[default]
     Fine,
-    /// It says nothing: its text decides, unless it only shows something.
+    /// Not stated: the text decides, unless the step only shows something.
     Unknown,
-    /// It went well; the text is what it wrote to stderr.
+    /// Succeeded; the text is what it wrote to stderr.
     Stderr,
 }
 
-/// One thing that was done, and what came of it.
+/// One action, and its outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Who did it.
+    /// Who acted.
     pub who: Who,
     /// Name of the tool.
     pub tool: Option<String>,
-    /// Id of the call; of a fault, the id of its record.
+    /// Id of the call; for a fault, the id of its record.
     pub id: Option<String>,
     /// Command or target.
     pub command: Option<String>,
-    /// What was printed or said; empty when it went well.
+    /// What was printed or said; empty if it succeeded.
     pub text: String,
-    /// Where in the record that stands (RFC 6901); empty outside JSON.
+    /// Pointer to `text` in the record (RFC 6901); empty outside JSON.
     pub pointer: String,
-    /// Number and offset in the stream of each line of `text`, where it has lines of its own there.
+    /// Number and offset in the stream of each line of `text`, if it has lines of its own there.
     pub lines: Vec<(u64, u64)>,
-    /// How it went.
+    /// Whether it succeeded.
     pub flag: Flag,
     /// Exit code of a command.
     pub exit: Option<i64>,
@@ -71,12 +71,12 @@ pub struct Step {
     pub status: Option<u16>,
     /// The API's or the tool's own word for the fault.
     pub kind: Option<String>,
-    /// The format says itself how it was refused.
+    /// How it was refused, if the format itself says so.
     pub flavour: Option<&'static str>,
 }
 
 impl Step {
-    /// A step of a tool call that went well.
+    /// Returns a step of a tool call that succeeded.
     #[must_use]
     pub fn fine(id: Option<&str>) -> Self {
         Self { id: id.map(str::to_owned), ..Self::default() }

@@ -1,5 +1,5 @@
-//! SWE-agent: a trajectory is one document, whose steps come one by one. An observation has no flag: its
-//! text decides, unless the action only shows a file.
+//! SWE-agent: a trajectory is one document, whose steps are read one by one. An
+//! observation has no flag: its text decides, unless the action only shows a file.
 
 use serde_json::Value;
 

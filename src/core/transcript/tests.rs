@@ -1,5 +1,5 @@
-//! What holds for every format: recognition, roles, one event for a failure, resuming, and
-//! input that means ill; `documents` has what stands in one text. The events of each format are in `fixtures/agents`.
+//! What holds for every format: recognition, roles, one event for each failure, resuming, and hostile input;
+//! `documents` has the tests of single documents. The events of each format are in `fixtures/agents`.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, OnceLock};
@@ -41,7 +41,7 @@ fn scan(input: &str) -> Vec<Event> {
     read(stream(), input.as_bytes(), usize::MAX)
 }
 
-/// Transcripts of the formats, and one that is damaged: name and bytes.
+/// Transcripts of the formats, and a damaged one: name and bytes.
 const FIXTURES: [(&str, &[u8]); 12] = [
     ("aider", include_bytes!("../../../fixtures/agents/aider/input.log")),
     ("broken", include_bytes!("../../../fixtures/agents/broken/input.log")),
@@ -156,7 +156,7 @@ fn only_the_beginning_of_a_stream_shows_a_format() {
     let after = |lines: usize| "all is well\n".repeat(lines) + &record;
     let rule = |events: &[Event]| events.iter().map(|event| event.call.is_some()).collect::<Vec<_>>();
     assert_eq!(rule(&scan(&after(20))), [true]);
-    // Later it is some record with a flag, among lines of text.
+    // Later in the stream it is just some record with a flag, among lines of text.
     assert_eq!(rule(&scan(&after(200))), [false]);
     assert_eq!(rule(&read(in_mode(Mode::Records), after(200).as_bytes(), 100)), [true]);
     assert_eq!(rule(&read(in_mode(Mode::Text), after(0).as_bytes(), 100)), [false]);
@@ -181,14 +181,14 @@ fn a_failure_is_one_event_however_often_it_stands() {
     assert_eq!(events[0].multiline.len(), 4);
     let two = [flagged("toolu_0123456789abcde1", text), flagged("toolu_0123456789abcde2", text)].concat();
     assert_eq!(scan(&two).len(), 2);
-    // Two in one record have ids of their own.
+    // Two in one record have their own ids.
     let both = r#"{"type":"user","sessionId":"s","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"x\ny"},{"type":"tool_result","tool_use_id":"b","is_error":true,"content":"x"}]}}"#;
     let events = scan(both);
     assert_eq!(events.len(), 2);
     assert_ne!(events[0].id, events[1].id);
 }
 
-/// Cut out of their message, and what the user's own command printed.
+/// Blocks cut out of their message, and the output of the user's own command.
 #[test]
 fn blocks_that_stand_alone_say_the_same() {
     let call = r#"{"type":"tool_use","id":"toolu_1","name":"Bash","input":{"command":"make"}}"#;
@@ -246,7 +246,7 @@ fn secrets_in_commands_are_replaced() {
     assert!(events[0].redactions > 0);
 }
 
-/// Stopped between any two lines and taken up again from its facts, a transcript gives the same ids.
+/// A transcript that is stopped between any two lines and resumed from its facts gives the same ids.
 #[test]
 fn a_transcript_goes_on_where_it_stopped() {
     for (name, input) in FIXTURES {
@@ -269,7 +269,7 @@ fn a_transcript_goes_on_where_it_stopped() {
     }
 }
 
-/// Of a stream that is read from its end on, the head says what it is.
+/// If a stream is not read from its beginning, its head shows what it is.
 #[test]
 fn a_transcript_that_is_not_read_from_its_beginning_is_one() {
     for (name, input) in FIXTURES {
@@ -350,7 +350,7 @@ fn random_records_are_survived() {
     }
 }
 
-/// The lines around an error come from the text that it stands in, numbered as in there.
+/// The context of an error comes from the text that it stands in, with that text's numbers.
 #[test]
 fn context_is_of_the_same_text() {
     let text = "Exit code 1\nbuilding\nlinking\nTypeError: x is not a function\nend\nbye\nmore";
@@ -360,11 +360,11 @@ fn context_is_of_the_same_text() {
     let trace = "Exit code 1\nstart\nTraceback (most recent call last):\n  File \"/srv/a.py\", line 1, in f\n    f()\nKeyError: 'x'\nend\nbye\nmore";
     let event = &scan(&flagged("t", trace))[0];
     assert_eq!(event.context, ["1: Exit code 1", "2: start", "3: Traceback (most recent call last):", "7: end", "8: bye"][..]);
-    // No rule knows a line: the last one says why.
+    // No rule matches a line: the last one says why.
     let event = &scan(&flagged("t", "Exit code 2\none\ntwo\nthree"))[0];
     assert_eq!((event.text.as_str(), event.record.as_ref().unwrap().line), ("three", 4));
     assert_eq!(event.context, ["2: one", "3: two", "4: three"][..]);
-    // Of a long text both ends are there, and keep their numbers.
+    // Both ends of a long text are kept, with their line numbers.
     let long = format!("Exit code 2\n{}last words", "some line\n".repeat(20_000));
     let event = &scan(&flagged("t", &long))[0];
     assert_eq!(event.context, ["20000: some line", "20001: some line", "20002: last words"][..]);
@@ -372,7 +372,7 @@ fn context_is_of_the_same_text() {
     assert!(!secret.context.as_str().contains("hunter2"), "{:?}", secret.context);
 }
 
-/// Flags that stand elsewhere than in the result, and failures that are told twice.
+/// Flags at places other than the result, and failures that are reported twice.
 #[test]
 fn flags_of_every_shape_are_one_event_each() {
     let call = r#"{"type":"assistant","sessionId":"s","message":{"role":"assistant","content":[{"type":"tool_use","id":"toolu_0123456789abcdef","name":"Bash","input":{"command":"make"}}]}}"#;

@@ -1,28 +1,28 @@
-//! How a JSON string holds a character: the same text stands differently in the logs of different encoders.
+//! How a JSON string represents a character: encoders write the same text differently.
 
 /// Encoders of JSON strings, by what they escape. All of them leave [stable](is_stable) bytes alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoder {
-    /// None: the text stands raw.
+    /// No encoder: the text is raw.
     Raw,
-    /// What must be escaped, as `\"`.
+    /// Only what must be escaped, as `\"`.
     Least,
-    /// That, and what is not ASCII (Python).
+    /// As `Least`, and everything that is not ASCII (Python).
     Ascii,
-    /// That, and `/` (PHP).
+    /// As `Ascii`, and `/` (PHP).
     Slashes,
-    /// What must be, and what HTML reads (Go, Rails).
+    /// As `Least`, and what is special in HTML (Go, Rails).
     Html,
-    /// That, and `=` and `'` (Gson).
+    /// As `Html`, and `=` and `'` (Gson).
     Attributes,
-    /// Quotes as numbers, too, and all that is not ASCII (.NET).
+    /// Quotes as numbers, too, and everything that is not ASCII (.NET).
     Numbers,
 }
 
 impl Encoder {
     pub(super) const ALL: [Self; 7] = [Self::Raw, Self::Least, Self::Ascii, Self::Slashes, Self::Html, Self::Attributes, Self::Numbers];
 
-    /// Writes `c`; calls `hex_letter` for each digit that may be written small or large, before it is written.
+    /// Writes `c`, calling `hex_letter` before each digit that may be written in either case.
     pub(super) fn write(self, c: char, out: &mut Vec<u8>, mut hex_letter: impl FnMut(usize, u8)) {
         if self.numbers(c) {
             for unit in c.encode_utf16(&mut [0; 2]).iter() {
@@ -44,7 +44,7 @@ impl Encoder {
         }
     }
 
-    /// Whether it writes `c` as `\u` and a number.
+    /// Whether the encoder writes `c` as `\u` and a number.
     fn numbers(self, c: char) -> bool {
         match self {
             Self::Raw | Self::Least => false,
@@ -56,7 +56,7 @@ impl Encoder {
     }
 }
 
-/// Whether every encoder leaves a byte as it is.
+/// Whether every encoder leaves the byte unchanged.
 pub(super) fn is_stable(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b" .,:;-_()[]{}!?*#@%^~|$".contains(&byte)
 }

@@ -1,14 +1,14 @@
-//! A regular expression of JavaScript, with its groups by number, as one of siftd's, with groups by name. What siftd's
-//! expressions lack (look-around, references back) is left as it is: the loader names it.
+//! Converts a JavaScript regular expression with numbered groups into one of siftd's with named groups.
+//! What siftd's expressions lack (look-around, back-references) is left unchanged: the loader reports it.
 
 use std::ops::Range;
 
-/// Words that the group of a severity has for an error; GitHub takes all but warnings and notices for one.
+/// Words that a severity group has for an error; GitHub takes everything but warnings and notices for an error.
 const ERROR_WORDS: &[&str] = &["error", "Error", "ERROR", "fatal"];
-/// Words for less.
+/// Words for lesser severities.
 const LESSER: &[&str] = &["warning", "warn", "notice", "info", "information", "note", "hint", "style", "debug"];
 
-/// The expression, and the words one of which stands in the group of the severity.
+/// The expression, and the words of which one stands in the severity group.
 pub(super) struct Converted {
     pub(super) regex: String,
     pub(super) words: Vec<String>,
@@ -19,13 +19,13 @@ pub(super) struct Converted {
 pub(super) enum Group {
     /// A group that is not read.
     Unread,
-    /// A named one.
+    /// A named group.
     Named(&'static str),
-    /// The severity: only what is an error matches.
+    /// The severity group: only errors match.
     Severity,
 }
 
-/// Converts; `group` says what the group of a number (from 1) is. `None`: the severity is never an error.
+/// Converts `regexp`; `group` tells what the group with a number (from 1) is. `None`: the severity is never an error.
 pub(super) fn convert(regexp: &str, group: impl Fn(usize) -> Group) -> Option<Converted> {
     let bytes = regexp.as_bytes();
     let (mut regex, mut words, mut number, mut at) = (String::with_capacity(regexp.len() + 64), Vec::new(), 0, 0);
@@ -60,7 +60,7 @@ pub(super) fn convert(regexp: &str, group: impl Fn(usize) -> Group) -> Option<Co
             }
             b'\\' => {
                 let end = at + 1 + regexp[at + 1..].chars().next().map_or(0, char::len_utf8);
-                // A slash needs no escape, and would take none.
+                // A slash needs no escape, and siftd's expressions accept none.
                 regex.push_str(if &regexp[at..end] == "\\/" { "/" } else { &regexp[at..end] });
                 end
             }
@@ -75,7 +75,7 @@ pub(super) fn convert(regexp: &str, group: impl Fn(usize) -> Group) -> Option<Co
     Some(Converted { regex, words })
 }
 
-/// Where the inside of the group begins that opens at `at`, and whether it counts.
+/// Returns where the inside of the group that opens at `at` begins, and whether the group is numbered.
 fn opening(bytes: &[u8], at: usize) -> (usize, bool) {
     match &bytes[at + 1..] {
         [b'?', b'<', next, ..] if !matches!(next, b'=' | b'!') => (memchr::memchr(b'>', &bytes[at..]).map_or(at + 1, |end| at + end + 1), true),
@@ -85,12 +85,12 @@ fn opening(bytes: &[u8], at: usize) -> (usize, bool) {
     }
 }
 
-/// Whether the byte is no escaped one.
+/// Whether the byte is not escaped.
 fn is_free(bytes: &[u8], at: usize) -> bool {
     bytes[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 0
 }
 
-/// Where the group closes whose inside begins at `inside`.
+/// Returns where the group closes whose inside begins at `inside`.
 fn closing(bytes: &[u8], inside: usize) -> usize {
     let (mut depth, mut in_class) = (0, false);
     for at in (inside..bytes.len()).filter(|&at| is_free(bytes, at)) {
@@ -106,8 +106,8 @@ fn closing(bytes: &[u8], inside: usize) -> usize {
     bytes.len()
 }
 
-/// A class of characters from `at`, in which `[`, `&` and `~` mean themselves, and a hyphen beside `\s` and its like, too;
-/// returns where it ends.
+/// Copies a character class from `at`, escaping `[`, `&`, `~` and a hyphen beside
+/// `\s` and the like, which JavaScript takes literally; returns where the class ends.
 fn class(regexp: &str, at: usize, out: &mut String) -> usize {
     let is_kind = |text: &str| text.starts_with('\\') && text.get(1..2).is_some_and(|kind| "dswDSW".contains(kind));
     let (mut is_escaped, mut is_behind_kind) = (false, false);
@@ -126,13 +126,13 @@ fn class(regexp: &str, at: usize, out: &mut String) -> usize {
     regexp.len()
 }
 
-/// `{2}`, `{2,}`, `{2,3}`.
+/// Whether `bytes` begin with a counted repetition: `{2}`, `{2,}`, `{2,3}`.
 fn is_repeat(bytes: &[u8]) -> bool {
     let Range { start, end } = 1..memchr::memchr(b'}', bytes).unwrap_or(1);
     end > start && bytes[start].is_ascii_digit() && bytes[start..end].iter().all(|byte| byte.is_ascii_digit() || *byte == b',')
 }
 
-/// The words for an error among those that a group holds; those in use where it holds any. `None`: it holds only others.
+/// Returns the words for an error in a group; the usual ones if the group is no list of words. `None`: it holds only lesser words.
 fn error_words(inside: &str) -> Option<Vec<String>> {
     let is_word = |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b' ');
     let words: Vec<&str> = inside.split('|').collect();

@@ -1,4 +1,4 @@
-//! From a parsed regex to the steps of a program, with what each choice and each run can be followed by.
+//! Turns a parsed regex into the steps of a program, with what can follow each choice and each run.
 
 use regex_syntax::hir::{self, Class, ClassUnicode, Hir, HirKind, Repetition};
 
@@ -6,10 +6,10 @@ use super::{Branch, END, FIRST_SET, Literal, Look, MAX_NAMED, MAX_SETS, NOTHING,
 
 /// Most steps of a program; a longer pattern is left to `regex`.
 const MAX_STEPS: usize = 1024;
-/// Most characters of a class that is not ASCII.
+/// Most characters of a class with non-ASCII characters.
 const MAX_CHARACTERS: usize = 8;
 
-/// The program of `hir`; `None` when it needs more than the matcher can do.
+/// Returns the program of `hir`; `None` when it needs more than the matcher can do.
 pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
     let mut builder = Builder::new(wanted);
     if wanted == Wanted::Match {
@@ -28,7 +28,7 @@ pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
     Some(Program { steps, runs, splits, switches, literals, sets, names, start, later })
 }
 
-/// Whether all of it matches at the start of the text only.
+/// Whether `hir` as a whole matches only at the start of the text.
 fn is_anchored(hir: &Hir) -> bool {
     hir.properties().look_set_prefix().contains(hir::Look::Start)
 }
@@ -50,14 +50,14 @@ struct Builder {
     seen: Seen,
 }
 
-/// Which steps a look ahead has come by: those whose mark is the number of its round.
+/// The steps that a look-ahead has visited: their mark is the number of its round.
 #[derive(Default)]
 struct Seen {
     first: (u32, Vec<u32>),
     second: (u32, Vec<u32>),
 }
 
-/// Marks `step`; whether it was marked in this round.
+/// Marks `step`; returns whether it was already marked in this round.
 fn mark((round, marks): &mut (u32, Vec<u32>), step: usize) -> bool {
     std::mem::replace(&mut marks[step], *round) == *round
 }
@@ -79,7 +79,7 @@ impl Builder {
         self.steps.len() as u16
     }
 
-    /// The number of a set, which is that of its bit; `None` when there is none left.
+    /// Returns the number of a set, which is its bit; `None` when no bit is left.
     fn set(&mut self, bytes: &Bytes) -> Option<u8> {
         if let Some(known) = self.known.iter().position(|known| known == bytes) {
             return Some((FIRST_SET + known) as u8);
@@ -93,7 +93,7 @@ impl Builder {
         Some(bit as u8)
     }
 
-    /// The part of a pattern with which a match ends, when its length does not matter.
+    /// Writes the part of a pattern with which a match ends, when the length of the match does not matter.
     fn tail(&mut self, hir: &Hir) -> Option<()> {
         match hir.kind() {
             HirKind::Capture(group) => self.tail(&group.sub),
@@ -161,7 +161,7 @@ impl Builder {
         self.push(Step::Save(slot as u8 + 1)).map(drop)
     }
 
-    /// `each` writes a branch down.
+    /// Writes an alternation; `each` writes one branch.
     fn alternation(&mut self, branches: &[Hir], each: fn(&mut Self, &Hir) -> Option<()>) -> Option<()> {
         let number = self.switches.len();
         self.push(Step::Switch(number as u16))?;
@@ -180,8 +180,8 @@ impl Builder {
         Some(())
     }
 
-    /// The step with which a match behind the start of the text begins: of an alternation only the branches that are not
-    /// bound to the start. The inner `None`: there is no such match.
+    /// Returns the step where a match after the start of the text begins: for an alternation, only
+    /// the branches that are not anchored at the start. The inner `None`: there is no such match.
     fn later(&mut self, hir: &Hir) -> Option<Option<u16>> {
         if is_anchored(hir) {
             return Some(None);
@@ -193,7 +193,7 @@ impl Builder {
         Some(Some(step))
     }
 
-    /// A step, and with which bytes a match from it on begins.
+    /// Returns an entry at `step`, with the bytes that a match from there begins with.
     fn entry(&mut self, step: u16) -> Branch {
         Branch { to: step, heads: (self.first(step), self.second(step)) }
     }
@@ -202,7 +202,7 @@ impl Builder {
         if let Some(bytes) = single(&repetition.sub) {
             return self.run(&bytes, repetition);
         }
-        // A body that may be empty would go round without end.
+        // A body that may be empty would loop forever.
         if repetition.sub.properties().minimum_len().is_none_or(|least| least == 0) && repetition.max != Some(1) {
             return None;
         }
@@ -245,20 +245,20 @@ impl Builder {
         Some(())
     }
 
-    /// Makes the step at `split` a choice between a body and what comes after it.
+    /// Turns the step at `split` into a choice between a body and what comes after it.
     fn split(&mut self, split: u16, (body, out): (u16, u16), greedy: bool) {
         let (first, second) = if greedy { (body, out) } else { (out, body) };
         self.steps[usize::from(split)] = Step::Split(self.splits.len() as u16);
         self.splits.push(Split { first, second, heads: (NOTHING, NOTHING) });
     }
 
-    /// Tells each run and each choice with which bytes it can go on.
+    /// Computes for each run and each choice the bytes that it can go on with.
     fn look_ahead(&mut self) {
         for number in 0..self.runs.len() {
             let Run { after, set, max, .. } = self.runs[number];
             let ahead = (self.first(after), self.second(after));
             let both = |sets: &Sets| sets & set != 0 && sets & ahead.0 != 0;
-            // A limit may stop it before another byte of its own.
+            // A maximum may stop the run before another byte of its own set.
             let exact = max == u32::MAX && !self.sets.iter().any(both);
             let run = &mut self.runs[number];
             (run.ahead, run.exact) = (ahead, exact);
@@ -274,7 +274,7 @@ impl Builder {
         }
     }
 
-    /// The bytes with which a match from `step` on can begin.
+    /// Returns the bytes that a match from `step` on can begin with.
     fn first(&mut self, step: u16) -> Sets {
         let (round, marks) = &mut self.seen.first;
         marks.resize(self.steps.len(), 0);
@@ -282,7 +282,7 @@ impl Builder {
         self.first_from(step.into())
     }
 
-    /// The second bytes of a match from `step` on.
+    /// Returns the possible second bytes of a match from `step` on.
     fn second(&mut self, step: u16) -> Sets {
         let (round, marks) = &mut self.seen.second;
         marks.resize(self.steps.len(), 0);
@@ -337,13 +337,13 @@ impl Builder {
         }
     }
 
-    /// What `of` says of each branch.
+    /// Returns the union of `of` over all branches.
     fn all_of(&mut self, switch: u16, of: fn(&mut Self, usize) -> Sets) -> Sets {
         let switch = usize::from(switch);
         (0..self.switches[switch].len()).fold(0, |all, branch| all | of(self, self.switches[switch][branch].to.into()))
     }
 
-    /// The set of one byte; when there is no bit left for it, that of all.
+    /// Returns the set of one byte; when no bit is left for it, the set of all bytes.
     fn byte(&mut self, byte: u8) -> Sets {
         let mut bytes = [false; 256];
         bytes[usize::from(byte)] = true;
@@ -361,19 +361,19 @@ fn supported(look: hir::Look) -> Option<Look> {
     }
 }
 
-/// Whether a part at the end of a pattern decides nothing: without it there is a match, too.
+/// Whether a part at the end of a pattern decides nothing: there is a match without it, too.
 fn may_be_left_out(hir: &Hir) -> bool {
     hir.properties().minimum_len() == Some(0) && hir.properties().look_set().is_empty()
 }
 
-/// A few characters that are no ASCII, each as the bytes that it is written with.
+/// Returns the few characters of a non-ASCII class, each as its UTF-8 bytes.
 fn characters(class: &ClassUnicode) -> Option<Vec<Hir>> {
     let all = class.iter().flat_map(|range| range.start()..=range.end()).take(MAX_CHARACTERS + 1);
     let all: Vec<Hir> = all.map(|character| Hir::literal(character.to_string().into_bytes())).collect();
     (all.len() <= MAX_CHARACTERS).then_some(all)
 }
 
-/// The bytes of a class, or of a literal of one byte.
+/// Returns the bytes of a class, or of a one-byte literal.
 fn single(hir: &Hir) -> Option<Bytes> {
     let mut set = [false; 256];
     match hir.kind() {

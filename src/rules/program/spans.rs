@@ -1,10 +1,10 @@
-//! The sets of all bytes as they are kept: neighbours mostly belong to the same ones.
+//! How the sets of all bytes are serialized: neighbouring bytes mostly belong to the same sets.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Sets;
 
-/// The sets of as many bytes, the next ones.
+/// A number of consecutive bytes, and the sets that they belong to.
 type Span = (u16, Sets);
 
 pub(super) fn serialize<S: Serializer>(sets: &[Sets; 256], serializer: S) -> Result<S::Ok, S::Error> {

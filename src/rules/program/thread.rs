@@ -1,30 +1,29 @@
-//! Runs a program over one text: follows its steps, keeps the ways that are left to try, counts what that
-//! costs.
+//! Runs a program over one text: follows its steps, keeps the choices that are left to try, and counts the cost.
 
 use super::{Branch, END, Look, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
 
-/// What a step costs beside the bytes that it looks at.
+/// Cost of a step besides the bytes that it looks at.
 const STEP_FUEL: usize = 4;
-/// So many branches that cannot begin cost as much as a byte.
+/// This many branches that cannot begin cost as much as one byte.
 const BRANCHES_PER_FUEL: usize = 2;
-/// Most choices that are left open at once, and those that need no memory of their own.
+/// Most choices open at once, and how many of them need no heap memory.
 const MAX_CHOICES: usize = 48;
 const NEAR_CHOICES: usize = 8;
 
-/// A way that is left to try.
+/// A choice that is left to try.
 #[derive(Clone, Copy)]
 enum Choice {
     Try {
         step: u16,
         at: u32,
     },
-    /// A branch of an alternation, which can begin there.
+    /// A branch of an alternation that can begin at `at`.
     Branch {
         switch: u16,
         branch: u16,
         at: u32,
     },
-    /// A greedy run may end earlier: before `at`, not before `low`.
+    /// A greedy run may end earlier: before `at`, but not before `low`.
     Shorter {
         run: u16,
         low: u32,
@@ -42,7 +41,7 @@ enum Choice {
     },
 }
 
-/// What is left to try. Most attempts leave little: only more than that is kept in memory of its own.
+/// The choices left to try. Most attempts leave few, so only further ones are kept on the heap.
 struct Stack {
     near: [Choice; NEAR_CHOICES],
     far: Vec<Choice>,
@@ -77,7 +76,7 @@ impl Stack {
     }
 }
 
-/// A search under way.
+/// A search in progress.
 pub(super) struct Thread<'a> {
     program: &'a Program,
     sets: &'a [Sets; 256],
@@ -88,25 +87,25 @@ pub(super) struct Thread<'a> {
 }
 
 impl<'a> Thread<'a> {
-    /// A search in `text` that may cost `fuel`.
+    /// Starts a search in `text` that may cost `fuel`.
     #[inline(always)]
     pub(super) fn new(program: &'a Program, text: &'a [u8], fuel: usize) -> Self {
         Self { program, sets: &program.sets, text, stack: Stack::new(), spent: 0, fuel }
     }
 
-    /// What it has cost so far.
+    /// Returns the cost so far.
     pub(super) fn spent(&self) -> usize {
         self.spent
     }
 
-    /// Whether the program matches somewhere; its named groups go to `slots`.
+    /// Returns whether the program matches somewhere; its named groups go to `slots`.
     pub(super) fn search(&mut self, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         if self.attempt(self.program.start, 0, slots.as_deref_mut())? {
             return Ok(true);
         }
         let Some(later) = self.program.later else { return Ok(false) };
         let (first, second) = later.heads;
-        // Most places fail at their first two bytes: each byte is looked up once.
+        // Most places fail at their first two bytes; this way each byte is looked up only once.
         let mut here = self.sets(1);
         for start in 1..self.text.len() {
             let behind = self.sets(start + 1);
@@ -119,19 +118,19 @@ impl<'a> Thread<'a> {
         if end > 0 { self.attempt(later, end, slots) } else { Ok(false) }
     }
 
-    /// The sets of what stands at `at`.
+    /// Returns the sets of the byte, or the end of the text, at `at`.
     #[inline(always)]
     fn sets(&self, at: usize) -> Sets {
         self.text.get(at).map_or(NOTHING | END, |byte| self.sets[usize::from(*byte)])
     }
 
-    /// Whether the bytes at `at` and behind it belong to these sets.
+    /// Whether the bytes at `at` and after it belong to these sets.
     #[inline(always)]
     fn fit(&self, (first, second): (Sets, Sets), at: usize) -> bool {
         self.sets(at) & first != 0 && self.sets(at + 1) & second != 0
     }
 
-    /// Whether a match begins at `start`, with the step of `entry`.
+    /// Returns whether a match begins at `start`, with the step of `entry`.
     #[inline(always)]
     fn attempt(&mut self, entry: Branch, start: usize, slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         if self.fit(entry.heads, start) { self.try_from(entry.to, start, slots) } else { Ok(false) }
@@ -143,7 +142,7 @@ impl<'a> Thread<'a> {
             if self.follow(step, at, slots.as_deref_mut())? {
                 return Ok(true);
             }
-            // A way that goes on without a choice is as long as the text at most: it is enough to count here.
+            // A way without choices is at most as long as the text, so checking the budget here is enough.
             if self.spent > self.fuel {
                 return Err(OutOfFuel);
             }
@@ -181,7 +180,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// Follows the steps from `step` until they match or fail.
+    /// Follows the steps from `step` on until they match or fail.
     #[inline]
     fn follow(&mut self, mut step: u16, mut at: usize, mut slots: Option<&mut Slots>) -> Result<bool, OutOfFuel> {
         let program = self.program;
@@ -249,7 +248,7 @@ impl<'a> Thread<'a> {
         }
     }
 
-    /// The first branch from `from` on that can begin at `at`.
+    /// Returns the first branch, from `from` on, that can begin at `at`.
     #[inline(always)]
     fn next_branch(&mut self, switch: u16, from: usize, at: usize) -> Option<usize> {
         let branches = &self.program.switches[usize::from(switch)][from..];
@@ -259,7 +258,7 @@ impl<'a> Thread<'a> {
         found.map(|found| from + found)
     }
 
-    /// The step of a branch; the next one that can begin at `at` is left as a choice.
+    /// Returns the step of a branch; the next branch that can begin at `at` is left as a choice.
     fn take_branch(&mut self, switch: u16, branch: usize, at: usize) -> Result<u16, OutOfFuel> {
         if let Some(next) = self.next_branch(switch, branch + 1, at) {
             self.stack.push(Choice::Branch { switch, branch: next as u16, at: at as u32 })?;
@@ -267,7 +266,7 @@ impl<'a> Thread<'a> {
         Ok(self.program.switches[usize::from(switch)][branch].to)
     }
 
-    /// Where a run that begins at `at` ends first; the other ends are left as a choice.
+    /// Returns the first end to try for a run that begins at `at`; the other ends are left as a choice.
     fn begin_run(&mut self, number: u16, at: usize) -> Result<Option<usize>, OutOfFuel> {
         let run = &self.program.runs[usize::from(number)];
         let limit = self.text.len().min(at.saturating_add(run.max as usize));
@@ -291,7 +290,7 @@ impl<'a> Thread<'a> {
         self.shorter(number, low, end)
     }
 
-    /// Where the bytes of the run end that begins at `at`.
+    /// Returns where the bytes of a run that begins at `at` end.
     #[inline(always)]
     fn end_of(&self, run: &Run, at: usize, limit: usize) -> usize {
         let text = &self.text[at..limit];
@@ -302,7 +301,7 @@ impl<'a> Thread<'a> {
         length.map_or(limit, |length| at + length)
     }
 
-    /// The last place from `high` down to `low` where what follows can begin.
+    /// Returns the last place from `high` down to `low` where what follows can begin.
     fn shorter(&mut self, number: u16, low: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
         let (first, second) = self.program.runs[usize::from(number)].ahead;
         let mut behind = self.sets(high + 1);
@@ -318,7 +317,7 @@ impl<'a> Thread<'a> {
         Ok(found)
     }
 
-    /// The first place from `at` on where what follows can begin, as long as the run's bytes last.
+    /// Returns the first place from `at` on where what follows can begin, as long as the run's bytes last.
     fn longer(&mut self, number: u16, at: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
         let Run { set, ahead: (first, second), .. } = self.program.runs[usize::from(number)];
         let (mut place, mut here) = (at, self.sets(at));

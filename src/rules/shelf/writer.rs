@@ -1,4 +1,4 @@
-//! Fills a shelf; the build does.
+//! Fills a shelf, during the build.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use crate::rules::shelf::{Form, key};
 
-/// A shelf in the making.
+/// A shelf under construction.
 #[derive(Debug, Default)]
 pub struct Writer {
     places: BTreeMap<u64, u32>,
-    /// In the order in which they came: what is asked together lies together, on few pages.
+    /// Forms in the order in which they were added: forms that are used together lie together, on few pages.
     forms: Vec<u8>,
 }
 
 impl Writer {
-    /// Adds a form, unless it is there. Of two with the same key the second is left out: whoever asks for it makes it.
+    /// Adds a form, unless its key is there already. A second form with the same key is left out and compiled when it is used.
     ///
     /// # Errors
     /// `postcard` cannot write it.
@@ -28,7 +28,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The bytes of the shelf.
+    /// Returns the bytes of the shelf.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = (self.places.len() as u32).to_le_bytes().to_vec();

@@ -1,4 +1,4 @@
-//! A whole JSON text: its steps one by one, up to a limit, however it is indented.
+//! A whole JSON text: its steps are read one by one, up to a limit, however it is indented.
 
 use super::super::Document;
 use super::{NOW, flagged, read, stream};
@@ -11,7 +11,7 @@ fn trajectory(indent: bool) -> String {
         step("python till.py", &format!("{}\nNameError: name 'pay' is not defined", "\\\"é".repeat(200_000))),
         step("make", "make: *** [Makefile:2: all] Error 2"),
     ];
-    // The order of the keys is that of the program.
+    // The order of the keys is as the program writes it.
     let steps = if indent { serde_json::to_string_pretty(&steps) } else { serde_json::to_string(&steps) }.unwrap();
     format!(r#"{{"environment":"x","trajectory":{steps},"history":[{{"action":"a","observation":"TypeError: again"}}],"info":{{"exit_status":"exit_cost"}}}}"#)
 }
@@ -22,7 +22,7 @@ fn a_document_gives_its_steps_one_by_one() {
         let document = trajectory(indent);
         for chunk in [100, 4096, usize::MAX] {
             let events = read(stream().with_documents(u64::MAX), document.as_bytes(), chunk);
-            // The list of steps must show in the first bytes that are read.
+            // The list of steps must be seen in the first bytes that are read.
             let got: Vec<_> = events.iter().map(|event| event.text.chars().take(60).collect::<String>()).collect();
             assert_eq!(got, ["NameError: name 'pay' is not defined", "make: *** [Makefile:2: all] Error 2", "exit_cost"], "{chunk}");
             let offsets: Vec<_> = events.iter().map(|event| document.as_bytes()[event.offset as usize]).collect();
@@ -61,7 +61,7 @@ fn the_records_of_a_web_session_are_a_document() {
     }
 }
 
-/// Records that a tool has indented, in one file or one after another; what is unknown stays text.
+/// Records that a tool has indented, in one file or one after another; unknown ones stay text.
 #[test]
 fn indented_records_are_documents() {
     let old = |id: u32, exit: i32| {
@@ -89,7 +89,7 @@ fn indented_records_are_documents() {
     }
 }
 
-/// Whatever is read at once: the first record may be longer than that.
+/// However much is read at once, the first record may be longer.
 #[test]
 fn a_document_may_tell_late_that_it_is_one() {
     let step = |said: &str| serde_json::json!({"role": "tool", "tool_call_id": "c", "content": said, "is_error": said.contains("Error")});
@@ -103,7 +103,7 @@ fn a_document_may_tell_late_that_it_is_one() {
     }
 }
 
-/// What never tells is text, all of it.
+/// A text that never turns out to be a document stays text, all of it.
 #[test]
 fn what_waits_for_more_is_not_lost() {
     for head in ["{\"a\": [", "[{\"a\": 1,", "{ ", "["] {
