@@ -1,4 +1,4 @@
-//! `siftd breaker` and `siftd exec --breaker` as a loop uses them: exit codes, records, other processes.
+//! `siftd breaker` and `siftd exec --breaker` as a loop uses them: exit codes, records, concurrent processes.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,7 +1,6 @@
-//! Real outputs under `fixtures/<family>/<case>/`: `input.log` makes exactly the events of
-//! `expected.ndjson`, one compact line each, whatever the chunks in which it arrives and whether or
-//! not the prefilter helps. `UPDATE_EXPECT=1 cargo test --test fixtures` writes them anew; then read
-//! the diff against `about.txt`, which says in words what is an error there.
+//! Real outputs in `fixtures/<family>/<case>/`: `input.log` yields exactly the events of `expected.ndjson`, one compact
+//! line each, whatever the chunks it arrives in, with and without the prefilter. `UPDATE_EXPECT=1 cargo test --test
+//! fixtures` rewrites them; then compare the diff with `about.txt`, which describes what counts as an error there.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! `siftd history`, `scan --new-only` and `replay` as a person and a build use them.
+//! `siftd history`, `scan --new-only` and `replay` as people and builds use them.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,4 +1,4 @@
-//! The loop of the README, `fixtures/loops/fix.sh`, with an agent that fails in every way that agents do.
+//! The loop of the README, `fixtures/loops/fix.sh`, with an agent that fails in every way agents fail.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

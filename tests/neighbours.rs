@@ -1,6 +1,6 @@
-//! Errors of different tools stand right behind each other, and stay two. For each rule the first error of the
-//! fixtures that it finds; pairs of them, with nothing, a blank line, or an ordinary line between blank ones between
-//! them. `SIFTD_ROUNDS=1000` asks them all.
+//! Errors of different tools that directly follow each other stay two. Takes for each rule
+//! the first error of the fixtures that it finds, and joins pairs of them by nothing, a
+//! blank line, or an ordinary line between blank ones. `SIFTD_ROUNDS=1000` tests all pairs.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;

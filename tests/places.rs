@@ -1,5 +1,5 @@
-//! Where an error is, in the words of the tool that found it: whatever a container, a build tool or a CI service puts before
-//! each line, it is one event with the same lines, and its file, line and column.
+//! Where an error is, as the tool that found it says: whatever a container, a build tool or a CI
+//! service puts before each line, it is one event with the same lines, file, line and column.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

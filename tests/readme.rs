@@ -1,10 +1,9 @@
-//! What the README says, held to its word: every command is run and its output compared, every name of a
-//! field, key, word and command is there, every link leads somewhere. `UPDATE_EXPECT=1` records the outputs
-//! and writes the tables of families and metrics anew.
+//! Checks the README: every command is run and its output compared; every field, key, category word and command is named;
+//! every link has a target. `UPDATE_EXPECT=1` records the outputs and rewrites the tables of families and metrics.
 //!
-//! Blocks marked `console` are sessions: a line that begins with `$ ` is a command, what follows is its output;
-//! a line `...` stands for any lines. All blocks share one folder with copies of `fixtures` and `config`. Other
-//! blocks with a name after the language are files in it. Times, ids and the host are compared as such.
+//! Blocks marked `console` are sessions: a line that starts with `$ ` is a command, and its output follows; a
+//! line `...` stands for any lines. All blocks share one folder with copies of `fixtures` and `config`. Other
+//! blocks with a name after the language are files in it. Times, ids and the host match any value of their kind.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

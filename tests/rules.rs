@@ -1,4 +1,4 @@
-//! The compiled-in rules: each file loads with every check on, and every example comes out.
+//! The compiled-in rules: each file loads with every check enabled, and every example gives the expected result.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;

@@ -1,5 +1,5 @@
-//! The generator of `benches/loggen` knows where its errors stand: what is found must be just that, at usual
-//! rates and at high ones.
+//! The generator of `benches/loggen` knows where its errors are:
+//! exactly those must be found, at usual and at high error rates.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

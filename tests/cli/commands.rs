@@ -1,4 +1,4 @@
-//! All commands but `scan` and `run`.
+//! All commands except `scan` and `run`.
 
 use std::io::Write;
 use std::path::Path;

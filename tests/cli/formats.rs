@@ -1,4 +1,4 @@
-//! The forms of `siftd scan`, and that log text has no power in those for people.
+//! The output formats of `siftd scan`, and that log text cannot control those meant for people.
 
 use serde_json::Value;
 

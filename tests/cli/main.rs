@@ -1,4 +1,4 @@
-//! The real binary in a folder of its own: what goes in, what comes out, and the exit code.
+//! Runs the real binary in a folder of its own: input, output and exit code.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,4 +1,5 @@
-//! `siftd state` of a log that was rotated: each generation is told from the others, and forgotten alone or with them.
+//! `siftd state` for a rotated log: each generation is listed
+//! separately, and can be forgotten alone or together with the others.
 
 use std::fs;
 

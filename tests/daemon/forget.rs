@@ -1,4 +1,4 @@
-//! Rule 8 of file identity: what is known of files that are long gone is dropped, and of no others.
+//! Rule 8 of file identity: the state of files that are long gone is dropped, and no other state.
 
 use std::collections::BTreeMap;
 use std::fs;

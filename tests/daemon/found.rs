@@ -1,4 +1,4 @@
-//! New files are found within a second, wherever a source may have them: with the kernel's notices, and without.
+//! New files are found within a second, wherever a source may have them, with and without inotify.
 
 use std::fs;
 use std::path::Path;

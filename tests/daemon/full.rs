@@ -1,4 +1,4 @@
-//! Small file systems that fill up and are freed: under the state, and under the output.
+//! Small file systems that fill up and are freed again: one with the state, one with the output.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

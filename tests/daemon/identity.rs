@@ -1,5 +1,4 @@
-//! Which file is which: each rule of file identity, each style of rotation, by name. Stepped, with files
-//! that are really there.
+//! File identity: each rule and each style of rotation has a test. The daemon's parts are stepped, with real files.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};

@@ -1,5 +1,5 @@
-//! The real daemon: killed, asked, told to reopen its output, and without inotify. `SIFTD_KILLS=200` is the
-//! long form; `cargo bench --bench daemon -- kill` plays that on the release build.
+//! The real daemon: killed, queried, told to reopen its output, and without inotify. `SIFTD_KILLS=200`
+//! runs the long version; `cargo bench --bench daemon -- kill` runs it on the release build.
 
 use std::fs;
 use std::process::{Command, Stdio};

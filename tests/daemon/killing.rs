@@ -1,5 +1,5 @@
-//! The real daemon, killed at random moments while files are written in halves and rotated in every style,
-//! and while someone else reads what it writes. Tests and a bench play it.
+//! Kills the real daemon at random moments while files are written in fragments and rotated
+//! in every style, and while another process reads its output. Used by tests and a bench.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

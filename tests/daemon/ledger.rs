@@ -1,5 +1,5 @@
-//! The history and the breakers of `run`: stepped with each event in the transaction that commits it, so that after
-//! an end at any moment they are what the records say.
+//! The history and the breakers of `run`: updated with each event in the transaction
+//! that commits it, so that they match the records whenever the daemon ends.
 
 use std::collections::BTreeMap;
 use std::path::Path;

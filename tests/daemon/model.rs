@@ -1,6 +1,6 @@
-//! Random sequences of all that happens to logs and to the daemon, against a model that knows what was
-//! written: every error comes out once, however it was rotated and whenever the daemon ended.
-//! `SIFTD_ROUNDS=50` plays fifty times as many.
+//! Random sequences of everything that happens to logs and to the daemon, checked against
+//! a model that knows what was written. Every error is reported once, however its file
+//! was rotated and whenever the daemon ended. `SIFTD_ROUNDS=50` runs fifty times as many.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What proves that a file is one that was known, and what does not: device, birth, content, and how many could be it.
+//! What proves that a file is a known one, and what does not: device, birth time, content, and the number of candidates.
 
 use std::fs;
 use std::io::Write;

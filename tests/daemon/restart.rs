@@ -1,4 +1,4 @@
-//! A stream that is taken up again at its newest safe place finds what it would have found.
+//! A stream that resumes at its newest checkpoint finds the same events as an uninterrupted one.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-//! The daemon's parts on one thread, stepped by the test, with the test's own time: files are really
-//! there, the state is a real file, and an end at any moment is a `drop`.
+//! The daemon's parts on one thread, stepped by the test, with the test's own
+//! clock. Files and state are real, and a `drop` ends the daemon at any moment.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::{self, OpenOptions};

@@ -1,4 +1,4 @@
-//! Who is silent, when files change their names. Stepped, with files that are really there and the test's own time.
+//! Which sources are silent when files are renamed. Stepped, with real files and the test's own clock.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Sinks and what is held back: stepped, with files that are really there.
+//! Sinks and the records they hold back: stepped, with real files.
 
 use std::fs;
 use std::io::Read;

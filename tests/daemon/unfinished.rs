@@ -1,4 +1,4 @@
-//! The last line of a live file, without a newline: it comes out after a while, and once.
+//! The last line of a live file without a newline: it is reported after a while, and only once.
 
 use super::rig::{Rig, SECOND, World, error};
 

@@ -1,4 +1,4 @@
-//! Digests of logs, of records and of runs.
+//! Digests of logs, records and runs.
 
 use serde_json::Value;
 

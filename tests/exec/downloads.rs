@@ -1,4 +1,4 @@
-//! Downloads that failed, as the tools of the day print it (`fixtures/downloads`): each is worth trying again.
+//! Failed downloads as current tools print them (`fixtures/downloads`): each is worth a retry.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `siftd exec` and its kin, as a user meets them: the real binary, real commands, real signals, real terminals.
+//! `siftd exec` and related commands as a user meets them: with the real binary, real commands, signals and terminals.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

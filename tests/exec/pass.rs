@@ -1,4 +1,4 @@
-//! As if siftd were not there: bytes, ends, exit codes.
+//! `exec` behaves as if siftd were not there: bytes, end of output, exit codes.
 
 use std::io::Read;
 

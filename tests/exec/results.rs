@@ -1,4 +1,4 @@
-//! What is written about a run: verdict, records, raw output, and who is called.
+//! What is reported of a run: verdict, records, raw output, and the hook that is called.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,4 +1,4 @@
-//! Which failures are tried again, how often, and what is written about it.
+//! Which failures are retried, how often, and what is reported of it.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Signals, limits, and what is left of a command when it must end.
+//! Signals, time limits, and the processes that remain when a command has to end.
 
 use std::time::Instant;
 

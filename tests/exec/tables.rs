@@ -1,5 +1,5 @@
-//! The rows of the tables, through the program: `rows.jsonl` has one a line, with the row's own words, what goes in, and
-//! what the answer must have in it.
+//! The rows of the tables, through the program: each line of `rows.jsonl`
+//! has the wording of a row, the input, and what the answer must contain.
 
 use serde_json::Value;
 

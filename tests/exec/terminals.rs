@@ -1,4 +1,5 @@
-//! On a terminal: it stays one, apart for both outputs, with keys, size, signals and its modes as they were.
+//! Commands on a terminal: both outputs stay terminals and separate;
+//! keys, size, signals and terminal modes work as without siftd.
 
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,6 +1,6 @@
-//! What holds for any bytes: nothing panics; chunks, short pauses and the prefilter change no event; a long pause hides no
-//! error; no id is there twice; every record is one line of valid JSON within the limit. The first bytes of the input choose limits and
-//! chunks, the others are the log.
+//! Properties that hold for any bytes: nothing panics; chunks, short pauses and the prefilter change
+//! no event; a long pause hides no error; no id occurs twice; every record is one line of valid JSON
+//! within the limit. The first bytes of the input choose limits and chunks; the rest is the log.
 
 use std::sync::{Arc, OnceLock};
 

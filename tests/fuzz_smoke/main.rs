@@ -1,5 +1,5 @@
-//! The fuzz targets' bodies over the fixtures, seeded mutations of them and hostile text, so that plain `cargo test`
-//! has them. `SIFTD_ROUNDS=100` runs a hundred times as many.
+//! Runs the bodies of the fuzz targets on the fixtures, seeded mutations of them and hostile
+//! text, as part of plain `cargo test`. `SIFTD_ROUNDS=100` runs a hundred times as many.
 
 mod body;
 mod texts;

@@ -1,5 +1,5 @@
-//! Every public function that reads text, on any bytes: nothing panics, ranges lie within the text, what is to be one harmless
-//! line is one, and a record is JSON within its limit. Streams are `body`'s.
+//! Calls every public function that reads text with any bytes: nothing panics, ranges lie within the text, text
+//! that must be one harmless line is one, and a record is JSON within its limit. Streams are tested in `body`.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! Invariant 7: everything is bounded, and reaching a bound shows.
+//! Invariant 7: everything is bounded, and reaching a bound is visible.
 
 use siftd::core::engine::Limits;
 use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Sender, Timestamp};

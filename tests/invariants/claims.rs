@@ -1,5 +1,5 @@
-//! Invariant 11: text is a claim. It hides no error behind itself, and has no power over what reads
-//! the records. What is secret stays so.
+//! Invariant 11: text is only a claim. It cannot hide an error that
+//! follows it, or control the reader of the records. Secrets stay secret.
 
 use siftd::core::event::Event;
 use siftd::rules::Kind;

@@ -1,5 +1,5 @@
-//! Invariants 1 and 10: what the core may know, which way dependencies point, and that no rule is
-//! named in the code. Read from the sources themselves.
+//! Invariants 1 and 10: what the core may use, the direction of
+//! dependencies, and that no code names a rule. Checked on the sources.
 
 use std::path::{Path, PathBuf};
 

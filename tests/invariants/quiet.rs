@@ -1,4 +1,4 @@
-//! Invariants 3 and 4: what no rule knows costs nothing; what is open sees every line.
+//! Invariants 3 and 4: text that no rule knows costs nothing, and an open event sees every line.
 
 use siftd::core::pipeline::Stream;
 

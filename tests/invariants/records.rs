@@ -1,4 +1,4 @@
-//! Structured lines: a level decides alone, and what a record says is found where it stands.
+//! Structured lines: a level alone decides, and each part of a record is found in its field.
 
 use crate::support::{NOW, scan, stream, usual};
 

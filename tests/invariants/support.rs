@@ -1,5 +1,4 @@
-//! What the invariants' tests share: engines, a seeded generator, and documents made of what the
-//! rules know.
+//! What the invariants' tests share: engines, a seeded generator, and documents built from what the rules know.
 
 use std::sync::{Arc, OnceLock};
 

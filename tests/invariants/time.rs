@@ -1,4 +1,4 @@
-//! Invariant 9: time is an argument; it says when, never what.
+//! Invariant 9: time is an argument; it decides when something is reported, never what.
 
 use siftd::core::event::{Event, Timestamp};
 use siftd::core::patience::Patience;

@@ -1,4 +1,4 @@
-//! Invariant 6: writers and outputs within one stream do not mix.
+//! Invariant 6: writers and outputs within one stream are not mixed up.
 
 use crate::support::{Rng, scan};
 

@@ -1,6 +1,6 @@
-//! Line formats that state a level: of each, a line of level error or above is exactly one event, and a line
-//! of a lower level that speaks of errors is none. `formats.txt` holds pairs of whole lines, `layouts.txt` one
-//! layout a line with its level words, of which each is tried.
+//! Line formats that state a level: in each, a line of level error or above is exactly one event,
+//! and a line of a lower level that mentions errors is none. `formats.txt` holds pairs of whole
+//! lines; each line of `layouts.txt` has one layout and its level words, all of which are tried.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Commands: their outputs, how they end and begin anew, and that nothing of them is left behind.
+//! Command sources: their outputs, how they end and restart, and that they leave nothing behind.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Datagram sockets, and what the kernel drops.
+//! Datagram sockets, and datagrams that the kernel drops.
 
 use std::cell::Cell;
 use std::net::UdpSocket;

@@ -1,4 +1,4 @@
-//! Peers that mean no good, a thousand at once: memory stays bounded, and who sends honestly is heard.
+//! A thousand hostile peers at once: memory stays bounded, and honest peers are still read.
 
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};

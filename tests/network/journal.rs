@@ -1,4 +1,4 @@
-//! The journal, as a `journalctl` of the test's own prints it: an entry a line of a file, whose number is the cursor.
+//! The journal, printed by the test's own `journalctl`: one entry per line of a file, with the line number as cursor.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Sockets that a service manager passes: the kernel keeps what is sent before siftd reads.
+//! Sockets passed by a service manager: the kernel keeps what is sent before siftd reads.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};

@@ -1,4 +1,4 @@
-//! The real daemon with the sources of a test, whose events stand in a file.
+//! The real daemon with the sources of a test; its events are written to a file.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! Sources that are no files and fall silent: each connection by itself, the outputs of a command as one.
+//! Sources other than files that fall silent: each connection separately, the outputs of a command together.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! TLS: who has a certificate that leads to the right root is heard, who has none is not, and garbage costs nothing.
+//! TLS: a peer whose certificate leads to the right root is read, a peer without one is not, and garbage costs nothing.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

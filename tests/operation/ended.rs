@@ -1,4 +1,4 @@
-//! Orderly ends in the middle of something.
+//! Orderly shutdowns in the middle of work.
 
 use super::rig::{ONE, World, error};
 

@@ -1,4 +1,4 @@
-//! `/metrics`, `/healthz`, `/readyz`, `/status` and `siftd status`: what they say, and that no client harms them.
+//! `/metrics`, `/healthz`, `/readyz`, `/status` and `siftd status`: what they report, and that no client can harm them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

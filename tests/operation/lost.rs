@@ -1,4 +1,4 @@
-//! A state that a power cut or a fault of the disk has spoilt: it is set aside, and what it knew is said to be lost.
+//! A state damaged by a power cut or a disk fault: it is set aside, and the loss of its content is reported.
 
 use std::fs;
 

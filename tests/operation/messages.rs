@@ -1,4 +1,4 @@
-//! siftd's own messages: in the form that was asked for, and without what a log says.
+//! siftd's own messages: in the configured format, and without text from logs.
 
 use nix::sys::signal::Signal;
 

@@ -1,5 +1,5 @@
-//! Every metric is made to count: what it speaks of happens, and the page says so. A metric that nobody drives here
-//! fails the test, and so does one that the README does not name.
+//! Makes every metric count: the event that it counts happens, and the metrics page shows it. The
+//! test fails for a metric that nothing here triggers, and for one that the README does not name.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -1,4 +1,4 @@
-//! Globs that cover what siftd itself writes.
+//! Globs that match files siftd itself writes.
 
 use std::os::unix::fs::MetadataExt;
 

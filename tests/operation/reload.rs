@@ -1,4 +1,4 @@
-//! SIGHUP: what has changed in the configuration changes, nothing else does, and one with mistakes changes nothing.
+//! SIGHUP: applies what has changed in the configuration and nothing else; a configuration with mistakes changes nothing.
 
 use nix::sys::signal::Signal;
 

@@ -1,5 +1,5 @@
-//! The binary as a service manager runs it: a configuration in a folder of its own, and a socket that hears what
-//! the daemon tells its manager. Every wait has a deadline.
+//! The binary as a service manager runs it: with a configuration in a folder of its own,
+//! and a socket that receives what the daemon tells its manager. Every wait has a deadline.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;

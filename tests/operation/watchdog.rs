@@ -1,4 +1,4 @@
-//! The watchdog is fed while everything moves, and only then.
+//! The watchdog is fed while everything makes progress, and only then.
 
 use std::time::{Duration, Instant};
 

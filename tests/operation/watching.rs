@@ -1,4 +1,4 @@
-//! The dashboard and the alerts: they speak of metrics that there are, and Prometheus understands them.
+//! The dashboard and the alerts: they use existing metrics, and Prometheus accepts them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The end while a peer hangs: it comes in time, and the next start delivers what was left.
+//! Shutdown while a peer hangs: it ends in time, and the next start delivers the rest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -1,4 +1,4 @@
-//! What reaches a peer over the network, whatever happens on the way.
+//! Delivery to a peer over the network, whatever happens on the way.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,5 +1,5 @@
-//! A pipe's records reach every kind of peer before its end, and what a server refuses is on disk; no secret of
-//! the configuration is in a message, however much is said.
+//! Records of piped input reach every kind of peer before siftd ends, and what a server
+//! refuses is on disk. No secret of the configuration appears in a message, however verbose.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;

@@ -1,5 +1,5 @@
-//! Peers that refuse, hang, reset, answer errors and garbage, and come back; the daemon is killed meanwhile.
-//! Real sockets on the loopback and the real binary. Tests and a bench play it.
+//! Peers that refuse, hang, reset, answer with errors or garbage, and recover, while the daemon
+//! is killed. Uses real loopback sockets and the real binary. Used by tests and a bench.
 
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};

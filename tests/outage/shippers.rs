@@ -1,5 +1,5 @@
-//! The configurations for shippers: that they can be read and mean the places that our own annotated
-//! configuration names, and that a real rsyslog passes every record on, unchanged.
+//! The configurations for log shippers: they can be parsed and name the same paths as
+//! our annotated configuration, and a real rsyslog passes every record on unchanged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

@@ -1,4 +1,4 @@
-//! The README as a list of plain lines and fenced blocks, which can be put together again.
+//! The README as a list of plain lines and fenced blocks, which can be joined again.
 
 /// A page.
 pub struct Page {

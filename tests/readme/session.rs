@@ -1,4 +1,4 @@
-//! Plays the sessions of the README in a folder of their own, with bash and the built binary.
+//! Runs the sessions of the README in a folder of their own, with bash and the built binary.
 
 use std::fs;
 use std::path::Path;

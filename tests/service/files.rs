@@ -1,4 +1,4 @@
-//! The files of `systemd/`, as systemd itself judges them, and what `siftd service` makes of them.
+//! The files of `systemd/`: systemd verifies them, and `siftd service` installs them.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,5 @@
-//! A real service manager: systemd, booted in its own namespaces, installs the service, starts it, reloads it, restarts
-//! it when it stands still and when it was killed. Needs root, and leaves nothing behind.
+//! A real service manager: systemd, booted in namespaces of its own, installs the service, starts and
+//! reloads it, and restarts it when it hangs or is killed. Needs root, and leaves nothing behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

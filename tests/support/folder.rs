@@ -1,5 +1,4 @@
-//! The real binary in a folder of its own: what goes in, what comes out, and the exit code. Part of the tests that
-//! drive the command line.
+//! Runs the real binary in a folder of its own: input, output and exit code. Included by the tests of the command line.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 

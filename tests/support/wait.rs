@@ -1,4 +1,4 @@
-//! Waiting for what another process does: every wait has a deadline.
+//! Waits for what another process does; every wait has a deadline.
 
 use std::time::{Duration, Instant};
 
