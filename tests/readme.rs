@@ -34,7 +34,7 @@ fn is_update() -> bool {
     std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1")
 }
 
-/// One test, for both parts may write the page.
+/// One test, since both parts may write the page.
 #[test]
 fn commands_print_what_it_shows_and_its_table_of_families_is_true() {
     let before = fs::read_to_string(readme()).unwrap();
@@ -60,7 +60,7 @@ fn commands_print_what_it_shows_and_its_table_of_families_is_true() {
     panic!("{}\nUPDATE_EXPECT=1 records it.", session::difference(&before, &after));
 }
 
-/// Family, what it covers, depth, rules.
+/// Returns family, what it covers, depth, rules.
 fn families() -> Vec<String> {
     let rules = RuleSet::builtin();
     let mut lines = vec!["| family | covers | depth | rules |".to_owned(), "| --- | --- | --- | ---: |".to_owned()];
@@ -74,7 +74,7 @@ fn families() -> Vec<String> {
     lines
 }
 
-/// Name, type, labels, meaning.
+/// Returns name, type, labels, meaning.
 fn metrics() -> Vec<String> {
     let mut lines = vec!["| metric | type | labels | |".to_owned(), "| --- | --- | --- | --- |".to_owned()];
     for family in FAMILIES {
@@ -84,7 +84,7 @@ fn metrics() -> Vec<String> {
     lines
 }
 
-/// Words between backticks in a chapter.
+/// Returns the words between backticks in a chapter.
 fn words_in(chapter: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(readme()).unwrap();
     let body = page::chapter(&text, chapter);
@@ -126,7 +126,7 @@ fn it_names_every_category_cause_and_class() {
     assert!(missing.is_empty(), "words that the README does not name: {missing:?}");
 }
 
-/// The keys as the types of `src/rules/spec.rs` have them.
+/// Returns the keys as the types of `src/rules/spec.rs` define them.
 #[test]
 fn it_names_every_key_of_a_rule() {
     let spec = include_str!("../src/rules/spec.rs");
@@ -176,7 +176,7 @@ fn it_names_the_rust_that_is_needed() {
     assert!(fs::read_to_string(readme()).unwrap().contains(&format!("Rust {needed} or later")), "Cargo.toml says {needed}");
 }
 
-/// A page is read on other machines than the one that wrote it.
+/// The page is read on other machines than the one that wrote it.
 #[test]
 fn it_names_no_place_of_one_machine() {
     let text = fs::read_to_string(readme()).unwrap();

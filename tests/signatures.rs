@@ -11,7 +11,7 @@ use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// Fewer pairs than this tell little.
+/// Fewer pairs than this prove little.
 const MIN_PAIRS: usize = 150;
 
 #[test]

@@ -15,7 +15,7 @@ use siftd::rules::RuleSet;
 mod log;
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// Most differences that are printed.
+/// Maximum number of differences printed.
 const MAX_SHOWN: usize = 10;
 
 /// First line, last line, kind.

@@ -99,7 +99,7 @@ fn killed_at_any_moment_it_goes_on_behind_the_last_entry_and_doubles_nothing() {
         }
         daemon.kill();
     }
-    // While it was away, too.
+    // Entries from while it was down are read, too.
     log(&daemon, &mut at, &[(ERR, "the last one")]);
     wanted.push("the last one".to_owned());
     start(&mut daemon);

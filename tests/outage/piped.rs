@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::killing::{Daemon, until};
 use super::playing::{Mood, Peer};
 
-/// `siftd run` with so many errors on its stdin, and a state; returns what it said at its most talkative.
+/// Runs `siftd run` with this many errors on its stdin, and a state; returns its messages at the most verbose level.
 fn run(folder: &std::path::Path, sinks: &str, errors: usize, code: i32) -> String {
     let text = format!("state_dir = {:?}\n[[source]]\nname = \"pipe\"\ntype = \"stdin\"\n{sinks}", folder.join("state"));
     run_with(folder, &text, errors, code)
