@@ -1,6 +1,6 @@
 //! Real outputs in `fixtures/<family>/<case>/`: `input.log` yields exactly the events of `expected.ndjson`, one compact
-//! line each, whatever the chunks it arrives in, with and without the prefilter. `UPDATE_EXPECT=1 cargo test --test
-//! fixtures` rewrites them; then compare the diff with `about.txt`, which describes what counts as an error there.
+//! line each, whatever the chunks it arrives in, with and without the prefilter.
+//! `UPDATE_EXPECT=1 cargo test --test fixtures` rewrites them; then compare the diff with `about.txt`, which describes what counts as an error there.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;

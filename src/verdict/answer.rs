@@ -1,6 +1,6 @@
-//! How long a server asks clients to wait, found in the output of a run: in the head of an HTTP response (`curl -i`, `curl
-//! -v`, `wget -S`), or in headers that a client's error shows. Only the response that the run failed with counts: the last
-//! one, unless something else went wrong after it. Pure: takes text and errors, returns the time as the server worded it.
+//! How long a server asks clients to wait, found in the output of a run: in the head of an HTTP response (`curl -i`,
+//! `curl -v`, `wget -S`), or in headers that a client's error shows. Only the response that the run failed with counts: the
+//! last one, unless something else went wrong after it. Pure: takes text and errors, returns the time as the server worded it.
 
 use crate::core::event::{Event, Io, RetryClass};
 use crate::core::retry::{http_status, reason_of_status, reset_at};
