@@ -1,14 +1,14 @@
-//! What is wrong in a text that a person wrote: file, line, column, key, the line itself, the mend.
-//! Configuration, rules and imported files speak through this; it reads no file and decides nothing.
+//! A mistake in a text that a person wrote: file, line, column, key, the line itself, and the fix. Configuration,
+//! rules and imported files report mistakes through this module; it reads no file and decides nothing.
 
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
-/// Longest piece of a line that is shown, in characters.
+/// Maximum number of characters shown of a line.
 const SHOWN_CHARS: usize = 160;
 
-/// A named text that spans point into.
+/// A named text that spans refer to.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The file as the user named it.
@@ -20,7 +20,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Takes the text as read; a byte order mark is dropped.
+    /// Creates a source from the text as read, without its byte order mark.
     #[must_use]
     pub fn new(name: impl Into<String>, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -28,7 +28,8 @@ impl Source {
         Self { name: name.into(), text: text.to_owned(), line_starts }
     }
 
-    /// A diagnostic at a byte span; a span past the end points at the end, one over many lines at its first.
+    /// Returns a diagnostic for a byte span. A span past the end points
+    /// at the end; one across several lines is marked in its first line.
     #[must_use]
     pub fn error(&self, span: Range<usize>, problem: impl Into<String>) -> Diagnostic {
         let bytes = self.text.as_bytes();
@@ -49,7 +50,7 @@ impl Source {
         }
     }
 
-    /// 1-based line of a byte offset.
+    /// Returns the 1-based line of a byte offset.
     #[must_use]
     pub fn line_of(&self, offset: usize) -> usize {
         self.line_starts.partition_point(|&start| start <= offset)
@@ -65,24 +66,24 @@ fn chars(bytes: &[u8]) -> usize {
 pub struct Diagnostic {
     /// The file as the user named it.
     pub file: String,
-    /// 1-based; 0 when the file as a whole is meant.
+    /// 1-based; 0 if the mistake concerns the whole file.
     pub line: usize,
     /// 1-based, in characters.
     pub column: usize,
-    /// Characters that are marked, at least 1.
+    /// Number of marked characters, at least 1.
     pub width: usize,
-    /// Dotted path of the key, such as `limits.trace_idle`; empty for a mistake of syntax.
+    /// Dotted path of the key, such as `limits.trace_idle`; empty for a syntax error.
     pub key: String,
     /// The line itself, as written.
     pub source_line: String,
     /// What is wrong.
     pub problem: String,
-    /// What would be right; may be empty.
+    /// How to fix it; may be empty.
     pub mend: String,
 }
 
 impl Diagnostic {
-    /// A mistake that has no line, such as a file that cannot be read.
+    /// Creates a diagnostic without a line, such as for a file that cannot be read.
     #[must_use]
     pub fn whole_file(name: impl Into<String>, problem: impl Into<String>) -> Self {
         let mut diagnostic = Source::new(name, "").error(0..0, problem);
@@ -97,14 +98,14 @@ impl Diagnostic {
         self
     }
 
-    /// Adds the mend.
+    /// Adds the fix.
     #[must_use]
     pub fn with_mend(mut self, mend: impl Into<String>) -> Self {
         self.mend = mend.into();
         self
     }
 
-    /// The line cut to what fits, before, at and after the mark; an ellipsis stands where it was cut.
+    /// Returns the line before, at and after the mark, cut to a length that fits; an ellipsis marks a cut.
     fn shown(&self) -> (String, String, String) {
         let from = if self.column > SHOWN_CHARS / 2 { self.column - SHOWN_CHARS / 4 } else { 1 };
         let mut rest = self.source_line.chars().skip(from - 1);
@@ -137,7 +138,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Tabs become spaces; control and direction-changing characters are spelled out, for a terminal obeys them.
+/// Replaces tabs by spaces, and escapes control characters and those
+/// that change the text direction, since a terminal obeys them.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -153,7 +155,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// Every mistake that one run found, in the order of the text. Never empty when returned as an error.
+/// All mistakes found in one pass, in the order of the text. Never empty when returned as an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

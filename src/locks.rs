@@ -1,9 +1,10 @@
-//! Who holds a lock on a file, as the kernel lists them (proc(5), `/proc/locks`): for messages, which name who is in the way.
+//! Finds the process that holds a lock on a file in the kernel's list (proc(5), `/proc/locks`), so that messages can name it.
 
 use std::fs;
 use std::ops::RangeInclusive;
 
-/// Another process with a write lock on any of these bytes of a file, in words for a message; `None`: nobody is known.
+/// Returns another process with a write lock on any of these bytes
+/// of a file, described for a message; `None` if none is known.
 #[must_use]
 pub fn writer(inode: u64, bytes: RangeInclusive<u64>) -> Option<String> {
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();

@@ -1,6 +1,6 @@
-//! The history as commands use it that find errors outside of `run`: the records of events, each with what is known of
-//! its error. Shared by threads; others are waited for only shortly, and a state that cannot be used is an error for
-//! the caller to tell.
+//! The history, for commands other than `run` that find errors: turns events into
+//! records, each with what is known of its error. Shared by threads. Other processes are
+//! waited for only briefly, and an unusable state is an error that the caller reports.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,47 +16,47 @@ use crate::state::history::Status;
 use crate::state::ledger::Rules;
 use crate::state::shared::Shared;
 
-/// How long other processes are waited for.
+/// How long to wait for other processes.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// The same while a command prints.
+/// How long to wait for other processes while a command prints.
 pub const SHORT_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The state, for all threads.
+/// The state, shared by all threads.
 #[derive(Clone)]
 pub struct Memory {
     shared: Arc<Mutex<Shared>>,
-    /// What is kept, and how.
+    /// What the history keeps, and how.
     pub rules: Rules,
     label: Label,
 }
 
 impl Memory {
-    /// Opens the state of a folder. `name` stands in the history as the stream, where the records name no path.
+    /// Opens the state in a folder. `name` is the stream's name in the history if the records name no path.
     ///
     /// # Errors
-    /// It cannot be opened, in words for the user.
+    /// The state cannot be opened; the error is worded for the user.
     pub fn open(folder: &Path, rules: Rules, name: &str) -> Result<Self, String> {
         let shared = Shared::open(folder, rules, PATIENCE)?;
-        // Where stderr is closed or full nobody can be told.
+        // If stderr is closed or full, the message is lost.
         shared.aside.iter().for_each(|said| drop(writeln!(io::stderr(), "siftd: {said}")));
         Ok(Self { shared: Arc::new(Mutex::new(shared)), rules, label: Label { source: name.to_owned(), kind: "command", ..Label::default() } })
     }
 
-    /// Asks or changes the state.
+    /// Reads or changes the state.
     ///
     /// # Errors
-    /// Those of `act`.
+    /// The errors of `act`.
     pub fn with<T>(&self, patience: Duration, act: impl FnOnce(&mut Shared) -> Result<T, String>) -> Result<T, String> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.set_patience(patience);
         act(&mut shared)
     }
 
-    /// The records of events, one a line, each with what the history says of it, and that in a word; none where no history
-    /// is kept.
+    /// Returns the records of events, one per line, each with what the history knows of
+    /// it, and the status of each error. The status is `None` if no history is kept.
     ///
     /// # Errors
-    /// The state is held; the history does not know these events then.
+    /// Another process holds the state; the history then does not get these events.
     pub fn records(&self, envelope: &Envelope, events: &[Event], (max_bytes, patience): (usize, Duration)) -> Result<(Vec<u8>, Vec<Option<Status>>), String> {
         let (mut body, mut records) = (Vec::new(), Vec::new());
         for event in events {

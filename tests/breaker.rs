@@ -1,4 +1,4 @@
-//! `siftd breaker` and `siftd exec --breaker` as a loop uses them: exit codes, records, other processes.
+//! `siftd breaker` and `siftd exec --breaker` as a loop uses them: exit codes, records, concurrent processes.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
@@ -40,7 +40,7 @@ fn check_says_it_by_the_exit_code() {
     assert!(said.contains("`siftd breaker reset a --state-dir st` closes it"), "{said}");
     assert!(breaker(&folder, &["reset", "nope"]).ended(2).err().contains("siftd: nope: no breaker of that name"));
     assert!(breaker(&folder, &["record", "a", "--exit-code", "300"]).ended(2).err().contains("300 is not in -64..=255"));
-    // Others are not concerned, and a reset closes it.
+    // Other breakers are not affected, and a reset closes this one.
     breaker(&folder, &["check", "b"]).ended(0);
     breaker(&folder, &["reset", "a"]).ended(0);
     breaker(&folder, &["check", "a", "-q"]).ended(0);
@@ -86,7 +86,7 @@ fn verdicts_and_answers_count_as_what_they_say() {
     assert!(breaker(&folder, &["check"]).ended(2).err().contains("which breaker"));
 }
 
-/// What is recorded by hand has its text from the history, as what `exec` records.
+/// The text of an error recorded by hand comes from the history, as for errors that `exec` records.
 #[test]
 fn the_error_that_was_recorded_is_shown() {
     let folder = Folder::new();
@@ -104,7 +104,7 @@ fn the_error_that_was_recorded_is_shown() {
     let rows = folder.siftd(["history", "--state-dir", "st", "--json"]).ended(0).records();
     assert_eq!(rows.iter().map(|row| row["count"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 5]);
     assert!(!rows.iter().any(|row| row["text"].as_str().unwrap().contains("hunter")), "{rows:?}");
-    // What a history has counted already is not counted again.
+    // What the history has already counted is not counted again.
     exec(&folder, &["--verdict", "v.json"], BUG).ended(1);
     folder.piped(["breaker", "record", "again", "--state-dir", "st"], folder.read("v.json")).ended(0);
     let rows = folder.siftd(["history", "--state-dir", "st", "--json"]).ended(0).records();
@@ -138,13 +138,13 @@ fn exec_asks_before_and_records_after() {
         breakers.iter().map(|record| (record["from"].as_str().unwrap(), record["to"].as_str().unwrap(), record["reason"].as_str().unwrap())).collect();
     assert_eq!(words, [("closed", "half_open", "warn_after"), ("half_open", "open", "open_after")]);
     assert_eq!((&breakers[1]["count"], &breakers[1]["breaker"], breakers[1]["until"].is_string()), (&5.into(), &"fix".into(), true));
-    // Who is told has the record itself.
+    // The hook gets the record itself.
     assert_eq!(folder.records("told"), [breakers[1].clone()]);
     let seen: Vec<_> = records.iter().filter(|record| record["kind"] == "error").map(|record| record["seen"]["status"].as_str().unwrap()).collect();
     assert_eq!(seen, ["new", "recurring", "recurring", "recurring", "recurring"]);
 }
 
-/// After the run that brought it about, and when nothing is run.
+/// After the run that caused it, and when nothing is run.
 #[test]
 fn exec_says_a_change_once() {
     let folder = Folder::new();
@@ -196,7 +196,7 @@ fn after_the_cooldown_one_run_may_probe() {
     assert!(reasons(&folder).starts_with("a: closed since"), "{}", reasons(&folder));
 }
 
-/// Two processes on one state wait for each other, and the one that waits in vain says who holds it.
+/// Processes that use the same state wait for each other; one that waits too long names the process that holds it.
 #[test]
 fn a_state_that_is_held_is_waited_for_and_its_holder_named() {
     let folder = Folder::new();
@@ -207,7 +207,7 @@ fn a_state_that_is_held_is_waited_for_and_its_holder_named() {
     let done = breaker(&folder, &["record", "a", "--failure"]).ended(2);
     let us = std::process::id().to_string();
     assert!(done.err().contains(&format!("is held by process {us}")) && begun.elapsed().as_secs() >= 4, "{}", done.err());
-    // One that lets go in time is waited for.
+    // If the state is released in time, the wait succeeds.
     let mut child = folder.command(["breaker", "record", "a", "--failure", "--state-dir", "st"]).spawn().unwrap();
     std::thread::park_timeout(std::time::Duration::from_millis(300));
     assert_eq!(child.try_wait().unwrap(), None);
@@ -233,7 +233,7 @@ fn many_processes_at_once_count_every_run_and_make_one_state() {
     );
 }
 
-/// Who only uses `exec` has no `run` that would mend its state.
+/// A user of `exec` alone has no `run` that would repair the state.
 #[test]
 fn a_damaged_state_is_set_aside_and_the_command_runs() {
     for bytes in [&b"garbage"[..], b""] {
@@ -246,7 +246,7 @@ fn a_damaged_state_is_set_aside_and_the_command_runs() {
     }
 }
 
-/// What a `run` has open is left to it.
+/// A state that a `run` has open is left to it.
 #[test]
 fn a_damaged_state_that_a_run_has_open_stays() {
     let folder = Folder::new();

@@ -1,7 +1,6 @@
-//! Real outputs under `fixtures/<family>/<case>/`: `input.log` makes exactly the events of
-//! `expected.ndjson`, one compact line each, whatever the chunks in which it arrives and whether or
-//! not the prefilter helps. `UPDATE_EXPECT=1 cargo test --test fixtures` writes them anew; then read
-//! the diff against `about.txt`, which says in words what is an error there.
+//! Real outputs in `fixtures/<family>/<case>/`: `input.log` yields exactly the events of `expected.ndjson`, one compact
+//! line each, whatever the chunks it arrives in, with and without the prefilter.
+//! `UPDATE_EXPECT=1 cargo test --test fixtures` rewrites them; then compare the diff with `about.txt`, which describes what counts as an error there.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -16,9 +15,9 @@ use siftd::core::extract::Origin;
 use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
 
-/// 2026-11-20T14:00:00Z: a little after the newest of the logs, whose dates may lack a year.
+/// 2026-11-20T14:00:00Z: shortly after the newest of the logs, whose dates may lack a year.
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// Most differences that are printed.
+/// Maximum number of differences printed.
 const MAX_SHOWN: usize = 12;
 
 #[test]
@@ -35,7 +34,7 @@ fn every_fixture_gives_its_events() {
     assert!(wrong.is_empty(), "{} differ; the first ones:\n\n{}", wrong.len(), wrong[..wrong.len().min(MAX_SHOWN)].join("\n"));
 }
 
-/// What is wrong with one case: against its expectation, and between the ways to read it.
+/// Returns what is wrong with a case: differences from its expectation, and between ways to read it.
 fn check([engine, every_line]: &[Arc<Engine>; 2], folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     let input = fs::read(folder.join("input.log")).unwrap();
@@ -67,7 +66,7 @@ fn engine_with(two_stage: bool) -> Arc<Engine> {
     Arc::new(Engine::new(RuleSet::builtin(), Limits { two_stage, ..Limits::default() }))
 }
 
-/// The folders with an `input.log`, in order.
+/// Returns the folders with an `input.log`, in order.
 fn cases() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut found: Vec<PathBuf> = folders(&root).iter().flat_map(|family| folders(family)).filter(|case| case.join("input.log").exists()).collect();
@@ -80,7 +79,7 @@ fn folders(of: &Path) -> Vec<PathBuf> {
     fs::read_dir(of).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
 }
 
-/// The events of `input`, pushed in chunks of pseudo-random sizes up to `largest`.
+/// Returns the events of `input`, pushed in chunks of pseudo-random sizes up to `largest`.
 fn events(engine: &Arc<Engine>, input: &[u8], largest: usize) -> Vec<Event> {
     let mut stream = Stream::new(Arc::clone(engine), Origin::default());
     let mut out = Vec::new();
@@ -97,7 +96,7 @@ fn events(engine: &Arc<Engine>, input: &[u8], largest: usize) -> Vec<Event> {
     out
 }
 
-/// What a person wants to check of an event.
+/// Returns what a person wants to check of an event.
 fn compact(event: &Event) -> String {
     let mut fields = Vec::new();
     let mut put = |key: &str, value: Value| fields.push(format!("{key:?}:{value}"));
@@ -125,7 +124,7 @@ fn compact(event: &Event) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// Everything but the context, which may hold lines that have not arrived yet.
+/// Returns everything but the context, which may hold lines that have not arrived yet.
 fn exact(events: &[Event]) -> String {
     let mut all = String::new();
     for event in events {
@@ -135,7 +134,7 @@ fn exact(events: &[Event]) -> String {
     all
 }
 
-/// Lines that only one side has.
+/// Returns lines that only one side has.
 fn diff(want: &str, got: &str) -> String {
     let only = |sign: char, these: &str, those: &str| -> String {
         these.lines().filter(|line| !those.lines().any(|other| other == *line)).map(|line| format!("  {sign} {line}\n")).collect()

@@ -1,4 +1,4 @@
-//! `siftd history`, `scan --new-only` and `replay` as a person and a build use them.
+//! `siftd history`, `scan --new-only` and `replay` as people and builds use them.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
@@ -40,7 +40,7 @@ fn what_is_new_is_told_from_what_recurs_and_from_what_has_come_back() {
     let rows = history(&folder, &["--json"]).ended(0).records();
     assert_eq!((rows.len(), &rows[0]["count"], &rows[0]["status"]), (2, &3.into(), &"recurring".into()));
     let key = rows.iter().find(|row| row["text"] == "KeyError: 'price'").unwrap()["signature"].as_str().unwrap().to_owned();
-    // Resolved it leaves the list, and comes back as what it is.
+    // A resolved error leaves the list, and returns as regressed.
     history(&folder, &["resolve", &key[..8]]).ended(0);
     assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 1);
     assert_eq!(statuses(&scan(&folder, &["--state-dir", "st", "--new-only"], TWO).ended(0)), ["regressed"]);
@@ -48,7 +48,7 @@ fn what_is_new_is_told_from_what_recurs_and_from_what_has_come_back() {
     assert!(shown.contains("status     regressed") && shown.contains("seen       4 times") && shown.contains("in         log"), "{shown}");
     let diff = history(&folder, &["diff", "--since", "1h"]).ended(0).out();
     assert!(diff.contains("2 new, 1 regressed, 0 gone"), "{diff}");
-    // Muted it leaves the list, too, and goes on to be counted.
+    // A muted error leaves the list, too, and is still counted.
     history(&folder, &["mute", &key[..8]]).ended(0);
     assert_eq!(history(&folder, &[]).ended(0).out().matches("KeyError").count(), 0);
     assert_eq!(history(&folder, &["--all"]).ended(0).out().matches("muted").count(), 1);
@@ -96,7 +96,7 @@ fn a_build_fails_only_by_errors_that_its_baseline_lacks() {
     let done = scan(&folder, &flags, TWO).ended(1);
     assert_eq!(done.records().iter().map(|record| record["text"].clone()).collect::<Vec<_>>(), ["TypeError: x is not a function"]);
     scan(&folder, &[&flags[..], &["--fail-on", "blocking"]].concat(), TWO).ended(0);
-    // An earlier scan that found nothing is a baseline, and a log is none.
+    // An earlier scan that found nothing is a valid baseline; a log is not.
     folder.write("base.ndjson", "");
     scan(&folder, &flags, TWO).ended(1);
     folder.write("base.ndjson", TWO);
@@ -108,7 +108,7 @@ fn kept(rules: Rules) -> ledger::Rules {
     ledger::Rules { history: Some(rules), ..ledger::Rules::default() }
 }
 
-/// The tables of a state, filled by SQL.
+/// Returns a state with tables filled by SQL.
 fn filled(folder: &Folder, rows: u32) -> Shared {
     drop(Shared::open(&folder.at("st"), kept(Rules::default()), PATIENCE).unwrap());
     let mut db = Connection::open(folder.at("st/siftd.db")).unwrap();
@@ -132,8 +132,8 @@ fn filled(folder: &Folder, rows: u32) -> Shared {
     Shared::open(&folder.at("st"), kept(Rules::default()), PATIENCE).unwrap()
 }
 
-/// A page of a large history goes through an index: it does not get slower with the number of rows. How long it takes
-/// is measured where the machine is known; here only that it is no walk over all rows.
+/// A page of a large history is read through an index, so it does not get slower with the number of rows.
+/// Times are measured where the machine is known; here the test only shows that not all rows are scanned.
 #[test]
 fn a_page_of_a_large_history_is_found_through_an_index() {
     let folder = Folder::new();
@@ -149,7 +149,7 @@ fn a_page_of_a_large_history_is_found_through_an_index() {
     assert_eq!(by_count.entries.len(), 50);
     assert!(short * 5 < whole, "a page took {short:?}, a walk over all rows {whole:?}");
     drop(shared);
-    // The newest one, by the command, too.
+    // The newest one, also through the command.
     let rows = history(&folder, &["--json", "--limit", "1"]).ended(0).records();
     assert_eq!(rows[0]["text"], "Error: made up");
 }
@@ -166,7 +166,7 @@ fn more_signatures_than_are_kept_stay_within_the_bounds() {
     let shared = Shared::open(&folder.at("st"), kept(Rules::default()), PATIENCE).unwrap();
     let page = shared.list(&Choice { limit: 2000, ..Choice::default() }, Timestamp(0)).unwrap();
     assert!(page.rows <= 500 && page.entries.len() as u64 == page.rows, "{} rows", page.rows);
-    // The newest stay.
+    // The newest rows stay.
     let stays = |n: u32| page.entries.iter().any(|entry| entry.sample.ends_with(&word(n)));
     assert!((600..1000).all(stays) && (0..600).filter(|n| stays(*n)).count() < 100);
 }
@@ -183,7 +183,7 @@ fn what_is_too_old_is_forgotten() {
     assert_eq!(texts, ["OSError: disk is gone", "TypeError: x is not a function"]);
 }
 
-/// A new version of the recipe gives an error another signature; its history goes on.
+/// A new version of the recipe gives an error a different signature; its history continues.
 #[test]
 fn a_history_goes_on_under_a_new_recipe() {
     let folder = Folder::new();
@@ -197,7 +197,7 @@ fn a_history_goes_on_under_a_new_recipe() {
     assert_eq!((&record["seen"]["status"], &record["seen"]["count"]), (&"recurring".into(), &42.into()));
     let shown = history(&folder, &["show", record["signature"].as_str().unwrap()]).ended(0).out();
     assert!(shown.contains(&format!("before     {} (recipe 0)", Hex::new(old))), "{shown}");
-    // Both rows are there, and the list shows one.
+    // Both rows exist, and the list shows one.
     assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 2);
     history(&folder, &["show", &Hex::new(old)]).ended(0);
 }
@@ -269,7 +269,7 @@ fn replay_shows_what_changed_rules_change() {
     assert!(folder.siftd(["replay", "app.log"]).ended(2).err().contains("--rules"));
 }
 
-/// Names, bytes and times of all that is in a folder.
+/// Returns names, bytes and times of everything in a folder.
 fn seen(folder: &Folder) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
     let mut all: Vec<_> = std::fs::read_dir(folder.at("st"))
         .unwrap()
@@ -314,7 +314,7 @@ fn who_only_asks_changes_nothing() {
     let before = seen(&folder);
     ask();
     assert!(seen(&folder) == before, "{:?}", seen(&folder).iter().map(|(name, ..)| name).collect::<Vec<_>>());
-    // One of an earlier version neither; what it says is shown all the same.
+    // Nor is a state of an earlier version changed; its content is shown all the same.
     let db = Connection::open(folder.at("st/siftd.db")).unwrap();
     db.execute_batch("DROP TABLE history_tail; DROP TABLE loss; PRAGMA user_version=4; PRAGMA journal_mode=DELETE; PRAGMA journal_mode=WAL;").unwrap();
     drop(db);

@@ -1,7 +1,9 @@
-//! Errors of different tools stand right behind each other, and stay two. For each rule the first error of the
-//! fixtures that it finds; pairs of them, with nothing, a blank line, or an ordinary line between blank ones between
-//! them. Of the pairs that are asked each time, those that come out otherwise stand in a file: a further one fails, and so does
-//! one that is mended (`UPDATE_EXPECT=1` writes them anew). `SIFTD_ROUNDS=16` asks all the others, too, which takes many minutes.
+//! Errors of different tools that directly follow each other stay two. Takes for each rule
+//! the first error of the fixtures that it finds, and joins pairs of them by nothing, a
+//! blank line, or an ordinary line between blank ones. The pairs that come out wrong are
+//! listed in a file and compared exactly: a new one fails, and so does one that has been
+//! mended (`UPDATE_EXPECT=1` rewrites the file). `SIFTD_ROUNDS=16` tests the other pairs
+//! too, which takes many minutes.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,18 +19,19 @@ use siftd::core::pipeline::Stream;
 use siftd::rules::{Kind, RuleSet};
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// One of so many pairs is asked.
+/// One pair in this many is tested.
 const ONE_IN: u64 = 16;
-/// Pairs that come out otherwise and should not: mostly a message of any lines takes the next error's first ones.
+/// Pairs that come out wrong: mostly a message of arbitrary lines that takes the first lines
+/// of the next error.
 const FAULTS: &str = "tests/neighbours.txt";
-/// Of ten thousand pairs that are asked only on demand, so many may be such faults.
+/// Maximum number of such faults in ten thousand of the pairs that are tested only on demand.
 const FAULTS_IN_10_000: usize = 16;
-/// What stands between two errors.
+/// What separates two errors.
 const BETWEEN: [&str; 3] = ["", "\n", "\nready to go\n"];
 
-/// Pairs that may be one error: nothing in their lines tells.
+/// Pairs that may be one error, as their lines do not show where one ends.
 const ONE: &[(&str, &str)] = &[
-    // The message of a JavaScript error may have any lines before its frames; these heads say no word of an error.
+    // The message of a JavaScript error may have any lines before its frames; these heads do not mention an error.
     ("generic.errno-name", "bundler.webpack-cli"),
     ("generic.error", "bundler.webpack-cli"),
     ("generic.exception", "bundler.webpack-cli"),
@@ -47,14 +50,14 @@ const ONE: &[(&str, &str)] = &[
     ("generic.http-status", "javascript.bun"),
     ("generic.http-status", "javascript.class"),
     ("generic.http-status", "javascript.deno-check"),
-    // Bun shows source code behind bars first, and so do these last.
+    // Bun starts with source code after bars, and these end with it.
     ("gcc.diagnostic", "javascript.bun"),
     ("ruby.syntax", "javascript.bun"),
     ("rust.diagnostic", "javascript.bun"),
     ("rust.summary", "javascript.bun"),
-    // The first one says how the second one came about, or is said again by it.
+    // The first explains how the second came about, or is repeated by it.
     ("gotest.fail", "go.panic"),
-    // Hive's words are a head like any other's; a report behind `#` and TAP's comments look alike.
+    // Hive's head looks like any other; a report after `#` and TAP's comments look alike.
     ("tools.hive", "javascript.bun"),
     ("tools.hive", "lang.groovy-assert"),
     ("crash.jvm", "tap.diag"),
@@ -62,24 +65,24 @@ const ONE: &[(&str, &str)] = &[
     ("generic.exception-word", "csharp.logger"),
     ("lang.pascal", "java.throwable"),
     ("finding.rustfmt", "lang.racket"),
-    // What a test of Go printed stands before its verdict.
+    // The output of a Go test precedes its verdict.
     ("java.diagnostic", "gotest.fail"),
     ("java.launcher", "gotest.fail"),
     ("native.undefined", "native.sanitizer"),
     ("rust.panic", "crash.signal"),
     ("tap.not-ok", "tap.diag"),
-    // Mono's and Node's reports both have blank lines around them.
+    // Reports of Mono and of Node both have blank lines around them.
     ("csharp.exception", "javascript.out-of-memory"),
-    // `Backtrace:` is Rust's and R's word, too.
+    // `Backtrace:` is used by Rust and R as well.
     ("gcc.fortran", "lang.guile"),
     ("generic.errno-name", "lang.guile"),
-    // Lines that begin with the tool's own sign go on.
+    // Lines that start with the tool's own mark continue it.
     ("make.maven", "junit.surefire"),
     ("make.maven", "level.tag"),
     ("make.maven", "tools.ansible-task"),
-    // `file:line: what` is how Ruby goes on, too.
+    // Ruby also continues with `file:line: what`.
     ("ruby.syntax", "pytool.vulture"),
-    // A message that begins with a number stands where numbered source code does.
+    // A message that starts with a number looks like numbered source code.
     ("webtool.less", "perl.die-lines"),
     ("rspec.load", "tap.diag"),
     ("tap.spec", "npm.pnpm"),
@@ -87,11 +90,11 @@ const ONE: &[(&str, &str)] = &[
     ("tools.pip-build", "lang.zig"),
     ("tools.pip-build", "python.rich"),
 ];
-/// What loggers print under their records.
+/// What loggers print below their records.
 const UNDER_RECORD: &[&str] =
     &["bundler.babel", "bundler.rollup", "elixir.exception", "lang.clojure-data", "perl.confess", "python.traceback", "ruby.reversed"];
 
-/// What a test printed has no shape: up to a blank line all is its.
+/// The output of a test has no shape: everything up to a blank line belongs to it.
 const SHAPELESS: &[&str] = &["busted.test", "gotest.gotestsum"];
 
 /// First line, last line, rule.
@@ -153,7 +156,7 @@ fn check(engine: &Arc<Engine>, (first, text): (&str, &str), (second, behind): (&
     (found != wanted).then(|| format!("{first}, {between:?}, {second}: {found:?}, not {wanted:?}"))
 }
 
-/// Whether a line of another program ends it. Some tools print blocks whose lines have no shape at all.
+/// Whether a line of another program ends the error. Some tools print blocks of lines without any shape.
 fn is_closed(engine: &Arc<Engine>, rule: &str, text: &str, between: &str) -> bool {
     scan(engine, &format!("{text}{between}ready to go\n")) == [(1, text.lines().count() as u64, rule.to_owned())]
 }
@@ -163,7 +166,7 @@ fn may_be_one((first, text): (&str, &str), (second, behind): (&str, &str), betwe
     let is_indented = behind.starts_with([' ', '\t']);
     let is_record = text.lines().count() == 1 && Line::new(Place::default(), text.trim_end().as_bytes(), NOW).is_stamped();
     let is_shapeless = between.is_empty() && SHAPELESS.contains(&first);
-    // A record that announces what comes takes it.
+    // A record that announces something takes what follows.
     let announces = is_record && !is_apart && text.trim_end().ends_with(':');
     first == second
         || is_shapeless
@@ -180,8 +183,8 @@ fn scan(engine: &Arc<Engine>, text: &str) -> Vec<Found> {
     events.iter().map(|event| (event.line_num, event.line_end, event.rule.to_string())).collect()
 }
 
-/// For each rule the lines of the first error of the fixtures that is the same by itself. A status line is none:
-/// what stands before it claims it. Nor is a record of a transcript.
+/// Returns for each rule the lines of the first error in the fixtures that is found again by itself.
+/// Excludes status lines, which the lines before them may claim, and records of transcripts.
 fn errors(engine: &Arc<Engine>) -> Vec<(String, String)> {
     let is_note = |rule: &str| engine.rules.entries.iter().any(|entry| entry.id == rule && matches!(entry.kind, Kind::Note(_)));
     let mut found: BTreeMap<String, String> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Where an error is, in the words of the tool that found it: whatever a container, a build tool or a CI service puts before
-//! each line, it is one event with the same lines, and its file, line and column.
+//! Where an error is, as the tool that found it says: whatever a container, a build tool or a CI
+//! service puts before each line, it is one event with the same lines, file, line and column.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use siftd::rules::RuleSet;
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
 
-/// What is printed, how many of its lines are the error, and where that is.
+/// What is printed, how many of its lines belong to the error, and the error's location.
 const PRINTED: &[(&str, u64, &str, u32, u32)] = &[
     ("src/cart.ts(5,9): error TS2322: Type 'string' is not assignable to type 'number'.", 1, "src/cart.ts", 5, 9),
     ("src/cart.c:12:5: error: 'total' undeclared (first use in this function)", 1, "src/cart.c", 12, 5),
@@ -24,7 +24,7 @@ const PRINTED: &[(&str, u64, &str, u32, u32)] = &[
     ("panic: no stock\n\ngoroutine 1 [running]:\nmain.total(0xc000012345)\n\t/srv/till.go:7 +0x1d", 5, "/srv/till.go", 7, 0),
 ];
 
-/// What stands before each line; `‹n›` is its number.
+/// The prefix of each line; `‹n›` is its number.
 const PREFIXES: &[&str] = &[
     "",
     "#12 3.45‹n› ",
@@ -73,7 +73,7 @@ fn an_error_has_its_place_behind_any_prefix() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// GitHub and Azure put their tag before the first line of a message only.
+/// GitHub and Azure put their tag only before the first line of a message.
 #[test]
 fn the_tag_of_a_runner_is_no_part_of_the_file() {
     let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));

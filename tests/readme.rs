@@ -1,10 +1,9 @@
-//! What the README says, held to its word: every command is run and its output compared, every name of a
-//! field, key, word and command is there, every link leads somewhere. `UPDATE_EXPECT=1` records the outputs
-//! and writes the tables of families and metrics anew.
+//! Checks the README: every command is run and its output compared; every field, key, category word and command is named;
+//! every link has a target. `UPDATE_EXPECT=1` records the outputs and rewrites the tables of families and metrics.
 //!
-//! Blocks marked `console` are sessions: a line that begins with `$ ` is a command, what follows is its output;
-//! a line `...` stands for any lines. All blocks share one folder with copies of `fixtures` and `config`. Other
-//! blocks with a name after the language are files in it. Times, ids and the host are compared as such.
+//! Blocks marked `console` are sessions: a line that starts with `$ ` is a command, and its output follows; a
+//! line `...` stands for any lines. All blocks share one folder with copies of `fixtures` and `config`. Other
+//! blocks with a name after the language are files in it. Times, ids and the host match any value of their kind.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
@@ -35,7 +34,7 @@ fn is_update() -> bool {
     std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1")
 }
 
-/// One test, for both parts may write the page.
+/// One test, since both parts may write the page.
 #[test]
 fn commands_print_what_it_shows_and_its_table_of_families_is_true() {
     let before = fs::read_to_string(readme()).unwrap();
@@ -61,7 +60,7 @@ fn commands_print_what_it_shows_and_its_table_of_families_is_true() {
     panic!("{}\nUPDATE_EXPECT=1 records it.", session::difference(&before, &after));
 }
 
-/// Family, what it covers, depth, rules.
+/// Returns family, what it covers, depth, rules.
 fn families() -> Vec<String> {
     let rules = RuleSet::builtin();
     let mut lines = vec!["| family | covers | depth | rules |".to_owned(), "| --- | --- | --- | ---: |".to_owned()];
@@ -75,7 +74,7 @@ fn families() -> Vec<String> {
     lines
 }
 
-/// Name, type, labels, meaning.
+/// Returns name, type, labels, meaning.
 fn metrics() -> Vec<String> {
     let mut lines = vec!["| metric | type | labels | |".to_owned(), "| --- | --- | --- | --- |".to_owned()];
     for family in FAMILIES {
@@ -85,7 +84,7 @@ fn metrics() -> Vec<String> {
     lines
 }
 
-/// Words between backticks in a chapter.
+/// Returns the words between backticks in a chapter.
 fn words_in(chapter: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(readme()).unwrap();
     let body = page::chapter(&text, chapter);
@@ -127,7 +126,7 @@ fn it_names_every_category_cause_and_class() {
     assert!(missing.is_empty(), "words that the README does not name: {missing:?}");
 }
 
-/// The keys as the types of `src/rules/spec.rs` have them.
+/// Returns the keys as the types of `src/rules/spec.rs` define them.
 #[test]
 fn it_names_every_key_of_a_rule() {
     let spec = include_str!("../src/rules/spec.rs");
@@ -177,7 +176,7 @@ fn it_names_the_rust_that_is_needed() {
     assert!(fs::read_to_string(readme()).unwrap().contains(&format!("Rust {needed} or later")), "Cargo.toml says {needed}");
 }
 
-/// A page is read on other machines than the one that wrote it.
+/// The page is read on other machines than the one that wrote it.
 #[test]
 fn it_names_no_place_of_one_machine() {
     let text = fs::read_to_string(readme()).unwrap();

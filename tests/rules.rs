@@ -1,4 +1,4 @@
-//! The compiled-in rules: each file loads with every check on, and every example comes out.
+//! The compiled-in rules: each file loads with every check enabled, and every example gives the expected result.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ fn every_example_comes_out() {
     assert!(count > 0);
 }
 
-/// With `warnings = true` a warning is an event of severity low, and what is an error stays one.
+/// With `warnings = true` a warning is an event of severity low, and errors stay errors.
 #[test]
 fn warnings_are_events_where_they_are_wanted() {
     let files = BUILTIN_FILES.iter().chain([&WARNING_FILE]).filter(|(name, _)| ["generic.toml", "levels.toml", WARNING_FILE.0].contains(name));
@@ -33,7 +33,7 @@ fn warnings_are_events_where_they_are_wanted() {
     assert!(of_warnings.is_empty(), "{of_warnings:#?}");
 }
 
-/// The later of two entries with one id would replace the other without a word.
+/// The later of two entries with the same id would silently replace the other.
 #[test]
 fn every_built_in_id_is_there_once() {
     let mut seen = HashSet::new();
@@ -45,8 +45,8 @@ fn every_built_in_id_is_there_once() {
     assert!(twice.is_empty(), "{twice:?}");
 }
 
-/// The first error of a log waits for the noise and the cancels that its line may be; with the tables of Unicode each of
-/// them takes ten times as long to compile.
+/// The first error of a log waits for the noise and the cancels that may match its
+/// line. With Unicode tables, each of them takes ten times as long to compile.
 #[test]
 fn noise_and_cancels_do_without_unicode_tables() {
     let rules = RuleSet::builtin();
@@ -59,13 +59,13 @@ fn noise_and_cancels_do_without_unicode_tables() {
     assert!(slow.is_empty(), "begin them with (?-u), and write letters beyond ASCII outside of classes: {slow:?}");
 }
 
-/// A short literal stands on many lines that are no errors, and each of them costs time.
+/// A short literal occurs on many lines that are no errors, and each of them costs time.
 #[test]
 fn no_literal_is_cheap_to_write_and_dear_to_search() {
     let rules = RuleSet::builtin();
     let is_short = |form: &&LiteralForm| {
         let few_may_follow = !form.after.is_empty() && form.after.len() <= 32;
-        // Escape sequences written out as text stand in few logs.
+        // Escape sequences written out as text are rare in logs.
         let is_mark = !form.bytes.is_ascii() || form.bytes.starts_with(b"\\");
         form.bytes.len()
             < if is_mark {
@@ -80,7 +80,7 @@ fn no_literal_is_cheap_to_write_and_dear_to_search() {
     assert!(short.is_empty(), "write more of the text that stands there, or the bytes that may follow: {short:?}");
 }
 
-/// Each entry of a literal is asked about every line that holds it: the loader says where there are too many.
+/// Each entry of a literal is tried on every line that contains it: the loader reports literals with too many.
 #[test]
 fn a_literal_leads_to_few_entries() {
     let rule = |number: usize| format!("[[rule]]\nid = \"mine.r{number}\"\nliterals = [\"core breach\"]\nregex = 'core breach {number}'\n");

@@ -1,5 +1,5 @@
-//! Pairs of errors that are the same fault, and of errors that differ in one word that matters: the first have one signature,
-//! the others two. The pairs are data: `fixtures/signature-pairs.jsonl`, a line for each, `[verdict, what, one, other]`.
+//! Pairs of errors that are the same fault, which must share a signature, and pairs that differ in one word that matters,
+//! which must not. The pairs are in `fixtures/signature-pairs.jsonl`, one per line: `[verdict, what, one, other]`.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// Fewer pairs than this tell little.
+/// Fewer pairs than this prove little.
 const MIN_PAIRS: usize = 150;
 
 #[test]

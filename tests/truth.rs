@@ -1,5 +1,5 @@
-//! The generator of `benches/loggen` knows where its errors stand: what is found must be just that, at usual
-//! rates and at high ones.
+//! The generator of `benches/loggen` knows where its errors are:
+//! exactly those must be found, at usual and at high error rates.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use siftd::rules::RuleSet;
 mod log;
 
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// Most differences that are printed.
+/// Maximum number of differences printed.
 const MAX_SHOWN: usize = 10;
 
 /// First line, last line, kind.

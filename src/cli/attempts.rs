@@ -1,6 +1,6 @@
-//! What `siftd check` tries beside the configuration itself: folders and files of sources, where records and the state
-//! go, the address that is listened on. It may run as another user than the daemon, and files may come later: what
-//! it finds are hints, no mistakes. Nothing is made or changed.
+//! What `siftd check` tries besides the configuration itself: folders and files of sources, the places
+//! of records and the state, and the address to listen on. It may run as another user than the daemon,
+//! and files may appear later, so its findings are hints, not errors. Nothing is created or changed.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -17,10 +17,10 @@ use crate::sources::expand::{Input, base, expand, is_glob};
 use crate::sources::foreign;
 use crate::words::such_files;
 
-/// Files of a source that are tried.
+/// Maximum number of files tried per source.
 const MAX_FILES: usize = 1000;
 
-/// The hints, one line each.
+/// Returns the hints, one per line.
 pub fn hints(config: &Config) -> Vec<String> {
     let files = config.sources.iter().filter(|source| source.kind == SourceKind::File);
     let mut hints: Vec<String> = state(&config.state_dir).into_iter().chain(files.flat_map(source)).collect();
@@ -75,7 +75,7 @@ fn source(source: &SourceConfig) -> Vec<String> {
     hints
 }
 
-/// Why a file that is there would not be read, if it is no log.
+/// Returns why an existing file would not be read, if it is no log.
 fn left_out(path: &Path) -> Option<String> {
     let file = File::open(path).ok().filter(|_| !is_packed(path))?;
     foreign::left_out(&bytes_at(&file, 0, foreign::BLOCK_BYTES).ok()?, Mode::Auto)

@@ -1,5 +1,5 @@
-//! `siftd breaker`: the breakers of a state, for loops and for people. Steps are `core::breaker`'s; here are flags, verdicts
-//! from stdin, and words.
+//! `siftd breaker`: works on the breakers of a state, for loops and for people. `core::breaker`
+//! makes the steps; this module handles flags, verdicts from stdin, and wording.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,11 +28,11 @@ mod told;
 use desk::Desk;
 use told::Told;
 
-/// How long other processes are waited for.
+/// How long to wait for other processes.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest line of stdin, in bytes.
+/// Maximum length of a line of stdin, in bytes.
 const MAX_LINE: u64 = 64 << 20;
-/// Transitions that `status NAME` shows.
+/// Maximum number of transitions that `status NAME` shows.
 const SHOWN_TRANSITIONS: usize = 10;
 
 pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
@@ -50,13 +50,13 @@ pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The flags that lead another command to the same state, as a shell takes them, with a space before each.
+/// Returns the flags that select the same state for another command, quoted for a shell, each preceded by a space.
 pub fn flags(config: Option<&Path>, state_dir: Option<&Path>) -> String {
     let flag = |name: &str, value: &Path| {
         let value = value.display().to_string();
         shlex::try_quote(&value).map_or_else(|_| String::new(), |value| format!(" {name} {value}"))
     };
-    // The folder that is named wins over the one of the configuration, and a reset asks nothing else of that.
+    // A named folder overrides the one of the configuration, and a reset needs nothing else from the configuration.
     match (state_dir, config) {
         (Some(folder), _) => flag("--state-dir", folder),
         (None, Some(config)) => flag("--config", config),
@@ -64,7 +64,7 @@ pub fn flags(config: Option<&Path>, state_dir: Option<&Path>) -> String {
     }
 }
 
-/// A name that can be shown and kept.
+/// Checks that a name can be shown and kept.
 pub fn check_name(name: &str) -> Result<(), Failure> {
     let is_good = !name.trim().is_empty() && name.len() <= crate::state::breakers::MAX_NAME_BYTES && !name.chars().any(char::is_control);
     if is_good { Ok(()) } else { Err(Failure::new("a breaker's name is 1 to 500 bytes, without control characters")) }
@@ -94,7 +94,7 @@ fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
     out::print(&text)
 }
 
-/// As the time has made it: whoever asks next notes it.
+/// Applies the time that has passed. The change is saved by the next command that asks.
 fn passed((name, mut kept): (String, Kept), desk: &Desk) -> (String, Kept) {
     if let Some(last) = kept.breaker.pass(&desk.limits(), now()).last() {
         last.reason.as_str().clone_into(&mut kept.why);
@@ -153,7 +153,7 @@ fn check(desk: &Desk, name: &str, quiet: bool) -> Result<Exit, Failure> {
         return if quiet { Ok(Exit::Done) } else { out::print(&format!("{}: closed\n", sanitise(name))) };
     };
     let kept = match shared.breaker(name).map_err(Failure)? {
-        // The time changes nothing: nothing is written.
+        // Time has changed nothing, so nothing is written.
         Some(kept) if kept.breaker.clone().pass(&desk.limits(), now()).is_empty() => Some(kept),
         Some(_) => Some(desk.step(&mut desk.opened()?, name, &|breaker, at| breaker.pass(&desk.limits(), at))?.kept),
         None => None,
@@ -185,7 +185,7 @@ fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
     out::print(&format!("{}: closed\n", sanitise(name)))
 }
 
-/// A state that was damaged is no longer in use.
+/// Reports that a damaged state was set aside.
 fn say_aside(shared: &Shared) {
     shared.aside.iter().for_each(say);
 }
@@ -197,7 +197,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
         let opened = Target::find(path).and_then(|target| target.open(Mode::Append));
         opened.map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))
     };
-    // Before the state: what that has open must not be taken for `fd:N`.
+    // Before the state is opened: its descriptors must not be taken for `fd:N`.
     let mut events = args.events.as_ref().map(open).transpose()?;
     let mut shared = desk.opened()?;
     let (mut last, mut in_vain) = (None, false);
@@ -244,7 +244,7 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     Ok(if refused > 0 { Exit::Trouble } else { Exit::Done })
 }
 
-/// Runs the configuration's command for a breaker that has opened.
+/// Runs the configured command for a breaker that has opened.
 pub fn tell_opened(argv: &[String], record: Option<&[u8]>) {
     if let Some(record) = record.filter(|_| !argv.is_empty())
         && let Err(error) = hook::run(argv, record, Command::spawn)
@@ -276,7 +276,7 @@ fn of_flags(args: &RecordArgs, signatures: Vec<Hex>) -> Run {
 enum Run {
     Success,
     Failure(crate::core::breaker::Failure),
-    /// A refusal, or a run that is no result: it is not counted.
+    /// A refusal, or a run without a valid result: it is not counted.
     Nothing,
 }
 
@@ -289,7 +289,7 @@ impl Run {
         }
     }
 
-    /// A verdict, or an answer of `classify`.
+    /// Reads a verdict, or an answer of `classify`.
     fn of_json(value: &Value) -> Result<Self, String> {
         let class = value.pointer("/retry/class").and_then(Value::as_str).and_then(RetryClass::parse);
         let is_success = value.get("success").and_then(Value::as_bool);

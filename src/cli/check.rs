@@ -1,4 +1,4 @@
-//! `siftd check`: a configuration and all that it names, tried before the daemon does.
+//! `siftd check`: tries a configuration and everything that it names before the daemon does.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub fn check(args: &CheckArgs) -> Result<Exit, Failure> {
     ))
 }
 
-/// Names of rules that no rule has, which `run` takes for rules of a file that is not there today.
+/// Reports names that no rule has; `run` assumes that they belong to a rules file that is currently missing.
 fn unknown_rules(config: &Config, more: &[PathBuf], source: &Source) -> Result<Vec<Diagnostic>, Diagnostics> {
     let mut all = config.clone();
     all.rules.disable.clear();

@@ -1,5 +1,5 @@
-//! `siftd classify`: structured errors in, answers out, one a line. The tables are those of `core::retry`; here is
-//! only where the fields stand in the object, and the pause before the next try.
+//! `siftd classify`: reads structured errors and writes answers, one per line. `core::retry` has the
+//! tables; this module only finds the fields in the object, and computes the pause before the next attempt.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::exec::policy;
 use crate::sources::clock::now;
 use crate::verdict::{Object, headers};
 
-/// What is looked at; one in another has a dot before it.
+/// The fields that are used; a dot separates a field from the object that contains it.
 const FIELDS: [&str; 8] = ["name", "code", "message", "response.status", "context.operation", "exit_code", "timed_out", "stderr"];
 
 pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
@@ -41,7 +41,7 @@ fn has(object: &Value, field: &str) -> bool {
     field.split('.').try_fold(object, |value, name| value.get(name)).is_some()
 }
 
-/// Said once: the answer is then that of an error of which nothing is known.
+/// The warning that is printed once; the answer is then that of an unknown error.
 fn nothing_known() -> String {
     format!("an object has none of the fields that are looked at: {}; it is answered as an error of which nothing is known", FIELDS.join(", "))
 }
@@ -61,7 +61,7 @@ fn answer(object: &Value, policy: &Retry, out: &mut Vec<u8>) {
     answer.member("delay_ms", delay.as_millis() as u64).optional("task", task.as_deref()).end();
 }
 
-/// What is no error object is not retried, and stops nothing.
+/// Answers a line that is no error object: it is not retried, and it is not fatal.
 fn refuse(why: &str, out: &mut Vec<u8>) {
     let retry = json!({"class": "unknown", "reason": UNMATCHED, "retryable": false, "remedy": "none"});
     let mut answer = Object::new(out);
@@ -69,7 +69,7 @@ fn refuse(why: &str, out: &mut Vec<u8>) {
     answer.member("fatal", false).member("retryable", false).member("retry", retry).member("delay_ms", 0).end();
 }
 
-/// What must be made before it can be borrowed.
+/// Values that must be computed before they can be borrowed.
 struct Said {
     code: Option<String>,
     status: Option<u16>,
@@ -86,10 +86,10 @@ impl Said {
         Self { code, status }
     }
 
-    /// The time that the headers of the answer name.
+    /// Returns the time that the headers of the response name.
     fn asked(&self, object: &Value) -> Option<String> {
         let all = object.get("response")?.get("headers")?.as_object()?;
-        // A header that came more than once is a list in most clients.
+        // Most clients represent a repeated header as a list.
         let said = |value: &Value| match value.as_array().and_then(|list| list.first()).unwrap_or(value) {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),

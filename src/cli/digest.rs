@@ -1,4 +1,4 @@
-//! `siftd digest`: a log, or records that siftd wrote earlier, in few characters. Reads the input like `scan` does.
+//! `siftd digest`: summarises a log, or records that siftd wrote earlier, in few characters. Reads its input like `scan`.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::sources::interrupt::Interrupt;
 use crate::sources::own::Own;
 use crate::words::counted;
 
-/// Longest record that is read.
+/// Maximum length of a record, in bytes.
 const MAX_RECORD_BYTES: usize = 1 << 20;
 
 pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
@@ -67,7 +67,7 @@ pub fn digest(args: &DigestArgs) -> Result<Exit, Failure> {
     ended_early.map_or(done, Err)
 }
 
-/// Nothing would be found in what is no log, and that would be taken for an answer.
+/// Refuses input that is no log: it would give an empty digest that looks like an answer.
 fn refuse_foreign(args: &DigestArgs, first: &[u8]) -> Result<(), Failure> {
     let why = match foreign::judge(first, true) {
         Some(Foreign::Packed(archive)) => archive.advice("digest"),
@@ -93,7 +93,7 @@ fn open(args: &DigestArgs, interrupt: Arc<Interrupt>) -> Result<Opened, Failure>
     Ok(input::stdin(watched)?)
 }
 
-/// Adds records, one a line; returns how many lines are none.
+/// Adds records, one per line. Returns the number of lines that are no record.
 fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<u64> {
     let mut reader = io::BufReader::new(bytes);
     let (mut line, mut broken) = (Vec::new(), 0);
@@ -110,7 +110,7 @@ fn records(bytes: &mut dyn Read, digest: &mut Digest) -> io::Result<u64> {
     }
 }
 
-/// `1 line is`, `2 lines are`.
+/// Returns `1 line is`, `2 lines are`.
 fn are(count: u64) -> String {
     format!("{} {}", counted(count, "line"), if count == 1 { "is" } else { "are" })
 }

@@ -1,5 +1,6 @@
-//! `siftd exec`: flags → an order for `exec`. The configuration is read while the command already runs, for nothing
-//! that a command does may wait for it; a mistake in it is a warning and the defaults, unless `--strict-config`.
+//! `siftd exec`: turns flags into an order for `exec`. The configuration is read while
+//! the command is already running, since the command must not wait for it. A mistake in
+//! it causes a warning and the defaults are used, unless `--strict-config` is given.
 
 use std::fs::File;
 use std::io::Read;
@@ -31,22 +32,22 @@ use crate::sources::argv;
 use crate::sources::expand::{Trouble, is_glob};
 use crate::sources::input::Identity;
 
-/// So much of the last run's digest is looked at.
+/// Maximum number of bytes read from the digest of the last run.
 const MAX_DIGEST_BYTES: u64 = 64 << 10;
 
 pub fn exec(args: ExecArgs) -> Result<ExitCode, Failure> {
     check_reasons(&args.retry_on)?;
-    // Before siftd opens anything: its own descriptors have numbers, too.
+    // Before siftd opens anything: its own descriptors take numbers, too.
     let targets = Targets::find(&args)?;
     let around = Around::look();
-    // Before any thread: those that come later block the same signals.
+    // Before any thread starts: later threads inherit the blocked signals.
     let signals = Signals::take(around.wiring != Wiring::Shared)?;
     let ready = Arc::new(OnceLock::new());
     if args.strict_config {
         drop(ready.set(setup::load(&args.setup, setup::Reading::default())?.into()));
     }
     let hook = args.on_blocking.as_deref().map(hook_words).transpose()?;
-    // Before any of these files is opened: what an earlier run has written stays when nothing is run.
+    // Before any of these files is opened: if nothing is run, the results of an earlier run stay.
     let memory = memory(&args)?;
     let guard = memory.as_ref().and_then(|(memory, config)| guard(&args, memory, config));
     if let Some(guard) = &guard
@@ -94,17 +95,18 @@ fn order(args: &ExecArgs, around: Around, digest: Option<File>) -> Order {
     }
 }
 
-/// The digests that the command is told: in its arguments, and in the file that it may read and that is about to be replaced.
+/// Finds the digests that the command is given: in its arguments, and in
+/// the digest file, which it may read and which is about to be replaced.
 fn quoted(args: &ExecArgs) -> Quoted {
     let former = args.digest.as_deref().filter(|path| path.is_file()).and_then(|path| File::open(path).ok());
     let mut text = Vec::new();
-    // One that cannot be read is not quoted.
+    // A digest that cannot be read is not quoted.
     former.map(|file| file.take(MAX_DIGEST_BYTES).read_to_end(&mut text));
     let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).chain([String::from_utf8_lossy(&text)]).collect();
     Quoted::of(words.iter().map(AsRef::as_ref))
 }
 
-/// The state, if flags ask for it. A mistake in the configuration is told where its rules are read.
+/// Opens the state if flags ask for it. A mistake in the configuration is reported when its rules are read.
 fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
     if args.breaker.is_none() && args.state_dir.is_none() {
         return Ok(None);
@@ -123,7 +125,7 @@ fn guard(args: &ExecArgs, memory: &Memory, config: &Config) -> Option<Guard> {
     Some(Guard::new(memory.clone(), (name, flags), identity::host(), config.breaker.on_open.clone()))
 }
 
-/// Whether no flag asks for errors.
+/// Whether no flag asks for errors to be looked for.
 fn is_blind(args: &ExecArgs) -> bool {
     let files: [&Option<PathBuf>; 4] = [&args.verdict, &args.events, &args.digest, &args.keep_output];
     files.iter().all(|file| file.is_none())
@@ -135,7 +137,7 @@ fn is_blind(args: &ExecArgs) -> bool {
         && args.state_dir.is_none()
 }
 
-/// Reads the configuration beside the command; what says its mistakes can be waited for.
+/// Reads the configuration while the command runs. The returned thread reports its mistakes and can be joined.
 fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) -> Option<JoinHandle<()>> {
     let setup = args.setup.clone();
     if ready.get().is_some() {
@@ -154,14 +156,14 @@ fn load(args: &ExecArgs, ready: Arc<OnceLock<Ready>>) -> Option<JoinHandle<()>> 
     }))
 }
 
-/// Says which files were named and are not there; whether there is one.
+/// Reports files that were named but do not exist. Returns whether there is one.
 fn miss(args: &SetupArgs) -> bool {
     let named = args.config.iter().chain(args.rules.iter().filter(|path| !is_glob(path)));
     let missing = named.filter_map(|path| Some(Trouble::new(path, path.metadata().err()?)));
     missing.inspect(|Trouble { path, why }| say(&format!("{path}: {why}; --strict-config would have stopped here"))).count() > 0
 }
 
-/// Mistakes in files that were named, for a run of which nobody asks for errors: nothing else of them concerns it.
+/// Reports mistakes in named files for a run without error detection, which uses nothing else of them.
 fn check(args: &SetupArgs) {
     let read = setup::config(args).map_err(Failure::from).and_then(|config| setup::check_rules(&config, &args.rules));
     read.unwrap_or_else(|failure| go_on_without(&failure));
@@ -179,14 +181,14 @@ impl From<setup::Setup> for Ready {
     }
 }
 
-/// Where results go.
+/// The destinations of the results.
 struct Targets {
     events: Option<Target>,
     digest: Option<Target>,
     verdict: Option<Target>,
 }
 
-/// The same, open.
+/// The same destinations, opened.
 struct Files {
     events: Option<File>,
     digest: Option<File>,
@@ -214,8 +216,8 @@ impl Targets {
     }
 }
 
-/// Each result has a file of its own: written over each other they would be none. What is no regular file (a terminal, a
-/// pipe, `/dev/null`, a descriptor) has no place that one could take from another.
+/// Checks that each result has a file of its own: overwriting each other, they would be useless. Anything
+/// but a regular file (a terminal, a pipe, `/dev/null`, a descriptor) has no content to overwrite.
 fn apart(named: &[(&'static str, Option<&Path>)]) -> Result<(), Failure> {
     let mut places: Vec<(&str, PathBuf, Option<Identity>)> = Vec::new();
     for (flag, name) in named.iter().filter_map(|(flag, name)| Some((*flag, (*name)?))) {
@@ -236,7 +238,7 @@ fn unusable(flag: &str, name: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{flag} {}: {error}", name.display()))
 }
 
-/// The words of a command line, quotes and backslashes read as a shell reads them, and nothing else.
+/// Splits a command line into words. Quotes and backslashes are read as a shell reads them, and nothing else is interpreted.
 fn hook_words(line: &str) -> Result<Vec<String>, Failure> {
     let words = shlex::split(line).filter(|words| !words.is_empty());
     words.ok_or_else(|| Failure::new("--on-blocking: name a command, with its quotes closed, such as --on-blocking './notify --team \"night shift\"'"))
@@ -253,7 +255,7 @@ fn check_reasons(wanted: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Another stream each time: what a command prints never comes again.
+/// Identifies a new stream on each call, since a command's output never comes again.
 fn uid(run: u32, io: Io) -> [u8; 16] {
     identity::hash(&[&identity::nonce(), &run.to_be_bytes(), io.as_str().as_bytes()])
 }

@@ -1,6 +1,6 @@
-//! `siftd explain`: why a line is, or is not, an error. What decoding sees in it, which rules its
-//! literals lead to and what they say, and the event that the whole text makes of it. The line is judged as it stands;
-//! what is shown of it is without secrets, as events are.
+//! `siftd explain`: why a line is, or is not, an error. Shows how the line is decoded, which
+//! rules its literals lead to and what they decide, and the event that the whole text makes
+//! of it. The line is judged as it stands; it is shown without secrets, as events are.
 
 use std::fmt::Write;
 use std::io::{self, Read};
@@ -32,9 +32,9 @@ use crate::sources::input;
 mod file;
 use file::{open, say_if_foreign};
 
-/// Most that is read from stdin: a page is written for each line of it.
+/// Maximum number of bytes read from stdin: each line of it produces a page.
 const MAX_STDIN_BYTES: u64 = 1 << 20;
-/// The same of a file.
+/// Maximum number of lines of a file.
 const MAX_LINES: u64 = 1000;
 
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
@@ -82,11 +82,11 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     out::print(&page)
 }
 
-/// `FILE:LINE` or `FILE:18-20`, also with what compilers and `grep -n` write behind it: a column, a colon.
+/// Parses `FILE:LINE` or `FILE:18-20`, also followed by a column or a colon, as compilers and `grep -n` write it.
 fn parse_place(place: &str) -> Result<(PathBuf, RangeInclusive<u64>), Failure> {
     let split = |place: &str| place.trim_end_matches(':').rsplit_once(':').and_then(|(path, lines)| Some((path.to_owned(), numbers(lines)?)));
     let parsed = split(place).map(|(path, lines)| match split(&path) {
-        // A file may well be called `a.log:18`.
+        // A file may really be named `a.log:18`.
         Some((inner, first)) if !Path::new(&path).exists() => (PathBuf::from(inner), first),
         _ => (PathBuf::from(path), lines),
     });
@@ -97,14 +97,14 @@ fn parse_place(place: &str) -> Result<(PathBuf, RangeInclusive<u64>), Failure> {
     Ok((path, lines))
 }
 
-/// A line's number, or the first and last of a range.
+/// Parses the number of a line, or the first and last of a range.
 fn numbers(text: &str) -> Option<RangeInclusive<u64>> {
     let number = |text: &str| text.parse().ok().filter(|&line: &u64| line > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     Some(number(first)?..=number(last)?)
 }
 
-/// Lines of a file as far as they are there, each with what stands open behind it.
+/// Returns those of the lines that the file has, each with what is open after it.
 fn lines_of(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> io::Result<Vec<(Vec<u8>, Behind)>> {
     let (mut walk, mut found) = (Walk::new(engine), Vec::new());
     let mut file = open(path)?;
@@ -115,14 +115,14 @@ fn lines_of(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> i
         }
         walk.lines < *lines.end()
     })?;
-    // The lines before it are shown as far as they were asked for.
+    // Requested lines before the damage are shown.
     match file.damage.filter(|_| found.is_empty()) {
         Some(damage) => Err(damage),
         None => Ok(found),
     }
 }
 
-/// Shows the lines as a stream has them, without their newlines, to `each` until it wants no more.
+/// Passes the lines, as a stream frames them and without newlines, to `each` until it returns `false`.
 fn each_line(engine: &Engine, mut bytes: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let mut buffer = Buffer::new(engine.limits.max_line_bytes);
     loop {
@@ -142,16 +142,16 @@ fn each_line(engine: &Engine, mut bytes: impl Read, mut each: impl FnMut(&[u8]) 
     }
 }
 
-/// What stands open behind a line: regions and traces, by their ids.
+/// What is open after a line: the ids of regions and traces.
 #[derive(Default)]
 struct Behind {
     regions: Vec<String>,
     traces: Vec<String>,
-    /// The line is one of a private key.
+    /// The line is part of a private key.
     is_key: bool,
 }
 
-/// The stream, line by line, to see what each finds open.
+/// Runs a stream line by line, to see what is open after each line.
 struct Walk<'a> {
     engine: &'a Arc<Engine>,
     stream: Stream,
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The events that are wanted.
+/// Returns the events that `wanted` accepts.
 fn events(engine: &Arc<Engine>, mut bytes: impl Read, wanted: impl Fn(&Event) -> bool) -> io::Result<Vec<Event>> {
     let (mut stream, mut events) = (Stream::new(engine.clone(), Origin::default()), Vec::new());
     loop {
@@ -205,7 +205,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// The events that the line belongs to.
+    /// Returns the events that the line belongs to.
     fn covering(&self) -> impl Iterator<Item = &Event> {
         self.events.iter().filter(|event| (event.line_num..=event.line_end).contains(&self.num))
     }
@@ -234,12 +234,12 @@ fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &m
     found.covering().for_each(|event| outcome(event, page));
 }
 
-/// One field; its value is redacted and sanitised here and nowhere else.
+/// Writes one field; only here is its value redacted and sanitised.
 fn field(page: &mut String, name: &str, value: &str) {
     let _ = writeln!(page, "  {name:<10} {}", sanitise(&clean(value)));
 }
 
-/// What a line says behind its prefix.
+/// Returns the message of a line, which follows its prefix.
 fn message_of(text: &[u8]) -> String {
     String::from_utf8_lossy(Line::new(Place::default(), text, now()).message()).into_owned()
 }
@@ -260,8 +260,8 @@ fn prefix(line: &Line, page: &mut String) {
     }
 }
 
-/// The message, without the secrets that can be told only by what stands before it, such as `password: ` that was taken for
-/// a writer.
+/// Returns the message without secrets. Some are recognised only by the text before
+/// the message, such as a `password: ` that was taken for the name of a writer.
 fn message(line: &Line, at: usize) -> String {
     let [whole, before, message] = [line.text, &line.text[..at], line.message()].map(String::from_utf8_lossy);
     let all = clean(&whole);
@@ -284,7 +284,7 @@ fn record(text: &[u8], page: &mut String) {
     }
 }
 
-/// The regions around the line, and the trace that it goes on with.
+/// Writes the open regions around the line, and the trace that it continues.
 fn joined(found: &Found, page: &mut String) {
     for region in &found.behind.regions {
         field(page, "region", &format!("{region} is open"));
@@ -327,14 +327,14 @@ fn hits(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
     }
 }
 
-/// The first entry for which the line has no question left.
+/// Returns the first entry that is not asked because the line has used up its questions.
 fn unasked(engine: &Engine, line: &Line, candidates: &[Candidate]) -> Option<u16> {
     let mut confirm = Confirm::new(engine, line, candidates);
     let _ = (confirm.border(), confirm.noise_block(), confirm.region(), confirm.starts(), confirm.note(), confirm.rule());
     confirm.unasked()
 }
 
-/// What became of an entry that the line confirms.
+/// Describes what became of an entry that matches the line.
 fn holds(id: &str, kind: &Kind, found: &Found) -> String {
     let covering: Vec<&Event> = found.covering().collect();
     if covering.iter().any(|event| *event.rule == *id) || !matches!(kind, Kind::Trace(_) | Kind::Rule(_) | Kind::Fact(_) | Kind::Note(_)) {
@@ -349,7 +349,7 @@ fn holds(id: &str, kind: &Kind, found: &Found) -> String {
     }
 }
 
-/// The false positive that covers the literal at `at`.
+/// Names the false positive that covers the literal at `at`.
 fn covering_cancel(engine: &Engine, line: &Line, at: &Range<usize>) -> String {
     let base = line.text.len() - line.body().len();
     let covers = |from: usize, to: usize| from + base <= at.start && at.end <= to + base;
@@ -360,7 +360,7 @@ fn covering_cancel(engine: &Engine, line: &Line, at: &Range<usize>) -> String {
     }
 }
 
-/// The entry that makes the line noise.
+/// Names the entry that makes the line noise.
 fn noise_of(engine: &Engine, line: &Line) -> String {
     let noise = engine.rules.noise.iter().map(|&index| &engine.rules.entries[usize::from(index)]).find_map(|entry| match &entry.kind {
         Kind::Noise { regex, reason, .. } if regex.is_match(line.body()) || (entry.whole && regex.is_match(line.text)) => Some((&entry.id, reason)),

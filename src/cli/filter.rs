@@ -1,5 +1,5 @@
-//! `siftd filter`: stdin to stdout without the lines and blocks that the rules call noise. All other
-//! bytes pass as they are: line ends, bad UTF-8, a missing last newline. Memory is one line's.
+//! `siftd filter`: copies stdin to stdout without the lines and blocks that the rules call noise. All
+//! other bytes pass unchanged: line ends, bad UTF-8, a missing last newline. It holds one line in memory.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
@@ -39,7 +39,7 @@ fn copy(noise: &mut Noise, mut out: BufWriter<File>) -> io::Result<()> {
     out.flush()
 }
 
-/// The rest of a line that is too long to judge.
+/// Copies the rest of a line that is too long to judge.
 fn pass_line(input: &mut impl BufRead, out: &mut impl Write) -> io::Result<()> {
     loop {
         let bytes = input.fill_buf()?;

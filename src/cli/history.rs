@@ -1,5 +1,5 @@
-//! `siftd history`: which errors there were, with small charts, and what people say of them. The rows are `state::history`'s;
-//! all text of programs passes the sanitiser.
+//! `siftd history`: shows which errors occurred, with small charts, and what people noted
+//! about them. The rows come from `state::history`; all text printed by programs is sanitised.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::sources::clock::now;
 use crate::state::history::{Choice, Entry, HOUR_US, Order, Row, Sign};
 use crate::state::shared::Shared;
 
-/// How long other processes are waited for.
+/// How long to wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Characters of an error's text in a list.
+/// Maximum number of characters of an error's text in a list.
 const SHOWN_CHARS: usize = 70;
-/// Errors of each kind that `diff` shows.
+/// Maximum number of errors of each kind that `diff` shows.
 const MAX_DIFF: usize = 100;
-/// Fewest digits of a signature.
+/// Minimum number of digits of a signature.
 const MIN_DIGITS: usize = 4;
 
 pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
@@ -52,7 +52,7 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// A moment as people write it.
+/// Parses a time as people write it.
 fn parse_since(text: &str) -> Result<Timestamp, Failure> {
     let zone = TimeZone::system();
     let today = jiff::Timestamp::from_microsecond(now().0).unwrap_or_default().to_zoned(zone.clone()).date();
@@ -69,7 +69,7 @@ fn parse_since(text: &str) -> Result<Timestamp, Failure> {
     micros.map(Timestamp).ok_or_else(|| Failure::new(format!("--since {text}: {mend}")))
 }
 
-/// The one error that digits mean.
+/// Returns the one error whose signature starts with these digits.
 fn find(shared: &Shared, digits: &str) -> Result<Entry, Failure> {
     let wanted = digits.to_ascii_lowercase();
     if wanted.len() < MIN_DIGITS || wanted.len() > 32 || !wanted.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -160,7 +160,7 @@ fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Fail
         return out::print(&format!("{object}\n"));
     }
     let row = &entry.row;
-    // What `breaker record` was told of was found by none.
+    // An error that was given to `breaker record` was found by no rule.
     let rule = if entry.rule.is_empty() { String::new() } else { format!(", rule {}", sanitise(&entry.rule)) };
     let mut fields = vec![
         ("error", sanitise(&entry.sample).into_owned()),
@@ -182,7 +182,7 @@ fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Fail
     out::print(&fields.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect::<String>())
 }
 
-/// The signatures that an error had before.
+/// Returns the earlier signatures of an error.
 fn former(shared: &Shared, sign: Sign) -> Result<Vec<Sign>, Failure> {
     let mut all = Vec::new();
     let mut last = sign;
@@ -204,7 +204,7 @@ fn mute(shared: &mut Shared, signatures: &[String], span: Option<Duration>, off:
 }
 
 fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(&mut Row)) -> Result<Exit, Failure> {
-    // All of them are known, or nothing is changed.
+    // Nothing is changed unless all of them are known.
     let entries: Vec<Entry> = signatures.iter().map(|digits| find(shared, digits)).collect::<Result<_, _>>()?;
     let mut text = String::new();
     for entry in entries {
@@ -248,7 +248,7 @@ fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm
 fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, Failure> {
     let at = now();
     let base = Choice { limit: MAX_DIFF + 1, ..Choice::default() };
-    // As long before the moment as it is since.
+    // The period before `since` is as long as the one after it.
     let before = Timestamp(since.0.saturating_sub(at.0.saturating_sub(since.0)));
     let kinds = [
         ("new", "+", Choice { new_since: Some(since), order: Order::Count, ..base.clone() }),

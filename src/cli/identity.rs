@@ -1,4 +1,4 @@
-//! Which stream is which, so that ids repeat where they should (PROTOCOLS, B), and the name of the host.
+//! Identifies streams, so that ids repeat where they should (PROTOCOLS, B), and names the host.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -7,18 +7,18 @@ use md5::{Digest, Md5};
 use crate::delivery::Node;
 use crate::sources::clock::now;
 
-/// A file in `scan`: its path, its first 4 KiB as stored, and `--run-id`.
+/// Identifies a file in `scan` by its path, its first 4 KiB as stored, and `--run-id`.
 pub fn of_file(path: &str, head: &[u8], run_id: &str) -> [u8; 16] {
     hash(&[b"siftd-scan-1", path.as_bytes(), head, run_id.as_bytes()])
 }
 
-/// Another one each time: for stdin, whose bytes never come again.
+/// Returns a different value on each call: for stdin, whose bytes never come again.
 pub fn nonce() -> [u8; 16] {
     let random = RandomState::new().hash_one(now().0);
     hash(&[b"siftd-nonce-1", &random.to_be_bytes(), &now().0.to_be_bytes(), &std::process::id().to_be_bytes()])
 }
 
-/// MD5 over parts, each with its length before it.
+/// Returns the MD5 of the parts, each preceded by its length.
 pub fn hash(parts: &[&[u8]]) -> [u8; 16] {
     let mut hash = Md5::new();
     for part in parts {
@@ -28,14 +28,14 @@ pub fn hash(parts: &[&[u8]]) -> [u8; 16] {
     hash.finalize().into()
 }
 
-/// Name of this machine.
+/// Returns the name of this machine.
 pub fn host() -> String {
     let said = std::fs::read_to_string("/proc/sys/kernel/hostname").or_else(|_| std::fs::read_to_string("/etc/hostname"));
     let name = said.unwrap_or_default().trim().to_owned();
     if name.is_empty() { std::env::var("HOSTNAME").unwrap_or_else(|_| "localhost".to_owned()) } else { name }
 }
 
-/// A file in `run`: this machine, the source's name, device, inode and birth.
+/// Identifies a file in `run` by this machine, the source's name, and the file's device, inode and birth time.
 pub fn of_followed(source: &str, file: Node) -> [u8; 16] {
     let machine = std::fs::read("/etc/machine-id").unwrap_or_default();
     hash(&[b"siftd-run-1", &machine, source.as_bytes(), &file.dev.to_be_bytes(), &file.ino.to_be_bytes(), &file.born.to_be_bytes()])

@@ -1,5 +1,5 @@
-//! `siftd judge`: finished results in, verdicts out, one a line. What a result's fields mean is in `verdict`;
-//! here is only where they stand in the object. Any line has an answer, and the next one is read.
+//! `siftd judge`: reads finished results and writes verdicts, one per line. `verdict` defines what the fields of a
+//! result mean; this module only finds them in the object. Every line gets an answer, and then the next one is read.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
 use crate::words::did_you_mean;
 
-/// The fields of a result; an object without any of them is none.
+/// The fields of a result; an object must have at least one of them.
 const FIELDS: [&str; 7] = ["exit_code", "stderr", "stdout", "timed_out", "run_status", "operation", "task"];
 
-/// Words for a run that has ended, whichever way: the exit code decides.
+/// Words for a run that has merely ended: the exit code decides.
 const ENDED: [&str; 6] = ["", "completed", "complete", "done", "finished", "exited"];
 
 pub fn judge(args: &JudgeArgs) -> Result<Exit, Failure> {
@@ -51,14 +51,14 @@ impl Judge {
 
     fn facts(&self, result: &Value) -> Facts {
         let code = integer(result, "exit_code");
-        // `null` is what ended without a code of its own.
+        // `null` stands for a run that ended without an exit code.
         let without_code = result.get("exit_code").filter(|code| code.is_null()).map(|_| Status::Failure);
         let timed_out = result.get("timed_out").is_some_and(|value| value == true);
         let clean = |name| name_of(result, name).map(|text| self.engine.redactor.redact(&text, &mut 0).into_owned());
         let (run_status, unknown_status) = self.stated(result);
         Facts {
             exit_code: code,
-            // A negative code is a signal, as Python says it.
+            // A negative code is a signal, as in Python.
             signal: code.filter(|code| (-64..0).contains(code)).map(|code| -code as i32),
             signal_was_ours: false,
             timed_out,
@@ -71,7 +71,7 @@ impl Judge {
         }
     }
 
-    /// What `run_status` says: a status, or something else in its own words.
+    /// Reads `run_status`: a status, or the original words if it is something else.
     fn stated(&self, result: &Value) -> (Option<Status>, Option<String>) {
         let words = match result.get("run_status") {
             None | Some(Value::Null) => return (None, None),
@@ -83,7 +83,7 @@ impl Judge {
         (status, status.is_none().then(|| self.engine.redactor.redact(&words, &mut 0).into_owned()))
     }
 
-    /// stderr and stdout; the same result has the same ids each time.
+    /// Reads stderr and stdout. The same result always gets the same ids.
     fn read(&self, result: &Value) -> Said {
         let (stderr, stdout) = (output(result, "stderr"), output(result, "stdout"));
         let mut said = Said::default();
@@ -97,7 +97,7 @@ impl Judge {
     }
 }
 
-/// An object that has a field of a result, and each of them as it must be; else what is wrong with it.
+/// Returns an object that has at least one field of a result, each with a valid value; otherwise returns what is wrong.
 fn checked(value: Value) -> Result<Value, String> {
     let Some(object) = value.as_object() else {
         return Err("a result is an object: {\"exit_code\": …, \"stderr\": …}".to_owned());
@@ -112,7 +112,7 @@ fn checked(value: Value) -> Result<Value, String> {
     }
 }
 
-/// Why a field cannot be what it is called. One that is passed over could make a success of a failure.
+/// Returns why a field has no valid value. Ignoring such a field could turn a failure into a success.
 fn misread(result: &Value, field: &str) -> Option<&'static str> {
     let value = result.get(field).filter(|value| !value.is_null())?;
     let is_text = |value: &Value| value.is_string();
@@ -126,7 +126,7 @@ fn misread(result: &Value, field: &str) -> Option<&'static str> {
     }
 }
 
-/// A task or an operation: a text, or a number.
+/// Returns a task or an operation, which is a text or a number.
 fn name_of(result: &Value, name: &str) -> Option<String> {
     match result.get(name)? {
         Value::String(text) => Some(text.clone()),
@@ -135,7 +135,7 @@ fn name_of(result: &Value, name: &str) -> Option<String> {
     }
 }
 
-/// An output: a string, or lines.
+/// Returns an output, which is a string or a list of lines.
 fn output(result: &Value, name: &str) -> String {
     match result.get(name) {
         Some(Value::String(text)) => text.clone(),

@@ -1,5 +1,5 @@
-//! The command line: arguments in, exit code out. One file per subcommand, which wires the library
-//! together and prints; `setup` turns configuration into an engine. Nothing here judges a log line.
+//! The command line: takes arguments, returns an exit code. Each subcommand has a file that wires the library
+//! together and prints; `setup` turns a configuration into an engine. Nothing here judges a log line.
 
 mod args;
 mod attempts;
@@ -42,7 +42,7 @@ use crate::exec::{keeper, relay};
 use crate::sinks::human::sanitise;
 use args::{Cli, Command};
 
-/// How a command ended; the numbers are promised to users.
+/// How a command ended; the numbers are part of the documented interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// 0
@@ -55,7 +55,7 @@ pub enum Exit {
     HalfOpen = 10,
     /// 11: a breaker is open.
     Open,
-    /// 125: `exec` itself cannot do its work, and nothing was run, as env(1) and timeout(1) say it: 2 would be the command's.
+    /// 125: `exec` itself failed and ran nothing, as for env(1) and timeout(1); 2 could be the command's own.
     NotRun = 125,
 }
 
@@ -65,7 +65,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work; printed as it is.
+/// Why a command could not do its work; printed as is.
 #[derive(Debug)]
 pub struct Failure(String);
 
@@ -108,14 +108,14 @@ pub fn main() -> ExitCode {
         let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
         let error = slips::explain(error, &args);
         if error.use_stderr() && slips::command_of(&args) == Some("exec") {
-            // Where stderr is closed or full nobody can be told.
+            // If stderr is closed or full, the message is lost.
             drop(error.print());
             std::process::exit(Exit::NotRun as i32);
         }
         if error.use_stderr() {
             error.exit()
         }
-        // Help and version are what was asked for: where they do not arrive, that is said.
+        // Help and version are requested output, so a failure to print them is reported.
         let printed = out::quiet_on_closed_pipe(error.print().and_then(|()| std::io::stdout().flush()));
         std::process::exit(printed.unwrap_or_else(|failure| {
             say(&failure);
@@ -156,16 +156,16 @@ pub fn main() -> ExitCode {
     .into()
 }
 
-/// Whether stdin is something to read when nothing was named.
+/// Whether stdin has input to read if no input was named.
 fn stdin_is_given() -> bool {
     !std::io::stdin().is_terminal()
 }
 
-/// One message on stderr, without secrets. A message that is a diagnostic already begins with `error:`.
+/// Prints one message on stderr, without secrets. A message that is a diagnostic already starts with `error:`.
 fn say(message: &impl fmt::Display) {
     let message = message.to_string();
     let lines: Vec<_> = message.lines().map(|line| sanitise(&clean(line)).into_owned()).collect();
     let head = if message.starts_with("error: ") { "" } else { "siftd: " };
-    // Where stderr is closed or full nobody can be told so.
+    // If stderr is closed or full, the message is lost.
     let _ = writeln!(std::io::stderr(), "{head}{}", lines.join("\n"));
 }

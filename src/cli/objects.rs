@@ -1,5 +1,5 @@
-//! JSON objects, one a line of stdin, for the commands that answer each line with one. A line is bounded; bad UTF-8
-//! and halves of surrogate pairs are replaced, for programs cut their output anywhere; blank lines are skipped.
+//! Reads JSON objects from stdin, one per line, for the commands that answer each line with one. The length of a line is
+//! bounded and blank lines are skipped. Bad UTF-8 and lone surrogates are replaced, since programs cut their output anywhere.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::{Exit, Failure, out};
 
-/// Answers each line of stdin; `limit` is the longest one in bytes. What is no JSON comes as the reason.
+/// Answers each line of stdin; `limit` is the maximum length of a
+/// line in bytes. `answer` gets the reason if a line is no JSON.
 pub fn answer_each(limit: u64, mut answer: impl FnMut(Result<Value, String>, &mut Vec<u8>)) -> Result<Exit, Failure> {
     let mut input = BufReader::with_capacity(64 << 10, io::stdin());
     let mut out = io::BufWriter::new(out::stdout()?);
@@ -35,7 +36,7 @@ pub fn answer_each(limit: u64, mut answer: impl FnMut(Result<Value, String>, &mu
     }
 }
 
-/// Whoever waits for an answer before the next line gets it.
+/// Writes an answer; `at_once` flushes it for a caller that waits for it before sending the next line.
 fn put(out: &mut impl Write, said: &[u8], at_once: bool) -> io::Result<()> {
     out.write_all(said)?;
     if at_once { out.flush() } else { Ok(()) }
@@ -48,7 +49,7 @@ fn parse(line: &[u8]) -> Result<Value, String> {
     parsed.or_else(|error| serde_json::from_str(&paired(text)).map_err(|_| format!("no JSON: {error}")))
 }
 
-/// JSON whose halves of surrogate pairs that stand alone are replaced.
+/// Replaces lone surrogates in JSON.
 fn paired(text: &str) -> String {
     let unit = |at: usize| text.get(at..at + 6).and_then(|escape| u16::from_str_radix(escape.strip_prefix("\\u")?, 16).ok());
     let (mut out, mut at) = (String::with_capacity(text.len()), 0);
@@ -67,14 +68,14 @@ fn paired(text: &str) -> String {
     out + &text[at..]
 }
 
-/// A member that is a string.
+/// Returns a member that is a string.
 pub fn text<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     object.get(name)?.as_str()
 }
 
-/// A member that is a whole number, or the text of one.
+/// Returns a member that is a whole number, or a string with one.
 pub fn integer(object: &Value, name: &str) -> Option<i64> {
-    /// From here on not every whole number is a float of its own.
+    /// Above this, floats cannot represent every whole number.
     const MAX_FLOAT: f64 = 9e15;
     let value = object.get(name)?;
     let whole = |number: &f64| number.fract() == 0.0 && number.abs() < MAX_FLOAT;

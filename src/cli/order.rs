@@ -1,17 +1,17 @@
-//! The output of inputs that are read at once, in the order of the inputs. The first unfinished input
-//! writes straight through; a later one keeps what it has, up to a bound, and then waits for its turn.
+//! Writes the output of inputs that are read in parallel, in the order of the inputs. The first unfinished
+//! input writes straight through. A later one buffers its output up to a bound, and then waits for its turn.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Most bytes that an input keeps while it waits.
+/// Maximum number of bytes that an input buffers before it waits.
 const MAX_WAITING_BYTES: usize = 1 << 20;
-/// Most bytes of all finished inputs that wait.
+/// Maximum number of bytes held for all finished inputs.
 const MAX_HELD_BYTES: usize = 4 << 20;
 
-/// The one way out.
+/// The output that all inputs share.
 pub struct Order {
     state: Mutex<State>,
     turn: Condvar,
@@ -33,7 +33,7 @@ impl Order {
         Self { state: Mutex::new(state), turn: Condvar::new() }
     }
 
-    /// Writes what input `index` has so far, or leaves it in `bytes` while there is room.
+    /// Writes what input `index` has so far if it is its turn; otherwise leaves it in `bytes` while there is room.
     pub fn write(&self, index: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let mut state = self.lock();
         while state.front != index && bytes.len() >= MAX_WAITING_BYTES && state.failed.is_none() {
@@ -46,7 +46,7 @@ impl Order {
         self.checked(&state)
     }
 
-    /// Input `index` has ended; `bytes` is the rest.
+    /// Ends input `index`; `bytes` is the rest of its output.
     pub fn finish(&self, index: usize, bytes: Vec<u8>) -> io::Result<()> {
         let mut state = self.lock();
         while state.front != index && state.held_bytes + bytes.len() > MAX_HELD_BYTES && state.failed.is_none() {
@@ -64,26 +64,26 @@ impl Order {
         self.checked(&state)
     }
 
-    /// Writes what stands before or behind all inputs.
+    /// Writes what comes before or after all inputs.
     pub fn outside(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.lock();
         state.write(bytes);
         self.checked(&state)
     }
 
-    /// Once a write has failed, nobody waits any more and everybody is told.
+    /// Returns an earlier write error, and wakes all waiting inputs so that each gets it.
     fn checked(&self, state: &State) -> io::Result<()> {
         match &state.failed {
             None => Ok(()),
             Some(error) => {
                 self.turn.notify_all();
-                // In the system's own words, as every other command says it.
+                // Worded by the system, as in every other command.
                 Err(error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error))
             }
         }
     }
 
-    /// A poisoned lock means that a worker panicked, and that ends the process anyway.
+    /// A poisoned lock means that a worker panicked, which ends the process anyway.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -106,7 +106,7 @@ impl State {
         }
     }
 
-    /// The next input's turn, and that of those which have ended already.
+    /// Passes the turn to the next input, and writes the output of those that have already ended.
     fn next(&mut self) {
         self.front += 1;
         while let Some(bytes) = self.held.remove(&self.front) {

@@ -1,5 +1,4 @@
-//! stdout as a plain file, without the line buffering that a log tool does not want, and what to do
-//! when the reader behind a pipe has gone.
+//! stdout as a plain file, without line buffering, and the handling of a pipe whose reader has gone.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -17,14 +16,14 @@ pub fn stdout() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// Which file stdout is, if it is a regular one: it must not be read as a log.
+/// Returns the identity of stdout if it is a regular file, which must not be read as a log.
 pub fn regular_stdout() -> Option<Identity> {
     let file = stdout().ok()?;
     let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
     Identity::of(&file).ok().filter(|_| is_file)
 }
 
-/// `head` and `less` close the pipe when they have enough: that is no error.
+/// Ignores a closed pipe: `head` and `less` close it when they have enough.
 pub fn quiet_on_closed_pipe(result: io::Result<()>) -> Result<Exit, Failure> {
     match result {
         Err(error) if error.get_ref().is_some_and(|inner| inner.is::<StdinFault>()) => Err(Failure::new(error.to_string())),
@@ -33,7 +32,7 @@ pub fn quiet_on_closed_pipe(result: io::Result<()>) -> Result<Exit, Failure> {
     }
 }
 
-/// Lets a signal that was caught end siftd, now that all is written.
+/// Ends siftd with the signal that was caught, once everything is written.
 pub fn heed(interrupt: &Interrupt) {
     if let Some(signal) = interrupt.caught() {
         say(&"interrupted: what was read by then is all that is shown");
@@ -52,17 +51,17 @@ pub fn paint(color: Color) -> Paint {
     Paint { on }
 }
 
-/// Prints a text and is done.
+/// Prints a text and ends the command successfully.
 pub fn print(text: &str) -> Result<Exit, Failure> {
     write(text.as_bytes())
 }
 
-/// Writes all of it at once: std's own stdout would keep what is behind the last line end, and lose it silently.
+/// Writes all bytes at once. The stdout of std would buffer what follows the last line end, and lose it silently.
 pub fn write(bytes: &[u8]) -> Result<Exit, Failure> {
     quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(bytes)))
 }
 
-/// Rows under their heads, in columns that are as wide as they need to be.
+/// Formats rows under their headings, in columns that are as wide as needed.
 pub fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> String {
     let heads = heads.map(str::to_owned);
     let all = || std::iter::once(&heads).chain(rows);

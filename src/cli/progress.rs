@@ -1,5 +1,5 @@
-//! How far a scan is: a bar on stderr, if someone can see it and it does not stand in the output's way.
-//! Appears only when the work takes long enough to make one wonder.
+//! The progress of a scan: a bar on stderr, if it can be seen and does not
+//! mix with the output. It appears only if the work takes long enough.
 
 use std::io::{IsTerminal, stderr, stdout};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Shorter work shows nothing.
+/// Work that is shorter than this shows no bar.
 const QUIET: Duration = Duration::from_millis(500);
 const KNOWN: &str = "{bar:30} {bytes}/{total_bytes} {binary_bytes_per_sec} {eta} left";
 const UNKNOWN: &str = "{spinner} {bytes} {binary_bytes_per_sec}";
@@ -23,14 +23,14 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `total` says how many bytes there are, if that is known; it is asked only where a bar can be seen.
+    /// Creates the bar. `total` returns the number of bytes if it is known; it is called only if a bar can be seen.
     pub fn new(total: impl FnOnce() -> Option<u64>) -> Self {
         let visible = stderr().is_terminal() && !stdout().is_terminal();
         let bar = visible.then(|| bar(total()));
         Self { read: Arc::default(), bar, shown: AtomicBool::new(false), started: Instant::now() }
     }
 
-    /// Some more was read.
+    /// Updates the bar after a read.
     pub fn step(&self) {
         let Some(bar) = &self.bar else { return };
         if self.started.elapsed() < QUIET {
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// The work is done.
+    /// Removes the bar when the work is done.
     pub fn done(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

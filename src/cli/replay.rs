@@ -1,5 +1,5 @@
-//! `siftd replay`: a log read under two sets of rules at once, and what differs. An event is the same one if it begins at
-//! the same place; one that only begins or ends elsewhere has changed.
+//! `siftd replay`: reads a log under two sets of rules at once and shows the differences. Events that
+//! start at the same place are the same event; an event whose start or end merely moved has changed.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::sources::clock::now;
 use crate::sources::expand::{Input, expand};
 use crate::sources::{foreign, input};
 
-/// Events of one log that are compared; a log with more is compared as far as these.
+/// Maximum number of events compared per log; further events are ignored.
 const MAX_EVENTS: usize = 1_000_000;
-/// Events on either side that may be the same one.
+/// Number of events on either side that may be the same event.
 const NEAR: usize = 4;
-/// Bytes that are read at once.
+/// Bytes per read.
 const BLOCK: usize = 256 << 10;
 
-/// What is compared of an event.
+/// The parts of an event that are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     lines: (u64, u64),
@@ -37,7 +37,7 @@ struct Found {
     text: String,
 }
 
-/// Where an event begins.
+/// The place where an event starts.
 type Place = (u64, u32);
 
 #[derive(Default)]
@@ -64,7 +64,7 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
         };
         let mut pair = Pair::default();
         match pair.read(&path, [&new, &old], args.mode) {
-            // What a folder holds besides logs is passed over, as by `scan`.
+            // Like `scan`, skips files in folders that are no logs.
             Err(Fault::Foreign(_)) if !is_named => {}
             Err(fault) => {
                 is_troubled = true;
@@ -72,7 +72,7 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             }
             Ok(()) => {}
         }
-        // What stands before a damage was read.
+        // What precedes the damaged part has been read.
         let [new, old] = pair.0;
         compare(&path, new, old, &mut counts, &mut |line| text += &line, args.json);
         out::write(std::mem::take(&mut text).as_bytes())?;
@@ -84,14 +84,14 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     Ok(if is_troubled { Exit::Trouble } else { Exit::Done })
 }
 
-/// Built-in rules with these.
+/// Builds an engine from the built-in rules and these.
 fn engine(config: Option<&PathBuf>, rules: &[PathBuf], mode: ReadMode) -> Result<(Arc<Engine>, u64), Failure> {
     let args = SetupArgs { config: config.cloned(), rules: rules.to_vec() };
     let setup = setup::load(&args, setup::Reading { mode, ..setup::Reading::default() })?;
     Ok((setup.engine, setup.config.limits.max_document_bytes))
 }
 
-/// Why a log was not read whole.
+/// Why a log was not read completely.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("{0}")]
@@ -102,7 +102,7 @@ enum Fault {
     Foreign(String),
 }
 
-/// The events of a log under the new rules, and under the old ones.
+/// The events of a log under the new rules and under the old ones.
 #[derive(Default)]
 struct Pair([BTreeMap<Place, Found>; 2]);
 
@@ -155,7 +155,7 @@ impl Found {
         self.lines.0 <= other.lines.1 && other.lines.0 <= self.lines.1
     }
 
-    /// What differs, from the old one to this: name, before, after.
+    /// Returns the differences between the old event and this one: name, before, after.
     fn changes(&self, old: &Self) -> Vec<(&'static str, String, String)> {
         let lines = |found: &Self| if found.lines.0 == found.lines.1 { found.lines.0.to_string() } else { format!("{}-{}", found.lines.0, found.lines.1) };
         let all = [
@@ -167,7 +167,7 @@ impl Found {
             ("rule", old.rule.to_string(), self.rule.to_string()),
         ];
         let changes: Vec<_> = all.into_iter().filter(|(_, before, after)| before != after).collect();
-        // Another rule alone finds the same thing.
+        // A different rule alone is no difference, as it finds the same error.
         if changes.iter().all(|(name, ..)| *name == "rule") { Vec::new() } else { changes }
     }
 }
@@ -177,7 +177,7 @@ fn compare(path: &Path, mut new: BTreeMap<Place, Found>, mut old: BTreeMap<Place
     let mut add = |sign, found: &Found, before: Option<&Found>| rows.push((found.lines.0, shown(path, sign, found, before, as_json)));
     let same: Vec<Place> = new.keys().filter(|place| old.contains_key(place)).copied().collect();
     let mut pairs: Vec<(Found, Found)> = same.into_iter().filter_map(|place| Some((new.remove(&place)?, old.remove(&place)?))).collect();
-    // What begins elsewhere under other rules may be the same error all the same.
+    // Events that start at different places may still be the same error.
     let places: Vec<Place> = new.keys().copied().collect();
     for place in places {
         let around = old.range(..place).rev().take(NEAR).chain(old.range(place..).take(NEAR));
@@ -202,7 +202,7 @@ fn compare(path: &Path, mut new: BTreeMap<Place, Found>, mut old: BTreeMap<Place
     rows.into_iter().for_each(|(_, row)| print(row));
 }
 
-/// An input for people, as `scan` calls it.
+/// Returns the name of an input for people, as `scan` writes it.
 fn named(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() }
 }

@@ -1,4 +1,4 @@
-//! `siftd rules`: the catalogue, a rule as written, the examples, a user's file, the older systems' files.
+//! `siftd rules`: the catalogue, a rule as written, the examples, a user's file, files of other systems.
 
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ fn list(names: &[String], format: ListFormat, args: &SetupArgs) -> Result<Exit, 
     print(&text)
 }
 
-/// The rule as the last file has it, which is in force; of a family every file.
+/// Shows a rule as written in the last file that has it, which is in force; for a family, shows every file.
 fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let mut files: Vec<(String, String)> = BUILTIN_FILES.iter().map(|(name, text)| (format!("config/rules/{name}"), (*text).to_owned())).collect();
@@ -82,7 +82,7 @@ fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     report(count, &failures.iter().collect::<Vec<_>>())
 }
 
-/// Each file as it will be used: beside the built-in rules, those of the configuration and each other.
+/// Checks each file as it will be used: together with the built-in rules, the configured files and the other named files.
 fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let configured = setup::rule_paths(&config, &[]);
@@ -106,7 +106,7 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     own.iter().try_fold(Exit::Done, |worst, file| Ok(worst.max(file.report(&failures)?)))
 }
 
-/// What a file is asked for.
+/// What is reported of a checked file.
 struct Checked {
     name: String,
     ids: Vec<String>,
@@ -134,7 +134,7 @@ impl Checked {
     }
 }
 
-/// Within one file the second of two equal ids would silently win.
+/// Rejects equal ids within one file, of which the second would silently win.
 fn repeated(path: &Path, file: &RulesFile) -> Result<(), Diagnostics> {
     let mut seen = std::collections::HashSet::new();
     let ids = file.entries.iter().map(|entry| &entry.id).chain(file.cancels.iter().map(|cancel| &cancel.id));

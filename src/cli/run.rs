@@ -1,4 +1,4 @@
-//! `siftd run`: configuration and flags → the plan of a daemon, which then runs.
+//! `siftd run`: turns configuration and flags into the plan of a daemon, and runs it.
 
 use super::args::RunArgs;
 use super::{Exit, Failure, setup, stdin_is_given};
@@ -13,10 +13,10 @@ mod peer;
 mod plan;
 mod services;
 
-/// Whether this version can run what a configuration asks for; what may be in the way today only, one line each.
+/// Checks that this version can run the configuration. Returns problems that may exist only today, one per line.
 ///
 /// # Errors
-/// The source or sink that it cannot, or what stands in the place of the state folder.
+/// A source or sink cannot be run, or something else is in the place of the state folder.
 pub fn check(config: &Config) -> Result<Vec<String>, Failure> {
     plan::check(config)?;
     let mut hints = services::check(&config.sources, &config.state_dir)?;
@@ -29,15 +29,15 @@ pub fn check(config: &Config) -> Result<Vec<String>, Failure> {
     Ok(hints)
 }
 
-/// What of it `run` would leave out because siftd itself writes it, one line each.
+/// Returns what `run` would leave out, such as siftd's own output, one per line.
 ///
 /// # Errors
-/// A glob is none.
+/// A glob is invalid.
 pub fn matched(config: &Config) -> Result<Vec<String>, Failure> {
     plan::matched_of(config)
 }
 
-/// Whether a configuration says what is read or written.
+/// Whether a configuration names what is read or written.
 fn is_configured(args: &RunArgs, config: &Config) -> bool {
     args.setup.config.is_some() || !config.sources.is_empty() || !config.sinks.is_empty()
 }
@@ -66,10 +66,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let matched = plan::own_matched(&plan.specs).into_iter().chain(plan::matched_again(&plan.specs));
     matched.for_each(|said| tracing::warn!("{said}"));
     for said in plan::unmatched(&plan.specs) {
-        // Who runs it by hand may have mistyped; a service often begins before its logs do.
+        // A person may have mistyped the name; a service often starts before its logs exist.
         if is_configured(args, &setup.config) { tracing::info!("{said}") } else { tracing::warn!("{said}") }
     }
-    // What is said by flags alone stays as it was said: there SIGHUP means that the terminal was closed.
+    // A configuration given only by flags is not reloaded: there SIGHUP means that the terminal was closed.
     plan.again = is_configured(args, &setup.config).then(|| again(args.clone()));
     match daemon::run(plan) {
         Ok(Ended::Well) => Ok(Exit::Done),

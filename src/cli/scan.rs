@@ -1,5 +1,5 @@
-//! `siftd scan`: finished inputs in, errors out in the form that was asked for. With one job all is done
-//! on one thread; with more each file has one. Memory is that of the streams plus what `order` holds.
+//! `siftd scan`: reads finished inputs and prints their errors in the requested format. One job does everything
+//! on one thread; with more, each file has a thread. Memory holds the streams plus what `order` buffers.
 
 use std::collections::HashSet;
 use std::io::{self, IsTerminal};
@@ -28,7 +28,7 @@ use known::Known;
 use printer::Printer;
 use reader::Totals;
 
-/// So many of the files that are left out of folders are named.
+/// Maximum number of files left out of folders that are named.
 const MAX_LEFT_OUT: usize = 20;
 
 /// What the workers share.
@@ -44,18 +44,18 @@ struct Job {
     progress: Progress,
     interrupt: Arc<Interrupt>,
     troubled: AtomicBool,
-    /// Files of folders that are no logs.
+    /// Number of files in folders that are no logs.
     left_out: AtomicUsize,
     totals: Mutex<Totals>,
-    /// What is read although it is no log.
+    /// Kinds of input that are read although they are no logs.
     reads: Vec<Foreign>,
-    /// stdout, if it is a file: reading it would never end.
+    /// stdout, if it is a regular file: reading it would never end.
     own_output: Option<Identity>,
 }
 
 pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     let started = Instant::now();
-    // Before any thread.
+    // Before any thread starts.
     let interrupt = Arc::new(Interrupt::take()?);
     let job = prepare(args, color, interrupt)?;
     let worked = work(&job, workers(args, &job)).and_then(|()| {
@@ -114,12 +114,13 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
     Ok(vec![PathBuf::from("-")])
 }
 
-/// A file that is named twice, named and found, or there under several names, is read once: its errors would be counted twice.
+/// Removes duplicates, whose errors would be counted twice: a file named
+/// twice, named and found, or known under several names is read once.
 fn once(inputs: &mut Vec<Input>) {
     let (mut files, mut has_stdin) = (HashSet::new(), false);
     inputs.retain(|input| match input {
         Input::Stdin => !std::mem::replace(&mut has_stdin, true),
-        // What is not there is said, each time that it is named.
+        // A missing file is reported each time it is named.
         Input::Named(path) | Input::Found(path) => Identity::at(path).map_or(true, |file| files.insert(file)),
     });
 }
@@ -160,7 +161,7 @@ fn exit(args: &ScanArgs, job: &Job) -> Exit {
     if job.troubled.load(Ordering::Relaxed) {
         return Exit::Trouble;
     }
-    // A build that asks what is new fails by it.
+    // A build that asks for new errors fails if there are any.
     match args.fail_on.or(args.baseline.as_ref().map(|_| Severity::Medium)) {
         Some(least) if totals.tally.at_least(least) > 0 => Exit::Found,
         _ => Exit::Done,
@@ -168,20 +169,20 @@ fn exit(args: &ScanArgs, job: &Job) -> Exit {
 }
 
 impl Job {
-    /// Says what cannot be read; the others go on.
+    /// Reports an input that cannot be read; the others continue.
     fn trouble(&self, trouble: &Trouble) {
         self.troubled.store(true, Ordering::Relaxed);
         self.tell(trouble);
     }
 
-    /// Says what is left out of a folder, which is no fault; of many, the first ones.
+    /// Reports what is left out of a folder, which is no fault; only the first ones are named.
     fn leave_out(&self, trouble: &Trouble) {
         if self.left_out.fetch_add(1, Ordering::Relaxed) < MAX_LEFT_OUT {
             self.tell(trouble);
         }
     }
 
-    /// Says how many more were left out.
+    /// Reports how many more were left out.
     fn tell_left_out(&self) {
         match self.left_out.load(Ordering::Relaxed).saturating_sub(MAX_LEFT_OUT) {
             0 => {}
@@ -190,7 +191,7 @@ impl Job {
         }
     }
 
-    /// Says something of an input that is no fault.
+    /// Reports a remark on an input that is no fault.
     fn tell(&self, trouble: &Trouble) {
         self.progress.aside(|| say(&format!("{}: {}", trouble.path, trouble.why)));
     }

@@ -1,5 +1,6 @@
-//! `siftd service`: the program carries its units and all that goes with them, writes them where systemd looks, and
-//! takes them away again. With `--root` it only writes files, as a package needs them; with `--dry-run` it only says.
+//! `siftd service`: the program contains its systemd units and related files, installs
+//! them where systemd looks for them, and removes them again. With `--root` it only writes
+//! files, as a package needs them; with `--dry-run` it only reports what it would do.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,12 +13,12 @@ use rustix::process::geteuid;
 use super::args::{ServiceArgs, ServiceCommand, ServicePlace};
 use super::{Exit, Failure, out};
 
-/// What the units call the program.
+/// The path of the program in the units.
 const PROGRAM: &str = "/usr/local/bin/siftd";
-/// The first systemd that knows all of the drop-in for newer ones.
+/// The first version of systemd that supports everything in the drop-in for newer ones.
 const NEWER: u32 = 254;
 
-/// Files that are siftd's own: place, content.
+/// Files that belong to siftd: path, content.
 const FILES: [(&str, &str); 8] = [
     ("/etc/systemd/system/siftd.service", include_str!("../../systemd/siftd.service")),
     ("/etc/systemd/system/siftd@.service", include_str!("../../systemd/siftd@.service")),
@@ -30,7 +31,7 @@ const FILES: [(&str, &str); 8] = [
 ];
 const NEWER_UNIT: &str = include_str!("../../systemd/siftd.service.d/newer.conf");
 const NEWER_TEMPLATE: &str = "/etc/systemd/system/siftd@.service.d/newer.conf";
-/// The user's own from the first moment on.
+/// Belongs to the user as soon as it is installed.
 const CONFIGURATION: (&str, &str) = ("/etc/siftd/siftd.toml", include_str!("../../systemd/siftd.toml"));
 const KEPT: [&str; 3] = ["/etc/siftd", "/var/lib/siftd", "/var/log/siftd"];
 
@@ -41,13 +42,13 @@ pub fn service(args: &ServiceArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Where the files of a distribution's own packages lie: those of its administrator, in /etc, win over them.
+/// Where a distribution's packages put their files; an administrator's files in /etc override them.
 const OF_PACKAGES: [(&str, &str); 3] =
     [("/etc/systemd/", "/usr/lib/systemd/"), ("/etc/sysusers.d/", "/usr/lib/sysusers.d/"), ("/etc/tmpfiles.d/", "/usr/lib/tmpfiles.d/")];
 const SYSUSERS: &str = "/etc/sysusers.d/siftd.conf";
 const TMPFILES: &str = "/etc/tmpfiles.d/siftd.conf";
 
-/// All files that are written, in order, with the name of the program in them.
+/// Returns all files to write, in order, with the program's path inserted.
 fn files(place: &ServicePlace, with_newer: bool) -> Vec<(PathBuf, String)> {
     let program = place.prefix.join("bin/siftd").display().to_string();
     let newer = with_newer.then_some((NEWER_TEMPLATE, NEWER_UNIT));
@@ -55,7 +56,7 @@ fn files(place: &ServicePlace, with_newer: bool) -> Vec<(PathBuf, String)> {
     all.map(|(path, text)| (below(place, home(place, path)), text.replace(PROGRAM, &program))).collect()
 }
 
-/// Where a file of siftd's own lies.
+/// Returns the path of a file that belongs to siftd.
 fn home(place: &ServicePlace, path: &str) -> String {
     let of_packages = OF_PACKAGES.iter().filter(|_| place.prefix == Path::new("/usr"));
     let moved = of_packages.filter_map(|(from, to)| Some(format!("{to}{}", path.strip_prefix(from)?))).next();
@@ -77,7 +78,7 @@ fn check_prefix(place: &ServicePlace) -> Result<(), Failure> {
 fn install(place: &ServicePlace) -> Result<Exit, Failure> {
     check_prefix(place)?;
     let mut hand = Hand::new(place);
-    // A package is for any version; the drop-in is added where it is installed.
+    // A package works for any version; the drop-in is added when it is installed.
     let with_newer = place.root.is_none() && version() >= Some(NEWER);
     hand.copy_program(&below(place, place.prefix.join("bin/siftd")))?;
     for (path, text) in files(place, with_newer) {
@@ -101,7 +102,7 @@ fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
     if let Some(root) = place.root.as_ref().filter(|root| !root.is_dir()) {
         return Err(Failure::new(format!("--root {}: there is no such folder", root.display())));
     }
-    // systemctl would say it of its bus, before any file says it.
+    // Otherwise systemctl would first complain about its bus.
     if place.root.is_none() && !place.dry_run && !geteuid().is_root() {
         return Err(Failure::new("service uninstall: run it as root, or name with --root the folder that it was written below"));
     }
@@ -113,7 +114,7 @@ fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
     }
     for path in gone {
         hand.remove(&path, |path| fs::remove_file(path))?;
-        // Only a folder of ours, and only when nothing else is in it.
+        // Removes a folder only if it is siftd's own and empty.
         if let Some(folder) = path.parent().filter(|folder| folder.extension().is_some_and(|end| end == "d") && folder.to_string_lossy().contains("siftd"))
             && !hand.is_dry
         {
@@ -139,13 +140,14 @@ fn uninstall(place: &ServicePlace, purge: bool) -> Result<Exit, Failure> {
     out::print(&hand.said)
 }
 
-/// All that `install` writes and `uninstall` removes.
+/// Returns everything that `install` writes and `uninstall` removes.
 fn written(place: &ServicePlace) -> Vec<PathBuf> {
     let files = files(place, true).into_iter().map(|(path, _)| path);
     files.chain([below(place, place.prefix.join("bin/siftd"))]).collect()
 }
 
-/// What was written with another prefix and is there, each with that prefix: a unit says where its program lies.
+/// Returns files that exist from an installation with another prefix,
+/// each with that prefix: a unit names the path of its program.
 fn of_other_prefixes(place: &ServicePlace) -> Vec<(PathBuf, String)> {
     let own = written(place);
     let mut found: Vec<(PathBuf, String)> = Vec::new();
@@ -160,10 +162,10 @@ fn of_other_prefixes(place: &ServicePlace) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Changes the system, or only says how it would.
+/// Changes the system, or only reports how it would.
 struct Hand {
     is_dry: bool,
-    /// What was done, a line each.
+    /// What was done, one action per line.
     said: String,
 }
 
@@ -185,7 +187,7 @@ impl Hand {
         Ok(())
     }
 
-    /// This very program, as a whole or not at all: the old one may be running.
+    /// Copies this program atomically: the old one may be running.
     fn copy_program(&mut self, to: &Path) -> Result<(), Failure> {
         let own = std::env::current_exe()?;
         if own.canonicalize().ok() == to.canonicalize().ok() && to.exists() {
@@ -230,7 +232,7 @@ fn fault(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}{mend}", path.display()))
 }
 
-/// The number of the systemd that is here.
+/// Returns the version of the installed systemd.
 fn version() -> Option<u32> {
     let said = Command::new("systemctl").arg("--version").stdin(Stdio::null()).output().ok()?;
     String::from_utf8_lossy(&said.stdout).split_whitespace().nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

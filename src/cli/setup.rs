@@ -1,5 +1,5 @@
-//! Configuration → engine: limits, built-in rules, a user's files, custom patterns. Used by every
-//! command that reads a log. All mistakes come back as diagnostics; nothing is printed here.
+//! Turns a configuration into an engine: limits, built-in rules, a user's files, custom patterns. Used
+//! by every command that reads a log. All mistakes are returned as diagnostics; nothing is printed here.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -22,29 +22,29 @@ use crate::state::{history, ledger};
 
 mod custom;
 
-/// Most bytes of a trace that are kept; its lines are bounded by the configuration.
+/// Maximum number of bytes kept of a trace; the configuration bounds its lines.
 const MAX_TRACE_BYTES: usize = 256 << 10;
 
-/// A configuration and what it comes to.
+/// A configuration and what results from it.
 pub struct Setup {
-    /// As read.
+    /// The configuration as read.
     pub config: Config,
     /// Rules and limits.
     pub engine: Arc<Engine>,
-    /// Stands for them: equal where they are made of the same.
+    /// A fingerprint of configuration and rules: equal if both are made of the same parts.
     pub print: [u8; 16],
-    /// What `[rules] disable` names and is not there.
+    /// Names in `[rules] disable` that no rule has.
     unknown: Vec<String>,
 }
 
 impl Setup {
-    /// What is wrong with the configuration and does not keep it from being used, in words.
+    /// Describes mistakes in the configuration that do not prevent its use.
     pub fn slips(&self) -> impl Iterator<Item = String> {
         self.unknown.iter().map(|id| format!("`disable` names `{}`, and no rule or family is called that: `siftd check` shows where", id.escape_debug()))
     }
 }
 
-/// What flags say of how a log is read.
+/// Flags that control how a log is read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
     /// `--context`
@@ -65,7 +65,7 @@ pub fn load(args: &SetupArgs, reading: Reading) -> Result<Setup, Failure> {
     if let Some(lines) = reading.context {
         config.error_detection.max_context_lines = u32::from(lines) * 2 + 1;
     }
-    // What a second core can do meanwhile decides when the first event is there. Without one nothing is lost.
+    // Work on a second core decides how soon the first event appears. With one core nothing is lost.
     let aside = |name: &str| thread::Builder::new().name(name.into());
     let alone = !changes_rules(&config, &args.rules);
     let tables = aside("tables").spawn(move || Engine::prepare_tables(alone));
@@ -82,7 +82,7 @@ fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
     let mut hash = Md5::new();
     hash.update(format!("{:?}{:?}{:?}{reading:?}", config.error_detection, config.limits, config.rules));
     for path in rule_paths(config, more) {
-        // One that is gone by now is none of the rules.
+        // A file that has disappeared contributes no rules.
         let text = std::fs::read(&path).unwrap_or_default();
         hash.update(format!("{path:?}{}", text.len()));
         hash.update(&text);
@@ -90,24 +90,24 @@ fn print(config: &Config, more: &[PathBuf], reading: Reading) -> [u8; 16] {
     hash.finalize().into()
 }
 
-/// What there is without any file.
+/// Returns the setup without any file.
 pub fn builtin_setup() -> Setup {
     let config = Config::default();
     let engine = Arc::new(Engine::new(RuleSet::compiled(), limits(&config)));
     Setup { config, engine, print: [0; 16], unknown: Vec::new() }
 }
 
-/// The configuration alone.
+/// Returns the configuration alone.
 pub fn config(args: &SetupArgs) -> Result<Config, Diagnostics> {
     Config::load(args.config.as_deref(), &User::current(), &custom::check_literals)
 }
 
-/// The built-in rules, those of the configuration, and `more` files.
+/// Returns the built-in rules, those of the configuration, and those of `more` files.
 pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result<RuleSet, Diagnostics> {
     rules_left(config, more, examples).map(|(set, _)| set)
 }
 
-/// The same, and which names of those to be left out name no rule.
+/// Like [`rule_set`], and also returns the names in `disable` that no rule has.
 fn rules_left(config: &Config, more: &[PathBuf], examples: Examples) -> Result<(RuleSet, Vec<String>), Diagnostics> {
     if !config.error_detection.enabled {
         return Ok(<(RuleSet, Vec<String>)>::default());
@@ -121,18 +121,18 @@ fn rules_left(config: &Config, more: &[PathBuf], examples: Examples) -> Result<(
     Ok((set, unknown))
 }
 
-/// Reads the rules that join the built-in ones, and says their mistakes.
+/// Reads the rules that are added to the built-in ones, and reports their mistakes.
 pub fn check_rules(config: &Config, more: &[PathBuf]) -> Result<(), Failure> {
     Ok(files_beside(config, more).map(drop)?)
 }
 
-/// Whether there are more rules than the built-in ones, or fewer.
+/// Whether the rules differ from the built-in ones.
 fn changes_rules(config: &Config, more: &[PathBuf]) -> bool {
     let detection = &config.error_detection;
     !detection.enabled || detection.warnings || !config.rules.disable.is_empty() || custom::rules(detection).is_some() || !rule_paths(config, more).is_empty()
 }
 
-/// The rules that join the built-in ones, in the order in which a later one overrides.
+/// Returns the rules that are added to the built-in ones, in order: a later one overrides.
 fn files_beside(config: &Config, more: &[PathBuf]) -> Result<Vec<RulesFile>, Diagnostics> {
     let mut files = Vec::new();
     if config.error_detection.warnings {
@@ -146,12 +146,12 @@ fn files_beside(config: &Config, more: &[PathBuf]) -> Result<Vec<RulesFile>, Dia
     Ok(files)
 }
 
-/// The ids of all entries and cancels.
+/// Returns the ids of all entries and cancels.
 pub fn ids(set: &RuleSet) -> impl Iterator<Item = &str> {
     set.entries.iter().map(|entry| entry.id.as_str()).chain(set.cancels.iter().map(|cancel| cancel.id.as_str()))
 }
 
-/// Reads and checks one rules file, which joins the built-in ones. What its author says of a line goes before what they say.
+/// Reads and checks one rules file, to be added to the built-in rules. Its rules take precedence over them.
 pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     let name = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
@@ -169,14 +169,14 @@ pub fn read_rules(path: &Path) -> Result<RulesFile, Diagnostics> {
     Ok(RulesFile { first: true, ..file })
 }
 
-/// How many built-in entries have a literal, without those that the file `text` replaces.
+/// Counts the built-in entries that have a literal, without those that the file `text` replaces.
 fn uses_beside(text: &str) -> impl Fn(&str) -> usize {
     let own = parse("", text, false).map(|file| file.entries).unwrap_or_default();
     move |literal| entries_with(literal).filter(|id| !own.iter().any(|own| own.id == *id)).count()
 }
 
-/// A user's rule files, in the order in which a later one overrides: those behind `[rules] files`, where a glob
-/// that matches nothing is no mistake, then `more`.
+/// Returns a user's rules files, in order: a later one overrides. First come
+/// those of `[rules] files`, where a glob may match nothing, then `more`.
 pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
     let names: Vec<PathBuf> = config.rules.files.iter().map(PathBuf::from).collect();
     let (inputs, _) = expand(&names);
@@ -187,7 +187,8 @@ pub fn rule_paths(config: &Config, more: &[PathBuf]) -> Vec<PathBuf> {
     found.chain(in_folders(more)).collect()
 }
 
-/// Files of rules, and of a folder those that end in `.toml`. A folder without one stays as it is: reading it says so.
+/// Expands each folder to its files that end in `.toml`. A folder
+/// without any is kept, so that reading it reports the problem.
 pub fn in_folders(named: &[PathBuf]) -> Vec<PathBuf> {
     named.iter().flat_map(|path| Some(toml_files(path)).filter(|files| !files.is_empty()).unwrap_or_else(|| vec![path.clone()])).collect()
 }
@@ -200,7 +201,7 @@ fn toml_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Bounds of the history, limits of the breakers.
+/// Returns the bounds of the history and the limits of the breakers.
 pub fn ledger_rules(config: &Config) -> ledger::Rules {
     let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
     let (breaker, history) = (&config.breaker, &config.history);

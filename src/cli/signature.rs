@@ -1,6 +1,6 @@
-//! `siftd signature`: a text line in, `<md5>TAB<normalised>` out, one for one. The number is the signature of the line as a
-//! plain text, without its secrets; that of an event also knows the type and language that its rule has read. Bad UTF-8 is
-//! replaced; it reads stdin only.
+//! `siftd signature`: prints `<md5>TAB<normalised>` for each line of text. The hash is the signature
+//! of the line as plain text, without its secrets; the signature of an event also includes the type
+//! and language that its rule has found. Bad UTF-8 is replaced; only stdin is read.
 
 use std::io::{self, BufRead, BufReader, Write};
 
@@ -12,7 +12,7 @@ use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::{Replacement, normalise_explained, signature as sign};
 use crate::sinks::human::sanitise;
 
-/// Longest part of a line that counts, in bytes: the default of `max_line_bytes`.
+/// Maximum number of bytes of a line that are used: the default of `max_line_bytes`.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
 pub fn signature(args: &SignatureArgs) -> Result<Exit, Failure> {
@@ -25,7 +25,7 @@ fn lines(why: bool) -> io::Result<()> {
     let (mut line, mut key) = (Vec::new(), KeyBlock::default());
     while next_line(&mut input, &mut line)? {
         let whole = String::from_utf8_lossy(&line);
-        // No secret is in an event's signature either.
+        // The signature of an event contains no secret either.
         let text = if key.takes(&whole) { KeyBlock::token().into() } else { clean(&whole) };
         let (normalised, replacements) = normalise_explained(&text);
         let (strict, _) = sign(None, "", &[], &text, &Frames::default());
@@ -40,7 +40,7 @@ fn lines(why: bool) -> io::Result<()> {
     out.flush()
 }
 
-/// One line for each: its columns in the text, what it was, what it became, by which step of the recipe.
+/// Writes one line per replacement: columns in the text, old text, new text, and the step of the recipe.
 fn explain(out: &mut impl Write, text: &str, replacements: &[Replacement]) -> io::Result<()> {
     for Replacement { at, from, to, why } in replacements {
         let first = text[..*at].chars().count() + 1;
@@ -56,7 +56,7 @@ fn explain(out: &mut impl Write, text: &str, replacements: &[Replacement]) -> io
     Ok(())
 }
 
-/// The next line without its end; one that is too long loses its tail. False at the end.
+/// Reads the next line without its end and cuts one that is too long. Returns `false` at the end of input.
 fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let count = io::Read::take(&mut *input, MAX_LINE_BYTES).read_until(b'\n', line)?;

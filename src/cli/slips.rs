@@ -1,10 +1,10 @@
-//! Usual slips on the command line, and a tip that names the right command in place of clap's guess.
+//! Common mistakes on the command line: a tip names the right command instead of clap's guess.
 
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Adds the tip to what clap says of the arguments, `args` without the program's name.
+/// Adds the tip to clap's error; `args` come without the program's name.
 pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
     let asked = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -25,13 +25,13 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
     error
 }
 
-/// The command of siftd that the arguments name.
+/// Returns the subcommand that the arguments name.
 pub fn command_of(args: &[String]) -> Option<&str> {
     let is_value = |at: usize| at > 0 && args[at - 1] == "--color";
     args.iter().enumerate().find(|(at, arg)| !arg.starts_with('-') && !is_value(*at)).map(|(_, arg)| arg.as_str())
 }
 
-/// A log where a command belongs.
+/// Returns the tip for the name of a log in place of a subcommand.
 fn command(name: &str) -> Option<String> {
     let is_file = name.contains(['.', '/', '*']) || Path::new(name).exists();
     is_file.then(|| format!("for the errors of a log: siftd scan {}", quoted(name)))
@@ -52,13 +52,13 @@ fn argument(command: &str, arg: &str) -> Option<String> {
     }
 }
 
-/// The command of `exec` where a flag's number may stand.
+/// Returns the tip for the command of `exec` in place of a flag's number.
 fn count(args: &[String], flag: &str, value: &str) -> Option<String> {
     let is_command = command_of(args) == Some("exec") && flag.starts_with("--retries") && !value.starts_with(|c: char| c.is_ascii_digit());
     is_command.then(|| format!("two hyphens stand before the command: siftd exec --retries -- {}", quoted(value)))
 }
 
-/// As a shell takes it back.
+/// Quotes a name for a shell.
 fn quoted(name: &str) -> String {
     shlex::try_quote(name).map_or_else(|_| "FILE".to_owned(), |name| name.into_owned())
 }

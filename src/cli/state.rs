@@ -1,5 +1,5 @@
-//! `siftd state`: what `run` knows of its files. Looking is possible while it runs; forgetting is not, for
-//! it would say it again at once.
+//! `siftd state`: shows what `run` knows of its files. Entries can be shown while
+//! it runs but not forgotten: it would report the same errors again at once.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use crate::sources::reader::Folders;
 use crate::state::lock::{Lock, LockError};
 use crate::state::store::{Store, StoreError, StreamRow};
 
-/// Fewer digits are no identity.
+/// With fewer digits, an argument is not taken for an identity.
 const MIN_IDENTITY: usize = 6;
 
 pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
@@ -33,7 +33,7 @@ pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
         return Ok(folder.clone());
     }
     let args = super::args::SetupArgs { config: place.config.clone(), ..Default::default() };
-    // A daemon goes on with what it read before: it can be asked while the file is being mended.
+    // A running daemon uses the configuration it has read, so it can be inspected while the file is being fixed.
     let note = |why: Diagnostics| Failure::new(format!("{}\n  = note: --state-dir FOLDER names the state without a configuration", why.to_string().trim_end()));
     Ok(setup::config(&args).map_err(note)?.state_dir)
 }
@@ -49,7 +49,7 @@ fn rows(folder: &Path) -> Result<Vec<StreamRow>, Failure> {
     }
 }
 
-/// A row, and where its file is now; `None`: it is gone.
+/// A row, and the file's current path; `None` if the file is gone.
 struct Entry {
     row: StreamRow,
     now: Option<PathBuf>,
@@ -57,25 +57,25 @@ struct Entry {
 
 fn entries(folder: &Path) -> Result<Vec<Entry>, Failure> {
     let mut folders = Folders::default();
-    // The journal has no place among files.
+    // The journal has no path.
     let mut entry = |row: StreamRow| Entry { now: row.is_file().then(|| place(&row.mark, &mut folders)).flatten(), row };
     Ok(rows(folder)?.into_iter().map(&mut entry).collect())
 }
 
-/// Under its last name, or another one in its folder.
+/// Finds the file under its last name, or under another name in the same folder.
 fn place(mark: &Mark, folders: &mut Folders) -> Option<PathBuf> {
-    // A reboot may number devices anew.
+    // Device numbers may change after a reboot.
     let is_it = |seen: Seen| Node { dev: seen.node.dev, ..mark.node }.is(&seen.node);
     if look(&mark.path).is_some_and(is_it) { Some(mark.path.clone()) } else { folders.find(mark.path.parent()?, mark.node) }
 }
 
 impl Entry {
-    /// Its name now, or the last one.
+    /// The current path, or the last known one.
     fn path(&self) -> &Path {
         self.now.as_deref().unwrap_or(&self.row.mark.path)
     }
 
-    /// The same as the user would write it.
+    /// The path as the user would write it.
     fn shown(&self) -> PathBuf {
         if !self.row.is_file() {
             return "(journal)".into();
@@ -84,15 +84,15 @@ impl Entry {
         self.path().file_name().map_or(shown.to_owned(), |name| shown.with_file_name(name))
     }
 
-    /// Its records name it otherwise.
+    /// Whether its records use another file name.
     fn is_renamed(&self) -> bool {
         self.path().file_name() != Path::new(&self.row.label.path).file_name()
     }
 
-    /// Bytes that are not read yet.
+    /// Returns the number of unread bytes.
     fn left(&self) -> Option<u64> {
         let (seen, mark) = (look(self.now.as_deref()?)?, &self.row.mark);
-        // Of a compressed file nobody knows what is left: all of it, until it was read.
+        // How much of a compressed file is left is unknown, so it counts as all of it until it has been read.
         let read = match is_packed(&mark.path) {
             true if mark.size < seen.size => 0,
             true => seen.size,
@@ -143,7 +143,7 @@ fn show(folder: &Path, wanted: &str) -> Result<Exit, Failure> {
     out::print(&texts.join("\n"))
 }
 
-/// All that is known of a file, for people.
+/// Describes all that is known of a file, for people.
 fn described(entry: &Entry) -> String {
     let (row, mark) = (&entry.row, &entry.row.mark);
     let lines = serde_json::from_str::<Facts>(&mark.facts).map_or(0, |facts| facts.lines());
@@ -189,8 +189,8 @@ fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
     out::print(&text)
 }
 
-/// The entries of a file: under its name, the one that is there and those that are gone; with `older`, those
-/// that were renamed since, too. An identity names one.
+/// Returns the entries of a file. A name selects the file that exists now and those that are
+/// gone; with `older`, also files that have been renamed since. An identity selects one entry.
 fn find(entries: Vec<Entry>, wanted: &str, older: bool) -> Result<Vec<Entry>, Failure> {
     let absolute = std::path::absolute(wanted).unwrap_or_default();
     let is_journal = |entry: &Entry| !entry.row.is_file() && entry.row.label.source == wanted;
@@ -211,7 +211,7 @@ fn find(entries: Vec<Entry>, wanted: &str, older: bool) -> Result<Vec<Entry>, Fa
     }
 }
 
-/// Bytes for people.
+/// Formats a number of bytes for people.
 pub fn amount(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

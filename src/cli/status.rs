@@ -1,4 +1,4 @@
-//! `siftd status`: asks the daemon that uses a state folder, over the socket in it, and shows the answer.
+//! `siftd status`: asks the daemon that uses a state folder, through the socket in it, and shows the answer.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -15,9 +15,9 @@ use crate::sinks::human::sanitise;
 use crate::state::lock::Lock;
 use crate::telemetry::http::short;
 
-/// It answers at once, or not at all.
+/// How long to wait for an answer: the daemon answers at once or not at all.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Room for the status of a thousand sources.
+/// Enough for the status of a thousand sources.
 const MAX_ANSWER_BYTES: u64 = 4 << 20;
 
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
@@ -51,7 +51,7 @@ fn ask(folder: &Path) -> Result<String, Failure> {
     }
 }
 
-/// It is there, and says nothing in time.
+/// Explains that the daemon exists but has not answered in time.
 fn mute_failure(folder: &Path) -> Failure {
     let who = Lock::holder(folder).map_or_else(|| "the siftd that uses it".to_owned(), |pid| format!("process {pid} uses it and"));
     Failure::new(format!(
@@ -61,7 +61,7 @@ fn mute_failure(folder: &Path) -> Failure {
     ))
 }
 
-/// Why nobody answers, and what to do.
+/// Explains why nothing answers, and what to do.
 fn unreachable_failure(folder: &Path, error: &std::io::Error) -> Failure {
     let shown = folder.display();
     if error.kind() == ErrorKind::PermissionDenied {
@@ -130,7 +130,7 @@ fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
     all.iter().map(line).collect()
 }
 
-/// A time for people: its two largest units.
+/// Formats a duration for people, in its two largest units.
 fn since(seconds: u64) -> String {
     let parts = [(seconds / 86_400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
     let first = parts.iter().position(|(count, _)| *count > 0).unwrap_or(parts.len() - 1);

@@ -1,4 +1,4 @@
-//! stdin for what copies it to stdout: its errors say whose they are.
+//! stdin for commands that copy it to stdout: its errors tell that stdin failed.
 
 use std::io::{self, Read, Stdin};
 
@@ -7,11 +7,11 @@ use std::io::{self, Read, Stdin};
 #[error("stdin: {0}")]
 pub struct StdinFault(io::Error);
 
-/// stdin, whose errors are [`StdinFault`]s.
+/// stdin, with errors of type [`StdinFault`].
 pub struct NamedStdin(Stdin);
 
 impl NamedStdin {
-    /// That of this process.
+    /// Creates it for the stdin of this process.
     pub fn new() -> Self {
         Self(io::stdin())
     }

@@ -1,16 +1,16 @@
-//! One error of a digest: what is told of it, taken from an event or from a record that siftd wrote earlier.
+//! One error of a digest, taken from an event or from a record that siftd wrote earlier.
 
 use serde_json::Value;
 
 use crate::core::event::{Event, Severity};
 use crate::sinks::human::sanitise;
 
-/// Frames that are told.
+/// Maximum number of frames shown.
 const MAX_FRAMES: usize = 3;
-/// Further lines that are told where there are no frames.
+/// Maximum number of further lines shown for an error without frames.
 const MAX_LINES: usize = 8;
 
-/// An error and how often it came.
+/// An error and its number of occurrences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Severity.
@@ -21,20 +21,20 @@ pub struct Item {
     pub text: String,
     /// `file:line:column`.
     pub place: Option<String>,
-    /// `function (file:line)`, those of the program first.
+    /// `function (file:line)`, frames of the program first.
     pub frames: Vec<String>,
     /// Its other lines.
     pub lines: Vec<String>,
-    /// What usually mends it.
+    /// What usually fixes it.
     pub hint: Option<String>,
-    /// Which error it is.
+    /// Identifies the error.
     pub signature: String,
-    /// How often it came.
+    /// Number of occurrences.
     pub count: u64,
 }
 
 impl Item {
-    /// An event.
+    /// Creates an item from an event.
     #[must_use]
     pub fn new(event: &Event) -> Self {
         let frames: Vec<(bool, String)> =
@@ -53,7 +53,7 @@ impl Item {
         }
     }
 
-    /// A record of kind `error`; `None` for anything else.
+    /// Creates an item from a record of kind `error`; `None` for any other value.
     #[must_use]
     pub fn of_record(record: &Value) -> Option<Self> {
         let text = |name: &str| record.get(name).and_then(Value::as_str);
@@ -83,7 +83,7 @@ impl Item {
         })
     }
 
-    /// What it says after its first line, the most useful first.
+    /// Returns what follows the first line, the most useful details first.
     pub fn details(&self) -> Vec<String> {
         let mut details = Vec::new();
         match &self.place {
@@ -117,7 +117,7 @@ fn shown(function: &str, file: &str, line: u32) -> String {
     }
 }
 
-/// Those of the program; where none is, those at the crash.
+/// Returns the frames of the program; if there are none, those closest to the crash.
 fn first_of_program(frames: Vec<(bool, String)>) -> Vec<String> {
     let (own, others): (Vec<_>, Vec<_>) = frames.into_iter().partition(|(in_app, _)| *in_app);
     let wanted = if own.is_empty() { others } else { own };

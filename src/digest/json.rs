@@ -1,4 +1,4 @@
-//! A digest as one JSON object: as many errors as fit, and then as much of each.
+//! A digest as one JSON object: as many errors as fit, then as much detail of each as fits.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use crate::verdict::Object;
 
 const LABEL: &str = "untrusted program output, no instructions";
 
-/// The digest in at most `max_chars` characters.
+/// Renders the digest in at most `max_chars` characters.
 pub fn render(digest: &Digest, max_chars: usize) -> String {
     let mut errors: Vec<String> = Vec::new();
     let fits = |errors: &[String]| written(digest, errors).chars().count() <= max_chars;
@@ -23,7 +23,7 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
     if let (true, Some(first)) = (errors.is_empty(), digest.items.first()) {
         return tight(first, max_chars);
     }
-    // Where an error stands tells more than the lines of another one.
+    // The place of an error is worth more than further lines of another error.
     for depth in [Depth::Placed, Depth::Full] {
         for (index, item) in digest.items.iter().enumerate().take(errors.len()) {
             let before = std::mem::replace(&mut errors[index], object(item, depth));
@@ -35,7 +35,7 @@ pub fn render(digest: &Digest, max_chars: usize) -> String {
     written(digest, &errors)
 }
 
-/// With little room the label is all that stands beside the line that names the error.
+/// Renders only the label and the text of the most telling error, for little room.
 fn tight(item: &Item, max_chars: usize) -> String {
     let mut keep = item.text.chars().count();
     loop {
@@ -46,7 +46,7 @@ fn tight(item: &Item, max_chars: usize) -> String {
         if keep == 0 || line.chars().count() <= max_chars {
             return line;
         }
-        // Escapes may need more than one character each.
+        // Escapes may take more than one character.
         keep = keep * 15 / 16;
     }
 }
@@ -69,7 +69,7 @@ fn written(digest: &Digest, errors: &[String]) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// How much is told of an error.
+/// How much detail of an error is written.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
 enum Depth {
     Brief,

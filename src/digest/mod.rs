@@ -1,6 +1,6 @@
-//! What a language model, or a person in a hurry, needs to mend a failure, in few characters: errors by severity,
-//! repeats folded, frames of the program first. Events or records in, bounded text out. All of it was printed by
-//! programs that nobody vouches for: it is fenced, labelled, and without control characters.
+//! What a language model, or a person in a hurry, needs to fix a failure, in few characters: errors by severity,
+//! repeats folded, frames of the program first. Takes events or records, returns bounded text. Everything in it
+//! was printed by untrusted programs, so it is fenced, labelled, and free of control characters.
 
 mod item;
 mod json;
@@ -15,9 +15,9 @@ pub use item::Item;
 pub use quoted::Quoted;
 pub use report::report;
 
-/// Errors that are told apart; further ones are only counted.
+/// Maximum number of distinct errors; further ones are only counted.
 const MAX_ITEMS: usize = 200;
-/// Of the command that a digest is about.
+/// Maximum length of the command that a digest shows, in characters.
 const MAX_COMMAND_CHARS: usize = 60;
 
 /// The forms of a digest.
@@ -31,27 +31,27 @@ pub enum Format {
     Markdown,
 }
 
-/// Form and size.
+/// Format and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Form.
+    /// The format.
     pub format: Format,
-    /// Most characters, fences and labels included.
+    /// Maximum number of characters, including fences and labels.
     pub max_chars: usize,
 }
 
 /// The errors of a log or of a run, folded and ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Digest {
-    /// Lesser errors are left out.
+    /// Errors below this severity are left out.
     pub least: Option<Severity>,
-    /// How the run ended, in a line.
+    /// How the run ended, in one line.
     pub ended: Option<String>,
-    /// What it said in the end, where no error was recognised.
+    /// The last lines of the output, if no error was recognised.
     pub last_words: Vec<String>,
-    /// The worst first.
+    /// The distinct errors; the most severe first once [`order`](Self::order) has been called.
     pub items: Vec<Item>,
-    /// All errors, by severity.
+    /// Number of all errors, by severity.
     pub summary: Summary,
 }
 
@@ -82,7 +82,7 @@ impl Digest {
     pub fn of_run(verdict: &Verdict, said: &Said, argv: &[String]) -> Self {
         let mut digest = Self::default();
         said.errors.iter().for_each(|event| digest.event(event));
-        // Errors that were counted and not kept.
+        // Includes errors that were counted but not kept.
         digest.summary = said.summary;
         digest.ended = Some(ended(verdict, argv));
         if digest.items.is_empty() && !verdict.is_success() {
@@ -94,8 +94,8 @@ impl Digest {
         digest
     }
 
-    /// Puts the worst first, and of these those that name a place in the code: what only follows from them names none.
-    /// Among equals the order of the log stays.
+    /// Sorts by severity, and within a severity puts errors first that name a place in
+    /// the code: consequential errors name none. Otherwise keeps the order of the log.
     pub fn order(&mut self) {
         self.items.sort_by_key(|item| (std::cmp::Reverse(item.severity), item.place.is_none() && item.frames.is_empty()));
     }
@@ -104,7 +104,7 @@ impl Digest {
         self.summary.iter().sum()
     }
 
-    /// `3 errors: 1 blocking, 2 high`
+    /// Returns a text such as `3 errors: 1 blocking, 2 high`.
     fn counts(&self) -> String {
         let each: Vec<String> = Severity::ALL
             .iter()
@@ -120,7 +120,7 @@ impl Digest {
     }
 }
 
-/// The digest in the form that was asked for, with a line end.
+/// Renders the digest in the requested form, with a final line end.
 #[must_use]
 pub fn render(digest: &Digest, form: &Form) -> String {
     match form.format {
@@ -143,7 +143,8 @@ fn ended(verdict: &Verdict, argv: &[String]) -> String {
     format!("`{}` {how}{runs}", command(argv))
 }
 
-/// The program and its first arguments, up to one that is long or has several lines: that is a prompt or a script.
+/// Returns the program and its first arguments, up to the first that
+/// is long or has several lines, which is a prompt or a script.
 fn command(argv: &[String]) -> String {
     let mut shown = String::new();
     for (index, word) in argv.iter().enumerate() {

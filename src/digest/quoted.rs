@@ -1,24 +1,24 @@
-//! Digests that stand in what a command is told, as a loop puts that of the last run into the next prompt. Who prints its
-//! prompt prints them again, and they are no new errors. Only what the caller hands in counts: a program that prints
-//! what looks like a digest hides nothing by it.
+//! Digests in the input of a command, as when a loop puts the digest of the last run into the next prompt.
+//! A program that echoes its prompt prints them again, and that is no new error. Only digests in what the
+//! caller passes count: a program cannot hide errors by printing something that looks like a digest.
 
 use super::text::SHORT_WARNING;
 use crate::core::event::{Event, Severity};
 use crate::words::DIGEST_WARNING;
 
-/// The digests in some texts.
+/// The digests found in some texts.
 #[derive(Clone, Debug, Default)]
 pub struct Quoted {
-    /// Lines in which siftd's own words stand: no program prints such a line by itself.
+    /// Lines with wording of siftd's own, which no other program prints.
     heads: Vec<String>,
-    /// Lines that tell more of an error.
+    /// Detail lines of errors.
     details: Vec<String>,
-    /// Each from its heading to its last fence.
+    /// The blocks, each from its heading to its closing fence.
     blocks: Vec<Vec<String>>,
 }
 
 impl Quoted {
-    /// Of texts such as arguments and prompts.
+    /// Finds the digests in texts such as arguments and prompts.
     #[must_use]
     pub fn of<'t>(texts: impl IntoIterator<Item = &'t str>) -> Self {
         let mut all = Self::default();
@@ -26,13 +26,13 @@ impl Quoted {
         all
     }
 
-    /// Whether an error is nothing but a line of theirs, printed again.
+    /// Whether an error is merely a digest line that was printed again.
     #[must_use]
     pub fn covers(&self, event: &Event) -> bool {
         !self.heads.is_empty() && (self.has(&event.text) || event.multiline.iter().next().is_some_and(|first| self.has(first)))
     }
 
-    /// A text without the digests that stand whole in it.
+    /// Returns a text without the digests that it contains as a whole.
     #[must_use]
     pub fn left_out(&self, text: String) -> String {
         if self.blocks.is_empty() {
@@ -52,7 +52,8 @@ impl Quoted {
         kept
     }
 
-    /// A line may stand behind a sign that marks it as a quotation, but only one that is siftd's own.
+    /// Whether a line is part of a digest. Only a line with siftd's
+    /// own wording may be preceded by a quotation mark such as `> `.
     fn has(&self, line: &str) -> bool {
         let line = line.trim();
         self.details.iter().any(|known| known == line) || self.heads.iter().any(|head| line.contains(head.as_str()))
@@ -87,10 +88,10 @@ impl Quoted {
     }
 }
 
-/// How lines begin that tell more of an error.
+/// The prefixes of detail lines.
 const DETAILS: [&str; 3] = ["at ", "hint: ", "| "];
 
-/// Whether a block stands at the beginning of some lines, each of them perhaps behind a sign.
+/// Whether `lines` start with a block, each line possibly after a quotation mark.
 fn stands(block: &[String], lines: &[&str]) -> bool {
     block.len() <= lines.len() && block.iter().zip(lines).all(|(wanted, line)| line.contains(wanted.as_str()))
 }
@@ -99,7 +100,7 @@ fn is_fence(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|byte| byte == b'~')
 }
 
-/// `high runtime_error: …`
+/// Whether a line reads like `high runtime_error: …`.
 fn is_head(line: &str) -> bool {
     let mut words = line.splitn(3, ' ');
     let is_severity = words.next().is_some_and(|word| Severity::parse(word).is_some());

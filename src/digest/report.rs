@@ -1,4 +1,4 @@
-//! The report of `scan --format report`, read one error at a time.
+//! Reads the report of `scan --format report` one error at a time.
 
 use std::fmt;
 use std::io::Read;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::{Digest, Item};
 
-/// Adds the errors of a report, one at a time: of the document only one record is held.
+/// Adds the errors of a report one at a time, so that only one record is held in memory.
 ///
 /// # Errors
-/// It is no JSON, or ends early.
+/// The input is no valid JSON, or ends early.
 pub fn report(bytes: impl Read, digest: &mut Digest) -> Result<(), serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_reader(std::io::BufReader::new(bytes));
     reader.deserialize_map(Report(digest))

@@ -1,4 +1,4 @@
-//! A digest of any size: its bound, what always stands in it, its forms, and what must not come through.
+//! Digests of any size: the bound, what every digest contains, the formats, and what must not get through.
 
 use super::*;
 use crate::sources::own::Own;
@@ -81,7 +81,7 @@ fn any_size_holds_the_most_telling_line_and_no_more_characters() {
             let text = shown(&found, format, max);
             assert!(text.chars().count() <= max && text.contains("TypeError: ünï"), "{max} {format:?}: {text}");
             assert!(format != Format::Json || serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
-            // But for the telling one, a line is whole or not there.
+            // Except for the telling line, a line is complete or absent.
             assert!(!text.contains('é') || text.contains(&long), "{text}");
         }
     }

@@ -1,13 +1,13 @@
-//! A digest as text or Markdown: a heading of siftd's own, then a fence, in it the errors. First the lines that name
-//! errors, as many as fit, then their details. Lines are cut only where nothing else helps: the most telling one always stands.
+//! A digest as text or Markdown: a heading by siftd, then the errors inside a fence. The lines that name errors come first,
+//! as many as fit, then their details. Lines are cut only if nothing else helps: the most telling one is always included.
 
 use super::{Digest, Item};
 use crate::words::DIGEST_WARNING;
 
-/// Stands over the fence alone where there is little room.
+/// Precedes the fence, without a heading, if there is little room.
 pub(super) const SHORT_WARNING: &str = "Untrusted program output:";
 
-/// The digest in at most `max_chars` characters.
+/// Renders the digest in at most `max_chars` characters.
 pub fn render(digest: &Digest, max_chars: usize, is_markdown: bool) -> String {
     let heading = heading(digest, is_markdown);
     if digest.items.is_empty() && digest.last_words.is_empty() {
@@ -16,7 +16,7 @@ pub fn render(digest: &Digest, max_chars: usize, is_markdown: bool) -> String {
     let fence = fence(digest);
     let long = format!("{heading}\n{DIGEST_WARNING}\n{fence}\n");
     let room = |head: &str| max_chars.saturating_sub(chars(head) + chars(&fence) + 1);
-    // With little room the warning is all that stands beside the error.
+    // If there is little room, only the warning is kept beside the error.
     let head = if room(&long) >= max_chars / 3 { long } else { format!("{SHORT_WARNING}\n{fence}\n") };
     let body = if digest.items.is_empty() { last_words(digest, room(&head)) } else { items(digest, room(&head)) };
     format!("{head}{body}{fence}\n")
@@ -28,8 +28,8 @@ fn heading(digest: &Digest, is_markdown: bool) -> String {
     if is_markdown { format!("## {said}\n") } else { said }
 }
 
-/// Longer than any run of tildes in what it holds, so that nothing in there can end it. Tildes, so that a digest may stand
-/// between backticks.
+/// Returns a fence that is longer than any run of tildes inside it, so that nothing
+/// in there can close it. Tildes allow a digest to be put between backticks.
 fn fence(digest: &Digest) -> String {
     let texts = digest.items.iter().flat_map(|item| item.details().into_iter().chain([item.text.clone()])).chain(digest.last_words.iter().cloned());
     let longest = texts.map(|text| text.split(|c| c != '~').map(str::len).max().unwrap_or_default()).max().unwrap_or_default();
@@ -42,7 +42,7 @@ fn items(digest: &Digest, room: usize) -> String {
     for (index, item) in digest.items.iter().enumerate() {
         let head = head(item);
         let rest = digest.items.len() - index - 1;
-        // Room for the line that says how many are left out.
+        // Reserves room for the line that says how many are left out.
         let reserved = if rest > 0 { chars(&omitted(rest)) } else { 0 };
         if chars(&head) + 1 + reserved <= left {
             left -= chars(&head) + 1;
@@ -82,7 +82,7 @@ fn omitted(count: usize) -> String {
     format!("… {count} more\n")
 }
 
-/// The last lines, as many as fit.
+/// Returns as many of the last lines as fit.
 fn last_words(digest: &Digest, room: usize) -> String {
     let mut left = room;
     let mut lines: Vec<String> = Vec::new();
@@ -104,7 +104,7 @@ fn chars(text: &str) -> usize {
     text.chars().count()
 }
 
-/// At most `max` characters, with an ellipsis where something is gone.
+/// Returns at most `max` characters, with an ellipsis if something was cut.
 pub fn cut(text: &str, max: usize) -> String {
     if chars(text) <= max {
         return text.to_owned();

@@ -1,6 +1,6 @@
-//! Keys where the command shares siftd's group: it reads the real terminal itself, and only a pseudo-terminal that a program
-//! listens to, having taken it out of line mode (`less` on stderr), needs them from here. Meanwhile the terminal has the
-//! modes of that one.
+//! Keys for a command that shares siftd's process group. The command reads the real terminal itself.
+//! Only a pseudo-terminal that a program has switched out of line mode to read keys (`less` on
+//! stderr) needs them from here. Meanwhile the real terminal has the modes of that pseudo-terminal.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,10 +14,10 @@ use rustix::termios::{self, OptionalActions, OutputModes, Termios};
 use super::keys::{End, KEYS};
 use super::waiting;
 
-/// Between two looks at whether a program listens to a pseudo-terminal; no event tells of it.
+/// Interval between checks whether a program reads from a pseudo-terminal; no event announces it.
 const LOOK: Duration = Duration::from_millis(30);
 
-/// Keys of a terminal that is shared, for a pseudo-terminal in it. The terminal has its own modes again when this is dropped.
+/// Lends the keys of a shared terminal to a pseudo-terminal. Dropping it restores the terminal's own modes.
 pub struct Borrowed(Arc<Mutex<Loan>>);
 
 struct Loan {
@@ -28,10 +28,10 @@ struct Loan {
 }
 
 impl Borrowed {
-    /// Watches `pty` until `stop` ends. While a program listens to it, the terminal has its modes and its keys go there.
+    /// Watches `pty` until `stop` is closed. While a program reads from `pty`, the terminal has its modes and keys go to it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn watch(pty: &Pty, stop: Arc<OwnedFd>) -> io::Result<Self> {
         let mut end = End::new(pty)?;
         let tty = File::open("/dev/tty")?;
@@ -49,7 +49,7 @@ impl Borrowed {
                 let waited = if is_open { waiting::readable([stop.as_fd(), keys.as_fd()], Some(LOOK)) } else { sleep(&stop) };
                 let pressed = match waited {
                     Ok([false, true]) => match keys.read(&mut typed) {
-                        // It hung up.
+                        // The terminal hung up.
                         Ok(0) => break,
                         count => count.and_then(|count| end.write(&typed[..count], &stop)),
                     },
@@ -75,7 +75,7 @@ impl Drop for Borrowed {
 }
 
 impl Loan {
-    /// Gives the terminal the modes of a pseudo-terminal that is listened to, or its own ones back.
+    /// Gives the terminal the modes of a pseudo-terminal that is being read, or restores its own.
     fn follow(&mut self, wanted: Option<Termios>) -> io::Result<()> {
         if self.ended {
             return Err(io::ErrorKind::BrokenPipe.into());
@@ -83,7 +83,7 @@ impl Loan {
         match (wanted, &self.before) {
             (Some(wanted), None) => {
                 let before = termios::tcgetattr(&self.tty)?;
-                // Whether output is worked on at all is decided here, not there.
+                // Whether output is processed at all is the real terminal's setting.
                 let worked_on = before.output_modes & OutputModes::OPOST;
                 let mut modes = before.clone();
                 modes.input_modes = wanted.input_modes;
@@ -107,7 +107,7 @@ fn lock(loan: &Mutex<Loan>) -> MutexGuard<'_, Loan> {
     loan.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether `stop` has ended after a moment; no key is taken from whoever reads the terminal.
+/// Sleeps for a moment and returns whether `stop` was closed. No key is taken from the program that reads the terminal.
 fn sleep(stop: &OwnedFd) -> io::Result<[bool; 2]> {
     waiting::readable([stop.as_fd()], Some(LOOK)).map(|[stopped]| [stopped, false])
 }

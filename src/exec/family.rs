@@ -1,20 +1,20 @@
-//! The command and all that it has started, as far as it can be told: for ending a run that takes too long.
+//! The command and all processes it has started, as far as they can be found: for ending a run that takes too long.
 
 use std::collections::HashSet;
 use std::fs;
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// Whose processes are meant.
+/// Which processes belong to a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// The command.
     pub head: Pid,
-    /// It leads a group or session, all of which belongs to it.
+    /// The command leads a group or session whose members all belong to it.
     pub leads: bool,
-    /// Processes whose parent has ended become siftd's own children.
+    /// Orphaned processes become children of siftd.
     pub adopts: bool,
-    /// A child of siftd's own that is none of them.
+    /// A child of siftd that does not belong to the command.
     pub stranger: Option<Pid>,
 }
 
@@ -26,7 +26,7 @@ struct Process {
 }
 
 impl Family {
-    /// Its processes that still run.
+    /// Returns the processes that are still running.
     #[must_use]
     pub fn members(&self) -> Vec<Pid> {
         let processes = processes();
@@ -34,7 +34,7 @@ impl Family {
         let mut members: HashSet<Pid> = HashSet::from([self.head]);
         let is_adopted = |process: &Process| self.adopts && process.parent == Some(own) && Some(process.pid) != self.stranger;
         let is_led = |process: &Process| self.leads && (process.group == Some(self.head) || process.session == Some(self.head));
-        // Parents may stand behind their children in the list.
+        // A parent may come after its children in the list.
         loop {
             let before = members.len();
             let is_member = |process: &&Process| process.parent.is_some_and(|parent| members.contains(&parent)) || is_adopted(process) || is_led(process);
@@ -50,33 +50,33 @@ impl Family {
     /// Sends a signal to each.
     pub fn signal(&self, signal: Signal) {
         for pid in self.members() {
-            // It may have ended just now.
+            // The process may have just ended.
             let _ = kill_process(pid, signal);
         }
     }
 }
 
-/// Children of `leader` that have left its group: a shell with job control does so at once.
+/// Returns children of `leader` that have left its group, as the jobs of a shell with job control do at once.
 #[must_use]
 pub fn strays(leader: Pid) -> Vec<Pid> {
     let is_stray = |process: &Process| process.parent == Some(leader) && process.group != Some(leader);
     processes().into_iter().filter(is_stray).map(|process| process.pid).collect()
 }
 
-/// Whether anybody but `leader` is in its session.
+/// Whether any process other than `leader` is in its session.
 #[must_use]
 pub fn has_others(leader: Pid) -> bool {
     processes().iter().any(|process| process.session == Some(leader) && process.pid != leader)
 }
 
-/// All processes but those that have ended and only wait to be counted.
+/// Returns all processes except zombies.
 fn processes() -> Vec<Process> {
     let Ok(folder) = fs::read_dir("/proc") else { return Vec::new() };
     let named = folder.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     named.filter_map(|pid: i32| process(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)).collect()
 }
 
-/// `1 (name) S 0 1 1 …`: the name may hold anything.
+/// Parses `1 (name) S 0 1 1 …`; the name may contain any character.
 fn process(pid: i32, stat: &str) -> Option<Process> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X");

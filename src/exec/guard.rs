@@ -1,4 +1,4 @@
-//! The breaker around a run: asked before, told after. It is shared with other processes through the state.
+//! The breaker around a run: asked before the run and told afterwards. Other processes share it through the state.
 
 use std::process::Command;
 
@@ -21,14 +21,14 @@ use crate::verdict::{Said, Verdict};
 pub struct Guard {
     memory: Memory,
     name: String,
-    /// The flags that lead to its state.
+    /// The flags that select its state.
     flags: String,
     host: String,
     on_open: Vec<String>,
 }
 
 impl Guard {
-    /// The breaker `name`. `flags`: those that lead another command to its state, with a space before each.
+    /// Creates the breaker `name`. `flags` are those that lead another command to its state, each preceded by a space.
     #[must_use]
     pub fn new(memory: Memory, (name, flags): (String, String), host: String, on_open: Vec<String>) -> Self {
         Self { memory, name, flags, host, on_open }
@@ -40,7 +40,7 @@ impl Guard {
         self.memory.with(PATIENCE, |shared| shared.step(&self.name, &trigger, (&write, at), &|breaker| step(breaker, at)))
     }
 
-    /// The breaker in one sentence.
+    /// Describes the breaker in one sentence.
     fn sentence(&self, kept: &Kept) -> String {
         let sample = words::telling(&kept.breaker).and_then(|signature| {
             let found = self.memory.with(PATIENCE, |shared| shared.begin_with(&signature)).unwrap_or_default();
@@ -49,10 +49,10 @@ impl Guard {
         words::sentence((&self.name, &self.flags), &kept.breaker, &kept.why, &self.memory.rules.breaker, sample.as_deref())
     }
 
-    /// Asks before a run, and says so if that is refused or a probe; false: it is open.
+    /// Asks whether a run may start; tells the user if it is refused or a probe. Returns `false` if the breaker is open.
     ///
     /// # Errors
-    /// The state is held, in words for the user.
+    /// Another process holds the state; the error is worded for the user.
     pub fn ask(&self, trigger: Hex) -> Result<bool, String> {
         let limits = &self.memory.rules.breaker;
         let known = self.memory.with(PATIENCE, |shared| shared.breaker(&self.name))?;
@@ -60,17 +60,17 @@ impl Guard {
         if !kept.breaker.clone().pass(limits, now()).is_empty() {
             kept = self.step(trigger, &|breaker, at| breaker.pass(limits, at))?.kept;
         }
-        // A warning was said by who brought it about, after that run.
+        // The run that caused a warning has already reported it.
         if kept.breaker.state == State::Open || kept.breaker.is_probe {
             tell(&format!("breaker {}", self.sentence(&kept)));
         }
         Ok(kept.breaker.state != State::Open)
     }
 
-    /// Tells it how a run went. Returns the records of what that changed.
+    /// Records how a run went. Returns the records of the changes that this caused.
     ///
     /// # Errors
-    /// The state is held; the run is not counted then.
+    /// Another process holds the state; the run is not counted.
     pub fn record(&self, trigger: Hex, verdict: &Verdict, said: &Said, not_started: bool) -> Result<Vec<u8>, String> {
         let limits = &self.memory.rules.breaker;
         let failure = counts::of_run(verdict, said, not_started);

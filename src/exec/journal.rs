@@ -1,5 +1,5 @@
-//! What `exec` writes down while the command runs: error, retry and exit records, and who is called for a
-//! blocking error. Shared by the threads of both outputs; a record is written whole.
+//! What `exec` reports while the command runs: it writes error, retry and exit records, and calls the
+//! hook for a blocking error. Shared by the threads of both outputs; each record is written as a whole.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -20,13 +20,13 @@ use crate::sinks::record::{self, Envelope, rfc3339};
 use crate::sources::clock::now;
 use crate::verdict::{Object, Said, Verdict, write_members};
 
-/// What the configuration comes to. It is read while the command already runs.
+/// What results from the configuration, which is read while the command is already running.
 pub struct Ready {
     /// Rules and limits.
     pub engine: Arc<Engine>,
     /// Pauses and numbers of retries.
     pub retry: RetryConfig,
-    /// Longest record.
+    /// Maximum length of a record, in bytes.
     pub max_event_bytes: usize,
 }
 
@@ -34,67 +34,67 @@ pub struct Ready {
 pub struct Journal {
     ready: Arc<OnceLock<Ready>>,
     envelope: Envelope,
-    /// Makes the ids of records that have no place in a stream.
+    /// Seed for the ids of records that have no position in a stream.
     uid: [u8; 16],
     events: Option<Mutex<File>>,
     /// A record could not be written.
     lost: AtomicBool,
     hook: Option<Hook>,
     memory: Option<Memory>,
-    /// What the command was told of its last run.
+    /// The digests that the command was given of its last run.
     quoted: Quoted,
-    /// That the state cannot be used was said.
+    /// The user has been told that the state cannot be used.
     complained: AtomicBool,
 }
 
-/// A retry that is about to come.
+/// A retry that is about to start.
 #[derive(Clone, Copy, Debug)]
 pub struct Coming<'a> {
-    /// Which retry, from 1.
+    /// Number of the retry, from 1.
     pub attempt: u32,
-    /// Of how many.
+    /// Maximum number of retries.
     pub max: u32,
-    /// Why.
+    /// The reason for the retry.
     pub reason: &'a str,
     /// The pause before it, in milliseconds.
     pub delay_ms: u64,
 }
 
 impl Journal {
-    /// Nothing written yet.
+    /// Creates a journal to which nothing has been written.
     #[must_use]
     pub fn new(ready: Arc<OnceLock<Ready>>, envelope: Envelope, uid: [u8; 16], events: Option<File>, hook: Option<Hook>) -> Self {
         let (lost, complained) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { ready, envelope, uid, events: events.map(Mutex::new), lost, hook, memory: None, quoted: Quoted::default(), complained }
     }
 
-    /// Errors are taken into a history.
+    /// Adds the errors to a history.
     #[must_use]
     pub fn with_memory(mut self, memory: Option<Memory>) -> Self {
         self.memory = memory;
         self
     }
 
-    /// Digests that the command was told: that it prints them again is no error.
+    /// Sets the digests that the command was given: printing them again is no error.
     #[must_use]
     pub fn with_quoted(mut self, quoted: Quoted) -> Self {
         self.quoted = quoted;
         self
     }
 
-    /// What the command was told of its last run.
+    /// The digests that the command was given of its last run.
     #[must_use]
     pub fn quoted(&self) -> &Quoted {
         &self.quoted
     }
 
-    /// The configuration, as soon as it is read.
+    /// The configuration; waits until it has been read.
     #[must_use]
     pub fn ready(&self) -> &Ready {
         self.ready.wait()
     }
 
-    /// Where the records come from.
+    /// The source that the records name.
     #[must_use]
     pub fn envelope(&self) -> &Envelope {
         &self.envelope
@@ -110,7 +110,7 @@ impl Journal {
         self.write(&out);
     }
 
-    /// One record a line, each with what is known of its error.
+    /// Returns one record per line, each with what the history knows of its error.
     fn records(&self, events: &[Event]) -> Vec<u8> {
         let max_bytes = self.ready().max_event_bytes;
         match self.memory.as_ref().map(|memory| memory.records(&self.envelope, events, (max_bytes, SHORT_PATIENCE))) {
@@ -123,7 +123,7 @@ impl Journal {
         out
     }
 
-    /// Writes a retry.
+    /// Writes the record of a retry.
     pub fn retry(&self, task: Option<&str>, coming: &Coming) {
         let mut out = Vec::new();
         let mut object = self.object(&mut out, "retry", coming.attempt);
@@ -133,7 +133,7 @@ impl Journal {
         self.write(&out);
     }
 
-    /// Writes how it ended. The errors stand in records of their own.
+    /// Writes how the command ended. Errors have records of their own.
     pub fn exit(&self, verdict: &Verdict, said: &Said) {
         let facts = &verdict.facts;
         let mut out = Vec::new();
@@ -148,24 +148,24 @@ impl Journal {
         self.write(&out);
     }
 
-    /// The process of a hook that runs now.
+    /// The process of a hook that is running.
     #[must_use]
     pub fn stranger(&self) -> Option<rustix::process::Pid> {
         self.hook.as_ref().and_then(Hook::running)
     }
 
-    /// Whether a record could not be written; that was said.
+    /// Whether a record could not be written, which has been reported.
     #[must_use]
     pub fn has_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Waits for the hook.
+    /// Waits for the hook to finish.
     pub fn finish(self) {
         self.hook.into_iter().for_each(Hook::finish);
     }
 
-    /// The members that records of every kind begin with.
+    /// Starts a record with the members that all kinds share.
     fn object<'a>(&self, out: &'a mut Vec<u8>, kind: &str, number: u32) -> Object<'a> {
         use md5::{Digest, Md5};
         let id: [u8; 16] = Md5::new().chain_update(kind).chain_update(self.uid).chain_update(number.to_be_bytes()).finalize().into();
@@ -177,7 +177,7 @@ impl Journal {
         object
     }
 
-    /// Appends records that are ready.
+    /// Appends finished records.
     pub fn write(&self, records: &[u8]) {
         let Some(events) = self.events.as_ref().filter(|_| !records.is_empty()) else { return };
         let mut file = events.lock().unwrap_or_else(PoisonError::into_inner);

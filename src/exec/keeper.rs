@@ -1,6 +1,6 @@
-//! Who leads a session that a command has for itself: a small process of siftd's own, so that the command's end is not
-//! the session's, which would hang up on all that it leaves behind. It starts the command, tells siftd how that ended,
-//! and stays for as long as somebody else is in the session.
+//! The keeper: a small process of siftd's own that leads the session of a command. Because the command is
+//! not the session leader, its end does not hang up on the processes it leaves behind. The keeper starts
+//! the command, reports to siftd how it ended, and stays while other processes are in the session.
 
 use std::ffi::OsStr;
 use std::io::{self, Read, Write};
@@ -13,12 +13,12 @@ use std::time::Duration;
 use super::family;
 use super::signals;
 
-/// What this process is called; its arguments are a [`Voice`] and the command.
+/// The name of the keeper process; its arguments are a [`Voice`] and the command.
 pub const NAME: &str = "siftd-session";
-/// Between two looks at who is left.
+/// Interval between checks for remaining processes.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// On which of its outputs siftd listens; the command has the terminal of stdin there.
+/// The output of the keeper that siftd listens on; the command gets the terminal of stdin in its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Voice {
     /// The other output is the command's stderr.
@@ -28,7 +28,7 @@ pub enum Voice {
 }
 
 impl Voice {
-    /// As an argument.
+    /// The name as an argument.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Voice {
         }
     }
 
-    /// Gives a command the terminal of stdin for the output that is taken.
+    /// Gives the command the terminal of stdin in place of the output that the keeper uses.
     fn spare(self, command: &mut Command) -> io::Result<()> {
         let terminal = io::stdin().as_fd().try_clone_to_owned()?;
         match self {
@@ -66,12 +66,12 @@ pub enum Fate {
     Exited(i32),
     /// By a signal.
     Signalled(i32),
-    /// It could not be started, for this reason of the system's.
+    /// It could not be started; holds the system's error number.
     NotStarted(i32),
 }
 
 impl Fate {
-    /// As the system says it.
+    /// Converts an exit status of the system.
     #[must_use]
     pub fn of(status: ExitStatus) -> Self {
         status.signal().map_or_else(|| Self::Exited(status.code().unwrap_or_default()), Self::Signalled)
@@ -85,11 +85,11 @@ impl Fate {
         }
     }
 
-    /// Reads what the keeper tells; `None` when it has ended without a word.
+    /// Reads the keeper's report; `None` if the keeper ended without one.
     #[must_use]
     pub fn heard(mut from: impl Read) -> Option<Self> {
         let mut line = [0; 32];
-        // It is written at once, and far shorter than what a pipe takes whole.
+        // The report is written at once, and is far shorter than what a pipe takes as a whole.
         let count = from.read(&mut line).ok()?;
         let (word, number) = std::str::from_utf8(&line[..count]).ok()?.trim().split_once(' ')?;
         let number = number.parse().ok()?;
@@ -102,18 +102,18 @@ impl Fate {
     }
 }
 
-/// Whether this is that process.
+/// Whether this process is the keeper.
 #[must_use]
 pub fn is_wanted() -> bool {
     std::env::args_os().next().is_some_and(|name| name == NAME)
 }
 
-/// Runs the command of the arguments; the terminal is on stdin.
+/// Runs the command from the arguments; stdin is the terminal.
 pub fn keep() {
     let mut argv = std::env::args_os().skip(1);
     let Some(voice) = argv.next().and_then(|word| Voice::heard(&word)) else { return };
     let fate = argv.next().map_or(Fate::NotStarted(0), |program| run(voice, Command::new(program).args(argv)));
-    // siftd may have been killed; the session goes on.
+    // siftd may have been killed; the session continues.
     let _ = voice.say(&fate.written());
     while family::has_others(rustix::process::getpid()) {
         std::thread::sleep(LOOK);
@@ -122,7 +122,7 @@ pub fn keep() {
 
 fn run(voice: Voice, command: &mut Command) -> Fate {
     let reason = |error: io::Error| Fate::NotStarted(error.raw_os_error().unwrap_or_default());
-    // What ends the command must not end this process; a handler, unlike SIG_IGN, does not outlive the command's start.
+    // Signals that end the command must not end the keeper. Unlike SIG_IGN, a handler is reset when the command starts.
     let heeded = signals::not_ignored().try_for_each(|signal| signal_hook::flag::register(signal, Arc::default()).map(drop));
     let started = heeded.and_then(|()| voice.spare(command)).and_then(|()| command.spawn());
     started.and_then(|mut child| child.wait()).map_or_else(reason, Fate::of)

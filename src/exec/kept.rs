@@ -1,6 +1,6 @@
-//! The bytes of an output, bounded: its beginning and its end, for what is told of it afterwards.
+//! A bounded copy of an output, for reports after the run: its beginning and its end.
 
-/// Its first and last bytes.
+/// The first and last bytes of an output.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
     head: Vec<u8>,
@@ -11,7 +11,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Nothing yet; at most `max_head` first and `max_tail` last bytes.
+    /// Creates an empty buffer for at most `max_head` first and `max_tail` last bytes.
     #[must_use]
     pub fn new(max_head: usize, max_tail: usize) -> Self {
         Self { max_head, max_tail, ..Self::default() }
@@ -23,7 +23,7 @@ impl Kept {
         let (head, rest) = bytes.split_at(bytes.len().min(self.max_head - self.head.len()));
         self.head.extend_from_slice(head);
         let rest = &rest[rest.len().saturating_sub(self.max_tail)..];
-        // Twice the room, so that the rest moves seldom.
+        // The buffer may grow to twice the limit, so that bytes are seldom moved.
         if self.tail.len() + rest.len() > 2 * self.max_tail {
             let from = (self.tail.len() + rest.len()).saturating_sub(self.max_tail).min(self.tail.len());
             self.tail.drain(..from);
@@ -31,7 +31,7 @@ impl Kept {
         self.tail.extend_from_slice(rest);
     }
 
-    /// All that there is; where something is missing stands a line that says how much.
+    /// Returns the kept bytes. A line in place of the missing ones says how many there are.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let tail = &self.tail[self.tail.len().saturating_sub(self.max_tail)..];
@@ -44,7 +44,7 @@ impl Kept {
         all
     }
 
-    /// Bytes that came.
+    /// Number of bytes seen.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total

@@ -1,5 +1,5 @@
-//! Keys on their way to a command that has a session of its own: they all go to the pseudo-terminal of its stdin. Those that
-//! make signals are told to siftd's own group, too, and those that hold output hold both outputs.
+//! Passes keys to a command that has a session of its own: all go to the pseudo-terminal of its stdin.
+//! Keys that make signals also signal siftd's own group; keys that pause output pause both outputs.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,29 +13,30 @@ use rustix::termios::{self, InputModes, LocalModes, SpecialCodeIndex, Termios};
 use super::twin::Twin;
 use super::waiting;
 
-/// Keys that are read at once.
+/// Maximum number of key bytes per read.
 pub const KEYS: usize = 4096;
 
-/// The way of the keys, laid before the command starts.
+/// The path of the keys, set up before the command starts.
 pub struct Keys {
     ends: Ends,
     twin: Option<Twin>,
 }
 
 impl Keys {
-    /// To `main`, which has the command's stdin; `apart` has its stdout, if that is another one.
+    /// Creates the path to `main`, the command's stdin. `apart` is
+    /// the command's stdout if that is a different pseudo-terminal.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(main: &Pty, apart: Option<&Pty>) -> io::Result<Self> {
         let ends = Ends { main: End::new(main)?, apart: apart.map(End::new).transpose()? };
         Ok(Self { ends, twin: apart.map(|apart| Twin::new(main, apart)).transpose()? })
     }
 
-    /// Hands keys over until `stop` ends; `leader` leads the command's session.
+    /// Passes keys on until `stop` is closed; `leader` is the leader of the command's session.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn hand_over(mut self, leader: Pid, stop: Arc<OwnedFd>) -> io::Result<()> {
         let mut stdin = File::from(io::stdin().as_fd().try_clone_to_owned()?);
         std::thread::spawn(move || {
@@ -54,7 +55,7 @@ impl Keys {
         Ok(())
     }
 
-    /// What a program has set to read keys must hold where they go before they come.
+    /// Modes that a program has set must apply to the stdin pseudo-terminal before the keys arrive there.
     fn press(&mut self, typed: &[u8], leader: Pid, stop: &OwnedFd) -> io::Result<()> {
         self.twin.as_mut().map_or(Ok(()), Twin::meet)?;
         if typed.is_empty() { Ok(()) } else { self.ends.press(typed, leader, stop) }
@@ -67,9 +68,9 @@ struct Ends {
 }
 
 impl Ends {
-    /// Keys that make signals are for the session's terminal, whose group they reach; but that group is not siftd's, in which
-    /// a script may wait that a terminal would have told, too. Where a shell in the session has put a job of its own in
-    /// front, they are for that job alone.
+    /// Keys that make signals go to the session's terminal and so reach its foreground group. siftd's own group,
+    /// in which a script may be waiting, would get no signal, although a real terminal would send it one. If a
+    /// shell in the session has put a job of its own in the foreground, the keys are meant for that job alone.
     fn press(&mut self, typed: &[u8], leader: Pid, stop: &OwnedFd) -> io::Result<()> {
         let signals = self.main.signals(typed);
         let is_in_front = termios::tcgetpgrp(&self.main.0).map_or(true, |group| group == leader);
@@ -92,18 +93,18 @@ pub struct End(File);
 
 impl End {
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(pty: &Pty) -> io::Result<Self> {
         rustix::io::ioctl_fionbio(pty, true)?;
         Ok(Self(File::from(pty.as_fd().try_clone_to_owned()?)))
     }
 
-    /// Its modes, if a program has taken it out of line mode.
+    /// Returns its modes if a program has switched it out of line mode.
     pub fn listens(&self) -> Option<Termios> {
         termios::tcgetattr(&self.0).ok().filter(|modes| !modes.local_modes.contains(LocalModes::ICANON))
     }
 
-    /// The keys among them that hold output or let it go on; one that makes a signal lets it go on, too.
+    /// Returns the keys that pause output or resume it. A key that makes a signal also resumes it.
     fn flow(&self, typed: &[u8], made_signal: bool) -> Vec<u8> {
         let Some(modes) = termios::tcgetattr(&self.0).ok().filter(|modes| modes.input_modes.contains(InputModes::IXON)) else { return Vec::new() };
         let keys = [SpecialCodeIndex::VSTOP, SpecialCodeIndex::VSTART].map(|index| modes.special_codes[index]);
@@ -111,7 +112,7 @@ impl End {
         flow.chain(made_signal.then_some(keys[1])).collect()
     }
 
-    /// The signals that keys make, where they are not merely read.
+    /// Returns the signals that the keys make, unless they are read as plain input.
     fn signals(&self, typed: &[u8]) -> Vec<Signal> {
         let Ok(modes) = termios::tcgetattr(&self.0) else { return Vec::new() };
         let made = [(SpecialCodeIndex::VINTR, Signal::INT), (SpecialCodeIndex::VQUIT, Signal::QUIT), (SpecialCodeIndex::VSUSP, Signal::TSTP)];
@@ -119,10 +120,10 @@ impl End {
         made.map(|(_, signal)| signal).collect()
     }
 
-    /// Writes keys, until `stop` ends.
+    /// Writes keys until `stop` is closed.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn write(&mut self, mut typed: &[u8], stop: &OwnedFd) -> io::Result<()> {
         while !typed.is_empty() {
             match self.0.write(typed) {

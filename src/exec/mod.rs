@@ -1,6 +1,6 @@
-//! `siftd exec`: a command is run as if siftd were not there, its errors are found on the way, and it is tried again
-//! where that can help. `start`, `terminal` and `keys` wire it, `pump` passes its output on, `attempt` watches one run,
-//! `policy` decides what comes next, `journal` writes records; here they come together.
+//! `siftd exec`: runs a command as if siftd were not there, finds its errors as they are printed, and retries it
+//! where that can help. `start`, `terminal` and `keys` wire the command up, `pump` passes its output on, `attempt`
+//! watches one run, `policy` decides what comes next, and `journal` writes records. This module ties them together.
 
 pub mod attempt;
 mod borrowed;
@@ -50,7 +50,7 @@ use crate::sinks::record;
 use crate::sources::clock::now;
 use crate::verdict::{self, Facts, Said, Status, Verdict, filtered};
 
-/// Exit codes that are siftd's own words.
+/// Exit codes that siftd itself sets.
 mod code {
     pub const FAIL_ON: i32 = 1;
     pub const STRICT: i32 = 65;
@@ -63,46 +63,46 @@ mod code {
     pub const SIGNAL: i32 = 128;
 }
 
-/// Of stderr, for the verdict.
+/// Bytes kept from the beginning and the end of each output, for the verdict.
 const KEPT_BYTES: (usize, usize) = (64 << 10, 192 << 10);
 
-/// All that a user asks for.
+/// Everything that the user asked for.
 pub struct Order {
-    /// Command and arguments.
+    /// The command and its arguments.
     pub argv: Vec<OsString>,
-    /// Terminals.
+    /// The terminals that siftd was started on.
     pub around: Around,
-    /// A longer run is ended.
+    /// A run that takes longer is ended.
     pub timeout: Option<Duration>,
-    /// From SIGTERM to SIGKILL.
+    /// The time between SIGTERM and SIGKILL.
     pub kill_after: Duration,
-    /// How often it is tried again.
+    /// How often a failed run is retried.
     pub retries: Retries,
-    /// What flags change in the configuration's pauses.
+    /// Flags that override the pauses of the configuration.
     pub pauses: Pauses,
-    /// Reasons that are retried although they are not transient.
+    /// Reasons that are retried even though they are not transient.
     pub also: Vec<String>,
-    /// Which task it is.
+    /// The name of the task.
     pub task: Option<String>,
     /// Where the verdict goes.
     pub verdict: Option<File>,
     /// Where the digest goes.
     pub digest: Option<(File, digest::Form)>,
-    /// Folder for the output of a run that failed for good.
+    /// Folder for the output of a run that finally failed.
     pub keep_output: Option<PathBuf>,
-    /// Real errors are a failure, whatever the exit code.
+    /// Real errors count as a failure, whatever the exit code.
     pub strict: bool,
-    /// Errors so severe are a failure.
+    /// Errors of at least this severity count as a failure.
     pub fail_on: Option<Severity>,
-    /// Nobody asks for errors.
+    /// No errors are looked for: nobody asked for them.
     pub is_blind: bool,
-    /// Identity of the outputs of a run.
+    /// Identifies an output of a run.
     pub uid: fn(run: u32, io: Io) -> [u8; 16],
-    /// The breaker that was asked before, and is told how it went.
+    /// The breaker; asked before the run, and told afterwards how it went.
     pub guard: Option<Guard>,
 }
 
-/// Pauses that flags name.
+/// Pauses set by flags.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pauses {
     /// `--base-delay`
@@ -121,7 +121,7 @@ impl Pauses {
     }
 }
 
-/// The last run, judged.
+/// The last run and its verdict.
 struct Outcome {
     verdict: Verdict,
     said: Said,
@@ -130,12 +130,12 @@ struct Outcome {
     exit: i32,
     /// The command could not be started.
     not_started: bool,
-    /// siftd was told to end: how the run went says nothing.
+    /// siftd was told to end, so the result of the run says nothing.
     interrupted: bool,
 }
 
 impl Outcome {
-    /// No retry is left that could help.
+    /// Turns the outcome into one whose retries are exhausted.
     fn exhausted(mut self) -> Self {
         let facts = Facts { run_status: Some(Status::TransientExhausted), ..self.verdict.facts };
         self.verdict = verdict::judge(facts, &self.said);
@@ -144,10 +144,10 @@ impl Outcome {
     }
 }
 
-/// Runs the command, with retries, and writes what was asked for. Returns the exit code.
+/// Runs the command, with retries, and writes the requested results. Returns the exit code.
 ///
 /// # Errors
-/// The system refuses what every run needs.
+/// The system refuses something that every run needs.
 pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<i32> {
     let journal = Arc::new(journal);
     if order.timeout.is_some() {
@@ -156,14 +156,14 @@ pub fn run(mut order: Order, journal: Journal, signals: &Signals) -> io::Result<
     let outcome = runs(&order, &journal, signals)?;
     let all_written = write_results(&mut order, &journal, &outcome);
     tell_guard(&order, &journal, &outcome);
-    // All threads that share it have ended, unless a signal cut the last run short.
+    // All threads that share the journal have ended, unless a signal cut the last run short.
     if let Ok(journal) = Arc::try_unwrap(journal) {
         journal.finish();
     }
     Ok(exit_code(&order, &outcome, all_written))
 }
 
-/// The breaker hears of a run that came to an end by itself.
+/// Tells the breaker about a run, unless siftd was interrupted.
 fn tell_guard(order: &Order, journal: &Journal, outcome: &Outcome) {
     let Some(guard) = order.guard.as_ref().filter(|_| !outcome.interrupted) else { return };
     let trigger = Hex::new((order.uid)(0, Io::Stdout));
@@ -221,7 +221,7 @@ fn runs(order: &Order, journal: &Arc<Journal>, signals: &Signals) -> io::Result<
 }
 
 fn next(order: &Order, journal: &Journal, outcome: &Outcome, run: u32, interrupted: Option<Signal>) -> Next {
-    // What ended well is not done twice, whatever it printed.
+    // A run that succeeded is not repeated, whatever it printed.
     let failed = outcome.exit != 0 || (order.strict && !outcome.verdict.is_success());
     if order.retries == Retries::None || !failed || interrupted.is_some() {
         return Next::Stop;
@@ -253,7 +253,7 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
         said.text = not_started(order, error, exit);
         tell(&said.text);
     } else if !order.is_blind && stderr.kept.total() > 0 {
-        // Only what was printed is a reason to wait for the rules.
+        // Waiting for the rules is worthwhile only if something was printed.
         (said.text, said.only_noise) = filtered(&journal.ready().engine, &stderr.kept.bytes(), now());
         said.text = journal.quoted().left_out(said.text);
     }
@@ -278,7 +278,7 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
 }
 
 impl Ended {
-    /// What a shell would say.
+    /// The exit code that a shell would report.
     fn exit_code(&self) -> i32 {
         match (&self.failed_start, self.timed_out, self.signal, self.code) {
             (Some(error), ..) if error.kind() == io::ErrorKind::NotFound => code::NOT_FOUND,
@@ -295,7 +295,7 @@ fn not_started(order: &Order, error: &io::Error, exit: i32) -> String {
     if exit == code::NOT_FOUND { format!("{program}: command not found") } else { format!("{program}: cannot be run: {error}") }
 }
 
-/// Sleeps; a signal that tells siftd to end wakes it.
+/// Sleeps for `delay`. A signal that tells siftd to end cuts the sleep short and is returned.
 fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
     let until = Instant::now() + delay;
     loop {
@@ -312,7 +312,7 @@ fn pause(delay: Duration, signals: &Signals) -> io::Result<Option<Signal>> {
     }
 }
 
-/// Writes what was asked for; what cannot be written is said, and the others are. Whether all was.
+/// Writes the requested results. A failure is reported and does not stop the others. Returns whether all were written.
 fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> bool {
     journal.exit(&outcome.verdict, &outcome.said);
     let written = [
@@ -321,7 +321,7 @@ fn write_results(order: &mut Order, journal: &Journal, outcome: &Outcome) -> boo
         ("--verdict", write_verdict(order, journal, outcome)),
     ];
     let lost = written.iter().filter_map(|(flag, written)| Some((flag, written.as_ref().err()?)));
-    // A reader that has gone wanted no more.
+    // A reader that has closed its pipe wants nothing more.
     let lost = lost.filter(|(_, error)| error.kind() != io::ErrorKind::BrokenPipe);
     let count = lost.inspect(|(flag, error)| tell(&format!("{flag}: {error}"))).count();
     count == 0 && !journal.has_lost()
@@ -354,7 +354,8 @@ fn exit_code(order: &Order, outcome: &Outcome, all_written: bool) -> i32 {
     match outcome.exit {
         0 if order.strict && !outcome.verdict.is_success() => code::STRICT,
         0 if order.fail_on.is_some_and(found) => code::FAIL_ON,
-        // The command would have met a full disk itself, and who asked for results must not take a cut one for whole.
+        // The command itself would have failed on a full disk, and a
+        // caller must not mistake a truncated result for a complete one.
         0 if !all_written || [&outcome.stdout, &outcome.stderr].iter().any(|pumped| pumped.lost().is_some()) => code::LOST_OUTPUT,
         exit => exit,
     }
@@ -364,14 +365,14 @@ fn seconds(delay: Duration) -> String {
     if delay.as_millis().is_multiple_of(1000) { format!("{} s", delay.as_secs()) } else { format!("{} ms", delay.as_millis()) }
 }
 
-/// From when on a retry can help, which is later than is waited for.
+/// Says when a retry can help, for a time that is further away than siftd waits.
 fn later(pause: Duration) -> String {
     let at = i64::try_from(pause.as_micros()).ok().and_then(|micros| jiff::Timestamp::from_microsecond(now().0.checked_add(micros)?).ok());
     let at = at.map_or_else(|| "much later".to_owned(), |at| format!("at {}", at.strftime("%Y-%m-%dT%H:%M:%SZ")));
     format!("it may be tried again {at}, in {} s; --max-reset-wait {0}s would wait for that", pause.as_secs_f64().ceil())
 }
 
-/// One line of siftd's own on stderr, without secrets. Where that is closed or full nobody can be told.
+/// Writes one line of siftd's own to stderr, without secrets. If stderr is closed or full, the line is lost.
 fn tell(text: &str) {
     let _ = writeln!(io::stderr(), "siftd: {}", sanitise(&clean(text)));
 }

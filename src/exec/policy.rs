@@ -1,4 +1,4 @@
-//! Whether a failed run is tried again, and after which pause. Pure: retry advice and time in, decision out.
+//! Decides whether a failed run is retried, and after which pause. Pure: takes retry advice and the time, returns a decision.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use crate::config::Retry as Config;
 use crate::core::event::{Retry, RetryClass, Timestamp};
 use crate::core::retry::backoff_ms;
 
-/// The reason with a number of retries of its own.
+/// The reason that has its own number of retries.
 const RATE_LIMIT: &str = "api_rate_limit";
 
-/// Which failures are tried again, and how often.
+/// Which failures are retried, and how often.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// Pauses, and the number of retries where `retries` names none.
+    /// Pauses, and the number of retries if `retries` does not set it.
     pub config: Config,
-    /// How often.
+    /// How often a run is retried.
     pub retries: Retries,
-    /// Reasons that are retried although they are not transient.
+    /// Reasons that are retried even though they are not transient.
     pub also: Vec<String>,
 }
 
-/// How often a run is tried again.
+/// How often a run is retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retries {
     /// Never.
     None,
-    /// As the configuration says, by reason.
+    /// As configured for the reason.
     Configured,
-    /// So often, for every reason.
+    /// This many times, for every reason.
     Count(u32),
 }
 
-/// What comes after a failed run.
+/// What happens after a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// No retry can help, or none was asked for.
+    /// No retry can help, or none was requested.
     Stop,
-    /// A retry could help, and none is left.
+    /// A retry could help, but none is left.
     Exhausted,
-    /// A retry could help only after this pause, which is longer than is waited for.
+    /// A retry could help only after this pause, which is longer than siftd waits.
     Later(Duration),
-    /// Try again after a pause.
+    /// The run is repeated after a pause.
     Again {
-        /// At most so many retries.
+        /// Maximum number of retries.
         max: u32,
         /// The pause.
         delay: Duration,
@@ -53,7 +53,7 @@ pub enum Next {
 }
 
 impl Policy {
-    /// After `attempt` − 1 retries a run failed for `retry`.
+    /// Decides what follows run `attempt` (from 1), which failed with `retry` as advice.
     #[must_use]
     pub fn next(&self, attempt: u32, retry: &Retry, now: Timestamp) -> Next {
         let wanted = retry.class == RetryClass::Transient || (retry.class != RetryClass::Fatal && self.also.iter().any(|reason| *reason == retry.reason));
@@ -62,7 +62,7 @@ impl Policy {
             _ if !wanted => Next::Stop,
             max if attempt > max => Next::Exhausted,
             max => match stated(retry.reset_at.as_deref(), now).filter(|stated| *stated > self.config.max_reset_wait) {
-                // Earlier it would fail in the same way.
+                // A retry before that time would fail in the same way.
                 Some(stated) => Next::Later(stated),
                 None => Next::Again { max, delay: delay(&self.config, attempt, retry.reset_at.as_deref(), now) },
             },
@@ -79,7 +79,7 @@ impl Policy {
     }
 }
 
-/// The pause before retry `attempt` (from 1): exponential up to a cap, or longer when the failure says until when.
+/// Returns the pause before retry `attempt` (from 1): exponential up to a cap, or longer if the failure names a time.
 #[must_use]
 pub fn delay(config: &Config, attempt: u32, reset_at: Option<&str>, now: Timestamp) -> Duration {
     let millis = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
@@ -87,7 +87,7 @@ pub fn delay(config: &Config, attempt: u32, reset_at: Option<&str>, now: Timesta
     stated(reset_at, now).map_or(backoff, |stated| backoff.max(stated))
 }
 
-/// The pause that the failure itself names.
+/// Returns the pause that the failure itself names.
 fn stated(reset_at: Option<&str>, now: Timestamp) -> Option<Duration> {
     reset::pause(reset_at?, jiff::Timestamp::from_microsecond(now.0).ok()?, &TimeZone::system())
 }

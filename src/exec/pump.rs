@@ -1,5 +1,5 @@
-//! One output of the command on its way: read, passed on at once and unchanged, and only then looked at.
-//! A thread for each output, so that neither waits for the other.
+//! Passes one output of the command on: reads it, forwards it at once and unchanged, and only
+//! then examines it. Each output has its own thread, so that neither waits for the other.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,16 +16,16 @@ use crate::core::pipeline::Stream;
 use crate::sources::clock::now;
 use crate::verdict::Said;
 
-/// Bytes of one read before the rules are ready.
+/// Bytes per read before the rules are ready.
 const FIRST_BYTES: usize = 64 << 10;
-/// The command has ended, and who still holds its output has been silent for so long.
+/// Reading stops when the command has ended and its output has been silent for this long.
 const QUIET: Duration = Duration::from_millis(100);
-/// The longest that output is read after the command has ended.
+/// Maximum time that output is read after the command has ended.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
 /// One output.
 pub struct Pump {
-    /// Which.
+    /// Which output.
     pub io: Io,
     /// Where it comes from.
     pub input: File,
@@ -33,17 +33,17 @@ pub struct Pump {
     pub output: File,
     /// What is kept of it.
     pub kept: Kept,
-    /// Who is told of its errors, and in which stream they are; without it nothing is looked at.
+    /// The journal for its errors and the origin of the stream; without them the output is not examined.
     pub scan: Option<(Arc<Journal>, Origin)>,
 }
 
-/// Whether somebody can still write to an output when it is left.
+/// Whether another process can still write to the output when the pump stops.
 enum Held {
     Closed,
     Open,
 }
 
-/// What came of it.
+/// The result of a pump.
 #[derive(Default)]
 pub struct Pumped {
     /// Both ends of it.
@@ -55,7 +55,7 @@ pub struct Pumped {
 }
 
 impl Pumped {
-    /// Why output was lost; a reader that has gone wanted no more.
+    /// Returns why output was lost. A reader that has closed its pipe loses nothing.
     #[must_use]
     pub fn lost(&self) -> Option<&io::Error> {
         self.trouble.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)
@@ -63,7 +63,7 @@ impl Pumped {
 }
 
 impl Pump {
-    /// Works until the output ends, or for a moment longer than `stop` stands open.
+    /// Runs until the output ends, or until shortly after `stop` is closed.
     #[must_use]
     pub fn run(mut self, stop: &OwnedFd) -> Pumped {
         let mut look = Look { io: self.io, scan: self.scan.take(), stream: None, events: Vec::new(), said: Said::default() };
@@ -72,7 +72,7 @@ impl Pump {
         let trouble = match passed {
             Ok(Held::Closed) => None,
             Ok(Held::Open) => relay::take_over(self.input, self.output).err(),
-            // Closed before the last look: who writes on learns it at once.
+            // Closed before the last events are handled, so that a process that still writes notices at once.
             passed => {
                 drop(self.input);
                 passed.err()
@@ -108,7 +108,7 @@ impl Pump {
                 Ok(0) => return Ok(Held::Closed),
                 Ok(count) => count,
                 Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) => continue,
-                // A pseudo-terminal that nobody has open any more.
+                // No process has the pseudo-terminal open any more.
                 Err(_) => return Ok(Held::Closed),
             };
             write_all(&mut self.output, &space[..count])?;
@@ -118,7 +118,7 @@ impl Pump {
     }
 }
 
-/// Writes all, also where the other end has been set not to wait.
+/// Writes all bytes, even if the descriptor is non-blocking.
 pub fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match output.write(bytes) {
@@ -131,7 +131,7 @@ pub fn write_all(output: &mut File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The look at an output that has been passed on.
+/// Examines an output that has been passed on.
 struct Look {
     io: Io,
     scan: Option<(Arc<Journal>, Origin)>,
@@ -145,13 +145,13 @@ impl Look {
         self.stream.as_mut().map(Stream::space)
     }
 
-    /// How long until an open error wants to be told.
+    /// How long until an open error has to be reported.
     fn patience(&self) -> Option<Duration> {
         let deadline = self.stream.as_ref()?.deadline()?;
         Some(Duration::from_micros(deadline.0.saturating_sub(now().0).max(0) as u64))
     }
 
-    /// `count` bytes were passed on; the first ones stand in `first`, later ones in [`space`](Self::space).
+    /// Takes `count` bytes that were passed on: the first ones are in `first`, later ones in [`space`](Self::space).
     fn at(&mut self, count: usize, first: &[u8]) {
         let Some((journal, origin)) = &self.scan else { return };
         match &mut self.stream {

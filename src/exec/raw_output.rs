@@ -1,4 +1,4 @@
-//! `--keep-output`: what a failed run printed, kept in a folder: both ends of each output, without secrets.
+//! `--keep-output`: keeps what a failed run printed in a folder: both ends of each output, without secrets.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -10,10 +10,10 @@ use crate::core::event::Io;
 use crate::core::redact::Redactor;
 use crate::sources::clock::now;
 
-/// Bytes at the beginning and at the end of each output.
+/// Bytes kept from the beginning and the end of each output.
 pub const KEPT_BYTES: (usize, usize) = (1 << 20, 7 << 20);
 
-/// Writes `<time>-<name>.stdout` and `.stderr` for outputs that are not empty.
+/// Writes `<time>-<name>.stdout` and `.stderr`, but no file for an empty output.
 ///
 /// # Errors
 /// The folder cannot be written.
@@ -30,13 +30,13 @@ pub fn keep(folder: &Path, argv: &[String], task: Option<&str>, outputs: &[(Io, 
     Ok(())
 }
 
-/// A name without what a path or a shell would read into it.
+/// Returns the name without characters that are special in a path or to a shell.
 fn plain(name: &str) -> String {
     let kept = name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' });
     kept.take(60).collect::<String>().trim_start_matches('.').to_owned()
 }
 
-/// The bytes as they are, unless a secret stands in them.
+/// Returns the bytes unchanged unless they contain a secret.
 fn secretless(bytes: Vec<u8>) -> Vec<u8> {
     let redactor = Redactor::builtin();
     if !redactor.touches(&bytes) {

@@ -1,5 +1,5 @@
-//! What a command leaves behind may still write when siftd has ended, as it could without siftd: a process of siftd's
-//! own passes that on, unseen, for as long as somebody holds the other end.
+//! A process of siftd's own that outlives siftd. What a command leaves behind may still write after siftd has ended,
+//! as it could without siftd. The relay passes those bytes on, unexamined, until the last writer closes its end.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -11,30 +11,30 @@ use rustix::termios::{self, OptionalActions, OutputModes};
 
 use super::{pump, signals};
 
-/// What this process is called; it has no arguments.
+/// The name of the relay process; it takes no arguments.
 const NAME: &str = "siftd-relay";
-/// Bytes of one read, which is what a pipe holds.
+/// Bytes per read, which is what a pipe holds.
 const READ_BYTES: usize = 64 << 10;
 
-/// Starts the process that copies `input` to `output` from now on.
+/// Starts a process that copies `input` to `output` from now on.
 ///
 /// # Errors
-/// It cannot be started.
+/// The process cannot be started.
 pub fn take_over(input: File, output: File) -> io::Result<()> {
-    // For the keys it did not wait.
+    // The descriptor was set non-blocking to write keys.
     rustix::io::ioctl_fionbio(&input, false)?;
     if let Ok(mut modes) = termios::tcgetattr(&input) {
-        // The real terminal does again what terminals do to output.
+        // From now on the real terminal processes the output again.
         modes.output_modes.remove(OutputModes::OPOST);
         termios::tcsetattr(&input, OptionalActions::Now, &modes)?;
     }
     let mut command = Command::new("/proc/self/exe");
-    // A group of its own: the keys that end the next command are not meant for it.
+    // A process group of its own: keys that interrupt the next command must not reach the relay.
     command.arg0(NAME).stdin(input).stdout(output).stderr(Stdio::null()).process_group(0);
     signals::as_before(|| command.spawn()).map(drop)
 }
 
-/// Whether this is that process.
+/// Whether this process is the relay.
 #[must_use]
 pub fn is_wanted() -> bool {
     std::env::args_os().next().is_some_and(|name| name == NAME)
@@ -42,12 +42,12 @@ pub fn is_wanted() -> bool {
 
 /// Copies stdin to stdout until one of them ends.
 pub fn copy() {
-    // Whoever writes on learns of a closed output by its own; there is nobody else to tell.
+    // A writer notices by itself that the output is closed; nobody else needs to know.
     let _ = pass_on(io::stdin().as_fd(), io::stdout().as_fd());
 }
 
-/// With reads and writes: splice(2), which `io::copy` takes, looks where a file stands before it waits for bytes, and what
-/// others who share the file have written meanwhile would be overwritten.
+/// Copies with read and write. `io::copy` uses splice(2), which takes the file position before it waits
+/// for bytes, and so would overwrite what others that share the file have written in the meantime.
 fn pass_on(input: BorrowedFd, output: BorrowedFd) -> io::Result<()> {
     let [mut input, mut output] = [File::from(input.try_clone_to_owned()?), File::from(output.try_clone_to_owned()?)];
     let mut bytes = vec![0; READ_BYTES];

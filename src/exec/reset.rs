@@ -1,5 +1,5 @@
-//! When a limit is lifted: the words of a failure (`12s`, `3pm (Europe/Berlin)`, an HTTP date) → the pause until then.
-//! `core::retry` finds the words; here they are read. Time and zone are arguments.
+//! When a limit is lifted: turns the words of a failure (`12s`, `3pm (Europe/Berlin)`, an HTTP date) into the
+//! pause until then. `core::retry` finds the words; this module interprets them. Time and zone are arguments.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use jiff::fmt::rfc2822;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan, Zoned};
 
-/// Larger numbers are seconds since 1970, and 1000 times larger ones milliseconds.
+/// Larger numbers are seconds since 1970, and numbers 1000 times larger are milliseconds.
 const EPOCH_SECONDS: f64 = 1e9;
 const EPOCH_MILLIS: f64 = 1e12;
-/// A time of the day that passed so shortly ago is that of today: we have waited for it, or its clock is slow.
+/// A time of day that passed this recently means today: siftd has waited for it, or the server's clock is slow.
 const JUST_NOW: Duration = Duration::from_secs(300);
 
-/// The pause from `now` until the time that `text` names; zero when that has passed, `None` when it names none.
+/// Returns the pause from `now` until the time that `text` names: zero if that time has passed, `None` if `text` names none.
 #[must_use]
 pub fn pause(text: &str, now: Timestamp, local: &TimeZone) -> Option<Duration> {
     let text = text.trim();
@@ -102,7 +102,7 @@ fn time_of_day(word: &str, next: Option<&str>) -> Option<Time> {
     let mut parts = digits.split(':');
     let hour: i8 = parts.next()?.parse().ok()?;
     let minute = parts.next().map(str::parse::<i8>);
-    // A number alone is no time of the day.
+    // A bare number is no time of day.
     if minute.is_none() && half.is_none() {
         return None;
     }

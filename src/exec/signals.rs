@@ -1,6 +1,7 @@
-//! Signals as something to read: they are blocked, so that each waits until it is read and says whether a terminal or a
-//! process sent it. What siftd starts must not inherit that: while it is started the mask is what it was before, and a
-//! signal in this moment is caught by a handler, unless it was ignored, for then it must stay so (`nohup`).
+//! Signals that are read instead of handled: they are blocked, so each one stays pending until it is read,
+//! and it tells whether a terminal or a process sent it. Processes that siftd starts must not inherit the
+//! blocked mask, so the original mask is restored while one is started. A handler catches a signal that
+//! arrives in that moment, unless the signal was ignored: then it must stay ignored (`nohup`).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,36 +15,36 @@ use rustix::process::Signal;
 
 use crate::sources::interrupt::ignored;
 
-/// `si_code` of a signal that the kernel sent: for `exec`, a terminal.
+/// `si_code` of a signal that the kernel sent; in `exec` that means a terminal.
 const SI_KERNEL: i32 = 0x80;
-/// Those that are handed on.
+/// The signals that are passed on to the command.
 const HANDED_ON: [Name; 6] = [Name::SIGHUP, Name::SIGINT, Name::SIGQUIT, Name::SIGTERM, Name::SIGUSR1, Name::SIGUSR2];
-/// The mask before any of this.
+/// The signal mask before siftd blocked anything.
 static BEFORE: OnceLock<SigSet> = OnceLock::new();
 
-/// A signal that came.
+/// A signal that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Came {
-    /// Which.
+    /// Which signal.
     pub signal: Signal,
-    /// A terminal sent it, to all of its foreground group.
+    /// A terminal sent it to the whole foreground group.
     pub from_terminal: bool,
-    /// A key made it that the command has had: siftd has told its own group.
+    /// siftd sent it to its own group for a key that the command received, too.
     pub from_key: bool,
 }
 
-/// The signals that siftd hands on.
+/// The signals that siftd passes on to the command.
 pub struct Signals {
     waiting: SignalFd,
-    /// One that came while something was started; 0 is none.
+    /// A signal that arrived while a process was being started; 0 for none.
     caught: Arc<AtomicUsize>,
 }
 
 impl Signals {
-    /// Blocks them for this thread and those that it starts later. With `stops`, also those that stop and continue.
+    /// Blocks the signals in this thread and in those it starts later. With `stops`, this includes SIGTSTP and SIGCONT.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn take(stops: bool) -> io::Result<Self> {
         let caught = Arc::new(AtomicUsize::new(0));
         let ignored = ignored();
@@ -63,10 +64,10 @@ impl Signals {
         Ok(Self { waiting: SignalFd::with_flags(&set, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?, caught })
     }
 
-    /// The next one that waits.
+    /// Returns the next pending signal.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn next(&self) -> io::Result<Option<Came>> {
         let caught = i32::try_from(self.caught.swap(0, Ordering::SeqCst)).unwrap_or_default();
         if let Some(signal) = Signal::from_named_raw(caught) {
@@ -85,11 +86,11 @@ impl AsFd for Signals {
     }
 }
 
-/// Starts a process with the signal mask that siftd itself was started with. No thread may begin in there: it would keep
-/// that mask, and take the signals that others wait for.
+/// Starts a process with the signal mask that siftd itself was started with. `start` must
+/// not start a thread: it would keep that mask and take signals that others wait for.
 ///
 /// # Errors
-/// Those of `start`, and what the system says.
+/// Errors of `start` and of the system.
 pub fn as_before<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let Some(before) = BEFORE.get() else { return start() };
     let ours = before.thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
@@ -98,7 +99,7 @@ pub fn as_before<T>(start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     started
 }
 
-/// The signals that end or stop a process and come to a whole group, but for those that this one was started to ignore.
+/// The signals that end or stop a process and go to a whole group, except those that siftd was started to ignore.
 pub fn not_ignored() -> impl Iterator<Item = i32> {
     let ignored = ignored();
     let all = HANDED_ON.into_iter().chain([Name::SIGTSTP, Name::SIGTTIN, Name::SIGTTOU]);

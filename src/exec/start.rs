@@ -1,4 +1,5 @@
-//! Starts the command: pipes, or pseudo-terminals where siftd's own streams are terminals, its group or session.
+//! Starts the command: sets up pipes, or pseudo-terminals where siftd's
+//! own streams are terminals, and its process group or session.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,11 +21,11 @@ use super::terminal::{self, Around, Raw, Wiring};
 
 /// A running command.
 pub struct Started {
-    /// Its process, or the keeper's.
+    /// The command's process, or the keeper's.
     pub pid: Pid,
-    /// Where the keeper of its session tells how it ended.
+    /// The pipe through which the keeper of the session reports how the command ended.
     pub fate: Option<io::PipeReader>,
-    /// What it writes to stdout and stderr, until somebody takes it.
+    /// The command's stdout and stderr, until they are taken.
     pub outputs: Option<(File, File)>,
     around: Around,
     ptys: Vec<Pty>,
@@ -32,7 +33,7 @@ pub struct Started {
     _keys: Option<Borrowed>,
 }
 
-/// Where the command writes: its end, and siftd's.
+/// Where the command writes: the command's end and siftd's end.
 struct Output {
     theirs: Stdio,
     ours: Option<File>,
@@ -50,10 +51,10 @@ impl Output {
     }
 }
 
-/// Starts `argv`; `stop` ends when the command has.
+/// Starts `argv`; `stop` is closed once the command has ended.
 ///
 /// # Errors
-/// It cannot be run.
+/// The command cannot be run.
 pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Result<Started> {
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     if around.wiring == Wiring::Session {
@@ -67,7 +68,7 @@ pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Resu
         command.process_group(0);
     }
     let child = signals::as_before(|| command.spawn())?;
-    // The command's ends of pseudo-terminals must not stay open here.
+    // siftd must not keep the command's ends of the pseudo-terminals open.
     drop(command);
     let borrowed = match &stderr.pty {
         Some(pty) if around.wiring == Wiring::Shared => Some(Borrowed::watch(pty, stop.clone())?),
@@ -78,8 +79,8 @@ pub fn start(argv: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Resu
     Ok(Started { _keys: borrowed, ..started })
 }
 
-/// One pseudo-terminal is that of stdin and of stderr, as shells and pagers take for granted; stdout has the other one.
-/// Where stderr is no terminal, one is all there is.
+/// stdin and stderr share one pseudo-terminal, as shells and pagers expect;
+/// stdout has the other one. If stderr is no terminal, there is only one.
 fn in_session(program: &OsString, args: &[OsString], around: Around, stop: &Arc<OwnedFd>) -> io::Result<Started> {
     let (main, pts) = around.open(io::stdin())?;
     let (fate, told) = io::pipe()?;
@@ -90,14 +91,14 @@ fn in_session(program: &OsString, args: &[OsString], around: Around, stop: &Arc<
         None => (keeper.arg(Voice::Stdout.as_str()).stdout(told).stderr(Stdio::piped()), None, None),
     };
     let keeper = keeper.arg(program).args(args);
-    // Not before: the pseudo-terminals begin with the terminal's own modes.
+    // Not earlier: the pseudo-terminals start with the terminal's original modes.
     let raw = Raw::enter()?;
     let keys = Keys::new(&main, apart.as_ref())?;
     let child = signals::as_before(|| keeper.spawn(pts).map_err(terminal::into_io))?;
     keys.hand_over(Pid::from_child(&child), stop.clone())?;
     let shared = Some(File::from(main.as_fd().try_clone_to_owned()?));
     let (stdout, stderr) = if around.stderr { (ours, shared) } else { (shared, None) };
-    // The one that tells of a new size comes last: then both have it.
+    // The pseudo-terminal whose resize sends the signal comes last, so that both have the new size by then.
     let ptys = apart.into_iter().chain([main]).collect();
     let started = started(child, stdout, stderr, (around, ptys, Some(raw)))?;
     Ok(Started { fate: Some(fate), ..started })
@@ -113,20 +114,20 @@ fn started(mut child: Child, stdout: Option<File>, stderr: Option<File>, rest: (
 }
 
 impl Started {
-    /// How it is tied to siftd.
+    /// How the command is tied to siftd.
     #[must_use]
     pub fn wiring(&self) -> Wiring {
         self.around.wiring
     }
 
-    /// The window has another size.
+    /// Passes the new window size on.
     pub fn resize(&self) {
         self.ptys.iter().for_each(|pty| self.around.resize(pty));
     }
 
-    /// Hands a signal on: to its group where it has one, else to itself.
+    /// Passes a signal on: to the command's group if it has one of its own, otherwise to the command alone.
     pub fn signal(&self, signal: Signal) {
-        // It may have ended just now.
+        // The command may have just ended.
         let _ = match self.wiring() {
             Wiring::Shared => kill_process(self.pid, signal),
             Wiring::Own | Wiring::Session => kill_process_group(self.pid, signal),
@@ -136,21 +137,21 @@ impl Started {
         }
     }
 
-    /// Stops with the command, as a terminal stops a whole group, until somebody says to go on. A session of its own has
-    /// no shell in it that could continue it: there only SIGSTOP stops.
+    /// Stops together with the command until siftd is continued, as a terminal stops a whole group.
+    /// In a session of its own, no shell could continue the command, so only SIGSTOP stops it there.
     ///
     /// # Errors
     /// The terminal cannot be made raw again.
     pub fn stop(&self) -> io::Result<()> {
         let Some(raw) = &self.raw else {
             self.signal(Signal::TSTP);
-            // As it would have done to the command's caller.
+            // As the terminal would have done to the command's caller.
             let _ = kill_process(getpid(), Signal::STOP);
             return Ok(());
         };
         self.signal(Signal::STOP);
         raw.leave();
-        // Without a shell that waits for it the kernel lets this pass, and so does siftd.
+        // The kernel ignores this if no shell waits for the group; siftd then simply goes on.
         signals::as_before(|| Ok(kill_process_group(getpgrp(), Signal::TSTP)?))?;
         raw.again()?;
         self.resize();

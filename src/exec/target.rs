@@ -1,4 +1,4 @@
-//! Where a verdict, records or a digest go: a file, stdout, or a descriptor that the caller has opened.
+//! Where a verdict, records or a digest are written: a file, stdout, or a descriptor that the caller has opened.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -9,20 +9,20 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-/// Folders whose files are this process's own descriptors, by number.
+/// Folders that list this process's own descriptors by number.
 const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 
-/// How a file is opened.
+/// How an existing file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// What was in it goes.
+    /// Its content is discarded.
     Replace,
-    /// What was in it stays.
+    /// Its content is kept.
     Append,
 }
 
-/// Where something goes. A descriptor that the caller has opened is taken when this is found, a file is opened only when
-/// something is run.
+/// A destination for output. A descriptor that the caller has opened
+/// is duplicated at once; a file is opened only when something is run.
 pub enum Target {
     /// `fd:N`
     Taken(File),
@@ -31,7 +31,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// What a flag names. To be asked before siftd opens anything of its own, which might have got the number N.
+    /// Returns the target that a flag names. Must be called before siftd opens anything, since that might get the number N.
     ///
     /// # Errors
     /// The caller has opened no such descriptor, or not for writing.
@@ -41,22 +41,22 @@ impl Target {
             return inherited(number).map(Self::Taken);
         }
         if name.parent().is_some_and(|folder| DESCRIPTORS.iter().any(|descriptors| folder == Path::new(descriptors))) {
-            // Opened later, as any file; but then a number that is free now may be one of siftd's own.
+            // It is opened later, like any file; by then, siftd itself may have opened a number that is free now.
             name.symlink_metadata()?;
         }
         Ok(Self::Named(name.to_owned()))
     }
 
-    /// What several flags name.
+    /// Finds the targets of several flags.
     ///
     /// # Errors
-    /// As [`find`](Self::find), with the flag and what it names.
+    /// As for [`find`](Self::find), with the flag and the name that failed.
     pub fn find_all<const N: usize>(named: [(&'static str, Option<&Path>); N]) -> Result<[Option<Self>; N], (&'static str, PathBuf, io::Error)> {
         let find = |(flag, name): (&'static str, Option<&Path>)| {
             let found = name.map(|name| Self::find(name).map_err(|error| (flag, name.to_owned(), error)));
             found.transpose()
         };
-        // First none is kept: a duplicate has a number, too, which another flag may name.
+        // The first pass keeps no duplicate: its number might be one that another flag names.
         named.into_iter().try_for_each(|named| find(named).map(drop))?;
         let mut found = [const { None }; N];
         for (found, named) in found.iter_mut().zip(named) {
@@ -68,7 +68,7 @@ impl Target {
     /// Opens it.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The target cannot be written.
     pub fn open(self, mode: Mode) -> io::Result<File> {
         let name = match self {
             Self::Taken(file) => return Ok(file),
@@ -85,13 +85,13 @@ impl Target {
     }
 }
 
-/// A descriptor that siftd was started with, a socket too; what is written goes where its position stands.
+/// Duplicates a descriptor that siftd was started with, which may be a socket. Writes continue at its position.
 fn inherited(number: i32) -> io::Result<File> {
     let file = match duplicate(number) {
         Ok(file) => File::from(file),
         Err(Errno::BADF) => return Err(Errno::BADF.into()),
-        // A sandbox or an old kernel does not allow it. Opened anew, it has a position of its own: at the end is where
-        // nothing is lost.
+        // A sandbox or an old kernel does not allow it. A descriptor that is
+        // opened anew has a position of its own; appending loses nothing.
         Err(_) => OpenOptions::new().append(true).open(format!("/proc/self/fd/{number}")).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Errno::BADF.into(),
             _ => error,
@@ -105,7 +105,7 @@ fn inherited(number: i32) -> io::Result<File> {
 
 fn duplicate(number: i32) -> Result<OwnedFd, Errno> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
-    // This one has got the first number that was free.
+    // The pidfd itself got the lowest free number.
     if own.as_raw_fd() == number {
         return Err(Errno::BADF);
     }

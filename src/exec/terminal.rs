@@ -1,5 +1,5 @@
-//! Terminals: which of the three streams is one, the pseudo-terminals that stand in for them, and raw mode for as long
-//! as a command has the keyboard.
+//! Terminals: which of the three streams are terminals, the pseudo-terminals
+//! that replace them, and raw mode while a command uses the keyboard.
 
 use std::fs::File;
 use std::io;
@@ -13,27 +13,27 @@ use rustix::termios::{self, OptionalActions, OutputModes, Termios, isatty};
 /// How the command is tied to the terminal and to siftd.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wiring {
-    /// A session of its own on a pseudo-terminal: siftd has keyboard and screen.
+    /// A session of its own on a pseudo-terminal: siftd handles keyboard and screen.
     Session,
-    /// siftd's own group: the terminal's signals reach it by themselves.
+    /// siftd's own process group: the terminal's signals reach the command directly.
     Shared,
-    /// A group of its own: without a terminal, or in the background of one.
+    /// A process group of its own: no terminal, or in the background of one.
     Own,
 }
 
-/// What siftd was started on.
+/// The terminals that siftd was started on.
 #[derive(Clone, Copy, Debug)]
 pub struct Around {
     /// stdout is a terminal.
     pub stdout: bool,
     /// stderr is a terminal.
     pub stderr: bool,
-    /// What follows from it.
+    /// The wiring that follows from them.
     pub wiring: Wiring,
 }
 
 impl Around {
-    /// Looks at the three streams and the controlling terminal.
+    /// Inspects the three streams and the controlling terminal.
     #[must_use]
     pub fn look() -> Self {
         let (stdin, stdout, stderr) = (isatty(io::stdin()), isatty(io::stdout()), isatty(io::stderr()));
@@ -51,11 +51,11 @@ impl Around {
         size.ok().map(|size| Size::new_with_pixel(size.ws_row, size.ws_col, size.ws_xpixel, size.ws_ypixel))
     }
 
-    /// A pseudo-terminal in the place of a real one. Unless siftd makes that raw, it still does what a terminal
-    /// does to output, and this one must not do it, too.
+    /// Opens a pseudo-terminal to replace a real one. Unless siftd puts the real one in raw
+    /// mode, that one still processes output, so the pseudo-terminal must not do it as well.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn open(self, real: impl AsFd) -> io::Result<(Pty, Pts)> {
         let (pty, pts) = pty_process::blocking::open().map_err(into_io)?;
         let mut modes = termios::tcgetattr(real)?;
@@ -70,13 +70,13 @@ impl Around {
     /// Gives a pseudo-terminal the size of the real one.
     pub fn resize(self, pty: &Pty) {
         if let Some(size) = self.size() {
-            // A terminal without a size is no reason to stop.
+            // A terminal without a size is no reason to fail.
             let _ = pty.resize(size);
         }
     }
 }
 
-/// The reason behind an error of a pseudo-terminal.
+/// Converts an error of a pseudo-terminal.
 pub fn into_io(error: pty_process::Error) -> io::Error {
     match error {
         pty_process::Error::Io(error) => error,
@@ -88,26 +88,26 @@ pub fn into_io(error: pty_process::Error) -> io::Error {
 pub struct Raw(Termios);
 
 impl Raw {
-    /// Saves the modes and sets raw ones.
+    /// Saves the current modes and sets raw mode.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn enter() -> io::Result<Self> {
         let raw = Self(termios::tcgetattr(io::stdin())?);
         raw.again()?;
         Ok(raw)
     }
 
-    /// The modes from before, for as long as siftd is stopped.
+    /// Restores the saved modes while siftd is stopped.
     pub fn leave(&self) {
         // There is nobody left to tell.
         let _ = termios::tcsetattr(io::stdin(), OptionalActions::Drain, &self.0);
     }
 
-    /// Raw modes again.
+    /// Sets raw mode again.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn again(&self) -> io::Result<()> {
         let mut raw = self.0.clone();
         raw.make_raw();

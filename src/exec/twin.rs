@@ -1,7 +1,7 @@
-//! Two pseudo-terminals that a command must take for one: it has stdin and stderr on one of them and stdout on the other, and
-//! programs set how keys are read on any of the three (`vim` on stdin, `more` on stderr, curses on stdout). What is set on
-//! one comes to hold for both: before each key, and soon after at the latest, for no event tells of it. What is done to
-//! output remains each one's own.
+//! Keeps two pseudo-terminals in step, so that the command takes them for one. It has stdin and stderr
+//! on one and stdout on the other, and programs set how keys are read on any of the three (`vim` on
+//! stdin, `more` on stderr, curses on stdout). Settings of one are copied to the other before each
+//! key, and otherwise soon after, since no event announces a change. Output modes stay separate.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +11,11 @@ use std::time::Duration;
 use pty_process::blocking::Pty;
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
-/// Between two looks.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_millis(30);
-/// The same while a program reads keys by what it has set on stdout: when it ends, others may ask stdin at once.
+/// Interval while a program reads keys with modes set on stdout: when it ends, another program may read stdin at once.
 const CLOSE_LOOK: Duration = Duration::from_millis(5);
-/// All keys that mean something, and how many make a read.
+/// All special characters, and `VMIN` and `VTIME`, which set when a read returns.
 const CODES: [SpecialCodeIndex; 17] = [
     SpecialCodeIndex::VINTR,
     SpecialCodeIndex::VQUIT,
@@ -36,37 +36,37 @@ const CODES: [SpecialCodeIndex; 17] = [
     SpecialCodeIndex::VEOL2,
 ];
 
-/// The pair.
+/// The pair of pseudo-terminals.
 pub struct Twin {
     main: File,
     apart: File,
-    /// What both had when they last met.
+    /// The modes that both had at the last comparison.
     met: Termios,
-    /// The other one than stdin's rules, and not line by line.
+    /// The modes come from stdout's pseudo-terminal, and it is not in line mode.
     is_close: bool,
 }
 
 impl Twin {
-    /// Of stdin's and the other one; both begin alike.
+    /// Pairs stdin's pseudo-terminal with stdout's; both start with the same modes.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn new(main: &Pty, apart: &Pty) -> io::Result<Self> {
         let [main, apart] = [File::from(main.as_fd().try_clone_to_owned()?), File::from(apart.as_fd().try_clone_to_owned()?)];
         let met = termios::tcgetattr(&main)?;
         Ok(Self { main, apart, met, is_close: false })
     }
 
-    /// How long until the next look.
+    /// Time until the next check.
     #[must_use]
     pub fn patience(&self) -> Duration {
         if self.is_close { CLOSE_LOOK } else { LOOK }
     }
 
-    /// Gives one the modes that were set on the other; where both were set, stdin's win.
+    /// Copies the modes that were changed on one to the other. If both were changed, stdin's win.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error.
     pub fn meet(&mut self) -> io::Result<()> {
         let (main, apart) = (termios::tcgetattr(&self.main)?, termios::tcgetattr(&self.apart)?);
         if !alike(&main, &apart) {
@@ -80,13 +80,13 @@ impl Twin {
     }
 }
 
-/// Whether keys are read in the same way.
+/// Whether both read keys in the same way.
 fn alike(one: &Termios, other: &Termios) -> bool {
     let same_codes = || CODES.iter().all(|&code| one.special_codes[code] == other.special_codes[code]);
     one.input_modes == other.input_modes && one.local_modes == other.local_modes && same_codes()
 }
 
-/// `to`, but for how keys are read.
+/// Returns `to` with the input settings of `from`.
 fn joined(from: &Termios, to: &Termios) -> Termios {
     let mut modes = to.clone();
     modes.input_modes = from.input_modes;

@@ -1,4 +1,4 @@
-//! Sleeping until a descriptor has something or a time has come: the one form of waiting in `exec`.
+//! Waits until a descriptor is ready or a time has come; all waiting in `exec` is done here.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Waits until one of `fds` can be read or has ended, or `timeout` has passed; says which ones.
+/// Waits until one of `fds` is readable or closed, or `timeout` has passed. Returns which of them are ready.
 ///
 /// # Errors
-/// What `poll` says.
+/// The error of `poll`.
 pub fn readable<const N: usize>(fds: [BorrowedFd; N], timeout: Option<Duration>) -> io::Result<[bool; N]> {
     ready(fds.map(|fd| (fd, PollFlags::IN)), timeout)
 }
 
-/// Waits until `fd` takes bytes, or `end` has ended; says whether it was `fd`.
+/// Waits until `fd` is writable or `end` is closed. Returns whether `fd` is ready.
 ///
 /// # Errors
-/// What `poll` says.
+/// The error of `poll`.
 pub fn writable(fd: BorrowedFd, end: BorrowedFd) -> io::Result<bool> {
     ready([(fd, PollFlags::OUT), (end, PollFlags::IN)], None).map(|[fd, _]| fd)
 }

@@ -1,16 +1,16 @@
-//! How long a server asks to be left alone, as a run printed its answer: the head of an HTTP answer (`curl -i`, `curl -v`,
-//! `wget -S`), or the headers that a client's error shows. Only the answer that the run failed with counts: of several heads
-//! the last one, and not where something else went wrong after it. Pure: text and errors in, the words of the time out.
+//! How long a server asks clients to wait, found in the output of a run: in the head of an HTTP response (`curl -i`,
+//! `curl -v`, `wget -S`), or in headers that a client's error shows. Only the response that the run failed with counts: the
+//! last one, unless something else went wrong after it. Pure: takes text and errors, returns the time as the server worded it.
 
 use crate::core::event::{Event, Io, RetryClass};
 use crate::core::retry::{http_status, reason_of_status, reset_at};
 use crate::core::visible::visible;
 
-/// Lines of a head that are looked at.
+/// Maximum number of lines read from the head of a response.
 const MAX_HEAD_LINES: usize = 200;
-/// The status of a limit. Only there, a header that says when a limit begins anew says when to try again.
+/// The status of a rate limit. Only with this status does a header that says when a limit resets say when to retry.
 const LIMITED: u16 = 429;
-/// Headers that say when a limit begins anew, each behind the one that says what is left of it.
+/// Headers that say when a limit resets, each after the header that says what is left of the limit.
 const RESETS: [(&str, &str); 9] = [
     ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
     ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
@@ -23,7 +23,7 @@ const RESETS: [(&str, &str); 9] = [
     ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
 ];
 
-/// The time that the answer names with which a run failed; `outputs`: what it printed, stderr first.
+/// Returns the time named by the response that a run failed with; `outputs` are its outputs, stderr first.
 #[must_use]
 pub fn asked(errors: &[Event], outputs: [&[u8]; 2]) -> Option<String> {
     let failed = [Io::Stderr, Io::Stdout].iter().find_map(|io| last(errors.iter().filter(|event| event.io == Some(*io))))?;
@@ -32,25 +32,25 @@ pub fn asked(errors: &[Event], outputs: [&[u8]; 2]) -> Option<String> {
     if is_it { wait(&lines, status == LIMITED) } else { None }
 }
 
-/// The last error that trying again can mend.
+/// Returns the last error that a retry can fix.
 pub fn last<'a>(errors: impl Iterator<Item = &'a Event>) -> Option<&'a Event> {
     errors.filter(|event| event.retry.class == RetryClass::Transient).max_by_key(|event| event.line_num)
 }
 
-/// The time in the headers that an error shows.
+/// Returns the time in the headers that an error shows.
 #[must_use]
 pub fn shown(event: &Event) -> Option<String> {
     wait(event.multiline.as_str(), event.retry.reason == reason_of_status(LIMITED))
 }
 
-/// The time in the headers of an answer with this status: names and what they say.
+/// Returns the time in the headers of a response with this status; `headers` are names and values.
 #[must_use]
 pub fn headers<'a>(status: Option<u16>, headers: impl Iterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let lines: Vec<String> = headers.map(|(name, said)| format!("{name}: {said}")).collect();
     wait(&lines.join("\n"), status == Some(LIMITED))
 }
 
-/// Status and headers of the last answer in an output.
+/// Returns status and headers of the last response in an output.
 fn last_head(output: &[u8]) -> Option<(u16, String)> {
     let from = memchr::memmem::rfind_iter(output, b"HTTP/").find_map(|at| {
         let start = memchr::memrchr(b'\n', &output[..at]).map_or(0, |newline| newline + 1);
@@ -66,7 +66,7 @@ fn first_line(text: &[u8]) -> &[u8] {
     &text[..memchr::memchr(b'\n', text).unwrap_or(text.len())]
 }
 
-/// A line without escapes, and without the mark that `curl -v` puts before what it received.
+/// Returns a line without escapes and without the mark with which `curl -v` prefixes what it received.
 fn header(line: &[u8]) -> String {
     let shown = visible(line, None);
     let text = String::from_utf8_lossy(&shown);
@@ -74,7 +74,7 @@ fn header(line: &[u8]) -> String {
     text.strip_prefix('<').unwrap_or(text).trim().to_owned()
 }
 
-/// `HTTP/1.1 429 Too Many Requests`, `HTTP/2 503`.
+/// Parses `HTTP/1.1 429 Too Many Requests`, `HTTP/2 503`.
 fn status(line: &str) -> Option<u16> {
     let mut words = line.strip_prefix("HTTP/")?.split(' ');
     let is_version = words.next()?.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -93,7 +93,7 @@ fn wait(text: &str, is_limited: bool) -> Option<String> {
     millis.or_else(|| of("retry-after")).or_else(|| is_limited.then(reset).flatten())
 }
 
-/// What a header says, in a head or as languages print a map of headers.
+/// Returns the value of a header, in a response head or in a map of headers as languages print it.
 fn value(line: &str, name: &str) -> Option<String> {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || [b'-', b'_'].contains(byte));
     let bytes = line.as_bytes();

@@ -1,5 +1,5 @@
-//! How a judged run counts for a breaker: by the errors that made it fail, or with all transient ones. Whether it went
-//! well and what could not even be started is evidence; what it printed makes nothing fatal.
+//! How a judged run counts for a breaker: by the errors that made it fail, or as transient.
+//! Success and a failure to start are evidence; nothing that a run printed is fatal.
 
 use super::{Facts, Said, Verdict};
 use crate::core::breaker::Failure;
@@ -14,26 +14,26 @@ pub struct Fault {
     pub signature: Hex,
     /// How it counts.
     pub weight: Weight,
-    /// Where it was printed.
+    /// The output that it was printed on.
     pub io: Option<Io>,
 }
 
 impl Fault {
-    /// Of an event.
+    /// Takes the fault of an event.
     #[must_use]
     pub fn of(event: &Event) -> Self {
         Self { signature: event.signature, weight: Weight::of(event), io: event.io }
     }
 }
 
-/// The signature of a line that names an error.
+/// Returns the signature of a line that names an error.
 #[must_use]
 pub fn of_line(text: &str) -> Hex {
     signature::signature(None, "", &[], text.trim(), &Frames::default()).0
 }
 
-/// A run that failed by these errors. Where stderr has some, those of stdout are what the run worked on. `class` is the
-/// run's own; without an error the run is known by `last_words`.
+/// Returns the failure of a run with these errors. If stderr has errors, those on stdout are part of what the run
+/// worked on and do not count. `class` is the class of the run; a run without errors is identified by `last_words`.
 #[must_use]
 pub fn failure(faults: &[Fault], class: RetryClass, last_words: &str) -> Failure {
     if class == RetryClass::Transient {
@@ -56,7 +56,8 @@ pub fn failure(faults: &[Fault], class: RetryClass, last_words: &str) -> Failure
     failure
 }
 
-/// How a run that siftd has watched counts; `None`: it went well. `not_started`: why it could not begin.
+/// Returns how a run that siftd supervised counts; `None` if it
+/// succeeded. `not_started` means that the command could not be started.
 #[must_use]
 pub fn of_run(verdict: &Verdict, said: &Said, not_started: bool) -> Option<Failure> {
     if verdict.is_success() {
@@ -67,7 +68,7 @@ pub fn of_run(verdict: &Verdict, said: &Said, not_started: bool) -> Option<Failu
     let ended = ended(&verdict.facts);
     let mut failure = failure(&faults, verdict.retry.class, last.unwrap_or(&ended));
     if verdict.facts.timed_out {
-        // That it never came to an end is what it has in common with others, whatever it printed until then.
+        // Runs that never end have that in common, whatever they printed before.
         failure.signatures.push(of_line(&ended));
     }
     if not_started {

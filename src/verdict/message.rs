@@ -1,12 +1,13 @@
-//! The message of a verdict: the stretch of filtered stderr around its most telling line, or what is known without one.
+//! The message of a verdict: the part of filtered stderr around
+//! its most telling line; without such a line, what else is known.
 
 use super::{Facts, Said};
 use crate::core::event::{Event, Io};
 
-/// Longest message, in characters.
+/// Maximum length of a message, in characters.
 pub const MAX_MESSAGE_CHARS: usize = 500;
 
-/// Says why a run did not succeed.
+/// Explains why a run did not succeed.
 pub fn message(facts: &Facts, timed_out: bool, said: &Said, telling: Option<&Event>) -> String {
     let text = stretch(&said.text, telling.map(|event| event.text.as_str()));
     let whole = match (timed_out, text.is_empty()) {
@@ -17,7 +18,7 @@ pub fn message(facts: &Facts, timed_out: bool, said: &Said, telling: Option<&Eve
     whole.chars().take(MAX_MESSAGE_CHARS).collect()
 }
 
-/// How it ended, in words.
+/// Describes how the run ended.
 fn ended(facts: &Facts, timed_out: bool) -> String {
     match (timed_out, facts.signal, facts.exit_code) {
         (true, ..) => "timed out".to_owned(),
@@ -35,13 +36,14 @@ fn said_nothing(said: &Said) -> String {
     }
 }
 
-/// Whole lines around the telling one, as many as fit, those behind it first; without one, the last lines.
+/// Returns as many whole lines around the telling one as fit, the
+/// following lines first. Without a telling line, returns the last lines.
 fn stretch(text: &str, telling: Option<&str>) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let named = telling.and_then(|telling| lines.iter().position(|line| line.contains(telling)));
     let at = match (named, telling) {
         (Some(at), _) => at,
-        // It stood in front of what was kept.
+        // The telling line came before the part that was kept.
         (None, Some(telling)) => return telling.to_owned(),
         (None, None) => lines.len().saturating_sub(1),
     };
@@ -63,7 +65,7 @@ fn stretch(text: &str, telling: Option<&str>) -> String {
     if to == from + 1 { around(line, telling).to_owned() } else { lines[from..to].join("\n").trim().to_owned() }
 }
 
-/// Of a line that is longer than a message, the part from where it tells.
+/// Cuts a line that is longer than a message, so that it starts with the telling text.
 fn around<'a>(line: &'a str, telling: Option<&str>) -> &'a str {
     let line = line.trim();
     match telling.and_then(|telling| line.find(telling)) {

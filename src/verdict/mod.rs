@@ -1,6 +1,6 @@
-//! What a finished run comes to: did it succeed, what does its most telling line say, who can mend it.
-//! Asked by `siftd judge` of results that others collected and by `siftd exec` of its own runs. Pure: facts and
-//! text in, verdict out. Exit codes and flags are evidence, and so are errors on stderr; stdout decides nothing.
+//! Judges a finished run: whether it succeeded, which line explains it best, and who can fix it. Used by
+//! `siftd judge` for results that others collected and by `siftd exec` for its own runs. Pure: facts and
+//! text in, verdict out. Exit codes, flags and errors on stderr are evidence; stdout decides nothing.
 
 mod answer;
 pub mod counts;
@@ -19,10 +19,10 @@ pub use message::MAX_MESSAGE_CHARS;
 pub use said::{Said, filtered, read};
 pub use wire::{Object, write, write_members};
 
-/// What the message of a line that is no result says.
+/// The message for a line that is no valid result.
 const MALFORMED: &str = "Malformed response";
 
-/// Other words for a status.
+/// Synonyms for a status.
 const SYNONYMS: [(Status, &[&str]); 3] = [
     (Status::Success, &["succeeded", "successful", "ok", "passed", "pass"]),
     (
@@ -41,9 +41,9 @@ pub enum Status {
     Failure,
     /// It was ended for taking too long.
     Timeout,
-    /// Transient errors until no retry was left.
+    /// Transient errors persisted until no retry was left.
     TransientExhausted,
-    /// What should have told of it was no result.
+    /// The line that should describe the run is no valid result.
     Malformed,
 }
 
@@ -63,7 +63,7 @@ impl Status {
         }
     }
 
-    /// The value that a word names: its own, or what schedulers, CI services and agents say instead.
+    /// Returns the value that a word names: its own name, or a synonym that schedulers, CI services or agents use.
     #[must_use]
     pub fn parse(word: &str) -> Option<Self> {
         let word = word.trim().to_ascii_lowercase().replace([' ', '-'], "_");
@@ -72,52 +72,52 @@ impl Status {
     }
 }
 
-/// What is known of a finished run apart from what it printed.
+/// What is known of a finished run, apart from its output.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// Its exit code.
     pub exit_code: Option<i64>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// That signal came from siftd, or through it.
+    /// The signal was sent by siftd, or passed on by it.
     pub signal_was_ours: bool,
     /// It was ended for taking too long.
     pub timed_out: bool,
-    /// What its caller says of it; wins over the exit code.
+    /// The status that the caller states; overrides the exit code.
     pub run_status: Option<Status>,
-    /// What its caller says of it where that is no status: it never passes as success.
+    /// What the caller states if it is no known status; such a run never counts as a success.
     pub unknown_status: Option<String>,
     /// How long it took, in milliseconds.
     pub duration_ms: Option<u64>,
-    /// Runs made.
+    /// Number of runs made.
     pub attempts: u32,
-    /// Which task it was.
+    /// The name of the task.
     pub task: Option<String>,
-    /// Which step of the task.
+    /// The step of the task.
     pub operation: Option<String>,
 }
 
-/// The answer.
+/// The judgement of a run.
 #[derive(Clone, Debug)]
 pub struct Verdict {
     /// How it ended.
     pub status: Status,
-    /// At most [`MAX_MESSAGE_CHARS`] characters, when it did not succeed.
+    /// Set if the run did not succeed; at most [`MAX_MESSAGE_CHARS`] characters.
     pub error_message: Option<String>,
-    /// What is wrong with the result itself, for whoever wrote it.
+    /// What is wrong with the result itself, for its author.
     pub error: Option<String>,
-    /// Cause, §3.
+    /// The cause, §3.
     pub cause: Cause,
     /// Whether trying again can help.
     pub retry: Retry,
-    /// Genuine failures, exhausted retries included; a transient failure is none.
+    /// Number of genuine failures, including exhausted retries; a transient failure counts 0.
     pub failures: u32,
-    /// As given.
+    /// The facts that were given.
     pub facts: Facts,
 }
 
 impl Verdict {
-    /// The answer to what is no result, and why it is none.
+    /// Returns the verdict for a line that is no valid result, and the reason.
     #[must_use]
     pub fn malformed(why: impl Into<String>) -> Self {
         let facts = Facts { attempts: 1, ..Facts::default() };
@@ -132,7 +132,7 @@ impl Verdict {
         }
     }
 
-    /// Whether all went well.
+    /// Whether the run succeeded.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.status == Status::Success
@@ -184,13 +184,13 @@ fn status(facts: &Facts, said: &Said) -> Status {
 }
 
 fn unknown(stated: &str) -> String {
-    /// Longest word that is shown.
+    /// Maximum number of characters shown.
     const MAX_CHARS: usize = 60;
     let shown: String = stated.chars().take(MAX_CHARS).collect();
     format!("unknown `run_status` {shown:?}: one of {}", Status::ALL.map(Status::as_str).join(", "))
 }
 
-/// The classification of the run as a whole: its most telling line, and all of its filtered stderr.
+/// Classifies the run as a whole, from its most telling line and all of its filtered stderr.
 fn whole(facts: &Facts, said: &Said, telling: Option<&Event>) -> classify::Verdict {
     let last = said.text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let exception = telling.and_then(|event| event.exception.as_ref());
@@ -207,13 +207,15 @@ fn whole(facts: &Facts, said: &Said, telling: Option<&Event>) -> classify::Verdi
     })
 }
 
-/// Exit code 137, or a SIGKILL that siftd did not send: the kernel or a container runtime took it for its memory.
+/// Whether the kernel or a container runtime killed the run for its
+/// memory use: exit code 137, or a SIGKILL that siftd did not send.
 fn memory_ran_out(facts: &Facts) -> bool {
     const SIGKILL: i32 = 9;
     !facts.timed_out && !facts.signal_was_ours && (facts.exit_code == Some(137) || facts.signal == Some(SIGKILL))
 }
 
-/// Fatal before permanent before transient: one error that no retry can mend is enough. Unmatched ones do not count.
+/// Returns the advice with the most serious class: fatal before permanent before
+/// transient. One error that no retry can fix is enough. Unmatched errors do not count.
 fn retry(facts: &Facts, said: &Said, cause: Cause, timed_out: bool) -> Retry {
     if timed_out {
         return Retry { reason: TIMED_OUT.into(), ..no_advice(cause) };
@@ -226,7 +228,7 @@ fn retry(facts: &Facts, said: &Said, cause: Cause, timed_out: bool) -> Retry {
         votes.push(whole(facts, said, None).retry);
     }
     let order = |class| [RetryClass::Fatal, RetryClass::Permanent, RetryClass::Transient].iter().position(|known| *known == class).unwrap_or(3);
-    // A time that an earlier failure of another kind named was waited for, or has nothing to do with this one.
+    // A time stated by an earlier failure of another kind has been waited for, or does not concern this failure.
     let is_stale = |vote: &Retry| last.is_some_and(|last| last.retry.reason != vote.reason);
     let first = votes.iter().min_by_key(|vote| (order(vote.class), vote.reset_at.is_none() || is_stale(vote)));
     let Some(vote) = first else { return no_advice(cause) };
@@ -239,7 +241,7 @@ fn no_advice(cause: Cause) -> Retry {
     Retry { class: RetryClass::Unknown, reason: Cow::Borrowed(UNMATCHED), remedy: remedy(RetryClass::Unknown, cause), reset_at: None }
 }
 
-/// How many errors of each severity there were, `Severity::ALL`'s order.
+/// Number of errors of each severity, in the order of `Severity::ALL`.
 pub type Summary = [u64; Severity::ALL.len()];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a run printed, read: its errors, and stderr as people want to see it: without noise, escapes and secrets.
+//! The analysed output of a run: its errors, and its stderr for people, without noise, escapes and secrets.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::core::noise::Noise;
 use crate::core::pipeline::Stream;
 use crate::core::visible::visible;
 
-/// Errors of one run that are kept; further ones are counted.
+/// Maximum number of errors kept per run; further errors are only counted.
 pub const MAX_ERRORS: usize = 1000;
 
-/// What a run printed.
+/// The output of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
-    /// Its errors, those of stderr first, each with its `io`; at most 1000.
+    /// The errors, those of stderr first, each with its `io`; at most 1000.
     pub errors: Vec<Event>,
-    /// All errors, by severity.
+    /// Number of all errors, by severity.
     pub summary: Summary,
     /// stderr without noise, escapes and secrets.
     pub text: String,
-    /// How long the server asked to be left alone with whose answer it failed, in that one's words.
+    /// How long the server asks clients to wait, in its own words, if the run failed with its answer.
     pub asked: Option<String>,
-    /// stdout in the same way, where the run failed and nothing else tells why.
+    /// stdout, filtered like stderr, if the run failed and nothing else tells why.
     pub printed: String,
     /// stderr held something, and all of it was noise.
     pub only_noise: bool,
@@ -46,7 +46,7 @@ impl Said {
         self.summary[severity as usize] += 1;
     }
 
-    /// Adds the errors of another output, which has been counted.
+    /// Adds the errors of another output, whose errors are already counted.
     pub fn join(&mut self, other: &Self) {
         let room = MAX_ERRORS.saturating_sub(self.errors.len());
         self.errors.extend(other.errors.iter().take(room).cloned());
@@ -59,7 +59,7 @@ impl Said {
         self.errors.iter().any(|event| event.io == Some(Io::Stderr) && event.severity > Severity::Low)
     }
 
-    /// The first of the worst errors of one output.
+    /// Returns the first of the most severe errors of one output.
     #[must_use]
     pub fn telling(&self, io: Io) -> Option<&Event> {
         let worst = self.errors.iter().filter(|event| event.io == Some(io)).map(|event| event.severity).max()?;
@@ -67,7 +67,7 @@ impl Said {
     }
 }
 
-/// The errors in a finished text.
+/// Returns the errors in a complete text.
 #[must_use]
 pub fn read(engine: &Arc<Engine>, origin: Origin, text: &[u8], now: Timestamp) -> Vec<Event> {
     let mut stream = Stream::new(engine.clone(), origin);
@@ -77,7 +77,7 @@ pub fn read(engine: &Arc<Engine>, origin: Origin, text: &[u8], now: Timestamp) -
     events
 }
 
-/// A text without noise, escapes, secrets and pressed keys, and whether that left nothing of what was there.
+/// Returns a text without noise, escapes, secrets and typed keys, and whether nothing is left of a text that was not blank.
 #[must_use]
 pub fn filtered(engine: &Engine, text: &[u8], now: Timestamp) -> (String, bool) {
     let mut noise = Noise::new(engine);
@@ -91,7 +91,8 @@ pub fn filtered(engine: &Engine, text: &[u8], now: Timestamp) -> (String, bool) 
     (clean, only_noise)
 }
 
-/// Whether a line is nothing but keys that make signals, as a terminal shows them: a person pressed them, no program said so.
+/// Whether a line consists only of keys that make signals, as a
+/// terminal echoes them: a person typed them, no program printed them.
 fn is_key(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     !line.is_empty() && line.chunks(2).all(|key| matches!(key, b"^C" | b"^\\" | b"^Z"))

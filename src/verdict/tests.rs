@@ -85,7 +85,7 @@ fn a_status_in_other_words_is_that_status_and_an_unknown_one_is_no_success() {
     assert!(unknown(exited(2)).error.is_some());
 }
 
-/// §3 in its rows' own words.
+/// §3, in the words of its rows.
 #[test]
 fn causes() {
     for (stderr, want) in [
@@ -131,7 +131,7 @@ fn causes() {
     assert_eq!(of(exited(1), &format!("{BANNER}Error in readRDS(con) : unknown input format\n")).cause, Cause::CodeBug);
     let verdict = of(Facts { timed_out: true, ..exited(1) }, TRACE);
     assert_eq!((verdict.status, verdict.cause, &*verdict.retry.reason), (Status::Timeout, Cause::Timeout, TIMED_OUT));
-    // The word alone is none: only the flag is evidence.
+    // The word alone is no evidence: only the flag is.
     assert_ne!(of(exited(1), "Error: request timed out").cause, Cause::Timeout);
 }
 

@@ -1,4 +1,4 @@
-//! A verdict as one line of JSON, its keys in their promised order, and the small writer of objects behind it.
+//! Writes a verdict as one line of JSON, with its keys in the promised order, and a small writer of JSON objects.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ impl<'a> Object<'a> {
         self.out.extend_from_slice(format!("\"{name}\":").as_bytes());
     }
 
-    /// Adds a member; `name` needs no escape.
+    /// Adds a member; `name` must need no escape.
     pub fn member(&mut self, name: &str, value: impl Into<serde_json::Value>) -> &mut Self {
         self.name(name);
         self.out.extend_from_slice(value.into().to_string().as_bytes());
@@ -41,7 +41,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Adds a member that is JSON already.
+    /// Adds a member whose value is already JSON.
     pub fn raw(&mut self, name: &str, json: &[u8]) -> &mut Self {
         self.name(name);
         self.out.extend_from_slice(json);
@@ -53,7 +53,7 @@ impl<'a> Object<'a> {
         self.retry_as(retry, retry.class == RetryClass::Transient)
     }
 
-    /// Adds retry advice where the class alone does not say whether another attempt is worth making.
+    /// Adds retry advice if the class alone does not say whether another attempt is worthwhile.
     pub fn retry_as(&mut self, retry: &Retry, retryable: bool) -> &mut Self {
         self.name("retry");
         let mut inner = Object::new(self.out);
@@ -62,18 +62,18 @@ impl<'a> Object<'a> {
         self
     }
 
-    /// Ends it.
+    /// Ends the object.
     pub fn end(&mut self) {
         self.out.push(b'}');
     }
 }
 
-/// Appends a verdict without a line end; `errors` are its records, one a line, as `sinks::record` writes them.
+/// Appends a verdict without a line end. `errors` are its records, one per line, as `sinks::record` writes them.
 pub fn write(out: &mut Vec<u8>, verdict: &Verdict, errors: &[u8], counts: &Summary) {
     write_members(out, verdict, Some(errors), counts);
 }
 
-/// The same, without the member `errors` where they stand elsewhere.
+/// Like `write`, but without the member `errors` if `errors` is `None`.
 pub fn write_members(out: &mut Vec<u8>, verdict: &Verdict, errors: Option<&[u8]>, counts: &Summary) {
     let facts = &verdict.facts;
     let mut object = Object::new(out);
@@ -89,7 +89,7 @@ pub fn write_members(out: &mut Vec<u8>, verdict: &Verdict, errors: Option<&[u8]>
     object.optional("task", facts.task.as_deref()).optional("operation", facts.operation.as_deref()).end();
 }
 
-/// Lines of JSON as a list.
+/// Turns lines of JSON into a list.
 fn listed(lines: &[u8]) -> Vec<u8> {
     let mut list = vec![b'['];
     for (index, line) in lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).enumerate() {

@@ -1,4 +1,4 @@
-//! All commands but `scan` and `run`.
+//! All commands except `scan` and `run`.
 
 use std::io::Write;
 use std::path::Path;
@@ -162,7 +162,7 @@ fn explain_says_why() {
     }
 }
 
-/// Where stdout takes nothing a command says so; where its reader has gone it is silent.
+/// If stdout accepts nothing, a command reports it; if its reader has gone, the command is silent.
 #[test]
 fn an_output_that_takes_nothing_is_no_panic() {
     let folder = Folder::new();
@@ -222,7 +222,7 @@ fn judge_and_classify_say_what_is_wrong_with_a_line() {
     assert_eq!((done.err().lines().count(), done.err().contains("none of the fields that are looked at")), (1, true), "{}", done.err());
 }
 
-/// `explain` and `replay` say what `scan` leaves out, and read what stands before a damage.
+/// `explain` and `replay` report what `scan` leaves out, and read what precedes a damaged part.
 #[test]
 fn what_scan_leaves_out_is_said_by_those_who_read_it() {
     let folder = Folder::new();
@@ -244,7 +244,7 @@ fn what_scan_leaves_out_is_said_by_those_who_read_it() {
     assert!(folder.siftd(["explain", "cut.gz:3"]).ended(0).out().contains("event"));
 }
 
-/// What cannot be read or written is named as what it is.
+/// Messages name the stream that cannot be read or written.
 #[test]
 fn a_fault_names_the_stream_that_it_is_of() {
     let folder = Folder::new();
@@ -258,7 +258,7 @@ fn a_fault_names_the_stream_that_it_is_of() {
         let done = Done(folder.command(args).stdout(full).output().unwrap()).ended(2);
         assert!(done.err().starts_with("siftd: stdout: No space left"), "{}", done.err());
     }
-    // Whoever has closed a pipe wants no more of it.
+    // A reader that has closed its pipe wants nothing more.
     folder.write("a.log", error("boom"));
     let (reader, closed) = std::io::pipe().unwrap();
     drop(reader);
@@ -273,7 +273,7 @@ fn a_fault_names_the_stream_that_it_is_of() {
     }
 }
 
-/// Noise and sections hold JSON objects, as they hold lines of text.
+/// Noise and sections hold JSON objects just as they hold lines of text.
 #[test]
 fn noise_and_sections_of_ones_own_hold_records() {
     const OWN: &str = r#"[family]
@@ -306,7 +306,7 @@ absorb = true
     assert_eq!(found(&format!("-- shown --\nfine\n-- end --\n{record}\n")), 1);
 }
 
-/// A message names what the user named, once, and what would be right.
+/// A message repeats the user's name for something once, and says what would be right.
 #[test]
 fn slips_are_answered_in_the_users_words() {
     let folder = Folder::new();
@@ -328,7 +328,7 @@ fn slips_are_answered_in_the_users_words() {
     }
 }
 
-/// What was named and is not there is said, also where nothing of it would have been needed.
+/// A file that was named but does not exist is reported, even if it would not have been used.
 #[test]
 fn exec_misses_a_configuration_that_was_named() {
     let folder = Folder::new();
@@ -387,7 +387,7 @@ fn a_folder_of_rules_is_taken_as_its_files_and_the_rule_in_force_is_shown() {
     assert!(shown.contains("Ask Kim.") && shown.matches("[[rule]]").count() == 1, "{shown}");
 }
 
-/// Whoever wants to change a built-in rule begins with a copy of its file.
+/// Changing a built-in rule starts with a copy of its file.
 #[test]
 fn a_copy_of_a_built_in_file_takes_its_place() {
     let folder = Folder::new();
@@ -418,13 +418,13 @@ fn rules_check_points_at_the_mistake() {
         let err = folder.siftd(["rules", "check", "wrong.toml"]).ended(2).err().replace("wrong.toml", "mine.toml");
         assert!(err.contains(said), "{said} in {err}");
     }
-    // However many there are, only what has no word of its own is asked of every line.
+    // Whatever their number, only the entry without a literal is tried on every line.
     let many: String = (1..=128).map(|n| format!("[[noise]]\nid = \"many.n{n}\"\nregex = '^hum {n}$'\nreason = \"a hum\"\n")).collect();
     let wordless = "[[noise]]\nid = \"many.wordless\"\nregex = '[a-z]+ \\d+'\nreason = \"a hum\"\n";
     folder.write("many.toml", format!("[family]\nid = \"many\"\ntitle = \"Many\"\ndepth = \"head\"\n{many}{wordless}"));
     let err = folder.siftd(["rules", "check", "many.toml"]).ended(0).err();
     assert!(err.contains("many.wordless: slow: ") && !err.contains("many.n1"), "{err}");
-    // Its flags are those of every other command.
+    // It accepts the same flags as every other command.
     folder.write("other.toml", "[family]\nid = \"other\"\ntitle = \"Other\"\ndepth = \"head\"\n[[rule]]\nid = \"other.hum\"\nliterals = [\"pump hums\"]\nregex = 'pump hums'\nexamples = { match = [\"the pump hums\"] }\n");
     folder.write("siftd.toml", "[rules]\nfiles = [\"other.toml\"]\n");
     let ok = |args: &[&str]| {
@@ -530,7 +530,7 @@ fn check_judges_a_configuration() {
     assert!(folder.siftd(["check", "--config", "weak.toml"]).ended(2).err().contains("at least 3 bytes"));
 }
 
-/// What `run` would refuse, or silently not do.
+/// What `run` would refuse, or silently fail to do.
 #[test]
 fn check_refuses_what_cannot_work() {
     let folder = Folder::new();
@@ -568,7 +568,7 @@ fn check_refuses_what_cannot_work() {
     assert!(example.contains("id = \"javascript.error\""));
 }
 
-/// It may be free when siftd starts; who runs it dry is told as `check` tells it.
+/// The address may be free when siftd starts; a dry run reports it as `check` does.
 #[test]
 fn an_address_that_is_taken_is_a_hint_and_a_program_that_is_not_there_is_none() {
     let folder = Folder::new();
@@ -616,7 +616,7 @@ fn the_catalogue_of_a_family() {
     assert!(err.contains("no rule \"pyton\": did you mean `python`?"), "{err}");
 }
 
-/// Files that a sink names, who may read them, and whether its peer has an address. Nobody is connected to.
+/// Checks the files that a sink names, their permissions, and whether its peer has an address. Makes no connection.
 #[test]
 fn check_tries_what_sinks_over_the_network_name() {
     use std::os::unix::fs::PermissionsExt;

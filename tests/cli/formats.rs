@@ -1,4 +1,4 @@
-//! The forms of `siftd scan`, and that log text has no power in those for people.
+//! The output formats of `siftd scan`, and that log text cannot control those meant for people.
 
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ fn github_says_how_severe_it_is_and_names_no_file_that_there_is_not() {
     assert!(rest.len() < 5_000, "{}", rest.len());
 }
 
-/// What the schema of SARIF 2.1.0 asks of the parts that are used.
+/// Checks what the schema of SARIF 2.1.0 requires of the parts that are used.
 fn sarif(text: &str) -> Value {
     let document: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!((&document["version"], document["runs"].as_array().map(Vec::len)), (&Value::from("2.1.0"), Some(1)));

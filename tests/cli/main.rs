@@ -1,4 +1,4 @@
-//! The real binary in a folder of its own: what goes in, what comes out, and the exit code.
+//! Runs the real binary in a folder of its own: input, output and exit code.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
@@ -12,13 +12,13 @@ mod scan;
 use folder::{Done, Folder};
 use serde_json::Value;
 
-/// A line that is an error by its level alone.
+/// Returns a line that is an error by its level alone.
 fn error(text: &str) -> String {
     format!("2026-01-01T00:00:00Z ERROR {text}\n")
 }
 
 impl Done {
-    /// `path:line_num text` of each record.
+    /// Returns `path:line_num text` for each record.
     fn shown(&self) -> Vec<String> {
         self.records().iter().map(shown).collect()
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Done, Folder, error, shown};
 
-/// Nothing here takes so long unless it is broken.
+/// Far longer than any wait takes unless something is broken.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 #[test]
@@ -41,12 +41,12 @@ impl<'a> Running<'a> {
 
     fn records(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.folder.path().join("out.ndjson")).unwrap_or_default();
-        // The last line may be under way.
+        // The last line may be incomplete.
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits until these events, and no others, are written.
+    /// Waits until exactly these events are written.
     #[track_caller]
     fn wait_for(&self, wanted: &[&str]) {
         let got = || self.records().iter().map(shown).collect::<Vec<_>>();
@@ -68,7 +68,7 @@ impl<'a> Running<'a> {
 }
 
 impl Running<'_> {
-    /// It has nothing more to do.
+    /// Waits for a run that ends because it has nothing more to do.
     #[track_caller]
     fn end_by_itself(mut self) -> Done {
         let child = std::cell::RefCell::new(self.child.as_mut().unwrap());
@@ -102,7 +102,7 @@ fn append(folder: &Folder, name: &str, text: &str) {
 
 #[test]
 fn follows_growth_and_later_files_and_ends_well() {
-    // Without a configuration to read anew, SIGHUP is a terminal that was closed.
+    // Without a configuration to reload, SIGHUP means that the terminal was closed.
     for signal in ["-TERM", "-INT", "-HUP"] {
         let folder = Folder::new();
         folder.write("a.log", error("old"));
@@ -113,7 +113,7 @@ fn follows_growth_and_later_files_and_ends_well() {
         folder.write("other.txt", error("not asked for"));
         folder.write("sub/named.txt", error("named"));
         running.wait_for(&["a.log:1 ERROR old", "a.log:2 ERROR new", "later.log:1 ERROR later", "sub/named.txt:1 ERROR named"]);
-        // A line that is not finished is drained, too.
+        // An unfinished line is drained, too.
         append(&folder, "a.log", error("unfinished").trim_end());
         let folder = running.folder;
         running.end(signal, 0);
@@ -122,7 +122,7 @@ fn follows_growth_and_later_files_and_ends_well() {
     }
 }
 
-/// It outlives its terminal, as whoever starts it so wants.
+/// It outlives its terminal, as `nohup` intends.
 #[test]
 fn under_nohup_a_closed_terminal_ends_nothing() {
     let folder = Folder::new();
@@ -135,13 +135,13 @@ fn under_nohup_a_closed_terminal_ends_nothing() {
     assert!(Command::new("kill").args(["-HUP", &id]).status().unwrap().success());
     append(&folder, "a.log", &error("new"));
     running.wait_for(&["a.log:1 ERROR old", "a.log:2 ERROR new"]);
-    // That one could have been read on the way out.
+    // The line before could have been read during a shutdown.
     append(&folder, "a.log", &error("newer"));
     running.wait_for(&["a.log:1 ERROR old", "a.log:2 ERROR new", "a.log:3 ERROR newer"]);
     running.end("-TERM", 0);
 }
 
-/// A log that cannot be written, for its disk is full or its terminal gone, keeps nothing else from being.
+/// If its own log cannot be written, because the disk is full or the terminal gone, everything else still is.
 #[test]
 fn what_cannot_be_said_ends_nothing() {
     let folder = Folder::new();
@@ -216,7 +216,7 @@ fn trouble_is_said_the_others_go_on_and_exit_is_2() {
     }
 }
 
-/// A glob means files; that a folder has such a name, now or later, concerns nobody.
+/// Globs match files; a folder that has such a name, now or later, is ignored.
 #[test]
 fn a_folder_that_a_glob_matches_is_no_trouble() {
     let folder = Folder::new();
@@ -271,7 +271,8 @@ fn stdin_is_followed_to_its_end() {
     assert_eq!(folder.piped(["run", "--file", "-", "--min-severity", "high"], error("one")).ended(0).out(), "");
 }
 
-/// More than may wait to be looked at, without an end of a line: it is cut as in a file, and what follows comes.
+/// Text longer than what may wait to be examined, without a line
+/// end: it is cut as in a file, and the lines after it are read.
 #[test]
 fn long_lines_on_stdin_are_cut_and_keep_nobody_waiting() {
     let long = "x".repeat(400_000);
@@ -326,8 +327,8 @@ fn sources_and_sinks_of_a_configuration() {
     );
     let mut child = folder.command(["run", "--config", "siftd.toml"]).spawn().unwrap();
     until(|| ["bad.ndjson", "all.ndjson"].iter().all(|name| folder.path().join(name).exists()), || "no sink".into());
-    // `start_at = "end"` holds for what is there at the start; whether the line comes too early is not
-    // known here, so lines are written until one is seen.
+    // `start_at = "end"` applies to what exists at the start. Whether a line is
+    // written too early is unknown here, so lines are written until one is seen.
     let written = || fs::read_to_string(folder.path().join("all.ndjson")).unwrap();
     until(
         || {
@@ -352,7 +353,7 @@ fn sources_and_sinks_of_a_configuration() {
     assert_eq!(fs::read_to_string(folder.path().join("bad.ndjson")).unwrap(), "");
 }
 
-/// What it is read from makes no difference: a source of a configuration has a state, and can be asked.
+/// The input makes no difference: stdin as a source of a configuration has a state, and can be queried.
 #[test]
 fn stdin_of_a_configuration_keeps_its_state_and_answers() {
     let folder = Folder::new();
@@ -370,7 +371,7 @@ fn stdin_of_a_configuration_keeps_its_state_and_answers() {
     running.end_by_itself();
 }
 
-/// `siftd state` shows whole paths, and `siftd status` those of the records.
+/// `siftd state` shows absolute paths, and `siftd status` those of the records.
 #[test]
 fn the_breaker_of_a_stream_has_its_file_in_whatever_way_it_is_named() {
     let folder = Folder::new();
@@ -385,7 +386,7 @@ fn the_breaker_of_a_stream_has_its_file_in_whatever_way_it_is_named() {
     assert_eq!([said(&whole), said("./ag/a.log")], [said("ag/a.log"), said("ag/a.log")]);
 }
 
-/// Deleted as somebody would who wants room: nothing goes on into a file that nobody can find.
+/// Deleted by somebody who needs space: nothing more is written to a file that nobody can find.
 #[test]
 fn an_output_file_that_is_deleted_is_made_anew() {
     let folder = Folder::new();
@@ -395,7 +396,7 @@ fn an_output_file_that_is_deleted_is_made_anew() {
     fs::remove_file(folder.at("out.ndjson")).unwrap();
     append(&folder, "a.log", &error("two"));
     running.wait_for(&["a.log:2 ERROR two"]);
-    // Nothing comes, and it is there all the same.
+    // Nothing is written, but the file exists all the same.
     fs::remove_file(folder.at("out.ndjson")).unwrap();
     until(|| folder.at("out.ndjson").exists(), || "it does not come back".into());
     append(&folder, "a.log", &error("three"));
@@ -441,7 +442,7 @@ fn a_transcript_is_read_as_one_where_it_begins_unless_told_otherwise() {
     }
 }
 
-/// `run` waits for what is appended to a file: of an archive it would wait for ever, and say nothing.
+/// `run` waits for bytes appended to a file: with an archive it would wait for ever without a message.
 #[test]
 fn what_is_no_log_is_left_out_and_said_once() {
     let folder = Folder::new();
@@ -460,17 +461,17 @@ fn what_is_no_log_is_left_out_and_said_once() {
 
     let running = Running::new(&folder, &["--file", "logs/*"]);
     running.wait_for(&["logs/a.log:1 ERROR one"]);
-    // As `xz` does it: the file is there before it holds anything.
+    // As with `xz`: the file exists before it holds anything.
     append(&folder, "logs/c.xz", "");
     append(&folder, "logs/a.log", &error("two"));
     running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR two"]);
     folder.write("logs/c.xz", xz);
     fs::OpenOptions::new().append(true).open(folder.at("logs/c.xz")).unwrap().write_all(&error("no text").into_bytes()).unwrap();
-    // What was left out and is rewritten as a log is read.
+    // A file that was left out and is rewritten as a log is read.
     folder.write("logs/b.zip", error("three"));
     append(&folder, "logs/a.log", &error("four"));
     running.wait_for(&["logs/a.log:1 ERROR one", "logs/a.log:2 ERROR two", "logs/b.zip:1 ERROR three", "logs/a.log:3 ERROR four"]);
-    // What a glob matches besides logs is no fault.
+    // A glob may also match what is no log, which is no fault.
     let said = running.end("-TERM", 0).err();
     for (name, why) in [
         ("logs/b.zip", "is a zip archive, which is not read here: unzip -p FILE | siftd run"),
@@ -488,7 +489,7 @@ fn what_is_no_log_is_left_out_and_said_once() {
     assert!(said.contains("named.xz: is compressed with xz") && said.contains("old.log.gz.1: is compressed with gzip, and is read here only if"), "{said}");
 }
 
-/// As `scan` sees them: by zeros, or by control characters of all kinds.
+/// As `scan` recognises them: by zeros, or by control characters of all kinds.
 #[test]
 fn bytes_that_were_drawn_by_lot_are_no_log() {
     let folder = Folder::new();
@@ -512,7 +513,7 @@ fn bytes_that_were_drawn_by_lot_are_no_log() {
     }
 }
 
-/// A glob may match what is no log; only what was named is missed.
+/// A glob may match what is no log; only a file that was named is missed.
 #[test]
 fn what_a_glob_matches_besides_files_is_said_once_and_is_no_fault() {
     let folder = Folder::new();
@@ -572,7 +573,7 @@ fn a_glob_that_matches_nothing_yet_is_said() {
     }
 }
 
-/// Records of two would be mixed, and rotated under each other.
+/// The records of two writers would be mixed, and each would rotate the file of the other.
 #[test]
 fn only_one_writes_to_an_output_file() {
     let folder = Folder::new();
@@ -588,7 +589,7 @@ fn only_one_writes_to_an_output_file() {
     );
     assert!(said.lines().count() == 1 && !said.contains("tried again"), "{said}");
     assert_eq!(folder.read("out.ndjson").lines().count(), 1);
-    // Others may move it away; the new one is held, too.
+    // Others may move the file away; the new one is locked, too.
     fs::rename(folder.at("out.ndjson"), folder.at("out.ndjson.1")).unwrap();
     assert!(Command::new("kill").args(["-USR1", &pid.to_string()]).status().unwrap().success());
     append(&folder, "a.log", &error("two"));
@@ -596,7 +597,7 @@ fn only_one_writes_to_an_output_file() {
     assert!(second().contains("writes to it already"));
     running.end("-TERM", 0);
 
-    // What the shell has opened may be shared.
+    // A descriptor that the shell has opened may be shared.
     let held = OpenOptions::new().append(true).open(folder.at("out.ndjson")).unwrap();
     held.try_lock().unwrap();
     assert!(second().contains("writes to it already"));
@@ -620,7 +621,7 @@ fn check_says_which_files_are_no_logs() {
     );
 }
 
-/// What the file at the old path has is not written again, and nothing of it is missing.
+/// Records in the file at the old path are not written again, and none is missing.
 #[test]
 fn another_output_path_is_no_trouble() {
     let folder = Folder::new();

@@ -92,7 +92,7 @@ fn damage_is_told_in_words_that_are_no_code() {
     }
 }
 
-/// A log of which one block has 128 KiB: damage is told only when most of a read was unpacked.
+/// Returns a log with a block of 128 KiB: damage is reported only after most of a read was unpacked.
 fn many() -> String {
     (0..4000).map(|n| error(&format!("number {n} {}", n * 7919 % 10_007))).collect()
 }
@@ -165,7 +165,7 @@ fn what_it_has_written_in_any_form_is_left_out_and_said() {
     folder.siftd(["exec", "--verdict", "own/verdict.json", "--", "cat", "a.log"]).ended(0);
     let done = folder.siftd(["scan", "--format", "unix", "own"]).ended(0);
     assert_eq!((done.out().as_str(), done.err().lines().filter(|line| line.contains("siftd's own ")).count()), ("", 9), "{}", done.err());
-    // The same on stdin, which was named; in a pipe text may follow a digest.
+    // The same on stdin, which counts as named; in a pipe, text may follow a digest.
     for file in std::fs::read_dir(folder.at("own")).unwrap() {
         let path = file.unwrap().path();
         for (command, mode) in [("scan", "auto"), ("run", "auto"), ("scan", "text"), ("run", "text")] {
@@ -184,7 +184,7 @@ fn what_it_has_written_in_any_form_is_left_out_and_said() {
     }
     let prompt = format!("{}{}", folder.read("own/digest.txt"), error("more"));
     assert_eq!(folder.piped(["scan", "--format", "ndjson"], prompt).ended(0).records().last().unwrap()["text"], "ERROR more");
-    // What merely quotes some of it is a log.
+    // A file that merely quotes some of it is a log.
     folder.write("log/quoted", format!("{}{}", folder.read("own/digest.txt"), error("more")));
     assert!(folder.siftd(["scan", "--format", "unix", "log"]).ended(0).out().contains("more"));
 }
@@ -250,7 +250,7 @@ fn what_is_no_log_is_left_out_and_said() {
             assert!(said.starts_with("siftd: stdin: is ") && said.contains(&unpacks.replace("siftd ", &format!("siftd {command}"))), "{said}");
         }
     }
-    // What is compressed is no text, however it is read.
+    // Compressed data is no text, however it is read.
     folder.siftd(["scan", "--binary", "a.log.xz"]).ended(2);
     folder.siftd(["scan", "--binary", "a.tgz"]).ended(0);
     for name in ["a.log.xz", "in/tool"] {
@@ -349,7 +349,7 @@ fn events_of_a_live_pipe_come_before_its_end() {
     assert!(child.wait_with_output().unwrap().status.success());
 }
 
-/// What was read is written, an error whose end was not seen yet too, and siftd ends as by the signal.
+/// What was read is written, including an error whose end was not seen, and siftd ends by the signal.
 #[test]
 fn an_interrupt_ends_the_input() {
     use std::os::unix::process::ExitStatusExt;
@@ -382,7 +382,7 @@ fn an_interrupt_ends_the_input() {
     }
 }
 
-/// Waits until a process has a file open: until then a signal would end it in any case.
+/// Waits until a process has opened a file: before that, a signal would end it in any case.
 #[track_caller]
 fn wait_open(child: &std::process::Child, path: &std::path::Path) {
     let path = path.canonicalize().unwrap();
@@ -397,7 +397,7 @@ fn wait_open(child: &std::process::Child, path: &std::path::Path) {
     }
 }
 
-/// Nobody writes to it yet: the first signal ends the waiting all the same. Who comes to write is read.
+/// Without a writer, the first signal ends the wait. If a writer comes, its output is read.
 #[test]
 fn a_named_pipe_without_a_writer_is_waited_for_until_a_signal() {
     use std::os::unix::process::ExitStatusExt;
@@ -455,7 +455,7 @@ fn rules_and_configuration_come_from_files() {
     assert!(wrong.err().starts_with("error: gone.toml"), "{}", wrong.err());
 }
 
-/// A line may lead to so many rules, and be so long, that not all of them are asked: that is said.
+/// A line may lead to so many rules, and be so long, that not all of them are tried: that is reported.
 #[test]
 fn a_line_that_asks_too_much_is_told_of() {
     let folder = Folder::new();
@@ -475,7 +475,7 @@ fn a_line_that_asks_too_much_is_told_of() {
     assert_eq!((usual.records().len(), usual.err().as_str()), (1, ""));
 }
 
-/// So many lines of a section at most: then nothing of it begins any more, and what has begun goes on.
+/// A section has a maximum number of lines: after it, nothing of the section starts any more, and what has started continues.
 #[test]
 fn a_section_that_lasts_too_long_cuts_no_trace() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! `siftd state` of a log that was rotated: each generation is told from the others, and forgotten alone or with them.
+//! `siftd state` for a rotated log: each generation is listed
+//! separately, and can be forgotten alone or together with the others.
 
 use std::fs;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::kill::said;
 use super::killing::{Daemon, until};
 
-/// Four generations of `a.log`: the one that is there, two under other names, and the oldest, which is gone.
+/// Creates four generations of `a.log`: the current file, two under other names, and the oldest, which is gone.
 fn rotated() -> (tempfile::TempDir, Daemon) {
     let folder = tempfile::tempdir().unwrap();
     let mut daemon = Daemon::new(folder.path(), "");
@@ -26,7 +27,7 @@ fn rotated() -> (tempfile::TempDir, Daemon) {
     (folder, daemon)
 }
 
-/// File names as `state list` shows them, without their folder, and whether they are gone.
+/// Returns file names as `state list` shows them, without their folder, and whether they are gone.
 fn listed(daemon: &Daemon) -> Vec<String> {
     let (code, table) = said(daemon, &["state", "list"]);
     assert_eq!(code, Some(0), "{table}");

@@ -1,4 +1,4 @@
-//! Rule 8 of file identity: what is known of files that are long gone is dropped, and of no others.
+//! Rule 8 of file identity: the state of files that are long gone is dropped, and no other state.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use super::rig::{Rig, SECOND, World, error, half_read_and_gone};
 
 const DAY: i64 = 86_400 * SECOND;
 
-/// The streams that the state knows, by the names of their files.
+/// Returns the streams that the state knows, by file name.
 fn known(world: &World) -> BTreeMap<String, Uid> {
     let rows = Store::look(&world.folder.path().join("state")).unwrap().unwrap().streams().unwrap();
     rows.into_iter().map(|row| (row.mark.path.file_name().unwrap().to_string_lossy().into_owned(), row.uid)).collect()
@@ -21,7 +21,7 @@ fn assert_known(world: &World, names: &[&str]) {
     assert_eq!(known(world).keys().collect::<Vec<_>>(), names);
 }
 
-/// Two files that are read.
+/// Creates two files and reads them.
 fn two_files() -> (World, Rig) {
     let world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("of a"));
@@ -34,7 +34,7 @@ fn two_files() -> (World, Rig) {
 #[test]
 fn rule_8_a_row_goes_a_month_after_its_file() {
     let (mut world, mut rig) = two_files();
-    // A file that is there is known, however quiet it is.
+    // An existing file stays known, however quiet it is.
     world.pass(100 * DAY);
     rig.prune(&world);
     assert_known(&world, &["a.log", "b.log"]);
@@ -48,7 +48,7 @@ fn rule_8_a_row_goes_a_month_after_its_file() {
     world.pass(2 * DAY);
     rig.prune(&world);
     assert_known(&world, &["b.log"]);
-    // Nothing of it is left in memory: its like is a new file.
+    // Nothing of it is left in memory: an equal file is a new one.
     world.append("a.log", &error("of a"));
     rig.wait(&mut world);
     assert_eq!(world.texts(), ["ERROR of a", "ERROR of b", "ERROR of a"]);
@@ -64,7 +64,7 @@ fn rule_8_a_file_that_vanished_while_nobody_looked() {
         let mut rig = Rig::start(&world);
         rig.prune(&world);
         assert_known(&world, left);
-        // The other one was seen now, whatever the state said.
+        // The other file has just been seen, whatever the state says.
         drop(rig);
         fs::remove_file(world.path("b.log")).unwrap();
         world.pass(20 * DAY);
@@ -91,7 +91,7 @@ fn rule_8_of_a_source_that_is_not_configured_any_more() {
     rig.stop(&world);
     let source = Store::look(&world.folder.path().join("state")).unwrap().unwrap().sources().unwrap();
     assert_eq!(source, ["agent"]);
-    // Its files are there, and nobody follows them.
+    // Its files exist, but nothing follows them.
     world.include = vec!["other/*.log"];
     world.source = "another";
     world.pass(29 * DAY);

@@ -1,4 +1,4 @@
-//! New files are found within a second, wherever a source may have them: with the kernel's notices, and without.
+//! New files are found within a second, wherever a source may have them, with and without inotify.
 
 use std::fs;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 
 use super::killing::{Daemon, until};
 
-/// What is promised.
+/// The promised time.
 const SOON: Duration = Duration::from_secs(1);
-/// So many files are made; the machine may have other work while one of them is.
+/// Number of files created; the machine may be busy during one of them.
 const FILES: usize = 5;
 
 fn is_out(folder: &Path, word: &str) -> bool {
     fs::read_to_string(folder.join("out.ndjson")).is_ok_and(|out| out.contains(word))
 }
 
-/// A daemon that follows `logs/**/*.log` and has found the files that were there at its start.
+/// Starts a daemon that follows `logs/**/*.log`, and waits until it has found the initial files.
 fn started(folder: &Path) -> Daemon {
     let mut daemon = Daemon::new(folder, "");
     let config = fs::read_to_string(folder.join("siftd.toml")).unwrap();
@@ -26,7 +26,7 @@ fn started(folder: &Path) -> Daemon {
     daemon
 }
 
-/// How long each of some new files took until its error was out, the shortest first.
+/// Returns how long each of some new files took until its error was written, shortest first.
 fn times(daemon: &Daemon, name: impl Fn(usize) -> String) -> Vec<Duration> {
     let mut times: Vec<Duration> = (0..FILES)
         .map(|n| {
@@ -57,7 +57,7 @@ fn a_new_file_in_a_new_folder_of_new_folders_is_found_within_a_second() {
     let mut daemon = started(folder.path());
     let times = times(&daemon, |n| format!("{n}/of/some/depth/a.log"));
     assert!(times[FILES / 2] < SOON, "{times:?}");
-    // Such a folder may be moved here as a whole.
+    // Such a folder may also be moved here as a whole.
     let made = folder.path().join("made");
     fs::create_dir_all(made.join("deep")).unwrap();
     fs::write(made.join("deep/b.log"), "2026-09-21T10:00:00Z ERROR job-moved failed\nfine\n").unwrap();
@@ -65,7 +65,7 @@ fn a_new_file_in_a_new_folder_of_new_folders_is_found_within_a_second() {
     fs::rename(&made, daemon.log("made")).unwrap();
     until("a folder that was moved is not found", || is_out(folder.path(), "job-moved"));
     let moved = start.elapsed();
-    // And it grows there, which takes a watch.
+    // New files in the moved folder are found, which takes a watch.
     let start = Instant::now();
     fs::write(daemon.log("made/deep/c.log"), "2026-09-21T10:00:00Z ERROR job-later failed\nfine\n").unwrap();
     until("what is made there later is not found", || is_out(folder.path(), "job-later"));

@@ -1,4 +1,4 @@
-//! Small file systems that fill up and are freed: under the state, and under the output.
+//! Small file systems that fill up and are freed again: one with the state, one with the output.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::killing::{Daemon, Shipper, counts, until, until_or};
 
-/// A file system of its own, unmounted when it goes.
+/// A file system of its own, unmounted on drop.
 struct Small(PathBuf);
 
 impl Small {
@@ -27,7 +27,7 @@ impl Small {
         while filler.write_all(&[b'x'; 1024]).is_ok() {}
     }
 
-    /// Frees so many bytes.
+    /// Frees this many bytes.
     fn leave(&self, bytes: u64) {
         let filler = OpenOptions::new().write(true).open(self.0.join("filler")).unwrap();
         filler.set_len(filler.metadata().unwrap().len() - bytes).unwrap();
@@ -51,7 +51,7 @@ fn append(daemon: &Daemon, from: u32, to: u32) {
     }
 }
 
-/// The exit code of `siftd status` and what it prints.
+/// Returns the exit code of `siftd status` and its output.
 fn status(state: &Path) -> (Option<i32>, String) {
     let asked = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["status", "--state-dir"]).arg(state).output().unwrap();
     (asked.status.code(), String::from_utf8(asked.stdout).unwrap())
@@ -74,7 +74,7 @@ fn play(state: &Path, out: &Path, folder: &Path, small: &Small) {
         let (code, said) = status(state);
         assert!(code == Some(1) && said.contains("\ntrouble: state: "), "{code:?} {said}");
     }
-    // An end while it is full, and another one when there is room again.
+    // Ends the daemon while the disk is full, and again when there is room.
     daemon.kill();
     let said = daemon.stderr().len();
     daemon.start();
@@ -107,7 +107,7 @@ fn a_full_disk_under_the_output_stops_and_loses_nothing() {
     play(&folder.path().join("state"), &folder.path().join("small/out.ndjson"), folder.path(), &small);
 }
 
-/// What came of four errors by the end.
+/// What became of four errors.
 struct Came {
     said: String,
     told: Vec<u8>,
@@ -115,8 +115,8 @@ struct Came {
     names: Vec<String>,
 }
 
-/// A start with so much room for the state, in whose folder `prepare` has put something, an end by SIGKILL, and a start after
-/// which there is room again. `None` without the right to mount.
+/// Starts a daemon with this much room (in KiB) for the state, after `prepare` has filled its folder.
+/// Kills it with SIGKILL, starts it again and frees the disk. Returns `None` without the right to mount.
 fn starts_on_a_full_disk(room: u64, prepare: impl FnOnce(&Path)) -> Option<Came> {
     let folder = tempfile::tempdir().unwrap();
     let small = Small::mount(&folder.path().join("small"), "1m")?;
@@ -140,8 +140,8 @@ fn starts_on_a_full_disk(room: u64, prepare: impl FnOnce(&Path)) -> Option<Came>
     Some(Came { said: daemon.stderr(), told: fs::read(&out).unwrap(), names })
 }
 
-/// However little room there was for the first start: what it could not finish is no state that is lost, and an end at that
-/// time is followed by a first start as well.
+/// Whatever room the first start has, a state that it could not finish is no lost
+/// state. If it is killed at that time, the next start is a first start as well.
 #[test]
 fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() {
     for room in (0..=240).step_by(16) {
@@ -152,8 +152,7 @@ fn a_first_start_on_a_full_disk_waits_and_is_a_first_start_when_there_is_room() 
     }
 }
 
-/// A state that turns out to be damaged where there is no room for a new one stays where it is, and that it is lost is said when
-/// there is room, once.
+/// A damaged state stays in place if there is no room for a new one. Its loss is reported once, when there is room.
 #[test]
 fn a_damaged_state_on_a_full_disk_is_not_forgotten() {
     let damaged = |state: &Path| {
@@ -169,7 +168,7 @@ fn a_damaged_state_on_a_full_disk_is_not_forgotten() {
     }
 }
 
-/// A pipe of so many errors into a small file, with these flags.
+/// Pipes this many errors into a small file, with these flags.
 struct Piped {
     folder: PathBuf,
     errors: u32,
@@ -195,7 +194,7 @@ impl Piped {
         fs::read_to_string(self.folder.join("stderr")).unwrap()
     }
 
-    /// How many of its errors are in the file, each once and whole.
+    /// Returns how many of its errors are in the file, each once and complete.
     fn written(&self) -> u32 {
         let counts = counts(&fs::read(self.folder.join("small/out.ndjson")).unwrap());
         assert!(counts.values().all(|count| *count == 1), "{counts:?}");
@@ -250,10 +249,10 @@ fn with_a_state_what_a_full_disk_does_not_take_waits_and_is_counted() {
     assert!(fs::read(folder.path().join("small/out.ndjson")).unwrap().starts_with(&text), "no byte was taken back");
 }
 
-/// A peer that nobody is, and room for few records that wait for it.
+/// A peer at which nothing listens, and room for only a few records that wait for it.
 const AWAY: &str = "[[sink]]\nname = \"peer\"\ntype = \"tcp\"\naddress = \"127.0.0.1:1\"\n[delivery]\noutbox_max = \"1MiB\"\nshutdown_grace = \"1s\"\n";
 
-/// A daemon whose threads that read wait for room.
+/// Starts a daemon whose reader threads wait for room.
 fn held_up(folder: &Path) -> Daemon {
     let mut daemon = Daemon::new(folder, AWAY);
     append(&daemon, 1, 6000);

@@ -1,5 +1,4 @@
-//! Which file is which: each rule of file identity, each style of rotation, by name. Stepped, with files
-//! that are really there.
+//! File identity: each rule and each style of rotation has a test. The daemon's parts are stepped, with real files.
 
 use std::fs;
 use std::io::{Seek, SeekFrom, Write};
@@ -9,7 +8,7 @@ use siftd::sources::discover::Start;
 
 use super::rig::{ROTATE_WAIT, Rig, SECOND, World, error, half_read_and_gone};
 
-/// The texts without their level.
+/// Returns the texts without their level.
 #[track_caller]
 fn bare(world: &World) -> Vec<String> {
     world.texts().into_iter().map(|text| text.replace("ERROR ", "")).collect()
@@ -22,7 +21,7 @@ fn sorted(world: &World) -> Vec<String> {
     texts
 }
 
-/// A world whose one log holds one error, which is out.
+/// Returns a world with one log and one error, which has been written out.
 fn one_is_read() -> (World, Rig) {
     let world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
@@ -31,7 +30,7 @@ fn one_is_read() -> (World, Rig) {
     (world, rig)
 }
 
-/// A start, and time until everything is out.
+/// Starts the daemon and lets time pass until everything is written.
 fn play(world: &mut World) -> Rig {
     let mut rig = Rig::start(world);
     rig.wait(world);
@@ -57,7 +56,8 @@ fn rotated_while_nobody_looks(rotate: impl Fn(&World)) {
     assert_eq!(told_after(rotate), ["one", "three", "two"]);
 }
 
-/// What is told of a log that is read to "one", is rotated behind "two" while nobody looks, and goes on with "three".
+/// Returns what is reported of a log that is read up to "one". It is rotated
+/// after "two" while the daemon is down, and continues with "three".
 fn told_after(rotate: impl Fn(&World)) -> Vec<String> {
     let (mut world, rig) = one_is_read();
     drop(rig);
@@ -104,7 +104,8 @@ fn what_was_written_and_rotated_away_while_nobody_looks_is_read() {
     assert_eq!(told_after(linked), ["one", "three", "two"], "a link is not followed");
 }
 
-/// A start between two rotations while nobody looks knows whose generations they are, and so does the next one.
+/// A start between two rotations that happen while the daemon is down
+/// knows whose generations they are, and so does the next start.
 #[test]
 fn what_is_rotated_away_after_a_start_that_found_another_one_is_read() {
     let (mut world, rig) = one_is_read();
@@ -115,7 +116,7 @@ fn what_is_rotated_away_after_a_start_that_found_another_one_is_read() {
         Rig::start(&world).stop(&world);
         world.append("a.log", &error(&format!("number {n}")));
         world.date("a.log", 2 * n + 1);
-        // This one comes and goes before anybody looks.
+        // This generation comes and goes while the daemon is down.
         world.rename("a.log", &format!("a.log.{n}0"));
         world.append("a.log", &error(&format!("last {n}")));
         play(&mut world);
@@ -170,7 +171,7 @@ fn copytruncate_and_grown_beyond_the_old_offset() {
 fn rule_1_rewritten_to_the_same_size() {
     let (mut world, mut rig) = one_is_read();
     fs::write(world.path("a.log"), error("two")).unwrap();
-    // Nothing but a notice says so: the size is what it was.
+    // Only a notice reports the change: the size is unchanged.
     rig.follower.changed(&[world.path("a.log")].into(), false, world.now);
     rig.wait(&mut world);
     assert_eq!(sorted(&world), ["gap \"truncated_file\"", "one", "two"]);
@@ -212,7 +213,7 @@ fn rule_2_unlinked_but_open_is_read_and_then_let_go() {
     assert!(rig.read().is_empty(), "its descriptor would keep the disk full: {:?}", rig.read());
 }
 
-/// Root reads everything: this thread, and those that it starts, open files as somebody else.
+/// Root reads everything: lets this thread, and those that it starts, open files as another user.
 fn give_up_root() {
     const NOBODY: u32 = 65_534;
     if nix::unistd::geteuid().is_root() {
@@ -271,7 +272,7 @@ fn what_was_rotated_away_unread_while_nobody_looked_is_a_gap_once() {
     assert!(gap["bytes"].as_u64().unwrap() > 1_000_000, "{gap}");
 }
 
-/// An error waits for lines of its own; it is read again after a kill, if its file is still there.
+/// An error waits for more of its lines; after a kill it is read again if its file still exists.
 #[test]
 fn what_waited_when_it_was_killed_and_is_gone_is_a_gap_once() {
     for (is_killed, wanted) in [(true, &["gap \"rotated_away\"", "two"][..]), (false, &["curl: (7) no till", "two"])] {
@@ -308,7 +309,7 @@ fn rule_3_a_reused_inode_is_a_new_file() {
     let mut world = World::new(&["logs/*.log"]);
     world.append("a.log", &error("one"));
     drop(play(&mut world));
-    // Most file systems hand the inode out again at once; where not, it is a new file all the same.
+    // Most file systems reuse the inode at once; otherwise it is a new file all the same.
     fs::remove_file(world.path("a.log")).unwrap();
     world.append("b.log", &(error("longer than the first one") + &error("two")));
     play(&mut world);
@@ -324,7 +325,7 @@ fn rule_4_moved_from_elsewhere_goes_on() {
     let mut rig = Rig::start(&world);
     rig.settle(&world);
     drop(rig);
-    // As from another file system: another inode with the same bytes.
+    // As on another file system: another inode with the same bytes.
     let bytes = fs::read(world.path("a.log")).unwrap();
     fs::remove_file(world.path("a.log")).unwrap();
     fs::write(world.path("zz"), "takes the old inode").unwrap();
@@ -352,7 +353,7 @@ fn rule_5_a_copy_that_the_glob_matches_is_not_read_again() {
     world.append("a.log", &(error("one") + &error("two")));
     let mut rig = Rig::start(&world);
     rig.settle(&world);
-    // Seen when it is half written, when it is whole, and when the file is cut.
+    // Seen when it is half written, when it is complete, and when the file is cut.
     let bytes = fs::read(world.path("a.log")).unwrap();
     fs::write(world.path("a.log.1"), &bytes[..bytes.len() / 2]).unwrap();
     rig.settle(&world);
@@ -368,7 +369,7 @@ fn rule_5_a_copy_that_the_glob_matches_is_not_read_again() {
     assert_eq!(texts, ["one", "two", "three", "four"]);
 }
 
-/// As `cp` and logrotate make it: the name is there before the first byte.
+/// As `cp` and logrotate create it: the name exists before the first byte.
 #[test]
 fn rule_5_a_copy_that_is_met_empty_is_not_read_again() {
     for is_read in [true, false] {
@@ -426,7 +427,7 @@ fn rule_5_equal_heads_stay_two_files() {
     assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
 }
 
-/// A log that begins as another one did before that was cut: its program prints a banner, too.
+/// A log that starts as another one did before that was cut: its program prints the same banner.
 #[test]
 fn rule_5_what_begins_as_another_file_did_is_read_behind_that() {
     let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
@@ -479,7 +480,7 @@ fn rule_6_compressed_generations_are_not_read() {
     assert_eq!(bare(&world), ["one"]);
 }
 
-/// What logrotate's `compress` does.
+/// Does what logrotate's `compress` does.
 fn compress(world: &World, name: &str) {
     let mut gzip = flate2::write::GzEncoder::new(fs::File::create(world.path(&format!("{name}.gz"))).unwrap(), flate2::Compression::fast());
     gzip.write_all(&fs::read(world.path(name)).unwrap()).unwrap();
@@ -496,7 +497,7 @@ fn rule_6_included_by_name_they_are_read_once() {
     let mut rig = play(&mut world);
     assert_eq!(bare(&world), (0..3000).map(|n| format!("number {n}")).collect::<Vec<_>>());
     assert_eq!(world.records()[2999]["line_num"], 5999);
-    // Renamed, and after a restart.
+    // Renamed, and found after a restart.
     world.rename("old.gz", "older.gz");
     rig.wait(&mut world);
     drop(rig);
@@ -526,7 +527,7 @@ fn rule_6_a_generation_that_was_read_is_not_read_again() {
     }
 }
 
-/// What a compressed file holds was read, although its log has grown since.
+/// The content of a compressed file has been read, even though its log has grown since.
 #[test]
 fn rule_6_a_compressed_copy_of_a_log_that_goes_on_is_not_read() {
     for is_met in [false, true] {
@@ -541,7 +542,7 @@ fn rule_6_a_compressed_copy_of_a_log_that_goes_on_is_not_read() {
             fs::copy(world.path(name), world.path("copy")).unwrap();
             compress(&world, "copy");
             world.rename("copy.gz", &format!("{name}.1.gz"));
-            // It is looked into when nobody has written it for a while.
+            // The file is inspected once it has not been written for a while.
             let now = std::time::UNIX_EPOCH + std::time::Duration::from_micros(world.now.0.unsigned_abs());
             fs::File::open(world.path(&format!("{name}.1.gz"))).unwrap().set_modified(now).unwrap();
         }
@@ -556,7 +557,7 @@ fn rule_6_a_compressed_copy_of_a_log_that_goes_on_is_not_read() {
         world.append("a.log", &error("last"));
         play(&mut world);
         assert_eq!(bare(&world).len(), 423, "{is_met}");
-        // One that holds something else is read.
+        // A file with other content is read.
         world.append("other", &(0..20).map(|n| error(&format!("number {n} of another"))).collect::<String>());
         compress(&world, "other");
         play(&mut world);
@@ -620,7 +621,7 @@ fn rule_6_a_cut_one_gives_all_that_was_unpacked_and_padding_is_no_damage() {
 #[test]
 fn rule_7_a_hole_is_skipped() {
     let mut world = World::new(&["logs/*.log"]);
-    // A writer without O_APPEND goes on at its own offset after the file was cut.
+    // A writer without O_APPEND continues at its own offset after the file was cut.
     let mut writer = fs::File::create(world.path("a.log")).unwrap();
     let line = error("first") + &"fine\n".repeat(4000);
     writer.write_all(line.as_bytes()).unwrap();
@@ -689,7 +690,7 @@ fn a_quiet_file_is_put_to_rest_and_goes_on() {
     world.append("a.log", "  File \"x.py\", line 3, in f\n    boom()\nValueError: of two halves\n");
     rig.wait(&mut world);
     assert_eq!(bare(&world), ["one", "ValueError: of two halves"]);
-    // Renamed while nobody holds it.
+    // Renamed while nothing has it open.
     world.pass(60 * SECOND);
     rig.settle(&world);
     world.append("a.log", &error("last"));
@@ -698,14 +699,14 @@ fn a_quiet_file_is_put_to_rest_and_goes_on() {
     assert_eq!(bare(&world), ["one", "ValueError: of two halves", "last"]);
 }
 
-/// A log that another program has renewed: copied, changed, and renamed to its place.
+/// Replaces a log like a program that copies it, changes the copy, and renames it into place.
 fn renew(world: &World, name: &str, change: impl Fn(String) -> String) {
     let text = change(fs::read_to_string(world.path(name)).unwrap());
     fs::write(world.path(".renewed"), text).unwrap();
     world.rename(".renewed", name);
 }
 
-/// Three errors of more than 256 bytes in all, which are out.
+/// Returns a world with three errors of more than 256 bytes in all, which have been written out.
 fn three_are_read() -> (World, Rig) {
     let world = World::new(&["logs/*.log"]);
     for name in ["one", "two", "three"] {
@@ -716,7 +717,7 @@ fn three_are_read() -> (World, Rig) {
     (world, rig)
 }
 
-/// The first word of each text.
+/// Returns the first word of each text.
 fn words(world: &World) -> Vec<String> {
     sorted(world).iter().map(|text| text.split(' ').next().unwrap().to_owned()).collect()
 }
@@ -728,7 +729,7 @@ fn rule_4_renewed_with_all_that_was_read_goes_on() {
         renew(&world, "a.log", |text| text + &error(name));
         match n {
             0 => rig.settle(&world),
-            // It rests meanwhile, and has no descriptor of what was replaced.
+            // The file is idle meanwhile, so no descriptor of the replaced file is open.
             _ => world.pass(20 * SECOND),
         }
         rig.wait(&mut world);
@@ -836,7 +837,7 @@ fn a_file_that_is_renewed_or_rotated_while_a_thread_waits_with_it_is_read_once()
     assert_eq!(sorted(world), ["one", "three", "two"]);
     world.append("a.log", &error("four"));
     rig.look(world);
-    // A new file of another content, longer than the old one: it is followed at once, for it may be gone soon.
+    // A new file with different content, longer than the old one: it is followed at once, as it may soon be gone.
     rig.while_a_thread_waits(world, || {
         world.rename("a.log", "a.log.1");
         world.append("a.log", &(error("five") + &"all is well\n".repeat(90)));

@@ -1,5 +1,5 @@
-//! The real daemon: killed, asked, told to reopen its output, and without inotify. `SIFTD_KILLS=200` is the
-//! long form; `cargo bench --bench daemon -- kill` plays that on the release build.
+//! The real daemon: killed, queried, told to reopen its output, and without inotify. `SIFTD_KILLS=200`
+//! runs the long version; `cargo bench --bench daemon -- kill` runs it on the release build.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn sigusr1_opens_the_output_anew_although_nothing_is_written() {
     until("it does not begin", || out.exists());
     let old = folder.path().join("out.ndjson.1");
     fs::rename(&out, &old).unwrap();
-    // Many at once are one.
+    // Many signals at once count as one.
     (0..20).for_each(|_| daemon.signal("-USR1"));
     assert!(until_or(Duration::from_secs(10), || out.exists()), "{}", daemon.stderr());
     fs::write(daemon.log("a.log"), "2026-09-21T10:00:00Z ERROR job-1 failed\nfine\n").unwrap();
@@ -45,7 +45,7 @@ fn an_end_that_is_asked_for_twice_at_once_drains_as_well() {
         let word = format!("job-{round}");
         fs::write(daemon.log(&format!("{round}.log")), format!("2026-09-21T10:00:00Z ERROR {word} failed\nfine\n")).unwrap();
         until("its error does not come out", || fs::read_to_string(folder.path().join("out.ndjson")).is_ok_and(|out| out.contains(&word)));
-        // The second one may come too late.
+        // The second signal may come too late.
         daemon.signal("-TERM");
         drop(Command::new("kill").args(["-TERM", &daemon.pid().to_string()]).stderr(Stdio::null()).status());
         let status = daemon.child.take().unwrap().wait().unwrap();
@@ -112,7 +112,7 @@ fn without_inotify_it_says_how_to_raise_the_limit_and_goes_on() {
     until("polling does not find it", || fs::read_to_string(folder.path().join("out.ndjson")).unwrap_or_default().contains("job-1"));
 }
 
-/// Kinds of records of an output, each with what it says.
+/// Returns the records of one kind in an output.
 fn kinds(folder: &std::path::Path, kind: &str) -> Vec<Value> {
     let text = fs::read_to_string(folder.join("out.ndjson")).unwrap_or_default();
     let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -131,7 +131,7 @@ fn a_stream_that_falls_silent_is_told_and_its_end_too_also_over_a_restart() {
     until("the silence is not told", || silences().len() == 1);
     daemon.kill();
     daemon.start();
-    // It goes on, and is not told again.
+    // The silence continues across the restart without a second report; this line ends it.
     fs::OpenOptions::new().append(true).open(daemon.log("a.log")).and_then(|mut file| std::io::Write::write_all(&mut file, b"well again\n")).unwrap();
     until("its end is not told", || silences().len() >= 2);
     let said = silences();
@@ -141,7 +141,7 @@ fn a_stream_that_falls_silent_is_told_and_its_end_too_also_over_a_restart() {
     daemon.stop();
 }
 
-/// What the state says equals what the output says, after an end at any moment.
+/// The state matches the output, whenever the daemon ends.
 #[test]
 fn a_loop_of_errors_opens_the_streams_breaker_and_tells_the_users_command() {
     let folder = tempfile::tempdir().unwrap();
@@ -167,7 +167,7 @@ fn a_loop_of_errors_opens_the_streams_breaker_and_tells_the_users_command() {
     let path = daemon.log("a.log").display().to_string();
     let (code, shown) = said(&daemon, &["breaker", "check", "--stream", &path]);
     assert!(code == Some(11) && shown.contains("the same error in"), "{shown}");
-    // While `run` works, others write to the state, and it writes what they did.
+    // While `run` works, others write to the state, and it writes what they changed.
     assert_eq!(said(&daemon, &["breaker", "reset", "--stream", &path]).0, Some(0));
     until("the reset is not in the output", || kinds(folder.path(), "breaker").iter().any(|record| record["reason"] == "reset"));
     daemon.stop();

@@ -1,5 +1,5 @@
-//! The real daemon, killed at random moments while files are written in halves and rotated in every style,
-//! and while someone else reads what it writes. Tests and a bench play it.
+//! Kills the real daemon at random moments while files are written in fragments and rotated
+//! in every style, and while another process reads its output. Used by tests and a bench.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -20,10 +20,10 @@ use siftd::state::shared::Shared;
 
 use super::support::Rng;
 
-/// Nothing here takes so long unless it is broken.
+/// Far longer than any wait takes unless something is broken.
 pub const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A daemon that may be killed and started again.
+/// A daemon that may be killed and restarted.
 pub struct Daemon {
     pub folder: PathBuf,
     pub child: Option<Child>,
@@ -90,7 +90,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // All that it has said in all its lives: nothing else tells how it came to that.
+            // Everything that all its runs have printed; nothing else tells how it got there.
             eprintln!("{}: it said:\n{}", self.folder.display(), self.stderr());
         }
         if let Some(child) = &mut self.child {
@@ -100,8 +100,8 @@ impl Drop for Daemon {
     }
 }
 
-/// A second process that reads the output as it grows, as a shipper does: here a thread with descriptors
-/// of its own. It fails when a byte is taken back or changed.
+/// A second reader of the growing output, like a log shipper: here a thread
+/// with descriptors of its own. It fails if a byte is removed or changed.
 pub struct Shipper {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<u8>>,
@@ -118,7 +118,7 @@ impl Shipper {
                 if let Ok(mut file) = fs::File::open(&path) {
                     let size = file.metadata().unwrap().len();
                     assert!(size >= seen.len() as u64, "{size} bytes after {}: bytes were taken back", seen.len());
-                    // What was read last is still there.
+                    // The bytes that were read last are still there.
                     let from = seen.len().saturating_sub(4096);
                     file.seek(SeekFrom::Start(from as u64)).unwrap();
                     let mut bytes = Vec::new();
@@ -130,7 +130,7 @@ impl Shipper {
                 if last {
                     return seen;
                 }
-                // The pace of a shipper.
+                // The pace of a log shipper.
                 std::thread::sleep(Duration::from_millis(2));
             }
         });
@@ -143,7 +143,7 @@ impl Shipper {
     }
 }
 
-/// How often each error came out, by the word that names it. Fails when a line is not whole or an id comes twice.
+/// Counts how often each error was reported, by the word that names it. Fails if a line is incomplete or an id occurs twice.
 #[track_caller]
 pub fn counts(output: &[u8]) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
@@ -165,7 +165,7 @@ pub fn until(what: &str, done: impl FnMut() -> bool) {
     assert!(until_or(DEADLINE, done), "{what}");
 }
 
-/// Asks again and again; false: not within `longest`.
+/// Polls `done`; returns `false` if it is not true within `longest`.
 pub fn until_or(longest: Duration, mut done: impl FnMut() -> bool) -> bool {
     let start = Instant::now();
     while !done() {
@@ -177,12 +177,12 @@ pub fn until_or(longest: Duration, mut done: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Whether an error has its record. Its line alone may stand in the context of another one.
+/// Whether an error has a record of its own; its line may also appear in the context of another error.
 fn is_told(output: &[u8], n: u32) -> bool {
     memchr::memmem::find(output, format!("\"text\":\"ERROR job-{n} ").as_bytes()).is_some()
 }
 
-/// Writes lines in halves and rotates, in a thread of its own, until it is told to stop.
+/// Writes lines in fragments and rotates files, in a thread of its own, until told to stop.
 struct Writer {
     logs: PathBuf,
     out: PathBuf,
@@ -197,7 +197,7 @@ impl Writer {
             let name = ["a.log", "b.log"][round % 2];
             let count = 1 + self.rng.below(6);
             self.errors(name, count);
-            // One rotation between two looks: what is written and rotated twice unseen, nobody can find.
+            // At most one rotation between two checks: nobody can find what is written and rotated twice without being seen.
             if round % 3 == 0 && self.settle(stop) {
                 self.rotate(name);
             }
@@ -212,7 +212,7 @@ impl Writer {
         let mut file = OpenOptions::new().append(true).create(true).open(self.logs.join(name)).unwrap();
         let half = self.rng.below(text.len());
         file.write_all(&text.as_bytes()[..half]).unwrap();
-        // The pace of a program.
+        // The pace of a program that logs.
         std::thread::sleep(Duration::from_micros(self.rng.below(2000) as u64));
         file.write_all(&text.as_bytes()[half..]).unwrap();
     }
@@ -225,7 +225,8 @@ impl Writer {
         }
     }
 
-    /// Until the daemon has seen all that was written: what follows could hide it otherwise. False: it is to stop.
+    /// Waits until the daemon has seen everything written so far, which
+    /// a later rotation could hide. Returns `false` if told to stop.
     fn settle(&self, stop: &AtomicBool) -> bool {
         let last = self.next;
         let mut is_out = false;
@@ -247,7 +248,7 @@ impl Writer {
                 OpenOptions::new().write(true).open(&path).unwrap().set_len(0).unwrap();
             }
             2 => {
-                // A writer that still has the old one.
+                // A writer that still has the old file open.
                 fs::rename(&path, &old).unwrap();
                 self.errors(&old_name, 1);
             }
@@ -257,7 +258,7 @@ impl Writer {
     }
 }
 
-/// The history is what the records say, to the last one.
+/// Checks that the history matches the records exactly.
 fn state_equals(folder: &Path, output: &[u8]) {
     let mut said: BTreeMap<String, (u64, String)> = BTreeMap::new();
     for line in output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -274,19 +275,19 @@ fn state_equals(folder: &Path, output: &[u8]) {
     assert_eq!(kept.collect::<BTreeMap<_, _>>(), said);
 }
 
-/// How it went.
+/// The result of a run.
 pub struct Killed {
-    /// Errors that were written.
+    /// Number of errors written.
     pub errors: u32,
-    /// Rotations.
+    /// Number of rotations.
     pub rotations: u32,
 }
 
-/// Kills a daemon so often, at random moments, while another thread writes and rotates its logs and a third
-/// reads its output.
+/// Kills a daemon this many times at random moments, while one
+/// thread writes and rotates its logs and another reads its output.
 ///
 /// # Panics
-/// An error did not come, or came twice; a line is not whole; a byte was taken back.
+/// An error is missing or reported twice, a line is incomplete, or a byte was removed.
 pub fn kill_many(kills: usize, seed: u64, sink: &str) -> Killed {
     let folder = tempfile::tempdir().unwrap();
     let mut daemon = Daemon::new(folder.path(), sink);
@@ -299,7 +300,7 @@ pub fn kill_many(kills: usize, seed: u64, sink: &str) -> Killed {
     let writer = std::thread::scope(|scope| {
         let writing = scope.spawn(|| writer.run(&stop));
         for _ in 0..kills {
-            // Any moment of its life, its start included.
+            // At any moment of a run, including its start.
             let longest = *rng.pick(&[20_000, 60_000, 120_000, 1_000_000]);
             std::thread::sleep(Duration::from_micros(rng.below(longest) as u64));
             daemon.kill();

@@ -1,5 +1,5 @@
-//! The history and the breakers of `run`: stepped with each event in the transaction that commits it, so that after
-//! an end at any moment they are what the records say.
+//! The history and the breakers of `run`: updated with each event in the transaction
+//! that commits it, so that they match the records whenever the daemon ends.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +20,7 @@ use super::support::Rng;
 const MINUTE: i64 = 60 * SECOND;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// An error, and a line that shows its end.
+/// Returns an error and a line that ends it.
 fn error(text: &str) -> String {
     super::rig::error(text) + "all is well\n"
 }
@@ -39,7 +39,7 @@ fn shared(world: &World) -> Shared {
     Shared::open(&world.folder.path().join("state"), rules(), PATIENCE).unwrap()
 }
 
-/// `seen.status` of each error, `from→to reason` of each breaker's record.
+/// Returns `seen.status` of each error, and `from→to reason` of each breaker record.
 fn said(world: &World) -> Vec<String> {
     let word = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let one = |record: &Value| match record["kind"].as_str() {
@@ -49,7 +49,7 @@ fn said(world: &World) -> Vec<String> {
     world.records().iter().map(one).collect()
 }
 
-/// One error a minute, so often.
+/// One error per minute, this many times.
 fn fails(rig: &mut Rig, world: &mut World, times: usize) {
     for _ in 0..times {
         world.append("a.log", &error("job failed"));
@@ -68,11 +68,11 @@ fn each_record_says_whether_its_error_is_new() {
     let seen = &world.records()[2]["seen"];
     let now = world.records()[0]["observed_at"].clone();
     assert_eq!((&seen["count"], &seen["first"], &seen["last"]), (&2.into(), &now, &now));
-    // In the promised place, within the bound.
+    // At the promised position, within the bound.
     let text = std::fs::read_to_string(&world.options.path).unwrap();
     assert!(text.lines().all(|line| line.ends_with("}}")), "{text}");
     rig.stop(&world);
-    // A week later it has come back; in between it was resolved.
+    // It returns a week later, and was resolved in between.
     world.pass(8 * 24 * HOUR_US);
     let mut rig = Rig::start(&world);
     world.append("a.log", &(error("job 3 failed") + &error("job 4 failed")));
@@ -99,7 +99,7 @@ fn a_stream_that_fails_again_and_again_opens_its_breaker_and_the_time_closes_it(
     assert_eq!(record, world.records()[6]);
     assert_eq!((&record["count"], &record["signature"]), (&5.into(), &world.records()[0]["signature"]));
     assert!(opened.len() == 1 && rig.opened().is_empty());
-    // The time does the rest, also while nobody runs.
+    // The passing time alone does the rest, even while the daemon is down.
     assert_eq!(rig.deadline(), Some(Timestamp(world.now.0 - MINUTE + 30 * MINUTE)));
     rig.stop(&world);
     world.pass(30 * MINUTE);
@@ -127,7 +127,7 @@ fn storms_and_floods_open_nothing() {
     assert!(world.records().iter().all(|record| record["kind"] == "error"));
 }
 
-/// What a log prints is a claim: it resets nothing, and makes nothing fatal.
+/// Text in a log is only a claim: it resets nothing, and makes nothing fatal.
 #[test]
 fn printed_words_neither_reset_a_breaker_nor_open_it_at_once() {
     let mut world = world();
@@ -165,13 +165,13 @@ fn what_others_do_to_the_state_is_seen_and_written() {
     assert_eq!(said(&world).len(), 1, "once");
 }
 
-/// The history and the breakers of streams, made again from the records alone.
+/// Rebuilds the history and the breakers of the streams from the records alone.
 fn made_again(world: &World) -> (BTreeMap<String, (u64, String)>, BTreeMap<String, Breaker>) {
     let (mut history, mut breakers): (BTreeMap<String, (u64, String)>, BTreeMap<String, Breaker>) = Default::default();
     for record in world.records().iter().filter(|record| record["kind"] == "error") {
         let (signature, at) = (record["signature"].as_str().unwrap(), record["observed_at"].as_str().unwrap());
         let entry = history.entry(signature.to_owned()).or_default();
-        // Two files may be read in another order than they are committed in.
+        // Two files may be read in another order than they are committed.
         *entry = (entry.0 + 1, at.to_owned().max(entry.1.clone()));
         assert_eq!(record["seen"]["count"], entry.0, "{record}");
         let now = Timestamp(at.parse::<jiff::Timestamp>().unwrap().as_microsecond());
@@ -190,7 +190,7 @@ fn kept(folder: &Path) -> (BTreeMap<String, (u64, String)>, BTreeMap<String, Bre
     (rows.collect(), shared.breakers().unwrap().into_iter().map(|(name, kept)| (name, kept.breaker)).collect())
 }
 
-/// Steps of a daemon in any order, with an end after any of them.
+/// Steps of a daemon in any order, ended after any of them.
 #[test]
 fn ended_at_any_moment_history_and_breakers_equal_the_committed_events() {
     for seed in 0..5 {
@@ -223,14 +223,14 @@ fn ended_at_any_moment_history_and_breakers_equal_the_committed_events() {
         for (name, kept) in kept {
             let again = breakers.get_mut(&name).unwrap();
             again.pass(&Limits::default(), world.now);
-            // What the time has changed is noticed by the daemon when it looks.
+            // Changes caused by time are recorded when the daemon checks.
             (again.since, again.is_probe) = (kept.since, kept.is_probe);
             assert_eq!(*again, kept, "seed {seed}, {name}");
         }
     }
 }
 
-/// A damaged file is set aside; history and breakers go on, as far as they can be read.
+/// A damaged file is set aside; history and breakers continue, as far as they can be read.
 #[test]
 fn a_state_that_is_set_aside_leaves_its_history_and_breakers() {
     let mut world = world();
@@ -265,7 +265,7 @@ fn a_state_that_is_set_aside_leaves_its_history_and_breakers() {
     assert_eq!(kept(&state).1, before.1);
 }
 
-/// Many transactions in a second: what has changed waits in the tail, and whoever asks finds it.
+/// With many transactions per second, changes wait in the tail, where every query finds them.
 #[test]
 fn what_is_not_yet_in_the_table_is_found_by_whoever_asks() {
     let mut world = world();
@@ -280,7 +280,7 @@ fn what_is_not_yet_in_the_table_is_found_by_whoever_asks() {
     }
     let (lines, rows): (u32, u32) = tail(&world);
     assert!(lines == 3 && rows == 1, "{lines} transactions wait, {rows} rows are in the table");
-    // After an end at this moment, too.
+    // The same after an end at this moment.
     drop(rig);
     assert_eq!(kept(&world.folder.path().join("state")).0, made_again(&world).0);
     assert_eq!(tail(&world), (0, 3));
@@ -290,7 +290,7 @@ fn what_is_not_yet_in_the_table_is_found_by_whoever_asks() {
     world.append("1.log", &error("no route"));
     rig.settle(&world);
     assert_eq!(world.records().last().unwrap()["seen"]["count"], 2);
-    // Nothing happens any more: the time is enough.
+    // Nothing more happens: time alone is enough.
     assert_eq!((tail(&world).0, rig.deadline()), (1, Some(Timestamp(world.now.0 + SECOND))));
     world.pass(SECOND);
     rig.commit(0, &world);
@@ -298,7 +298,7 @@ fn what_is_not_yet_in_the_table_is_found_by_whoever_asks() {
     assert!(rig.deadline().is_none_or(|at| at.0 > world.now.0 + SECOND));
 }
 
-/// An old state file gets the new tables, and keeps what it holds.
+/// An old state file gets the new tables, and keeps its content.
 #[test]
 fn a_state_of_the_first_form_is_brought_up() {
     let world = World::new(&["logs/*.log"]);

@@ -1,4 +1,4 @@
-//! The daemon: what it promises, part by part, and as a whole.
+//! The daemon: what it guarantees, part by part and as a whole.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,6 +1,6 @@
-//! Random sequences of all that happens to logs and to the daemon, against a model that knows what was
-//! written: every error comes out once, however it was rotated and whenever the daemon ended.
-//! `SIFTD_ROUNDS=50` plays fifty times as many.
+//! Random sequences of everything that happens to logs and to the daemon, checked against
+//! a model that knows what was written. Every error is reported once, however its file
+//! was rotated and whenever the daemon ended. `SIFTD_ROUNDS=50` runs fifty times as many.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,10 +21,10 @@ struct Model {
     rng: Rng,
     next: u32,
     wanted: BTreeMap<String, String>,
-    /// The second half of a line that each file waits for.
+    /// The missing second half of a line, for each file.
     half: BTreeMap<&'static str, String>,
     rotations: u32,
-    /// Files whose last generation the daemon may not have seen.
+    /// Files whose newest generation the daemon may not have seen.
     unseen: BTreeMap<&'static str, bool>,
     played: Vec<String>,
 }
@@ -32,7 +32,7 @@ struct Model {
 impl Model {
     fn new(seed: u64) -> Self {
         let mut rng = Rng(seed);
-        // Rotated files match in half of the worlds.
+        // In half of the worlds, the glob also matches rotated files.
         let world = World::new(if rng.one_in(2) { &["logs/*.log*"] } else { &["logs/*.log"] });
         let (next, wanted, half, rotations, unseen, played) = Default::default();
         let mut world = world;
@@ -42,7 +42,7 @@ impl Model {
         Self { world, rig: None, rng, next, wanted, half, rotations, unseen, played }
     }
 
-    /// One error, or a line that is none.
+    /// Returns an error, or a line that is none.
     fn text(&mut self) -> String {
         self.next += 1;
         let n = self.next;
@@ -153,8 +153,7 @@ impl Model {
         self.unseen.clear();
     }
 
-    /// What nobody could know must not happen: a rotation of a file that was never seen, or two rotations
-    /// between two looks.
+    /// Avoids what no daemon could notice: the rotation of a file that was never seen, or two rotations between two checks.
     fn before_rotation(&mut self, file: &'static str, name: &str) {
         if self.unseen.insert(file, true).is_some() || !self.is_known(name) {
             self.settle();
@@ -162,7 +161,7 @@ impl Model {
         }
     }
 
-    /// With fewer bytes a new beginning could be equal to the old one.
+    /// With fewer bytes, a new start of a file could equal the old one.
     fn is_known(&self, name: &str) -> bool {
         let store = Store::look(&self.world.folder.path().join("state")).unwrap();
         let rows = store.map(|store| store.streams().unwrap()).unwrap_or_default();
@@ -177,7 +176,7 @@ impl Model {
         self.before_rotation(file, name);
         self.rotations += 1;
         self.world.rename(name, &format!("{file}.log.{}", self.rotations));
-        // The line goes on in the new file: it is cut in two for good, and so is its error.
+        // The line continues in the new file, so it and its error stay cut in two.
         self.drop_half(file);
         if self.rng.one_in(2) {
             let text = self.text();
@@ -185,7 +184,7 @@ impl Model {
         }
     }
 
-    /// The writer ends the line that it has begun.
+    /// Completes the line that the writer has begun.
     fn drop_half(&mut self, file: &'static str) {
         if let Some(rest) = self.half.remove(file) {
             self.world.append(&format!("{file}.log.{}", self.rotations), &rest);
@@ -208,7 +207,7 @@ impl Model {
         }
     }
 
-    /// What was never read is gone: only what was committed may be deleted.
+    /// Bytes that were never read would be lost, so everything is committed before the deletion.
     fn delete(&mut self, file: &'static str, name: &str) {
         if let Some(rest) = self.half.remove(file) {
             self.world.append(name, &rest);
@@ -223,7 +222,7 @@ impl Model {
         }
     }
 
-    /// Writes to the file that was renamed last, if it was this one and is still read.
+    /// Writes to the most recently renamed file, if it belongs to `file` and is still read.
     fn slow_writer(&mut self, file: &'static str) {
         let name = format!("{file}.log.{}", self.rotations);
         if self.world.path(&name).exists() && self.rig.as_ref().is_some_and(|rig| rig.read().contains_key(&self.name(file))) {
@@ -231,11 +230,11 @@ impl Model {
         }
     }
 
-    /// Another program puts a longer copy in its place, as rsync does.
+    /// Replaces the file by a longer copy, as rsync does.
     fn renew(&mut self, file: &'static str, name: &str) {
         self.settle();
         let mut text = fs::read_to_string(self.world.path(name)).unwrap_or_default();
-        // With fewer bytes it proves nothing.
+        // Fewer bytes prove nothing.
         if text.len() < 256 {
             return;
         }
@@ -258,7 +257,7 @@ impl Model {
         writer.write_all(text.as_bytes()).unwrap();
     }
 
-    /// For a look at one seed.
+    /// For debugging a single seed.
     fn show(&self) {
         let mut files: Vec<_> = fs::read_dir(self.world.path("")).unwrap().map(|entry| entry.unwrap()).collect();
         files.sort_by_key(|entry| entry.path());
@@ -289,7 +288,7 @@ impl Model {
             let counts = if is_part { &mut parts } else { &mut counts };
             *counts.entry(word.to_owned()).or_default() += 1;
         }
-        // A pause publishes a trace or a line as far as it came: its id is right, its text is what was there.
+        // A pause publishes an unfinished trace or line: its id is final, its text is what had arrived.
         let halves: u32 = parts.values().sum();
         let lost: Vec<_> = self.wanted.iter().filter(|(text, _)| !counts.contains_key(*text)).collect();
         let extra: Vec<_> = counts.iter().filter(|(text, count)| **count != 1 || !self.wanted.contains_key(*text)).collect();

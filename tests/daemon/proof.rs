@@ -1,4 +1,4 @@
-//! What proves that a file is one that was known, and what does not: device, birth, content, and how many could be it.
+//! What proves that a file is a known one, and what does not: device, birth time, content, and the number of candidates.
 
 use std::fs;
 use std::io::Write;
@@ -8,7 +8,7 @@ use siftd::sources::discover::Spec;
 
 use super::rig::{ROTATE_WAIT, Rig, SECOND, World, error};
 
-/// The texts of the errors without their level, sorted.
+/// Returns the texts of the errors without their level, sorted.
 #[track_caller]
 fn errors(world: &World) -> Vec<String> {
     let mut texts: Vec<String> = world.texts().into_iter().map(|text| text.replace("ERROR ", "")).collect();
@@ -16,7 +16,7 @@ fn errors(world: &World) -> Vec<String> {
     texts
 }
 
-/// A log of twenty errors that was read, and nobody follows it now.
+/// Returns a world with logs of twenty errors each, which were read and are no longer followed.
 fn twenty_are_read(names: &[&str]) -> World {
     let mut world = World::new(&["logs/*.log"]);
     for name in names {
@@ -33,7 +33,7 @@ fn change_state(world: &World, set: &str) {
     assert!(db.execute(&format!("UPDATE stream SET {set}"), []).unwrap() > 0);
 }
 
-/// As from another file system: another inode with the same bytes.
+/// Replaces a file as a move to another file system does: another inode with the same bytes.
 fn copy_and_remove(world: &World, from: &str, to: &[&str]) {
     let bytes = fs::read(world.path(from)).unwrap();
     fs::write(world.path("zz"), "holds another inode").unwrap();
@@ -58,7 +58,7 @@ fn rule_1_rewritten_and_longer_than_before() {
 #[test]
 fn rule_1_a_change_of_what_was_read_long_ago_is_seen_at_the_next_start() {
     let world = &mut twenty_are_read(&["a.log"]);
-    // The tail is as it was, the head is not.
+    // The tail is unchanged, the head is not.
     let bytes = fs::read_to_string(world.path("a.log")).unwrap();
     fs::write(world.path("a.log"), bytes.replacen("number 0", "changed!", 1)).unwrap();
     Rig::start(world).wait(world);
@@ -103,8 +103,8 @@ fn rule_3_another_birth_is_another_file() {
     if fs::metadata(world.path("a.log")).unwrap().created().is_err() {
         return println!("skipped: needs a file system that knows when a file was made");
     }
-    // The number of the inode was handed out again, to a file that begins with the same bytes; they are too few
-    // to be taken for a file that was moved.
+    // The inode number was reused by a file that starts with the same
+    // bytes; these are too few for it to be taken for a moved file.
     change_state(&world, "born = born - 1");
     world.append("a.log", &error("two"));
     Rig::start(&world).wait(&mut world);

@@ -1,4 +1,4 @@
-//! A stream that is taken up again at its newest safe place finds what it would have found.
+//! A stream that resumes at its newest checkpoint finds the same events as an uninterrupted one.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -14,13 +14,13 @@ use siftd::core::pipeline::{BEFORE_BYTES, Stream, Workspace};
 use super::support::{NOW, Rng, engine, events, for_documents, same};
 
 fn ids(found: &[Event]) -> BTreeSet<String> {
-    // A line that is longer than what is looked back at has lost its beginning, here or there.
+    // A line longer than the look-back has lost its beginning in one of the two.
     let end = |line: &str| line.chars().rev().take(80).collect::<String>();
     let before = |event: &Event| event.context.before(event.line_num, usize::MAX).map(|lines| lines.iter().map(end).collect::<Vec<_>>());
     found.iter().map(|event| format!("{}:{} {} {:?}", event.line_num, event.inner, event.id, before(event))).collect()
 }
 
-/// The events of `bytes` with restarts at random places, and how far the safe places lay behind.
+/// Returns the events of `bytes` with restarts at random places, and how far the checkpoints lagged behind.
 fn with_restarts(engine: &Arc<Engine>, bytes: &[u8], rng: &mut Rng) -> (BTreeSet<String>, usize) {
     let mut stream = Stream::new(engine.clone(), Origin::default());
     let (mut out, mut at, mut restarts, mut space) = (Vec::new(), 0, 0, Workspace::default());
@@ -63,7 +63,7 @@ fn a_restart_at_any_safe_place_finds_the_same_events() {
     }
 }
 
-/// A section that began behind a writer's name goes on behind it.
+/// A section that started after a writer's name continues after that name.
 #[test]
 fn a_restart_within_a_section_of_a_named_writer_finds_the_same_events() {
     let engine = engine(Limits::default());

@@ -1,5 +1,5 @@
-//! The daemon's parts on one thread, stepped by the test, with the test's own time: files are really
-//! there, the state is a real file, and an end at any moment is a `drop`.
+//! The daemon's parts on one thread, stepped by the test, with the test's own
+//! clock. Files and state are real, and a `drop` ends the daemon at any moment.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs::{self, OpenOptions};
@@ -38,7 +38,7 @@ pub struct World {
     pub folder: tempfile::TempDir,
     pub engine: Arc<Engine>,
     pub now: Timestamp,
-    /// What the source is to include, below the folder.
+    /// Globs of the source, below the folder.
     pub include: Vec<&'static str>,
     /// Name of the source.
     pub source: &'static str,
@@ -46,10 +46,10 @@ pub struct World {
     /// Folders that links may lead into.
     pub links_into: Vec<PathBuf>,
     pub rules: Rules,
-    /// The history and the breakers, where a test has them.
+    /// The bounds of the history and the breakers, if a test uses them.
     pub ledger: Option<ledger::Rules>,
     pub options: Options,
-    /// The output as it was last seen: no byte of it may ever change.
+    /// The output as last seen: none of its bytes may ever change.
     pub seen: Mutex<Vec<u8>>,
 }
 
@@ -74,7 +74,7 @@ impl World {
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// As if it was written last so many seconds after the world began.
+    /// Sets the modification time to this many seconds after the start of the world.
     pub fn date(&self, name: &str, seconds: i64) {
         let at = UNIX_EPOCH + Duration::from_micros((NOW.0 + seconds * SECOND) as u64);
         OpenOptions::new().append(true).open(self.path(name)).unwrap().set_modified(at).unwrap();
@@ -89,7 +89,7 @@ impl World {
         OpenOptions::new().write(true).open(self.path(name)).unwrap().set_len(0).unwrap();
     }
 
-    /// All records of all output files, the oldest first. Fails if one is not whole, or a byte was taken back.
+    /// Returns all records of all output files, oldest first. Fails if a record is incomplete, or a byte was removed.
     #[track_caller]
     pub fn records(&self) -> Vec<Value> {
         let mut names: Vec<(u32, PathBuf)> = siftd::sinks::generations::all(&self.options.path)
@@ -106,7 +106,7 @@ impl World {
         lines.map(|line| serde_json::from_slice(line).unwrap_or_else(|why| panic!("{why}: {}", String::from_utf8_lossy(line)))).collect()
     }
 
-    /// `text` of each error, and `gap why` of each gap.
+    /// Returns the `text` of each error, and `gap why` for each gap.
     #[track_caller]
     pub fn texts(&self) -> Vec<String> {
         self.records()
@@ -120,7 +120,7 @@ impl World {
     }
 }
 
-/// A line that is an error by its level alone.
+/// Returns a line that is an error by its level alone.
 pub fn error(text: &str) -> String {
     format!("2026-09-21T10:00:00Z ERROR {text}\n")
 }
@@ -132,7 +132,7 @@ fn id_of(source: &str, node: Node) -> Uid {
     uid
 }
 
-/// The daemon.
+/// The daemon's parts.
 pub struct Rig {
     pub follower: Follower,
     committer: Committer,
@@ -140,9 +140,9 @@ pub struct Rig {
     pub sink: Output,
     desk: TestDesk,
     space: Space,
-    /// Read, not committed.
+    /// Batches that are read but not committed.
     pub pending: VecDeque<Batch>,
-    /// Files that had something to read, as often as they had.
+    /// The files that had something to read, once per turn.
     pub talked: Vec<(Uid, Arc<Label>)>,
 }
 
@@ -188,7 +188,7 @@ impl Rig {
         Self::start_with(world, 256)
     }
 
-    /// With so many descriptors for files.
+    /// Starts with this many descriptors for files.
     pub fn start_with(world: &World, descriptors: usize) -> Self {
         let state = world.folder.path().join("state");
         fs::create_dir_all(&state).unwrap();
@@ -219,7 +219,7 @@ impl Rig {
         Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new(), talked: Vec::new() }
     }
 
-    /// Looks at names and sizes.
+    /// Checks names and sizes of files.
     pub fn look(&mut self, world: &World) {
         self.follower.discover(world.now);
         self.follower.sweep(Some(&|_| true), world.now);
@@ -229,14 +229,14 @@ impl Rig {
         }
     }
 
-    /// One turn; false: there is none to take.
+    /// Takes one turn; returns `false` if there is none to take.
     pub fn turn(&mut self, world: &World) -> bool {
         let Some(job) = self.follower.next_job() else { return false };
         self.take(&job, world);
         true
     }
 
-    /// The turn of a job that was handed out.
+    /// Takes the turn of a job that was handed out.
     pub fn take(&mut self, job: &Job, world: &World) {
         let mut reader = lock(&job.reader);
         let mut turn = if job.last { reader.finish(&mut self.space, world.now) } else { reader.turn(&mut self.space, world.now) };
@@ -250,8 +250,8 @@ impl Rig {
         self.follower.done(job.id, &turn, None, world.now);
     }
 
-    /// What happens, and is looked at, while a thread has the next turn and waits for room with it: who looks must not
-    /// wait for that thread. Then the turn is over.
+    /// Runs `meanwhile` and a check of the files while a reader thread holds the next turn and
+    /// waits for room. The check must not wait for that thread. Then the turn is completed.
     pub fn while_a_thread_waits(&mut self, world: &World, meanwhile: impl FnOnce()) {
         let job = self.follower.next_job().unwrap();
         let (has, is_had) = channel();
@@ -260,7 +260,7 @@ impl Rig {
         let thread = std::thread::spawn(move || {
             let _guard = lock(&reader);
             has.send(()).unwrap();
-            // If nobody says so, somebody waits for it.
+            // If the message does not arrive, the check is waiting for this thread.
             goes_on.recv_timeout(Duration::from_secs(10)).is_ok()
         });
         is_had.recv().unwrap();
@@ -271,13 +271,13 @@ impl Rig {
         self.take(&job, world);
     }
 
-    /// Commits the first `count` batches and what the sink said.
+    /// Commits the first `count` batches and what the sink has reported.
     pub fn commit(&mut self, count: usize, world: &World) {
         let batches: Vec<Batch> = self.pending.drain(..count.min(self.pending.len())).collect();
         self.committer.commit(&batches, &std::mem::take(&mut self.desk.words), world.now).unwrap();
     }
 
-    /// Reads and commits into a state that is damaged; returns what is said.
+    /// Reads and commits into a damaged state; returns the message about it.
     pub fn settle_with_renewal(&mut self, world: &World) -> String {
         self.look(world);
         while self.turn(world) {}
@@ -290,7 +290,7 @@ impl Rig {
         said
     }
 
-    /// Records of breakers that have opened.
+    /// Returns the records of breakers that have opened.
     pub fn opened(&mut self) -> Vec<Vec<u8>> {
         self.committer.take_opened()
     }
@@ -299,7 +299,7 @@ impl Rig {
         self.committer.deadline()
     }
 
-    /// What the daemon does once an hour.
+    /// Does what the daemon does once an hour.
     pub fn prune(&mut self, world: &World) {
         self.desk.words.push(Word::Seen(self.follower.present()));
         self.desk.words.extend(self.follower.forget(world.now).into_iter().map(Word::Forget));
@@ -310,7 +310,7 @@ impl Rig {
         self.sink.step(&mut self.desk, world.now, false).unwrap()
     }
 
-    /// Until everything that is there now is read, committed and written.
+    /// Runs until everything that exists now is read, committed and written.
     pub fn settle(&mut self, world: &World) {
         // What was held back in one round is settled in the next.
         for _ in 0..2 {
@@ -341,7 +341,7 @@ impl Rig {
         }
     }
 
-    /// What SIGTERM does.
+    /// Does what SIGTERM does.
     pub fn stop(mut self, world: &World) {
         self.settle(world);
         for job in self.follower.all() {
@@ -352,7 +352,7 @@ impl Rig {
         self.settle(world);
     }
 
-    /// Time passes until every pause and every wait is over.
+    /// Advances the clock until every pause and every wait is over.
     pub fn wait(&mut self, world: &mut World) {
         for _ in 0..4 {
             self.settle(world);
@@ -361,7 +361,7 @@ impl Rig {
         self.settle(world);
     }
 
-    /// How far each file was read, by its name.
+    /// Returns how far each file was read, by file name.
     pub fn read(&self) -> BTreeMap<String, u64> {
         let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
         self.follower.list().map(|(_, path, mark, _)| (name(path), mark.read)).collect()
@@ -372,7 +372,7 @@ fn batch_of(uid: Uid, label: Arc<Label>, mark: siftd::delivery::Mark, at: Timest
     Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: Vec::new(), mark: Some(mark), at }
 }
 
-/// A log that was longer than what one turn reads, and vanished after its first one while nobody looked.
+/// Returns a world with a log longer than one turn reads, which vanished unnoticed after its first turn.
 pub fn half_read_and_gone() -> World {
     let world = World::new(&["logs/*.log"]);
     world.append("a.log", &(error("one") + &"all is well\n".repeat(200_000)));

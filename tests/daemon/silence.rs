@@ -1,4 +1,4 @@
-//! Who is silent, when files change their names. Stepped, with files that are really there and the test's own time.
+//! Which sources are silent when files are renamed. Stepped, with real files and the test's own clock.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::rig::{Rig, SECOND, World};
 const SILENT_AFTER: i64 = 3 * SECOND;
 const TURN: i64 = SECOND / 5;
 
-/// What the daemon does between two looks at its files: who is there must be known before a silence is told.
+/// Does what the daemon does between two checks of its files: the existing files must be known before a silence is reported.
 fn listen(world: &World, rig: &mut Rig, silence: &mut Silence) -> Vec<Said> {
     rig.settle(world);
     let mut said: Vec<Said> = rig.talked.drain(..).flat_map(|(uid, label)| silence.heard(uid, &label, world.now)).collect();
@@ -20,7 +20,7 @@ fn listen(world: &World, rig: &mut Rig, silence: &mut Silence) -> Vec<Said> {
 
 #[test]
 fn a_rotated_file_whose_name_another_has_is_not_told_silent() {
-    // One generation loses every name of the source, the next one keeps one.
+    // One generation loses every name of the source, the next one keeps a name.
     let mut world = World::new(&["logs/*.{log,1}"]);
     let limit = Limit { after_us: SILENT_AFTER, kind: "file", by_stream: true };
     let mut silence = Silence::new(HashMap::from([(world.source.to_owned(), limit)]), Vec::new(), world.now);

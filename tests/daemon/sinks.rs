@@ -1,4 +1,4 @@
-//! Sinks and what is held back: stepped, with files that are really there.
+//! Sinks and the records they hold back: stepped, with real files.
 
 use std::fs;
 use std::io::Read;
@@ -45,7 +45,7 @@ fn rotation_by_age_and_compression() {
     assert_eq!(names, ["out.ndjson", "out.ndjson.1.gz", "out.ndjson.2.gz"]);
 }
 
-/// A run that finds error `number` and ends after so many steps of writing.
+/// Runs a daemon that finds error `number` and ends after this many steps of writing.
 fn cut_short(world: &World, number: usize, steps: usize) {
     world.append("a.log", &error(&format!("number {number}")));
     let mut rig = Rig::start(world);
@@ -75,7 +75,7 @@ fn an_end_between_any_two_steps_of_a_rotation() {
     }
 }
 
-/// All lines of the output and its older files, compressed or not.
+/// Returns all lines of the output and its older files, compressed or not.
 fn lines_of_all(world: &World) -> Vec<String> {
     let read = |path: &std::path::PathBuf| {
         let mut text = String::new();
@@ -88,14 +88,14 @@ fn lines_of_all(world: &World) -> Vec<String> {
     generations::all(&world.options.path).iter().flat_map(|path| read(path).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// What the state says was written last is there as it was, whatever was compressed or removed since.
+/// The file that the state says was written last is intact, whatever has been compressed or removed since.
 #[test]
 fn an_end_between_any_two_steps_of_a_rotation_leaves_the_file_that_was_written_last() {
     for (steps, keep) in (0..18).flat_map(|steps| [(steps, 1000), (steps, 0)]) {
         let mut world = World::new(&["logs/*.log"]);
         (world.options.rotate_size, world.options.compress, world.options.keep) = (1, true, keep);
         for n in 0..4 {
-            // Compressing is not cut short here: the file may be gone all the more.
+            // Compressing is not interrupted here: that makes it more likely that the file is gone.
             cut_short(&world, n, steps);
             let marks = Store::look(&world.folder.path().join("state")).unwrap().unwrap().sinks().unwrap();
             let Some(mark) = marks.iter().find(|mark| mark.node.ino != 0) else { continue };
@@ -115,7 +115,7 @@ fn an_end_between_any_two_steps_of_a_rotation_leaves_the_file_that_was_written_l
     }
 }
 
-/// logrotate without `delaycompress` while siftd is down: nothing is gone. Where it is, that is said.
+/// logrotate without `delaycompress` while siftd is down: nothing is lost. If the file was removed, that is reported.
 #[test]
 fn a_file_that_was_compressed_is_not_missed_and_one_that_was_removed_is() {
     for is_removed in [false, true] {
@@ -124,7 +124,7 @@ fn a_file_that_was_compressed_is_not_missed_and_one_that_was_removed_is() {
         world.append("a.log", &(error("one") + "fine\n"));
         rig.settle(&world);
         world.append("a.log", &(error("two") + "fine\n"));
-        // Committed, and not written.
+        // Committed, but not written.
         rig.look(&world);
         while rig.turn(&world) {}
         rig.commit(9, &world);
@@ -175,7 +175,7 @@ fn a_torn_end_is_completed_and_foreign_bytes_are_left() {
         let mut rig = Rig::start(&world);
         rig.settle(&world);
         world.append("a.log", &(error("two") + "fine\n"));
-        // Read and committed, but never told by the sink.
+        // Read and committed, but never reported by the sink.
         rig.look(&world);
         while rig.turn(&world) {}
         rig.commit(9, &world);
@@ -320,7 +320,7 @@ fn a_state_that_is_damaged_while_it_is_used_is_set_aside_and_nothing_is_lost() {
     let mut rig = Rig::start(&world);
     rig.wait(&mut world);
     let state = world.folder.path().join("state");
-    // Written over in place: what is mapped must not vanish.
+    // Overwritten in place: the mapped files must not be truncated.
     for name in ["siftd.db", "siftd.db-wal", "siftd.db-shm"] {
         let length = fs::metadata(state.join(name)).unwrap().len() as usize;
         let file = fs::OpenOptions::new().write(true).open(state.join(name)).unwrap();
@@ -347,7 +347,7 @@ fn a_sink_that_does_not_want_an_error_does_not_hear_of_its_repeats() {
         world.append("a.log", &"curl: (7) Failed to connect to db port 5432: Connection refused\nfine\n".repeat(5));
         let mut rig = Rig::start(&world);
         rig.settle(&world);
-        // What is held is kept, and so is what it is.
+        // A held-back event is kept, with its kind.
         drop(rig);
         world.pass(11 * SECOND);
         let mut rig = Rig::start(&world);

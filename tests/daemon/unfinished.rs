@@ -1,8 +1,8 @@
-//! The last line of a live file, without a newline: it comes out after a while, and once.
+//! The last line of a live file without a newline: it is reported after a while, and only once.
 
 use super::rig::{Rig, SECOND, World, error};
 
-/// More than a line may pause.
+/// Longer than a line may pause.
 const WHILE: i64 = 6 * SECOND;
 
 fn rig(world: &World, text: &str) -> Rig {
@@ -24,7 +24,7 @@ fn it_comes_after_a_while_and_not_again_when_it_ends() {
     assert_eq!(world.texts(), ["ERROR one", "ERROR two"]);
     let record = &world.records()[1];
     assert_eq!((record["line_num"].as_u64(), record["closed"].as_str()), (Some(2), Some("idle")));
-    // An end, a pause, the newline, and a line more.
+    // An end, a pause, the newline, and another line.
     drop(rig);
     let mut rig = Rig::start(&world);
     rig.wait(&mut world);
@@ -46,7 +46,7 @@ fn it_has_the_id_of_the_whole_line() {
     rig.wait(&mut world);
     let half = world.records();
     assert_eq!(half.len(), 1, "{half:?}");
-    // Read anew, as a whole.
+    // Read again, as a whole.
     drop(rig);
     std::fs::remove_dir_all(world.folder.path().join("state")).unwrap();
     let mut rig = Rig::start(&world);

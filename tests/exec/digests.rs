@@ -1,4 +1,4 @@
-//! Digests of logs, of records and of runs.
+//! Digests of logs, records and runs.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ fn a_run_says_how_it_ended() {
     folder.exec(&["--digest", "d.txt", "--digest-format", "json"], "echo 'nothing that is known' >&2; exit 3").ended(3);
     let digest: Value = serde_json::from_str(&folder.read("d.txt")).unwrap();
     assert_eq!(digest["last_line"], "nothing that is known");
-    // What a program says on stdout alone is all that there is.
+    // If a program prints only on stdout, that is all there is to show.
     folder.exec(&["--digest", "d.txt"], "echo 'upside down'; exit 3").ended(3);
     assert!(folder.read("d.txt").contains("\nupside down\n"), "{}", folder.read("d.txt"));
     folder.exec(&["--digest", "d.txt"], "true").ended(0);
@@ -71,7 +71,7 @@ fn a_run_says_how_it_ended() {
 fn what_cannot_be_read_is_2() {
     let folder = Folder::new();
     folder.siftd(["digest", "gone.log"]).ended(2);
-    // What is cut off, and what cannot be summed up, is told.
+    // What is cut off, or cannot be summarised, is reported.
     let records = folder.piped(["scan", "--format", "ndjson"], log()).ended(0).out();
     let cut = folder.piped(["digest"], &records[..records.len() - 100]).ended(2);
     assert!(cut.err().contains("1 line is no whole record") && !cut.out().is_empty(), "{}", cut.err());

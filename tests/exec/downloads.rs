@@ -1,4 +1,4 @@
-//! Downloads that failed, as the tools of the day print it (`fixtures/downloads`): each is worth trying again.
+//! Failed downloads as current tools print them (`fixtures/downloads`): each is worth a retry.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn a_download_that_failed_by_the_network_is_transient() {
     let mut count = 0;
     for tool in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/downloads")).unwrap() {
         let output = fs::read_to_string(tool.unwrap().path().join("input.log")).unwrap();
-        // `$ command`, and all that it printed.
+        // Each run is `$ command` and its output.
         let runs: Vec<&str> = output.split("$ ").filter(|run| !run.is_empty()).collect();
         let results: String = runs.iter().map(|run| json!({"exit_code": 1, "stderr": run.split_once('\n').unwrap().1}).to_string() + "\n").collect();
         let verdicts = Folder::new().piped(["judge"], results).ended(0).records();
@@ -24,7 +24,7 @@ fn a_download_that_failed_by_the_network_is_transient() {
     assert!(count > 50 && wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What repeats by itself and then gives up is tried again as a whole.
+/// A tool that retries by itself and then gives up is retried as a whole.
 #[test]
 fn such_a_download_is_tried_again() {
     let folder = Folder::new();

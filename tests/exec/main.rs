@@ -1,4 +1,4 @@
-//! `siftd exec` and its kin, as a user meets them: the real binary, real commands, real signals, real terminals.
+//! `siftd exec` and related commands as a user meets them: with the real binary, real commands, signals and terminals.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use folder::{Done, Folder, siftd};
 
-/// Longest that anything here may take.
+/// Maximum time that anything here may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Bytes for stdin.
+/// Bytes to send to stdin.
 struct Sent(Vec<u8>);
 
 impl From<&str> for Sent {
@@ -38,25 +38,25 @@ impl Sent {
 }
 
 impl Folder {
-    /// `siftd exec FLAGS -- sh -c SCRIPT`
+    /// Runs `siftd exec FLAGS -- sh -c SCRIPT`.
     fn exec(&self, flags: &[&str], script: &str) -> Done {
         self.siftd([&["exec"][..], flags, &["--", "sh", "-c", script]].concat())
     }
 
-    /// A script in which `$SIFTD` is siftd.
+    /// Runs a script in which `$SIFTD` is siftd.
     fn shell(&self, script: &str) -> Done {
         let mut command = Command::new("sh");
         command.args(["-c", script]).env("SIFTD", siftd()).current_dir(self.path()).stdin(Stdio::null());
         Done(command.output().unwrap())
     }
 
-    /// Waits until a file holds a text.
+    /// Waits until a file contains a text.
     fn wait_for(&self, name: &str, text: &str) {
         until(&format!("{text} in {name}"), || self.read(name).contains(text));
     }
 }
 
-/// Asks until it is so.
+/// Polls until the condition holds.
 #[track_caller]
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let started = Instant::now();
@@ -67,7 +67,7 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process with this id still runs.
+/// Whether a process with this id is still running.
 fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
     stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.starts_with(" Z"))

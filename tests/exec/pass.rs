@@ -1,4 +1,4 @@
-//! As if siftd were not there: bytes, ends, exit codes.
+//! `exec` behaves as if siftd were not there: bytes, end of output, exit codes.
 
 use std::io::Read;
 
@@ -57,7 +57,7 @@ fn flags_of_the_command_are_its_own() {
     assert_eq!(folder.siftd(["exec", "--retries", "--", "echo", "3"]).ended(0).out(), "3\n");
 }
 
-/// Output comes through while the command still runs, and so do its errors.
+/// Output is passed on while the command is still running, and so are its errors.
 #[test]
 fn nothing_waits_for_the_end() {
     let folder = Folder::new();
@@ -85,7 +85,7 @@ fn outputs_may_be_closed_early() {
     assert_eq!(folder.shell("$SIFTD exec --strict -- cat <&-; echo $?").out(), "0\n");
 }
 
-/// The reader has gone: the command learns it, as it would have without siftd.
+/// If the reader has gone, the command notices as it would without siftd.
 #[test]
 fn a_closed_pipe_ends_the_command() {
     let folder = Folder::new();
@@ -93,7 +93,8 @@ fn a_closed_pipe_ends_the_command() {
     folder.wait_for("code", "141");
 }
 
-/// The prompt comes back although a grandchild holds the outputs, and what that writes arrives, then and later.
+/// The prompt returns even though a grandchild holds the outputs,
+/// and what the grandchild writes arrives, before and after that.
 #[test]
 fn who_is_left_behind_does_not_hold_it_up_and_goes_on() {
     let folder = Folder::new();
@@ -107,7 +108,7 @@ fn who_is_left_behind_does_not_hold_it_up_and_goes_on() {
     folder.wait_for("err", "late");
 }
 
-/// What others write to the same file stays, before and after what is left behind has written.
+/// What others write to the same file is not overwritten, before and after a remaining process has written.
 #[test]
 fn who_is_left_behind_overwrites_nothing() {
     let late = "(until [ -e go ]; do sleep 0.01; done; echo late; echo late >&2; echo > ended) & echo first";
@@ -117,7 +118,7 @@ fn who_is_left_behind_overwrites_nothing() {
         let folder = Folder::new();
         folder.write("all", "");
         folder.shell(&format!("LATE='{late}'; {{ {}; }} > all", shared.replace("FIRST", first)));
-        // The relays pass on after that.
+        // The relays continue after that.
         let wanted = if both { 2 } else { 1 };
         until("what was written late", || folder.read("all").matches("late").count() >= wanted && folder.read("all").contains("last\n"));
         let all = folder.read("all");
@@ -130,7 +131,7 @@ fn who_is_left_behind_overwrites_nothing() {
     }
 }
 
-/// Who reads the output learns when the last one who could write has ended, as it would without siftd.
+/// A reader sees the end of the output when the last possible writer has ended, as it would without siftd.
 #[test]
 fn an_output_ends_with_who_holds_it() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! What is written about a run: verdict, records, raw output, and who is called.
+//! What is reported of a run: verdict, records, raw output, and the hook that is called.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -25,10 +25,10 @@ fn a_verdict_goes_where_it_is_wanted() {
     assert_eq!(piped.records()[0]["success"], true);
 }
 
-/// siftd's own descriptors have numbers, too: the state, the other files, what duplicates and signals need.
+/// siftd's own descriptors have numbers, too: those of the state, of other files, of duplicates and of signals.
 #[test]
 fn a_descriptor_that_the_caller_has_not_opened_is_refused() {
-    // What the test was started with is closed.
+    // Closes the descriptors that the test was started with.
     let closed: String = (3..=9).map(|number| format!("{number}>&- ")).collect();
     for number in 3..=9 {
         let folder = Folder::new();
@@ -163,7 +163,7 @@ fn a_blocking_error_calls_the_users_command_once() {
     assert!(folder.exec(&["--on-blocking", "'open"], "true").ended(125).err().contains("quotes closed"));
 }
 
-/// It is called while the command still runs.
+/// The hook is called while the command is still running.
 #[test]
 fn the_call_does_not_wait_for_the_end() {
     let folder = Folder::new();
@@ -191,7 +191,7 @@ fn a_verdict_goes_into_a_socket() {
     assert!(said.starts_with("{\"success\":true"), "{said}");
 }
 
-/// One rule for all: it is said, the others are written, and success is 74.
+/// One rule for all results: a failed one is reported, the others are written, and a success becomes 74.
 #[test]
 fn a_result_that_cannot_be_written_is_said_and_no_success() {
     let folder = Folder::new();
@@ -207,9 +207,9 @@ fn a_result_that_cannot_be_written_is_said_and_no_success() {
     folder.write("file", "");
     let done = folder.exec(&["--keep-output", "file/folder", "--verdict", "v.json"], "echo 'KeyError: x' >&2").ended(74);
     assert!(done.err().contains("siftd: --keep-output: file/folder: ") && folder.records("v.json").len() == 1, "{}", done.err());
-    // Errors that were asked for come first.
+    // Requested failures take precedence.
     folder.exec(&["--strict", "--events", "/dev/full"], "echo 'KeyError: x' >&2").ended(65);
-    // A reader that has gone wanted no more.
+    // A reader that has closed its pipe wants nothing more.
     folder.shell("{ $SIFTD exec --verdict - -- sh -c 'until [ -e gone ]; do sleep 0.01; done'; echo $? > code; } | { exec <&-; touch gone; }").ended(0);
     assert_eq!(folder.read("code"), "0\n");
 }

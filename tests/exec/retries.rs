@@ -1,4 +1,4 @@
-//! Which failures are tried again, how often, and what is written about it.
+//! Which failures are retried, how often, and what is reported of it.
 
 use serde_json::Value;
 
@@ -72,7 +72,7 @@ fn permanent_and_unmatched_failures_are_not_tried_again() {
     assert!(folder.exec(&["--retry-on", "no_such"], "true").ended(125).err().contains("there are agent_llm_failed,"));
 }
 
-/// What ended well is not done twice, whatever it printed.
+/// A run that succeeded is not repeated, whatever it printed.
 #[test]
 fn success_is_not_tried_again() {
     let folder = Folder::new();
@@ -133,7 +133,7 @@ fn out_of_memory_is_tried_again() {
     assert_eq!(of_kind(&folder.records("e.ndjson"), "retry")[0]["reason"], "container_oom");
 }
 
-/// What the verdict says of when to try again; nothing is tried.
+/// Returns when the verdict says to retry; nothing is run.
 fn reset_at(stdout: &str, stderr: &str) -> Value {
     let folder = Folder::new();
     folder.write("out", stdout);
@@ -157,7 +157,7 @@ fn what_the_server_asks_for_is_found_in_its_answer() {
         ("", &*verbose, Some("Fri, 27 Nov 2026 07:28:00 GMT")),
         ("", node, Some("41")),
         ("", "openai.RateLimitError: Error code: 429 - {'error': {'message': 'Rate limit reached. Please try again in 1m30s. Visit us'}}\n", Some("1m30s")),
-        // Another answer than the one that it failed with.
+        // A different response from the one that it failed with.
         (head, "curl: (7) Failed to connect to db.example.com port 443 after 3 ms: Connection refused\n", None),
         ("HTTP/1.1 503 Service Unavailable\nRetry-After: 17\n\nHTTP/1.1 200 OK\n\nok\n", fails, None),
         ("", "HTTP 429 Too Many Requests, retry after 3600\ncurl: (7) Failed to connect to db.example.com port 443 after 3 ms: Connection refused\n", None),
@@ -172,7 +172,7 @@ fn the_pause_is_the_one_that_the_server_asks_for() {
     folder.write("out", "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\n\r\n");
     folder.exec(&["--retries", "1", "--base-delay", "1ms", "--events", "e.ndjson"], "cat out; exit 1").ended(75);
     assert_eq!(of_kind(&folder.records("e.ndjson"), "retry")[0]["delay_ms"], 1000);
-    // Whole, whatever we would wait for ourselves.
+    // The stated time in full, however long siftd itself would wait.
     let answer = folder.piped(["classify"], "{\"message\": \"429 Too Many Requests, retry after 2 hours\"}").ended(0).records();
     assert_eq!(answer[0]["delay_ms"], 7_200_000);
 }

@@ -1,4 +1,4 @@
-//! Signals, limits, and what is left of a command when it must end.
+//! Signals, time limits, and the processes that remain when a command has to end.
 
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ fn signals_are_handed_on() {
     let folder = Folder::new();
     for (name, number) in [("HUP", 1), ("INT", 2), ("QUIT", 3), ("TERM", 15), ("USR1", 10), ("USR2", 12)] {
         let script = format!("trap 'echo caught {name}; exit {number}' {name}; echo ready > ready.{name}; while :; do sleep 0.02; done");
-        // The signals of whoever runs the tests, under `nohup` say, are not the ones that are meant.
+        // Restores default signals, as the tests themselves may run under `nohup`.
         let child = folder.run("env", ["--default-signal", siftd().to_str().unwrap(), "exec", "--", "sh", "-c", &script]).spawn().unwrap();
         folder.wait_for(&format!("ready.{name}"), "ready");
         folder.shell(&format!("kill -{name} {}", child.id()));
@@ -25,7 +25,7 @@ fn a_signal_that_ends_the_command_shows_in_the_code() {
     folder.wait_for("ready", "ready");
     folder.shell(&format!("kill -TERM {}", child.id()));
     crate::Done(child.wait_with_output().unwrap()).ended(143);
-    // Who was told to end tries nothing again.
+    // A run that was told to end is not retried.
     assert_eq!(folder.records("v.json")[0]["attempts"], 1);
 }
 
@@ -41,7 +41,7 @@ fn a_pause_between_runs_can_be_ended() {
     crate::Done(child.wait_with_output().unwrap()).ended(130);
 }
 
-/// `nohup` ignores SIGHUP; so does what it starts.
+/// `nohup` ignores SIGHUP, and so do the processes it starts.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let folder = Folder::new();

@@ -1,5 +1,5 @@
-//! The rows of the tables, through the program: `rows.jsonl` has one a line, with the row's own words, what goes in, and
-//! what the answer must have in it.
+//! The rows of the tables, through the program: each line of `rows.jsonl`
+//! has the wording of a row, the input, and what the answer must contain.
 
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ fn every_row_is_answered_in_its_own_words() {
     assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
-/// Whether all that is wanted stands in what came; `"*"` is anything.
+/// Whether `got` contains everything in `want`; `"*"` matches anything but null.
 fn holds(want: &Value, got: &Value) -> bool {
     match (want, got) {
         (Value::Object(want), Value::Object(got)) => want.iter().all(|(key, want)| got.get(key).is_some_and(|got| holds(want, got))),
@@ -44,7 +44,7 @@ fn whatever_a_line_is_the_next_one_is_read() {
     assert!(refused[0]["error"].as_str().unwrap().starts_with("no JSON") && refused[1].get("error").is_none());
 }
 
-/// What is passed over could make a success of a failure.
+/// Ignoring such a field could turn a failure into a success.
 #[test]
 fn a_field_that_is_not_what_it_is_called_is_malformed() {
     let lines = r#"{"stderr": {"text": "KeyError: x"}}

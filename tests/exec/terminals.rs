@@ -1,4 +1,5 @@
-//! On a terminal: it stays one, apart for both outputs, with keys, size, signals and its modes as they were.
+//! Commands on a terminal: both outputs stay terminals and separate;
+//! keys, size, signals and terminal modes work as without siftd.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -12,7 +13,7 @@ use pty_process::blocking::{Command, Pty, open};
 
 use crate::{Folder, siftd, until};
 
-/// A terminal with a program on it.
+/// A terminal with a program running on it.
 struct Screen {
     pty: Pty,
     child: Child,
@@ -21,7 +22,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Runs a script in which `$SIFTD` is siftd; the shell takes its place for a single command.
+    /// Runs a script in which `$SIFTD` is siftd; for a single command, the command replaces the shell.
     fn new(folder: &Folder, script: &str) -> Self {
         let (pty, pts) = open().unwrap();
         pty.resize(Size::new(31, 97)).unwrap();
@@ -58,7 +59,7 @@ impl Screen {
             status.is_some()
         });
         assert_eq!(status.unwrap().code(), Some(code), "{}", self.shown());
-        // The end of its session hangs the terminal up; what was written before is still read.
+        // The end of its session hangs the terminal up; what was written before can still be read.
         until("the last output", || self.reader.is_finished());
         self.shown()
     }
@@ -101,7 +102,7 @@ fn keys_reach_the_command() {
 fn the_interrupt_key_ends_the_command_and_nothing_is_tried_again() {
     let folder = Folder::new();
     let command = "$SIFTD exec --retries 3 -- sh -c 'echo ready; exec sleep 60'";
-    // In a pipeline `cat` is interrupted, too, and the shell says so.
+    // In a pipeline `cat` is interrupted, too, and the shell reports it.
     for (script, code) in [(format!("{command}; echo code $?"), 0), (format!("{command} | cat"), 130)] {
         let mut screen = Screen::new(&folder, &format!("trap : INT; {script}"));
         screen.wait_for("ready");
@@ -112,7 +113,7 @@ fn the_interrupt_key_ends_the_command_and_nothing_is_tried_again() {
     }
 }
 
-/// What the terminal shows of a key was said by no program.
+/// What the terminal echoes of a key was printed by no program.
 #[test]
 fn a_key_that_is_shown_is_no_message() {
     for (key, shown, signal) in [("\u{3}", "^C", 2), ("\u{1c}", "^\\", 3)] {
@@ -128,11 +129,11 @@ fn a_key_that_is_shown_is_no_message() {
     }
 }
 
-/// A person has ended it, whatever it printed before: it is neither tried again nor counted.
+/// A person has ended the run: whatever it printed before, it is neither retried nor counted.
 #[test]
 fn who_presses_a_key_that_ends_a_run_wants_no_other() {
     let line = "curl: (7) Failed to connect to db.example.com port 5432 after 3 ms: Connection refused";
-    // By the signal itself, and by a handler that exits.
+    // Once by the signal itself, and once by a handler that exits.
     for (key, code, handler) in [("\u{3}", 130, ""), ("\u{1c}", 131, ""), ("\u{3}", 4, "trap \"exit 4\" INT;")] {
         let folder = Folder::new();
         let command = format!("{handler} ulimit -c 0; echo run >> runs; echo {line:?} >&2; while :; do sleep 0.02; done");
@@ -170,7 +171,7 @@ fn its_modes_are_what_they_were() {
     assert_eq!(folder.read("before"), folder.read("late"));
 }
 
-/// One end of a pipeline: the terminal is shared with the others, and only what was a terminal is one.
+/// At one end of a pipeline, the terminal is shared with other programs, and only what was a terminal is one.
 #[test]
 fn in_a_pipeline_the_rest_stays_a_terminal() {
     let folder = Folder::new();
@@ -181,7 +182,7 @@ fn in_a_pipeline_the_rest_stays_a_terminal() {
     assert!(shown.contains("out\r\n") && shown.contains("got typed\r\n"), "{shown:?}");
 }
 
-/// What a command leaves behind on a terminal goes on, and what it prints arrives, as it would without siftd.
+/// What a command leaves behind on a terminal continues, and its output arrives, as it would without siftd.
 #[test]
 fn who_is_left_behind_keeps_its_terminal() {
     for before in ["", "echo text |"] {
@@ -200,7 +201,7 @@ fn who_is_left_behind_keeps_its_terminal() {
     }
 }
 
-/// A script that waits for siftd learns of the key, too; a command that lives on is told once.
+/// A script that waits for siftd gets the key's signal, too; a command that survives gets it once.
 #[test]
 fn an_interrupt_reaches_the_script_around() {
     let folder = Folder::new();
@@ -215,7 +216,7 @@ fn an_interrupt_reaches_the_script_around() {
     assert!(shown.contains("around\r\n") && shown.contains("code 3\r\n") && shown.matches("told").count() == 1, "{shown:?}");
 }
 
-/// The key that stops a command stops siftd with it, and `fg` lets both go on; meanwhile the terminal is as it was.
+/// The key that stops a command stops siftd with it, and `fg` continues both; meanwhile the terminal has its original modes.
 #[test]
 fn a_command_can_be_stopped_and_go_on() {
     if !has("bash") {
@@ -234,7 +235,7 @@ fn a_command_can_be_stopped_and_go_on() {
     assert!(shown.contains("got typed\r\n") && shown.contains("code 0\r\n"), "{shown:?}");
 }
 
-/// Programs take the terminal of any of the three streams for the same one: they set modes on one and read keys from another.
+/// Programs expect the same terminal on all three streams: they set modes on one and read keys from another.
 #[test]
 fn keys_are_read_by_the_modes_of_any_stream() {
     const READ: &str = "exec 3<&SET 4<&FROM; old=$(stty -g <&3); stty -icanon -echo <&3; echo ready; key=$(dd bs=1 count=1 <&4 2>/dev/null); stty $old <&3";
@@ -253,7 +254,7 @@ fn keys_are_read_by_the_modes_of_any_stream() {
     }
 }
 
-/// Where stdin is no terminal, a pager listens to its stderr.
+/// If stdin is no terminal, a pager reads keys from its stderr.
 #[test]
 fn in_a_pipeline_keys_come_to_a_program_that_reads_them_from_stderr() {
     let folder = Folder::new();
@@ -263,7 +264,7 @@ fn in_a_pipeline_keys_come_to_a_program_that_reads_them_from_stderr() {
         Screen::new(&folder, "stty -a > before; echo text | $SIFTD exec --strict -- sh pager.sh; stty -a > after; echo over; read line; echo line $line");
     screen.wait_for("ready\r\n");
     screen.press("q");
-    // Until the next look, what is typed is still the program's.
+    // Until the next check, keys still go to the program.
     screen.wait_for("over\r\n");
     screen.press("typed\r");
     let shown = screen.ended(0);
@@ -290,7 +291,7 @@ fn pagers_turn_pages() {
     }
 }
 
-/// A shell inside has jobs of its own; the key that stops one is not for siftd.
+/// A shell on the inside has jobs of its own; the key that stops one is not meant for siftd.
 #[test]
 fn a_shell_inside_controls_its_jobs() {
     if !has("bash") {
@@ -308,7 +309,7 @@ fn a_shell_inside_controls_its_jobs() {
     assert!(shown.contains("code 7\r\n") && !shown.contains("no job control"), "{shown:?}");
 }
 
-/// It has left the group of its session, and learns all the same that siftd is told to end.
+/// The inner shell has left the group of its session, but still gets the signal that tells siftd to end.
 #[test]
 fn a_shell_inside_is_hung_up() {
     if !has("bash") {
@@ -321,7 +322,7 @@ fn a_shell_inside_is_hung_up() {
     screen.ended(129);
 }
 
-/// The keys that hold a terminal's output hold both.
+/// The keys that pause a terminal's output pause both outputs.
 #[test]
 fn output_can_be_held() {
     let folder = Folder::new();
@@ -329,7 +330,7 @@ fn output_can_be_held() {
     screen.wait_for("ready\r\n");
     screen.press("\u{13}");
     screen.press("\r");
-    // What is held holds up who writes it.
+    // A paused output blocks its writer.
     let held = !folder.path().join("done").exists() && !screen.shown().contains("out\r\n");
     screen.press("\u{11}");
     screen.wait_for("out\r\n");

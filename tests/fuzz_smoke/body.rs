@@ -1,6 +1,6 @@
-//! What holds for any bytes: nothing panics; chunks, short pauses and the prefilter change no event; a long pause hides no
-//! error; no id is there twice; every record is one line of valid JSON within the limit. The first bytes of the input choose limits and
-//! chunks, the others are the log.
+//! Properties that hold for any bytes: nothing panics; chunks, short pauses and the prefilter change
+//! no event; a long pause hides no error; no id occurs twice; every record is one line of valid JSON
+//! within the limit. The first bytes of the input choose limits and chunks; the rest is the log.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,10 +15,10 @@ use siftd::sinks::record::{Envelope, write};
 const NOW: i64 = 1_790_000_000_000_000;
 const HOUR_US: i64 = 3600 * 1_000_000;
 const MAX_EVENT_BYTES: usize = 4 << 10;
-/// Bytes of the input that choose.
+/// Number of input bytes that choose the settings.
 const CHOICES: usize = 4;
 
-/// With the usual limits and with small ones; with the prefilter and without.
+/// Returns an engine with the usual or with small limits, with or without the prefilter.
 fn engine(small: bool, two_stage: bool) -> &'static Arc<Engine> {
     static ENGINES: OnceLock<Vec<Arc<Engine>>> = OnceLock::new();
     let make = |at: usize| {
@@ -31,9 +31,9 @@ fn engine(small: bool, two_stage: bool) -> &'static Arc<Engine> {
 
 struct Way<'a> {
     engine: &'a Arc<Engine>,
-    /// Most bytes of a chunk.
+    /// Maximum number of bytes in a chunk.
     chunk: usize,
-    /// A pause comes after every so many chunks; 0: never.
+    /// Number of chunks between two pauses; 0 for no pauses.
     pause: usize,
     patience: Patience,
     seed: u64,
@@ -70,7 +70,7 @@ fn ids(events: &[Event]) -> Vec<(u64, &str)> {
     ids
 }
 
-/// Panics when something does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let Some((choices, log)) = input.split_at_checked(CHOICES) else { return };
     let small = choices[0] & 1 == 1;
@@ -95,7 +95,8 @@ pub fn check(input: &[u8]) {
     whole.iter().for_each(check_event);
 }
 
-/// A failure that is printed again: a pause told the first one, which a section would have held back, before this one began.
+/// Whether the failure is a repetition. A section would have held it
+/// back, but a pause reported the first one before this one began.
 fn is_repeat(event: &Event, told: &[Event]) -> bool {
     let entries = &engine(false, true).rules.entries;
     let is_once = |entry: u16| matches!(&entries[usize::from(entry)].kind, Kind::Trace(machine) if machine.once);
@@ -103,13 +104,13 @@ fn is_repeat(event: &Event, told: &[Event]) -> bool {
         && told.iter().any(|other| other.offset < event.offset && (&other.rule, other.signature) == (&event.rule, event.signature))
 }
 
-/// A status line, which what was told during a pause may claim.
+/// Whether the event is a status line, which an error reported during a pause may claim.
 fn is_note(event: &Event) -> bool {
     let entries = &engine(false, true).rules.entries;
     entries.position(&event.rule).is_some_and(|entry| matches!(entries[usize::from(entry)].kind, Kind::Note(_)))
 }
 
-/// Whether `other` tells the error `event`, whole or in part.
+/// Whether `other` reports the error `event`, completely or in part.
 fn tells(event: &Event, other: &Event) -> bool {
     other.id == event.id || (event.line_num..=event.line_end).contains(&other.line_num) || (other.line_num..=other.line_end).contains(&event.line_num)
 }

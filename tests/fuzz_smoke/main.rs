@@ -1,5 +1,5 @@
-//! The fuzz targets' bodies over the fixtures, seeded mutations of them and hostile text, so that plain `cargo test`
-//! has them. `SIFTD_ROUNDS=100` runs a hundred times as many.
+//! Runs the bodies of the fuzz targets on the fixtures, seeded mutations of them and hostile
+//! text, as part of plain `cargo test`. `SIFTD_ROUNDS=100` runs a hundred times as many.
 
 mod body;
 mod texts;
@@ -38,7 +38,7 @@ fn collect(folder: &Path, logs: &mut Vec<Vec<u8>>) {
     }
 }
 
-/// A piece of a log, with bytes and lines changed, doubled, moved or taken from another.
+/// Returns a piece of a log with bytes and lines changed, doubled, moved or taken from another log.
 fn mutated(rng: &mut Rng, logs: &[Vec<u8>]) -> Vec<u8> {
     let mut log: Vec<u8> = (0..4).map(|_| rng.below(256) as u8).collect();
     for _ in 0..1 + rng.below(3) {
@@ -63,7 +63,7 @@ fn mutated(rng: &mut Rng, logs: &[Vec<u8>]) -> Vec<u8> {
     log
 }
 
-/// What tokens are made of and what stands next to them, each next to any other.
+/// Parts of tokens and text that surrounds them, to be joined in any order.
 const PARTS: &[&[u8]] = &[
     b"\"",
     b"'",
@@ -225,7 +225,7 @@ const PARTS: &[&[u8]] = &[
     b"\"4 KiB\"",
 ];
 
-/// Up to 24 parts, or bytes, in any order.
+/// Returns up to 24 parts or bytes in any order.
 fn hostile(rng: &mut Rng) -> Vec<u8> {
     let mut text = Vec::new();
     for _ in 0..1 + rng.below(24) {
@@ -242,7 +242,7 @@ fn rounds() -> u64 {
     std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
-/// Runs `check` over what `make` makes of each seed; a failure names its seed.
+/// Runs `check` on the input that `make` creates from each seed; a failure names its seed.
 fn each_seed(count: u64, make: impl Fn(&mut Rng) -> Vec<u8>, check: fn(&[u8])) {
     for seed in 0..count * rounds() {
         let input = make(&mut Rng(seed));
@@ -270,7 +270,7 @@ fn hostile_texts_hold() {
     each_seed(2000, hostile, texts::check);
 }
 
-/// Each control character takes six bytes of a record.
+/// Each control character takes six bytes in a record.
 #[test]
 fn texts_of_control_characters_hold() {
     for byte in 0..b' ' {

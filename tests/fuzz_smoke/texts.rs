@@ -1,5 +1,5 @@
-//! Every public function that reads text, on any bytes: nothing panics, ranges lie within the text, what is to be one harmless
-//! line is one, and a record is JSON within its limit. Streams are `body`'s.
+//! Calls every public function that reads text with any bytes: nothing panics, ranges lie within the text, text
+//! that must be one harmless line is one, and a record is JSON within its limit. Streams are tested in `body`.
 
 use std::sync::OnceLock;
 
@@ -20,12 +20,12 @@ use siftd::sinks::human::{Paint, github, pretty, sanitise, unix};
 use siftd::sinks::record::{Envelope, write};
 
 const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
-/// The least that a configuration may ask for.
+/// The smallest limit that a configuration may set.
 const MAX_EVENT_BYTES: usize = 2 << 10;
-/// Lines of the input that are asked one by one.
+/// Number of input lines that are tested one by one.
 const MAX_LINES: usize = 8;
 
-/// Panics when something does not hold.
+/// Panics if a property does not hold.
 pub fn check(input: &[u8]) {
     let lines: Vec<&[u8]> = input.split(|byte| *byte == b'\n').take(MAX_LINES).collect();
     for line in &lines {
@@ -105,7 +105,7 @@ fn redacted(texts: &[String]) {
     }
 }
 
-/// An event whose every string is hostile.
+/// Returns an event in which every string is hostile.
 fn event(texts: &[String]) -> Event {
     let text = texts.iter().max_by_key(|text| text.len()).cloned().unwrap_or_default();
     let frame = Frame { function: &text, file: &text, line: u32::MAX, column: u32::MAX, in_app: true };
@@ -173,7 +173,7 @@ fn written(event: &Event) {
     assert!(!lines.iter().any(|byte| byte.is_ascii_control() && *byte != b'\n'));
 }
 
-/// Noise and its blocks, line by line.
+/// Filters noise and its blocks, line by line.
 fn filtered(lines: &[&[u8]]) {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
     let engine = ENGINE.get_or_init(|| Engine::new(RuleSet::builtin(), Limits::default()));
@@ -181,7 +181,7 @@ fn filtered(lines: &[&[u8]]) {
     let _ = lines.iter().filter(|line| noise.is(line, Timestamp(0))).count();
 }
 
-/// The text as each kind of file that a person writes: a mistake is told, not more.
+/// Reads the text as each kind of file that a person writes: a mistake is only reported.
 fn files(text: &str) {
     let _ = siftd::config::Config::parse("f", text).map_err(|mistakes| mistakes.to_string());
     let _ = siftd::config::import("f", text).map_err(|mistakes| mistakes.to_string());

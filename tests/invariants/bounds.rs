@@ -1,4 +1,4 @@
-//! Invariant 7: everything is bounded, and reaching a bound shows.
+//! Invariant 7: everything is bounded, and reaching a bound is visible.
 
 use siftd::core::engine::Limits;
 use siftd::core::event::{Event, Exception, Frame, Frames, Link, Location, RecordPlace, Sender, Timestamp};
@@ -56,7 +56,7 @@ fn invariant_7_a_long_trace_keeps_its_first_lines_and_what_names_it() {
     }
 }
 
-/// Rows that take whatever comes: the trace ends all the same.
+/// Even if a trace's rows accept any line, the trace ends.
 #[test]
 fn invariant_7_a_trace_ends() {
     let stamped = format!("2026-09-21T10:00:00Z ERROR no\n{}", "  of\n".repeat(120_001));
@@ -67,7 +67,7 @@ fn invariant_7_a_trace_ends() {
     }
 }
 
-/// A line that is too long to be kept does not shift the meaning of those after it.
+/// A line that is too long to be kept does not change the meaning of the lines after it.
 #[test]
 fn invariant_7_a_long_line_within_a_trace() {
     let long = "x".repeat(100_000);
@@ -93,7 +93,7 @@ fn invariant_7_open_traces_are_at_most_sixteen() {
     assert_eq!(out.len(), writers);
 }
 
-/// Work is counted in lines that are looked at, not in time.
+/// Work is measured in examined lines, not in time.
 #[test]
 fn invariant_7_a_million_open_looking_traces() {
     let kinds = [
@@ -177,7 +177,7 @@ fn invariant_7_deeply_nested_json() {
     }
 }
 
-/// Records inside strings of records, each of them escaped once more.
+/// Records inside strings of records, each level escaped once more.
 #[test]
 fn invariant_7_records_inside_records() {
     let mut text = "TypeError: boom\n    at f (a.js:1:1)".to_owned();
@@ -199,7 +199,7 @@ fn invariant_7_any_bytes() {
     }
 }
 
-/// Every decoder, table and recipe looks beyond a word for what may follow it: here nothing does.
+/// Every decoder, table and recipe looks ahead for what may follow a word: here nothing follows.
 #[test]
 fn invariant_7_texts_that_end_anywhere() {
     let words = [
@@ -263,7 +263,7 @@ fn invariant_7_texts_that_end_anywhere() {
     assert!(scan(&text).len() > 3000);
 }
 
-/// An event whose every part is too large, made of characters that JSON writes long.
+/// Returns an event in which every part is too large, made of characters that take several bytes in JSON.
 fn huge(rng: &mut Rng) -> Event {
     let mut event = scan("2026-09-21T10:00:00Z ERROR boom\n").remove(0);
     let mut text = |most: usize| {

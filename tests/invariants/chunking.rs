@@ -8,7 +8,8 @@ use siftd::core::patience::Patience;
 
 use crate::support::{NOW, Rng, engine, essences, events, for_documents, ids, same, stream, usual};
 
-/// Gives `bytes` in the chunks that `size` names; after each of them `pause` says whether a short pause comes.
+/// Pushes `bytes` in chunks of the sizes that `size` returns; after
+/// each chunk `pause` decides whether there is a short pause.
 fn chunked(engine: &Arc<Engine>, bytes: &[u8], mut size: impl FnMut() -> usize, mut pause: impl FnMut() -> bool) -> Vec<Event> {
     let (mut stream, mut out) = (stream(engine), Vec::new());
     let mut rest = bytes;
@@ -28,7 +29,7 @@ fn never() -> bool {
     false
 }
 
-/// Every size of chunk, with limits that make the bounds part of it.
+/// Returns an engine with small limits, for chunks of every size that reach the bounds.
 fn small() -> Arc<Engine> {
     engine(Limits { max_line_bytes: 1024, max_trace_lines: 6, max_trace_bytes: 700, ..Limits::default() })
 }
@@ -60,7 +61,7 @@ fn invariant_5_pauses_change_no_id() {
     }
 }
 
-/// Chunks that end within lines and blocks of lines that are longer than the buffer's blocks.
+/// Chunks that end within lines, and blocks of lines that are longer than the buffer's blocks.
 #[test]
 fn invariant_5_holds_across_blocks() {
     let engine = engine(Limits { max_line_bytes: 3000, ..Limits::default() });
@@ -88,7 +89,8 @@ fn invariant_5_holds_across_blocks() {
     }
 }
 
-/// A line is judged by the regions and traces that were open when it came, not by those that began later, before a trace gave it back.
+/// A line is judged by the regions and traces that were open when it arrived.
+/// Those that started later, before a trace gave the line back, do not count.
 #[test]
 fn invariant_5_a_line_is_judged_by_what_was_open_in_its_time() {
     let before = b"db_1  | E   ModuleNotFoundError: No module named 'nope'\n2026-09-21T10:00:00.000000000Z stdout F There was 1 failure:\n\
@@ -104,7 +106,7 @@ fn invariant_5_a_line_is_judged_by_what_was_open_in_its_time() {
     }
 }
 
-/// A test's verdict comes after what it printed: no short pause tells it beforehand.
+/// The verdict on a test follows its output: no short pause reports the output beforehand.
 #[test]
 fn invariant_5_a_verdict_decides_about_what_came_before_it() {
     let printed =
@@ -118,7 +120,7 @@ fn invariant_5_a_verdict_decides_about_what_came_before_it() {
     }
 }
 
-/// A test that hangs has no verdict: what it printed is told after a while, once.
+/// A test that hangs has no verdict: its output is reported after a while, once.
 #[test]
 fn a_verdict_that_does_not_come_hides_nothing() {
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
@@ -136,7 +138,7 @@ fn a_verdict_that_does_not_come_hides_nothing() {
     assert_eq!(out.iter().map(|event| event.line_num).collect::<Vec<_>>(), [2, 4, 7]);
 }
 
-/// What is held back is bounded: the oldest is given out.
+/// What is held back is bounded: the oldest is released first.
 #[test]
 fn invariant_7_what_waits_for_a_verdict_is_bounded() {
     let printed: String = (0..300).map(|number| format!("Error: simulated {number}\n")).collect();

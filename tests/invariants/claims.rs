@@ -1,5 +1,5 @@
-//! Invariant 11: text is a claim. It hides no error behind itself, and has no power over what reads
-//! the records. What is secret stays so.
+//! Invariant 11: text is only a claim. It cannot hide an error that
+//! follows it, or control the reader of the records. Secrets stay secret.
 
 use siftd::core::event::Event;
 use siftd::rules::Kind;
@@ -46,7 +46,7 @@ fn invariant_11_a_line_hides_no_error_after_it() {
     }
 }
 
-/// Whatever a text opens (a section, a noise block, a trace) ends within the lines that its rule names.
+/// Whatever a text opens (a section, a noise block, a trace) ends within the number of lines that its rule sets.
 #[test]
 fn invariant_11_no_example_hides_an_error_for_long() {
     let engine = crate::support::usual();
@@ -66,7 +66,7 @@ fn invariant_11_no_example_hides_an_error_for_long() {
     }
 }
 
-/// A noise block's further lines are named; the first other line ends it.
+/// A rule defines the further lines of its noise block; the first other line ends the block.
 #[test]
 fn invariant_11_a_noise_block_ends_at_the_first_other_line() {
     let engine = crate::support::usual();
@@ -94,7 +94,7 @@ fn invariant_11_control_characters_do_not_survive() {
     assert!(!record(&event).contains("\\u00"));
 }
 
-/// Secrets that are taken out wherever they stand.
+/// Secrets that are removed wherever they occur.
 const SECRETS: &[&str] =
     &["AKIAIOSFODNN7EXAMPLF", "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "xoxb-263594206564-2343594206574-FGqddMF8t08v8N7Oq4i57vs1", "hunter2squared"];
 
@@ -167,7 +167,7 @@ fn invariant_11_a_private_key_leaves_no_trace_in_a_record() {
     }
 }
 
-/// A file that was truncated under its writer begins with zeros, up to where the writer was.
+/// A file that was truncated while its writer had it open starts with zeros, up to the writer's offset.
 #[test]
 fn invariant_11_zeros_hide_no_error() {
     for zeros in [1, 3, 70_000, 1 << 20, 3 << 20] {

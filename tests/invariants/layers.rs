@@ -1,12 +1,12 @@
-//! Invariants 1 and 10: what the core may know, which way dependencies point, and that no rule is
-//! named in the code. Read from the sources themselves.
+//! Invariants 1 and 10: what the core may use, the direction of
+//! dependencies, and that no code names a rule. Checked on the sources.
 
 use std::path::{Path, PathBuf};
 
 use crate::support::usual;
 
-/// The program text of every file below `folder`: without comments, strings that span lines, and
-/// what follows `#[cfg(test)]`.
+/// Returns the program text of every file below `folder`: without
+/// comments, strings that span lines, and what follows `#[cfg(test)]`.
 fn program(folder: &str) -> Vec<(PathBuf, String)> {
     let mut files = Vec::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(folder), &mut files);
@@ -33,7 +33,7 @@ fn stripped(text: &str) -> String {
     program.lines().map(code).collect::<Vec<_>>().join("\n")
 }
 
-/// Lines of the program text in `folder` that `forbidden` names a reason against.
+/// Returns lines of the program text in `folder` that `forbidden` rejects.
 fn offences(folder: &str, forbidden: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for (path, text) in program(folder) {
@@ -80,12 +80,12 @@ fn invariant_1_the_core_knows_no_files_no_clock_no_threads_and_no_logger() {
 
 #[test]
 fn invariant_1_the_core_cannot_fail() {
-    // A message in `expect` is a reason; `panic!` and its kin need none to be wrong here.
+    // `expect` is allowed, as its message states a reason; `panic!` and the like are not.
     let words = [".unwrap()", "panic!(", "todo!(", "unimplemented!(", "unreachable!(", "process::exit"];
     none(offences("core", |line| words.iter().any(|word| line.contains(word) && !line.contains("b\""))));
 }
 
-/// `crate::` and `super::super::` imports of `folder` name only these modules.
+/// Checks that `crate::` and `super::super::` imports of `folder` name only these modules.
 fn imports_only(folder: &str, allowed: &[&str]) {
     let outside = |line: &str| {
         let names = line.match_indices("crate::").map(|(at, _)| &line[at + "crate::".len()..]);

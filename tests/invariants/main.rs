@@ -1,4 +1,4 @@
-//! The invariants of the core (ARCHITECTURE), one test or more for each, named after it.
+//! The invariants of the core (ARCHITECTURE): each has one or more tests that are named after it.
 #![allow(clippy::unwrap_used)]
 
 mod bounds;

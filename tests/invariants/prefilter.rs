@@ -22,7 +22,7 @@ fn invariant_2_holds_for_rules_that_join_the_built_in_ones() {
         Arc::new(Engine::new(rules, Limits { two_stage, ..Limits::default() }))
     };
     let own = || parse("own.toml", OWN, true).unwrap();
-    // Those that are as the build left them are not worked out again; the literals of those that are off lead nowhere.
+    // Unchanged entries of the build are not recompiled; the literals of disabled ones lead nowhere.
     let joined = of(RuleSet::compiled_with(vec![own()]), true);
     let brute = of(RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain([own()]).collect()), false);
     for_documents(250, 60_000, |document, _| same(&essences(&events(&joined, document)), &essences(&events(&brute, document))));

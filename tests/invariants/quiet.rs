@@ -1,4 +1,4 @@
-//! Invariants 3 and 4: what no rule knows costs nothing; what is open sees every line.
+//! Invariants 3 and 4: text that no rule knows costs nothing, and an open event sees every line.
 
 use siftd::core::pipeline::Stream;
 
@@ -33,7 +33,7 @@ fn invariant_3_a_block_without_a_hit_is_not_looked_at() {
 #[test]
 fn invariant_3_after_an_error_lines_are_skipped_again() {
     let error = "Traceback (most recent call last):\n  File \"a.py\", line 3, in main\n    f()\nValueError: no\n";
-    // As many as may be lines of its message.
+    // The maximum number of lines that may belong to its message.
     let before = fed(&format!("{error}{}", "ready\n".repeat(100))).counts().candidates;
     assert!(before < 50, "{before}");
     let after = fed(&format!("{error}{}", "ready\n".repeat(10_000))).counts().candidates;
@@ -48,7 +48,7 @@ fn invariant_3_the_look_back_still_knows_skipped_lines() {
     assert_eq!((events[0].line_num, events[0].line_end), (50_001, 50_006));
 }
 
-/// Lines that no literal leads to, across several blocks of the buffer.
+/// Lines that contain no literal, across several blocks of the buffer.
 #[test]
 fn invariant_4_an_open_trace_sees_every_line() {
     let frames: String = (0..700).map(|n| format!("  File \"/srv/{}/m{n}.py\", line {n}, in f{n}\n    g{n}()\n", "d".repeat(200))).collect();
@@ -60,7 +60,7 @@ fn invariant_4_an_open_trace_sees_every_line() {
     assert_eq!((events[0].line_num, events[0].line_end, events[0].text.as_str()), (2, 1403, "ValueError: no"));
 }
 
-/// Weak traces begin without a literal, in an open region.
+/// Weak traces start without a literal, in an open region.
 #[test]
 fn invariant_4_an_open_region_sees_every_line() {
     let text = "=================================== FAILURES ===================================\n___________________________________ test_a ___________________________________\n\n    def test_a():\n>       assert 1 == 2\nE       assert 1 == 2\n\ntest_a.py:2: AssertionError\n=========================== short test summary info ============================\nFAILED test_a.py::test_a - assert 1 == 2\n============================== 1 failed in 0.01s ===============================\n";

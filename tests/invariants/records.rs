@@ -1,4 +1,4 @@
-//! Structured lines: a level decides alone, and what a record says is found where it stands.
+//! Structured lines: a level alone decides, and each part of a record is found in its field.
 
 use crate::support::{NOW, scan, stream, usual};
 
@@ -43,7 +43,7 @@ fn a_record_says_where_its_text_stands() {
     assert_eq!(event.multiline, ["TypeError: x is not a function", "    at f (/srv/app.js:3:7)"]);
 }
 
-/// Two errors of one record differ by the inner line on which they begin.
+/// Two errors of one record differ by the inner line where they start.
 #[test]
 fn errors_of_one_record_have_their_own_ids() {
     let found = scan("{\"out\":\"TypeError: a\\nready\\nRangeError: b\\nready\",\"err\":\"ValueError: c\"}\n");
@@ -63,7 +63,7 @@ fn a_record_in_a_record_is_read() {
     assert!(found[0].text.contains("TypeError"));
 }
 
-/// The look-back: numbers, and no further than its bounds.
+/// The look-back: line numbers, and no lines beyond its bounds.
 #[test]
 fn context_is_what_stood_before() {
     let text = format!("{}one\ntwo\nTypeError: x\nthree\nfour\nfive\n", "ready\n".repeat(30_000));
@@ -75,7 +75,7 @@ fn context_is_what_stood_before() {
     assert!(long.context.iter().all(|line| line.len() < 20_000), "{}", long.context.as_str().len());
 }
 
-/// Behind the bytes that were read stand older ones, which say nothing.
+/// Older bytes follow those that were read, and are ignored.
 #[test]
 fn context_holds_no_unfinished_line() {
     for count in 50_000..50_060 {
@@ -93,7 +93,7 @@ fn context_crlf_and_dress_are_taken_off() {
     assert_eq!(event.context, ["1: one", "2: two", "3: TypeError: x", "4: three"]);
 }
 
-/// A status line is an event when no detail said the same before it.
+/// A status line is an event if no detail said the same before it.
 #[test]
 fn a_summary_speaks_only_when_nothing_else_did() {
     let summary = "Result: FAIL\n";
@@ -104,7 +104,7 @@ fn a_summary_speaks_only_when_nothing_else_did() {
     assert!(found[0].line_num == 2);
 }
 
-/// Waiting notes are said at the end of the stream, not by a pause.
+/// Waiting notes are reported at the end of the stream, not by a pause.
 #[test]
 fn a_note_that_waits_is_not_published_by_a_pause() {
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
@@ -115,7 +115,7 @@ fn a_note_that_waits_is_not_published_by_a_pause() {
     assert_eq!(out.len(), 1);
 }
 
-/// A trace that begins with a waiting status line says it, too.
+/// A trace that starts with a waiting status line reports it as well.
 #[test]
 fn a_note_that_a_trace_has_taken_is_told_with_it() {
     let stack = "\tat org.apache/app.Main.load(x\n    [junit] \tat java.base/java.lang.reflect.Method.invoke(Method.java:569)\n";
@@ -124,7 +124,7 @@ fn a_note_that_a_trace_has_taken_is_told_with_it() {
     assert_eq!((found[0].line_num, found[0].line_end), (1, 3));
 }
 
-/// A line that another open error has is no first line of a trace.
+/// A line that belongs to another open error does not start a trace.
 #[test]
 fn a_line_is_of_one_error() {
     let found = scan(
@@ -136,7 +136,7 @@ fn a_line_is_of_one_error() {
     assert_eq!(ids.len(), found.len(), "{found:#?}");
 }
 
-/// The error before it had not been said.
+/// The error between the two failures has not been reported before.
 #[test]
 fn a_failure_that_is_printed_again_hides_no_error() {
     let failure = "\u{2716} adds (1.2ms)\n  TypeError: no\n      at f (/srv/a.js:1:1)\n";

@@ -1,5 +1,4 @@
-//! What the invariants' tests share: engines, a seeded generator, and documents made of what the
-//! rules know.
+//! What the invariants' tests share: engines, a seeded generator, and documents built from what the rules know.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,15 +8,15 @@ use siftd::core::extract::Origin;
 use siftd::core::pipeline::Stream;
 use siftd::rules::RuleSet;
 
-/// When these logs are read.
+/// The time at which these logs are read.
 pub const NOW: Timestamp = Timestamp(1_790_000_000_000_000);
 
-/// The built-in rules with these limits.
+/// Returns an engine with the built-in rules and these limits.
 pub fn engine(limits: Limits) -> Arc<Engine> {
     Arc::new(Engine::new(RuleSet::builtin(), limits))
 }
 
-/// The built-in rules as they come.
+/// Returns an engine with the built-in rules and default limits.
 pub fn usual() -> Arc<Engine> {
     static ENGINE: OnceLock<Arc<Engine>> = OnceLock::new();
     Arc::clone(ENGINE.get_or_init(|| engine(Limits::default())))
@@ -27,7 +26,7 @@ pub fn stream(engine: &Arc<Engine>) -> Stream {
     Stream::new(Arc::clone(engine), Origin::default())
 }
 
-/// The events of `bytes`, given at once.
+/// Returns the events of `bytes`, passed as one chunk.
 pub fn events(engine: &Arc<Engine>, bytes: impl AsRef<[u8]>) -> Vec<Event> {
     let (mut stream, mut out) = (stream(engine), Vec::new());
     stream.push(bytes.as_ref(), NOW, &mut out);
@@ -35,12 +34,12 @@ pub fn events(engine: &Arc<Engine>, bytes: impl AsRef<[u8]>) -> Vec<Event> {
     out
 }
 
-/// The events of `bytes`, with the usual rules.
+/// Returns the events of `bytes` under the usual rules.
 pub fn scan(bytes: impl AsRef<[u8]>) -> Vec<Event> {
     events(&usual(), bytes)
 }
 
-/// What makes an event the same whatever the chunks were: all but the context lines after it.
+/// Returns what must be equal whatever the chunks: everything except the context lines after the event.
 pub fn essence(event: &Event) -> String {
     let Event { id, line_num, line_end, offset, inner, rule, text, multiline, signature, truncated, key, io, .. } = event;
     let whole = format!("{id} {signature} {key:?} {io:?} {text:?} {multiline:?}");
@@ -59,14 +58,14 @@ pub fn essences(events: &[Event]) -> Vec<String> {
     events.iter().map(essence).collect()
 }
 
-/// Ids with their lines, sorted.
+/// Returns line numbers and ids, sorted.
 pub fn ids(events: &[Event]) -> Vec<(u64, String)> {
     let mut ids: Vec<_> = events.iter().map(|event| (event.line_num, event.id.to_string())).collect();
     ids.sort();
     ids
 }
 
-/// A generator whose seed is all that there is to it (SplitMix64).
+/// A generator whose only state is its seed (SplitMix64).
 #[derive(Clone)]
 pub struct Rng(pub u64);
 
@@ -79,7 +78,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// Less than `n`, which is not 0.
+    /// Returns a number below `n`, which must not be 0.
     pub fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
@@ -93,7 +92,7 @@ impl Rng {
     }
 }
 
-/// Everything that the rules know by heart, as lines.
+/// All texts that the rules contain, as lines.
 pub struct Parts {
     /// Literals, as written in the rules.
     pub literals: Vec<String>,
@@ -147,7 +146,7 @@ const PREFIXES: &[&str] = &[
     "+ ",
 ];
 
-/// A document of whole and half errors, dressed in every way that PROTOCOLS C names.
+/// Returns a document of complete and partial errors, in every wrapping that PROTOCOLS C names.
 pub fn document(rng: &mut Rng) -> Vec<u8> {
     let mut out = Vec::new();
     for _ in 0..1 + rng.below(12) {
@@ -179,7 +178,7 @@ fn passage(rng: &mut Rng) -> Vec<String> {
             let prefix = *rng.pick(PREFIXES);
             line.insert_str(0, prefix);
         }),
-        // Two writers at once.
+        // Two interleaved writers.
         2 => {
             let other = rng.pick(&parts.examples).lines().map(|line| format!("db_1  | {line}"));
             let mut both: Vec<String> = Vec::new();
@@ -240,10 +239,10 @@ fn dress(rng: &mut Rng, line: &str, out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// What encoders of JSON strings escape beyond what they must; `é` stands for all that is not ASCII.
+/// What JSON encoders escape although they need not; `é` stands for all characters outside ASCII.
 const ESCAPED: &[&str] = &["", "", "", "é", "é/", "<>&", "<>&='", "é<>&'+`\""];
 
-/// A JSON string in which these characters are escaped, too.
+/// Returns a JSON string in which these characters are escaped as well.
 fn json_string(text: &str, escaped: &str) -> String {
     let whole = serde_json::to_string(text).unwrap_or_default();
     let large = escaped.contains('"');
@@ -272,7 +271,7 @@ fn json_string(text: &str, escaped: &str) -> String {
     out
 }
 
-/// As UTF-16 with a byte order mark.
+/// Encodes the text as UTF-16 with a byte order mark.
 pub fn wide(rng: &mut Rng, text: &[u8]) -> Vec<u8> {
     let big = rng.one_in(2);
     let units = String::from_utf8_lossy(text).encode_utf16().collect::<Vec<_>>();
@@ -280,8 +279,8 @@ pub fn wide(rng: &mut Rng, text: &[u8]) -> Vec<u8> {
     std::iter::once(0xfeff).chain(units).flat_map(bytes).collect()
 }
 
-/// Runs `holds` on documents made from seeds; shows the seed and the smallest failing document.
-/// `SIFTD_ROUNDS=50` asks fifty times as many.
+/// Runs `holds` on documents made from seeds; a failure shows the seed and
+/// the smallest failing document. `SIFTD_ROUNDS=50` runs fifty times as many.
 pub fn for_documents(count: u64, first_seed: u64, holds: impl Fn(&[u8], u64) -> Result<(), String>) {
     let rounds = std::env::var("SIFTD_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
     for seed in first_seed..first_seed + count * rounds {
@@ -294,7 +293,7 @@ pub fn for_documents(count: u64, first_seed: u64, holds: impl Fn(&[u8], u64) -> 
     }
 }
 
-/// `bytes` without the lines that the failure does not need.
+/// Returns `bytes` without the lines that the failure does not need.
 fn smallest(mut bytes: Vec<u8>, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let mut at = 0;
     loop {
@@ -307,7 +306,7 @@ fn smallest(mut bytes: Vec<u8>, fails: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     }
 }
 
-/// Says where two lists differ.
+/// Describes where two lists differ.
 pub fn same<T: PartialEq + std::fmt::Debug>(left: &[T], right: &[T]) -> Result<(), String> {
     if left == right {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Invariant 9: time is an argument; it says when, never what.
+//! Invariant 9: time is an argument; it decides when something is reported, never what.
 
 use siftd::core::event::{Event, Timestamp};
 use siftd::core::patience::Patience;
@@ -47,7 +47,7 @@ fn invariant_9_deadlines_are_told_and_kept() {
     assert!(out.len() == 1 && out[0].closed_idle);
     assert_eq!(stream.deadline(), None);
     stream.tick(Timestamp(due.0 + 1), &mut out);
-    // Late lines are swallowed, and the end says nothing again.
+    // Late lines are absorbed, and the end reports nothing again.
     stream.push(b"    at g (a.js:2:1)\nready\n", due, &mut out);
     stream.finish(due, &mut out);
     assert_eq!((out.len(), stream.counts().events), (1, 1));
@@ -73,7 +73,7 @@ fn invariant_9_a_pause_publishes_what_a_line_is_by_itself_whatever_may_follow() 
     }
 }
 
-/// The events of `bytes`, fed line by line, with a pause after the lines (from 1) that `pauses` names.
+/// Returns the events of `bytes`, pushed line by line, with a pause after the lines (from 1) that `pauses` selects.
 fn paused(bytes: &[u8], pauses: impl Fn(usize) -> bool) -> Vec<Event> {
     let (mut stream, mut out) = (stream(&usual()), Vec::new());
     for (at, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -86,14 +86,14 @@ fn paused(bytes: &[u8], pauses: impl Fn(usize) -> bool) -> Vec<Event> {
     out
 }
 
-/// What is told twice, if anything.
+/// Fails if anything is reported twice.
 fn told_once(bytes: &[u8], pauses: impl Fn(usize) -> bool) -> Result<(), String> {
     let mut ids: Vec<_> = paused(bytes, pauses).iter().map(|event| format!("{} (line {}: {})", event.id, event.line_num, event.rule)).collect();
     ids.sort_unstable();
     ids.windows(2).find(|two| two[0][..32] == two[1][..32]).map_or(Ok(()), |two| Err(format!("twice: {} and {}", two[0], two[1])))
 }
 
-/// All `input.log` below `folder`.
+/// Collects all `input.log` below `folder`.
 fn logs(folder: &Path, out: &mut Vec<(String, Vec<u8>)>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -136,7 +136,8 @@ fn invariant_9_a_line_that_a_pause_has_told_may_begin_a_trace_later() {
     assert_eq!(told_once(&std::fs::read(path).unwrap(), |at| at == 31 || at == 37), Ok(()));
 }
 
-/// It would be told as a line of the record before it, or of what begins before it, once a trace in vain gives that back.
+/// The line belongs to the record before it, or to an event that
+/// starts before it, once an unsuccessful trace gives that line back.
 #[test]
 fn invariant_9_a_pause_does_not_tell_a_line_that_another_may_own() {
     let record = "     [till] Error: Could not open the till   at Shop.Till.Total () [0x00001] in /srv/app/Till.cs:42\n\
@@ -154,7 +155,7 @@ fn invariant_9_a_pause_does_not_tell_a_line_that_another_may_own() {
     }
 }
 
-/// What a next line may take back, or may be another line of, waits for it, but not for ever.
+/// An error waits for a next line that may extend it or take it back, but not for ever.
 #[test]
 fn invariant_9_the_last_error_of_a_stream_is_told() {
     let curl = "curl: (7) Failed to connect to db.example.com port 5432 after 3 ms: Connection refused\n";
@@ -178,14 +179,14 @@ fn invariant_9_the_last_error_of_a_stream_is_told() {
     }
 }
 
-/// A stack that stands below a record, and has no head of its own.
+/// A stack that follows a record, and has no head of its own.
 #[test]
 fn invariant_9_what_a_record_states_begins_nothing_else() {
     let text = b"{\"level\":\"error\",\"msg\":\"till\"}\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:271\n";
     assert_eq!(told_once(text, |_| false), Ok(()));
 }
 
-/// A line that names the error stands last: a half of its calls is no event that swallows it.
+/// The line that names the error comes last: a part of its calls must not become an event that absorbs it.
 #[test]
 fn a_pause_waits_for_the_line_that_names_the_error() {
     let (half, rest) = (
@@ -199,7 +200,7 @@ fn a_pause_waits_for_the_line_that_names_the_error() {
     stream.push(rest, NOW, &mut out);
     stream.pause(Patience::Short, &mut out);
     assert_eq!(out.iter().map(|event| (event.line_num, event.line_end, event.text.as_str())).collect::<Vec<_>>(), [(1, 6, "KeyError: 'sku'")]);
-    // One whose rest never comes is told all the same.
+    // A trace whose rest never comes is reported all the same.
     let (mut stream, mut out) = (self::stream(&usual()), Vec::new());
     stream.push(half, NOW, &mut out);
     stream.pause(Patience::Verdict, &mut out);

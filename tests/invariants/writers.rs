@@ -1,4 +1,4 @@
-//! Invariant 6: writers and outputs within one stream do not mix.
+//! Invariant 6: writers and outputs within one stream are not mixed up.
 
 use crate::support::{Rng, scan};
 
@@ -12,7 +12,7 @@ const JAVA: &[&str] = &[
     "\t... 1 more",
 ];
 
-/// The lines of all writers, each writer's in order, otherwise mixed at random.
+/// Returns the lines of all writers, each writer's in order, otherwise mixed at random.
 fn mixed(rng: &mut Rng, writers: &[(&str, &[&str])]) -> String {
     let mut at = vec![0; writers.len()];
     let mut out = String::new();
@@ -48,7 +48,7 @@ fn invariant_6_workers() {
     assert_whole(["[worker 1] ", "[worker 2] ", "[worker 3] "]);
 }
 
-/// Names that no single line gives away: the head of a trace shows them.
+/// Names that no single line reveals: the head of a trace shows them.
 #[test]
 fn invariant_6_names_in_brackets() {
     assert_whole(["[web] ", "[db] ", "[api-2] "]);
@@ -77,7 +77,7 @@ fn invariant_6_outputs_of_a_container() {
     }
 }
 
-/// Pieces of one output do not take the other output's lines in.
+/// Pieces of one output do not absorb lines of the other.
 #[test]
 fn invariant_6_pieces_of_split_lines() {
     let text = "2026-09-21T10:00:00Z stdout P TypeError: x is \n2026-09-21T10:00:00Z stderr F ready\n2026-09-21T10:00:00Z stdout F not a function\n2026-09-21T10:00:00Z stdout F     at f (/srv/app.js:3:7)\n";
@@ -87,7 +87,7 @@ fn invariant_6_pieces_of_split_lines() {
     assert_eq!((events[0].line_num, events[0].line_end), (1, 4));
 }
 
-/// Docker's pieces are full; a shipper that takes line ends off does not make one line of all.
+/// Docker's pieces are full; a shipper that strips line ends must not join all lines into one.
 #[test]
 fn invariant_6_docker_lines_without_line_ends() {
     let line = |text: &str| format!("{{\"log\":\"{text}\",\"stream\":\"stdout\",\"time\":\"2026-09-21T10:00:00Z\"}}\n");
@@ -98,7 +98,7 @@ fn invariant_6_docker_lines_without_line_ends() {
     assert_eq!((long.len(), long[0].line_num), (1, 1), "{long:#?}");
 }
 
-/// What stands before an error belongs to it only when the same writer wrote it.
+/// What precedes an error belongs to it only if the same writer wrote it.
 #[test]
 fn invariant_6_look_back_keeps_to_the_writer() {
     let node = ["/srv/app.js:3", "    throw new TypeError('no')", "    ^", "", "TypeError: no", "    at f (/srv/app.js:3:7)"];
@@ -120,12 +120,12 @@ fn invariant_6_an_open_trace_claims_before_a_key_does() {
     assert_eq!((events[0].line_num, events[0].line_end, events[0].key.as_deref()), (1, 7, None));
 }
 
-/// Lines from and to, by event.
+/// Returns first and last line of each event.
 fn ranges(text: &str) -> Vec<(u64, u64)> {
     scan(text).iter().map(|event| (event.line_num, event.line_end)).collect()
 }
 
-/// A cause is another error: the head's own words begin the trace anew.
+/// A cause with a different message continues the trace; the same head again starts a new one.
 #[test]
 fn an_error_that_comes_twice_is_two() {
     const RUBY: &str = "/srv/a.rb:3:in 'find': no till (RuntimeError)\n\tfrom /srv/a.rb:9:in '<main>'\n";
@@ -139,7 +139,7 @@ fn an_error_that_comes_twice_is_two() {
     assert_eq!(ranges(&chained), [(1, 11)]);
 }
 
-/// Jenkins puts two blanks behind its clock, others one.
+/// Jenkins writes two spaces after the time, other tools one.
 #[test]
 fn a_clock_has_as_many_blanks_in_each_line() {
     for clock in ["09:14:01 ", "09:14:01  "] {

@@ -1,6 +1,6 @@
-//! Line formats that state a level: of each, a line of level error or above is exactly one event, and a line
-//! of a lower level that speaks of errors is none. `formats.txt` holds pairs of whole lines, `layouts.txt` one
-//! layout a line with its level words, of which each is tried.
+//! Line formats that state a level: in each, a line of level error or above is exactly one event,
+//! and a line of a lower level that mentions errors is none. `formats.txt` holds pairs of whole
+//! lines; each line of `layouts.txt` has one layout and its level words, all of which are tried.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ const FORMATS: &str = include_str!("formats.txt");
 const LAYOUTS: &str = include_str!("layouts.txt");
 /// 2026-11-20T14:00:00Z: ten days after the lines.
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
-/// Fewer would mean that the file was not read as it is meant.
+/// A smaller number means that the file was not parsed as intended.
 const LEAST_FORMATS: usize = 250;
 const LEAST_LAYOUTS: usize = 780;
-/// What `‹M›` stands for in an error, and in anything else.
+/// What replaces `‹M›` in an error, and in any other line.
 const MESSAGES: [&str; 2] = ["the store is gone", "error counters cleared"];
 
-/// A format's name, its error line and its look-alike.
+/// A format: its name, its error line, and a similar line that is no error.
 struct Format<'a> {
     name: &'a str,
     error: &'a str,
@@ -66,7 +66,7 @@ fn levels_are_found_in_every_format() {
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), formats.len(), wrong.join("\n"));
 }
 
-/// `‹E¦F‖I¦W›`: where it stands in the layout, the words of level error or above, and the others.
+/// Parses `‹E¦F‖I¦W›`: returns its place in the layout, the words of level error or above, and the others.
 fn choices(layout: &str) -> Vec<(std::ops::Range<usize>, [Vec<&str>; 2])> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -80,7 +80,7 @@ fn choices(layout: &str) -> Vec<(std::ops::Range<usize>, [Vec<&str>; 2])> {
     found
 }
 
-/// The layout's lines of one side: 0 for errors, 1 for the others.
+/// Returns the layout's lines of one side: 0 for errors, 1 for the others.
 fn lines(layout: &str, side: usize) -> Vec<String> {
     let choices = choices(layout);
     let most = choices.iter().map(|(_, words)| words[side].len()).max().unwrap_or_else(|| panic!("{layout}"));

@@ -1,4 +1,4 @@
-//! Commands: their outputs, how they end and begin anew, and that nothing of them is left behind.
+//! Command sources: their outputs, how they end and restart, and that they leave nothing behind.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ fn outputs_are_apart_and_the_end_is_a_record() {
     let mut daemon = Daemon::new(&source(script, more));
     fs::create_dir(daemon.path("inner")).unwrap();
     daemon.start();
-    // Nothing can come any more: it ends by itself.
+    // Nothing more can arrive: the daemon ends by itself.
     assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());
     assert_eq!(daemon.texts(), ["TypeError: x", "ValueError: boom in inner"]);
     let records = daemon.records();
@@ -31,7 +31,7 @@ fn outputs_are_apart_and_the_end_is_a_record() {
 
 #[test]
 fn a_failure_begins_anew_and_a_success_does_not() {
-    // It fails twice.
+    // The command fails twice.
     let script = "echo x >> tries; [ $(wc -l < tries) -ge 3 ] || { echo 'TypeError: again' >&2; kill -9 $$; }";
     let mut daemon = Daemon::started(&source(script, "restart_delay = \"10ms\""));
     assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(0), "{}", daemon.stderr());

@@ -1,4 +1,4 @@
-//! Datagram sockets, and what the kernel drops.
+//! Datagram sockets, and datagrams that the kernel drops.
 
 use std::cell::Cell;
 use std::net::UdpSocket;
@@ -12,7 +12,7 @@ fn each_datagram_is_a_message_and_each_sender_a_stream() {
     let mut daemon = Daemon::started(sources);
     let address = daemon.address("net");
     let [one, other] = [0, 0].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
-    // A trace that a datagram of another sender does not cut.
+    // A trace that is not cut by a datagram from another sender.
     for (socket, text) in [
         (&one, "<11>1 - h app 1 - - Traceback (most recent call last):"),
         (&one, "<11>1 - h app 1 - -   File \"a.py\", line 3, in f"),
@@ -51,11 +51,11 @@ fn what_the_kernel_drops_is_counted_to_the_last_datagram() {
     let lost = || daemon.of_kind("gap").iter().map(|gap| gap["datagrams"].as_u64().unwrap()).sum::<u64>();
     send();
     daemon.until("it does not read", || received() == 1);
-    // While it stands still nobody reads.
+    // While the daemon is stopped, nothing reads.
     daemon.signal("-STOP");
     (0..2000).for_each(|_| send());
     daemon.signal("-CONT");
-    // The kernel says what it has dropped with what it has not.
+    // The kernel reports dropped datagrams together with one that it has kept.
     daemon.until("the loss is not said", || {
         send();
         lost() > 0

@@ -1,4 +1,4 @@
-//! Peers that mean no good, a thousand at once: memory stays bounded, and who sends honestly is heard.
+//! A thousand hostile peers at once: memory stays bounded, and honest peers are still read.
 
 use std::io::{ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,12 +9,12 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use super::rig::{DEADLINE, Daemon};
 
 const TCP: &str = "[[source]]\nname = \"in\"\ntype = \"tcp\"\naddress = \"127.0.0.1:0\"\nmax_connections = 2000\n";
-/// Peers of each kind.
+/// Number of peers of each kind.
 const EACH: usize = 200;
-/// What the daemon may hold, in KiB: 1,000 times line and look-back, and an unoptimised program.
+/// Maximum memory of the daemon, in KiB: 1,000 times line and look-back, in an unoptimised build.
 const MAX_RESIDENT: u64 = 128 << 10;
 
-/// Sends as much as is taken at once.
+/// Sends as much as is accepted at once.
 fn pour(peer: &mut TcpStream, bytes: &[u8]) -> usize {
     match peer.write(bytes) {
         Ok(count) => count,
@@ -39,16 +39,16 @@ fn a_thousand_hostile_peers_cost_bounded_memory_and_the_honest_one_is_heard() {
     let start = Instant::now();
     let mut honest = daemon.connect("in");
     let mut sent = 0;
-    // Until each of the endless lines is many times as long as a line may be.
+    // Until each of the endless lines is many times the maximum length of a line.
     while poured < EACH * (1 << 20) && start.elapsed() < Duration::from_secs(60) {
         for (number, peer) in peers.iter_mut().enumerate() {
             match number % 5 {
                 0 => poured += pour(peer, &endless),
-                // A byte at a time; a count that is none; half a multi-byte character for ever.
+                // One byte at a time; an invalid count; half of a multi-byte character for ever.
                 1 => drop(pour(peer, b"<")),
                 2 => drop(pour(peer, b"999999 <11>x")),
                 3 => drop(pour(peer, &invalid)),
-                // Half-open: it says nothing, and its other half is closed already.
+                // Half-open: the peer sends nothing, and its reading side is already closed.
                 _ => drop(peer.shutdown(Shutdown::Read)),
             }
         }
@@ -66,7 +66,7 @@ fn a_thousand_hostile_peers_cost_bounded_memory_and_the_honest_one_is_heard() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-/// Nothing can be committed, so nothing is looked at any more: who comes, says a word and goes must not pile up.
+/// Nothing can be committed, so nothing more is examined: peers that connect, send a line and leave must not pile up.
 #[test]
 fn peers_that_come_and_go_while_nothing_moves_are_bounded() {
     let mut daemon = Daemon::started(&TCP.replace("2000", "50"));
@@ -89,17 +89,17 @@ fn peers_that_come_and_go_while_nothing_moves_are_bounded() {
     let before = daemon.resident();
     let (address, mut waiting) = (daemon.address("in"), 0);
     for _ in 0..600 {
-        // Beyond what the kernel keeps waiting, nobody answers.
+        // Connections beyond the kernel's backlog get no answer.
         let peer = TcpStream::connect_timeout(&address, Duration::from_millis(10));
         waiting += usize::from(peer.is_ok_and(|mut peer| peer.write_all(b"<11>hello\n").is_ok()));
     }
-    // The fifty that are kept have 256 KiB each; six hundred would have 150 MiB.
+    // The fifty connections that are kept have 256 KiB each; six hundred would have 150 MiB.
     assert!(daemon.resident() < before + (32 << 10), "{before} KiB before, {} KiB now", daemon.resident());
     lock.rollback().unwrap();
     drop(flood);
     daemon.send("in", b"<11>afterwards\n");
     daemon.until("it does not go on", || daemon.texts().iter().any(|text| text == "afterwards"));
-    // Who could come lost nothing; the kernel may need a while for the last ones.
+    // Peers that got a connection lost nothing; the kernel may need a while for the last ones.
     let heard = || daemon.texts().iter().filter(|text| *text == "hello").count();
     daemon.until("who waited is not heard", || heard() >= waiting.min(100));
     assert_eq!(daemon.of_kind("gap").len(), 0);

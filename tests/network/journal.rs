@@ -1,4 +1,4 @@
-//! The journal, as a `journalctl` of the test's own prints it: an entry a line of a file, whose number is the cursor.
+//! The journal, printed by the test's own `journalctl`: one entry per line of a file, with the line number as cursor.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -102,7 +102,7 @@ fn killed_at_any_moment_it_goes_on_behind_the_last_entry_and_doubles_nothing() {
         }
         daemon.kill();
     }
-    // While it was away, too.
+    // Entries from while it was down are read, too.
     log(&daemon, &mut at, &[(ERR, "the last one")]);
     wanted.push("the last one".to_owned());
     start(&mut daemon);

@@ -1,5 +1,5 @@
-//! Sources that are no files, in the real daemon: sockets with honest and hostile peers, commands, the journal. Only
-//! loopback and this machine.
+//! Sources that are not files, in the real daemon: sockets with honest and hostile
+//! peers, commands, the journal. Uses only the loopback interface and this machine.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,4 +1,4 @@
-//! Sockets that a service manager passes: the kernel keeps what is sent before siftd reads.
+//! Sockets passed by a service manager: the kernel keeps what is sent before siftd reads.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -23,7 +23,7 @@ fn sockets_are_taken_by_name_or_by_address() {
         fcntl_setfd(socket, FdFlags::empty()).unwrap();
     }
     let numbers = [listener.as_raw_fd(), datagrams.as_raw_fd(), stranger.as_raw_fd()];
-    // Sent before anybody reads.
+    // Sent before anything reads.
     TcpStream::connect(at).unwrap().write_all(b"<11>early\n").unwrap();
     let script = format!(
         "exec 200<&{} 201<&{} 202<&{}; exec 3<&200 4<&201 5<&202; LISTEN_PID=$$ LISTEN_FDS=3 LISTEN_FDNAMES=web:unnamed:other exec {} run --config siftd.toml",

@@ -1,4 +1,4 @@
-//! The real daemon with the sources of a test, whose events stand in a file.
+//! The real daemon with the sources of a test; its events are written to a file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// Nothing here takes so long unless it is broken.
+/// Far longer than any wait takes unless something is broken.
 pub const DEADLINE: Duration = Duration::from_secs(40);
 
 pub struct Daemon {
@@ -18,7 +18,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// In a folder of its own; `sources` may name it as `FOLDER`.
+    /// Creates a daemon in a folder of its own, which `sources` may name as `FOLDER`.
     pub fn new(sources: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let daemon = Self { folder, child: None };
@@ -63,7 +63,7 @@ impl Daemon {
         fs::read_to_string(self.path("stderr")).unwrap_or_default()
     }
 
-    /// Where a source listens: its last word on it.
+    /// Returns the address that a source last reported to listen on.
     pub fn address(&self, source: &str) -> SocketAddr {
         let mark = format!("source {source}: listens on ");
         let said = || self.stderr().rsplit_once(&mark).and_then(|(_, rest)| rest.lines().next()?.parse().ok());
@@ -75,7 +75,7 @@ impl Daemon {
         TcpStream::connect(self.address(source)).unwrap()
     }
 
-    /// Sends all of it and closes.
+    /// Sends all bytes and closes the connection.
     pub fn send(&self, source: &str, bytes: impl AsRef<[u8]>) {
         self.connect(source).write_all(bytes.as_ref()).unwrap();
     }
@@ -90,7 +90,7 @@ impl Daemon {
         self.records().into_iter().filter(|record| record["kind"] == kind).collect()
     }
 
-    /// The texts of all errors, sorted.
+    /// Returns the texts of all errors, sorted.
     pub fn texts(&self) -> Vec<String> {
         let mut texts: Vec<String> = self.of_kind("error").iter().map(|record| record["text"].as_str().unwrap().to_owned()).collect();
         texts.sort();
@@ -122,7 +122,7 @@ impl Daemon {
         assert!(Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap().success());
     }
 
-    /// Ends it, and says how.
+    /// Ends the daemon and returns its exit code.
     pub fn stop(&mut self) -> Option<i32> {
         self.signal("-TERM");
         self.child.take().unwrap().wait().unwrap().code()
@@ -134,7 +134,7 @@ impl Daemon {
         child.wait().unwrap();
     }
 
-    /// Resident memory in KiB.
+    /// Returns the resident memory in KiB.
     pub fn resident(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -151,7 +151,7 @@ impl Drop for Daemon {
     }
 }
 
-/// A message of RFC 5424, octet-counted.
+/// Returns a message of RFC 5424, octet-counted.
 pub fn counted(priority: u8, text: &str) -> String {
     let message = format!("<{priority}>1 - web01 shop 12 - - {text}");
     format!("{} {message}", message.len())

@@ -1,4 +1,4 @@
-//! Sources that are no files and fall silent: each connection by itself, the outputs of a command as one.
+//! Sources other than files that fall silent: each connection separately, the outputs of a command together.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::rig::Daemon;
 
-/// Records of silences with this `status`, of connections or of the source as such.
+/// Returns the records of silences with this `status`, either of connections or of the whole source.
 fn silences(daemon: &Daemon, status: &str, of_peer: bool) -> Vec<Value> {
     let all = daemon.of_kind("silence").into_iter();
     all.filter(|record| record["status"] == status && record["source"]["peer"].is_string() == of_peer).collect()
@@ -36,7 +36,7 @@ fn outputs_of_a_command_are_one_voice() {
     assert_eq!((begun.len(), &begun[0]["source"]["type"], &begun[0]["source"]["io"]), (1, &"command".into(), &Value::Null), "{begun:?}");
     std::fs::write(daemon.path("go"), "").unwrap();
     daemon.until("its end is not told", || silences(&daemon, "ended", false).len() == 1);
-    // And again, also over an end at any moment.
+    // And again, even if the daemon is killed in between.
     daemon.until("it is not told again", || silences(&daemon, "begun", false).len() == 2);
     daemon.kill();
     std::fs::remove_file(daemon.path("go")).unwrap();

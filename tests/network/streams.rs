@@ -45,7 +45,7 @@ fn messages_of_both_framings_and_standards_become_events() {
 #[test]
 fn each_connection_is_a_stream_of_its_own_and_what_has_arrived_is_drained() {
     let mut daemon = Daemon::started(TCP);
-    // Two traces whose lines arrive in turns.
+    // Two traces whose lines alternate.
     let peers = [daemon.connect("in"), daemon.connect("in")];
     for line in ["Traceback (most recent call last):\n", "  File \"a.py\", line 3, in f\n", "    g()\n"] {
         peers.iter().for_each(|mut peer| peer.write_all(line.as_bytes()).unwrap());
@@ -77,7 +77,7 @@ fn a_unix_socket_has_its_mode_knows_its_peers_and_goes_with_the_daemon() {
     let sources = "[[source]]\nname = \"local\"\ntype = \"unix\"\npath = \"FOLDER/log.sock\"\npermissions = \"0600\"\n";
     let mut daemon = Daemon::new(sources);
     let path = daemon.path("log.sock");
-    // One that a killed process has left.
+    // A socket that a killed process has left.
     drop(UnixListener::bind(&path).unwrap());
     daemon.start();
     daemon.until("it does not listen", || UnixStream::connect(&path).is_ok());
@@ -113,7 +113,7 @@ fn connections_beyond_the_limit_are_turned_away_and_silent_ones_closed() {
     daemon.until("there is no record of it", || daemon.of_kind("gap").len() == 1);
     let gap = &daemon.of_kind("gap")[0];
     assert_eq!((&gap["why"], &gap["connections"], &gap["source"]["name"]), (&"turned_away".into(), &1.into(), &"in".into()));
-    // Who is silent for too long makes room for others.
+    // Connections that are silent for too long make room for others.
     assert!(first.iter().all(is_closed));
     assert!(daemon.stderr().contains("was silent for idle_timeout"), "{}", daemon.stderr());
     daemon.send("in", "<11>two\n");
@@ -121,8 +121,8 @@ fn connections_beyond_the_limit_are_turned_away_and_silent_ones_closed() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-/// Each of them has ended when the next one comes, and none knows how far siftd is. Those that wait at the end were sent,
-/// too.
+/// Each peer has ended before the next one connects, and none knows how
+/// far siftd is. Even those still waiting at the end have sent their line.
 #[test]
 fn who_comes_one_after_the_other_is_heard_to_the_last() {
     const COUNT: usize = 400;
@@ -142,7 +142,7 @@ fn who_comes_one_after_the_other_is_heard_to_the_last() {
     assert_eq!(daemon.of_kind("gap").len(), 0);
 }
 
-/// On this machine nobody is turned away, however long the others stay.
+/// A local peer is never turned away, however long the others stay.
 #[test]
 fn a_unix_socket_without_room_keeps_who_comes_waiting() {
     let mut daemon = Daemon::started("[[source]]\nname = \"local\"\ntype = \"unix\"\npath = \"FOLDER/log.sock\"\nmax_connections = 1\n");
@@ -201,14 +201,14 @@ fn a_reload_begins_ends_and_changes_sources_and_leaves_the_others_alone() {
     stays.write_all(b"<11>one\n").unwrap();
     let changes = daemon.address("changes").to_string();
     daemon.wait_for(&["one"]);
-    // An address that is taken changes nothing.
+    // An address that is in use changes nothing.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     daemon.configure(&(source("stays", "127.0.0.1:0", "") + &source("new", &taken.local_addr().unwrap().to_string(), "")));
     daemon.signal("-HUP");
     daemon.until("it is not refused", || daemon.stderr().contains("the old one goes on"));
     daemon.send("changes", "<11>two\n");
     daemon.wait_for(&["one", "two"]);
-    // The same address, which its old self still has.
+    // The same address, which the old source still uses.
     daemon.configure(&(source("stays", "127.0.0.1:0", "") + &source("changes", &changes, "framing = \"newline\"") + &source("new", "127.0.0.1:0", "")));
     daemon.signal("-HUP");
     daemon.until("it does not begin anew", || daemon.stderr().matches(&format!("source changes: listens on {changes}")).count() == 2);

@@ -1,4 +1,4 @@
-//! TLS: who has a certificate that leads to the right root is heard, who has none is not, and garbage costs nothing.
+//! TLS: a peer whose certificate leads to the right root is read, a peer without one is not, and garbage costs nothing.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 
 use super::rig::{DEADLINE, Daemon};
 
-/// A root, and certificates that lead to it.
+/// A root, and certificates issued by it.
 struct Authority {
     root: CertificateDer<'static>,
     pem: String,
@@ -29,7 +29,7 @@ impl Authority {
         Self { root: root.der().clone(), pem: root.pem(), issuer: Issuer::new(params, key) }
     }
 
-    /// PEM of certificate and key, and the same for a client of this test.
+    /// Returns certificate and key in PEM, and the same for a client of this test.
     fn issue(&self, name: &str) -> (String, String, Identity) {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new([name.to_owned()]).unwrap().signed_by(&key, &self.issuer).unwrap();
@@ -38,7 +38,7 @@ impl Authority {
     }
 }
 
-/// A daemon that wants client certificates, and the authority of both sides.
+/// Starts a daemon that requires client certificates, and returns the authority of both sides.
 fn daemon(more: &str) -> (Daemon, Authority) {
     let authority = Authority::new();
     let (certificate, key, _) = authority.issue("localhost");
@@ -53,7 +53,7 @@ fn daemon(more: &str) -> (Daemon, Authority) {
     (daemon, authority)
 }
 
-/// Sends over TLS; whether the other side took it.
+/// Sends over TLS; returns whether the other side accepted it.
 fn send(daemon: &Daemon, root: &Authority, identity: Option<Identity>, text: &str) -> bool {
     let mut roots = RootCertStore::empty();
     roots.add(root.root.clone()).unwrap();
@@ -68,7 +68,7 @@ fn send(daemon: &Daemon, root: &Authority, identity: Option<Identity>, text: &st
     let sent = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
     stream.conn.send_close_notify();
     let closed = sent.and_then(|()| stream.conn.complete_io(&mut stream.sock).map(drop));
-    // What the other side says to a certificate comes after the handshake.
+    // The other side rejects a certificate only after the handshake.
     closed.is_ok() && stream.read(&mut [0; 1]).is_ok()
 }
 
@@ -91,7 +91,7 @@ fn garbage_and_silence_instead_of_a_handshake_cost_nobody_anything() {
     let silent: Vec<TcpStream> = (0..50).map(|_| daemon.connect("in")).collect();
     for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0x16, 3, 1, 0xff, 0xff, 1, 0, 0, 9], &[0; 70_000], b"<11>without TLS\n"] {
         let mut peer = daemon.connect("in");
-        // It may be closed in the middle.
+        // The connection may be closed in the middle.
         drop(peer.write_all(garbage));
     }
     let (.., client) = authority.issue("client");

@@ -1,8 +1,8 @@
-//! Orderly ends in the middle of something.
+//! Orderly shutdowns in the middle of work.
 
 use super::rig::{ONE, World, error};
 
-/// Half of a trace is there when siftd is ended: the next start finds it whole.
+/// siftd is ended when half of a trace is there: the next start finds the whole trace.
 #[test]
 fn a_trace_that_is_cut_by_an_orderly_end_is_found_whole() {
     let world = World::new();

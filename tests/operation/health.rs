@@ -1,4 +1,4 @@
-//! `/metrics`, `/healthz`, `/readyz`, `/status` and `siftd status`: what they say, and that no client harms them.
+//! `/metrics`, `/healthz`, `/readyz`, `/status` and `siftd status`: what they report, and that no client can harm them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,12 +9,12 @@ use nix::sys::signal::Signal;
 use super::rig::{ONE, World, error, siftd};
 use super::wait::{DEADLINE, wait};
 
-/// It answers on a port.
+/// Returns a configuration that answers on a port.
 fn configuration(port: u16) -> String {
     format!("[telemetry]\nlisten = \"127.0.0.1:{port}\"\n[error_detection]\nnoise_patterns = [\"punycode\"]\n{ONE}")
 }
 
-/// A port that nobody has now.
+/// Returns a port that is currently free.
 pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
@@ -22,7 +22,7 @@ pub fn free_port() -> u16 {
 fn get(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    // It may have hung up on what is too much.
+    // The daemon may have closed the connection on too long a request.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -66,7 +66,7 @@ fn counters_follow_what_happens_and_health_is_said() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-/// What is found waits for it: that it is away is said, and is no reason to take it out of service.
+/// Records wait for the peer: that it is away is reported, and is no reason to take siftd out of service.
 #[test]
 fn a_peer_that_is_away_is_said_and_it_is_ready() {
     let world = World::new();
@@ -94,7 +94,7 @@ fn check_tries_folders_files_and_addresses() {
     assert!(hints.contains("hint: `listen` in [telemetry]: 127.0.0.1:"), "{hints}");
 }
 
-/// Its own address is in the way of a second one; what that one has done wrong is another thing.
+/// The address is in use by the first daemon, but that is not the second one's mistake.
 #[test]
 fn a_second_one_with_the_same_state_is_told_who_has_it() {
     let world = World::new();
@@ -135,7 +135,7 @@ fn hostile_clients_keep_nobody_from_an_answer() {
         ("GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "404"),
     ] {
         let answer = get(port, &request);
-        // One that sends more than is read may find the connection reset before it sees the answer.
+        // A client that sends more than is read may see a reset before the answer.
         assert!(answer.is_empty() || answer.starts_with(&format!("HTTP/1.1 {code}")), "{code}: {answer}");
     }
     assert!(page(port, "/readyz").ends_with("ok\n"));

@@ -1,16 +1,16 @@
-//! A state that a power cut or a fault of the disk has spoilt: it is set aside, and what it knew is said to be lost.
+//! A state damaged by a power cut or a disk fault: it is set aside, and the loss of its content is reported.
 
 use std::fs;
 
 use super::rig::{Daemon, ONE, World, error};
 use super::wait::wait;
 
-/// `start_at` as it is without a word: what is there at the first start is left out.
+/// The default of `start_at`: what exists at the first start is skipped.
 fn from_the_end() -> String {
     ONE.replace("start_at = \"beginning\"\n", "").replace("[[sink]]", "[[source]]\nname = \"u\"\ntype = \"unix\"\npath = \"@/u.sock\"\n[[sink]]")
 }
 
-/// A daemon that has found an error, and was killed.
+/// Runs a daemon that finds an error, and kills it.
 fn killed(world: &World) {
     world.configure(&from_the_end());
     world.append("a.log", &error("of long ago"));
@@ -20,12 +20,12 @@ fn killed(world: &World) {
     daemon.child.kill().unwrap();
     daemon.child.wait().unwrap();
     world.hear_no_more();
-    // The log of the database could make it whole again.
+    // The database could be repaired from its write-ahead log.
     ["state/siftd.db-wal", "state/siftd.db-shm"].iter().for_each(|name| fs::remove_file(world.path(name)).unwrap());
     world.append("a.log", &error("skipped"));
 }
 
-/// Sources of the gaps, and all texts.
+/// Returns the sources of the gaps, and all texts.
 fn gaps(world: &World) -> Vec<String> {
     let records = world.records("one.ndjson");
     let of_state = records.iter().filter(|record| record["kind"] == "gap" && record["why"] == "state_lost");

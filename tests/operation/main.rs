@@ -1,4 +1,4 @@
-//! The daemon under its operator's hands: reload, watchdog, health, logs.
+//! The daemon as its operator sees it: reload, watchdog, health, logs.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,4 +1,4 @@
-//! siftd's own messages: in the form that was asked for, and without what a log says.
+//! siftd's own messages: in the configured format, and without text from logs.
 
 use nix::sys::signal::Signal;
 
@@ -8,10 +8,10 @@ use super::wait::wait;
 const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const WORD: &str = "moonshine";
 
-/// Everything that makes siftd speak: errors, a file that is cut, one that vanishes, a refused reload, the end.
+/// Triggers everything that siftd reports: errors, a file that is cut, one that vanishes, a refused reload, the end.
 fn played(form: &str, level: &str) -> String {
     let world = World::new();
-    // A name of its own: that such a file is gone is said.
+    // A file named literally: its disappearance is reported.
     world.configure(&format!("[telemetry]\nlog_format = \"{form}\"\n{}", ONE.replace("a*.log", "a.log")));
     world.append("a.log", &error(&format!("{WORD}: token={SECRET}")));
     let daemon = world.start(&[("SIFTD_LOG", level)]);

@@ -1,5 +1,5 @@
-//! Every metric is made to count: what it speaks of happens, and the page says so. A metric that nobody drives here
-//! fails the test, and so does one that the README does not name.
+//! Makes every metric count: the event that it counts happens, and the metrics page shows it. The
+//! test fails for a metric that nothing here triggers, and for one that the README does not name.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -15,7 +15,7 @@ use super::health::{free_port, page};
 use super::rig::{ONE, World, error};
 use super::wait::{DEADLINE, wait};
 
-/// The page as it was read, and the highest value of each metric that was ever read.
+/// The metrics page, and the highest value of each metric that was ever read.
 struct Page<'a> {
     world: &'a World,
     port: u16,
@@ -23,9 +23,9 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// All samples by name and labels.
+    /// Returns all samples by name and labels.
     fn look(&mut self) -> BTreeMap<String, f64> {
-        // Nobody listens to what the manager is told here, and its socket holds only so much.
+        // Nothing reads the messages to the manager here, and the socket's buffer is small.
         self.world.hear_no_more();
         let text = page(self.port, "/metrics");
         let samples = text.lines().filter(|line| line.starts_with("siftd_")).filter_map(|line| line.rsplit_once(' '));
@@ -38,7 +38,7 @@ impl Page<'_> {
         samples
     }
 
-    /// Waits until a sample has a value that will do.
+    /// Waits until a sample has an accepted value.
     #[track_caller]
     fn until(&mut self, sample: &str, will_do: impl Fn(f64) -> bool) {
         let mut last = BTreeMap::new();
@@ -62,7 +62,7 @@ impl Page<'_> {
     }
 }
 
-/// A peer that ends its first connections as soon as they say something, and reads the next ones.
+/// Starts a peer that closes its first connections as soon as they send something, and reads the next ones.
 fn forgetful_peer(first: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -78,7 +78,7 @@ fn forgetful_peer(first: usize) -> SocketAddr {
     address
 }
 
-/// A server that answers each request with this status.
+/// Starts a server that answers each request with this status.
 fn server(status: Arc<AtomicU16>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -110,10 +110,10 @@ fn answer(mut stream: BufReader<TcpStream>, status: &AtomicU16) {
     }
 }
 
-/// Patterns that a line of 1 MiB leads to: more than are asked of it.
+/// Number of patterns that a line of 1 MiB leads to: more than are tried on it.
 const PUMPS: usize = 65;
 
-/// Sources and sinks of every kind that counts something of its own.
+/// Sources and sinks of every kind that has metrics of its own.
 fn configuration(ports: [u16; 3], lines: SocketAddr, posts: SocketAddr) -> String {
     let [listen, tcp, udp] = ports;
     let pumps: String = (0..PUMPS).map(|n| format!("{{ pattern = 'pump {n}: \\d', type = \"regex\" }},")).collect();
@@ -191,7 +191,7 @@ fn the_server_refuses(page: &mut Page<'_>, status: &AtomicU16) {
     page.until("siftd_sink_dead_letters_total{sink=\"posts\"}", |is| is >= 2.0);
     status.store(200, Ordering::Relaxed);
     page.is("siftd_sink_up{sink=\"posts\"}", 1);
-    // The other peer has ended two connections by then.
+    // The other peer has closed two connections by then.
     page.is("siftd_sink_reconnects_total{sink=\"lines\"}", 2);
     page.grows("siftd_sink_written_bytes_total{sink=\"lines\"}");
     let out = fs::metadata(page.world.path("one.ndjson")).unwrap().len();
@@ -222,7 +222,7 @@ fn the_command_fails(page: &mut Page<'_>) {
     page.is("siftd_source_up{source=\"job\"}", 0);
 }
 
-/// Somebody holds the state: nothing is committed, the readers wait, and a file is cut before it was read.
+/// Another process holds the state: nothing is committed, the readers wait, and a file is cut before it was read.
 fn the_state_is_held(world: &World, page: &mut Page<'_>) {
     let failures = page.look()["siftd_commit_failures_total"];
     let mut state = rusqlite::Connection::open(world.path("state/siftd.db")).unwrap();

@@ -1,4 +1,4 @@
-//! Globs that cover what siftd itself writes.
+//! Globs that match files siftd itself writes.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -7,10 +7,10 @@ use nix::sys::signal::Signal;
 use super::rig::{ONE, World, error, siftd};
 use super::wait::wait;
 
-/// So many logs are made until one gets the inode of an output.
+/// Maximum number of logs created until one gets the inode of an output.
 const MOST_LOGS: usize = 50;
 
-/// A source that means everything in the folder.
+/// Returns a source that matches everything in the folder.
 fn everything() -> String {
     ONE.replace("include = [\"@/a*.log\"]", "include = [\"@/**\"]\nexclude = [\"@/said.txt\", \"@/siftd.toml\", \"@/notify\"]")
 }
@@ -28,7 +28,7 @@ fn the_state_and_the_outputs_are_left_out_and_that_is_said_once() {
             assert_eq!(world.said().matches(own).count(), 1, "{}", world.said());
         }
         assert_eq!(daemon.stop(), Some(0));
-        // An older output is none of its logs, either.
+        // An older output is not one of its logs, either.
         std::fs::copy(world.path("one.ndjson"), world.path("one.ndjson.1")).unwrap();
     }
     assert_eq!(world.texts("one.ndjson"), ["one", "two", "three"]);

@@ -1,4 +1,4 @@
-//! SIGHUP: what has changed in the configuration changes, nothing else does, and one with mistakes changes nothing.
+//! SIGHUP: applies what has changed in the configuration and nothing else; a configuration with mistakes changes nothing.
 
 use nix::sys::signal::Signal;
 
@@ -43,7 +43,7 @@ fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
     let daemon = world.start(&[]);
     assert_eq!(world.written("one.ndjson", 1), ["first"]);
 
-    // A source and a sink come: the source begins at its end, the sink with the next record.
+    // A source and a sink are added: the source starts at its end, the sink with the next record.
     reload(&world, &daemon, BOTH);
     wait("the new sink", || world.path("two.ndjson").exists().then_some(()));
     world.append("a.log", &error("second"));
@@ -52,7 +52,7 @@ fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
     assert_eq!(world.written("one.ndjson", 3), ["first", "second", "third"]);
     assert_eq!(world.written("two.ndjson", 2), ["second", "third"]);
 
-    // They go: what was written before is still read, what comes later is not.
+    // They are removed: what was written before is still read, what comes later is not.
     world.append("b.log", &error("fourth"));
     reload(&world, &daemon, ONE);
     assert_eq!(world.written("one.ndjson", 4)[3..], ["fourth"]);
@@ -60,7 +60,7 @@ fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
     world.append("a.log", &error("fifth"));
     assert_eq!(world.written("one.ndjson", 5)[4..], ["fifth"]);
 
-    // They come back: the source goes on where it was, the sink with what comes.
+    // They are added again: the source continues where it was, the sink with new records.
     reload(&world, &daemon, BOTH);
     assert_eq!(world.written("one.ndjson", 6)[5..], ["while b was not followed"]);
     assert_eq!(daemon.stop(), Some(0));
@@ -148,7 +148,7 @@ fn a_sink_that_changes_goes_on_where_it_was() {
     assert_eq!(world.said(), "");
 }
 
-/// Lines are written all the time; a sink gets another name, with the same file or with another one.
+/// Lines are written all the time; a sink gets another name, with the same file or a different one.
 #[test]
 fn what_is_found_while_a_sink_is_renamed_is_written_once() {
     let world = World::new();
@@ -160,7 +160,7 @@ fn what_is_found_while_a_sink_is_renamed_is_written_once() {
             let lines = (0..).take_while(|_| !is_over.load(std::sync::atomic::Ordering::Relaxed));
             let write = |n| {
                 world.append("a.log", &error(&format!("number {n}")));
-                // More would only take longer.
+                // More lines would only take longer.
                 std::thread::sleep(std::time::Duration::from_millis(1));
             };
             lines.map(write).count()

@@ -1,5 +1,5 @@
-//! The binary as a service manager runs it: a configuration in a folder of its own, and a socket that hears what
-//! the daemon tells its manager. Every wait has a deadline.
+//! The binary as a service manager runs it: with a configuration in a folder of its own,
+//! and a socket that receives what the daemon tells its manager. Every wait has a deadline.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::wait::{DEADLINE, wait};
 
-/// A source that reads `a*.log`, and a sink that writes `one.ndjson`; `@` is the folder.
+/// A source that reads `a*.log` and a sink that writes `one.ndjson`; `@` stands for the folder.
 pub const ONE: &str = r#"
 [[source]]
 name = "a"
@@ -45,7 +45,7 @@ impl World {
         self.folder.path().join(name)
     }
 
-    /// Writes the configuration; `@` in it is the folder.
+    /// Writes the configuration; `@` in it stands for the folder.
     pub fn configure(&self, text: &str) {
         let folder = self.folder.path().display().to_string();
         fs::write(self.path("siftd.toml"), format!("state_dir = \"@/state\"\n{text}").replace('@', &folder)).unwrap();
@@ -55,7 +55,7 @@ impl World {
         OpenOptions::new().append(true).create(true).open(self.path(name)).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// The daemon; it has said that it is ready.
+    /// Starts the daemon, and waits until it has reported that it is ready.
     pub fn start(&self, settings: &[(&str, &str)]) -> Daemon {
         let daemon = self.spawn(settings);
         self.hears("READY=1");
@@ -71,7 +71,7 @@ impl World {
         Daemon { child }
     }
 
-    /// The next message to the manager.
+    /// Returns the next message to the manager.
     #[track_caller]
     pub fn heard(&self) -> String {
         let mut space = [0; 4096];
@@ -79,7 +79,7 @@ impl World {
         String::from_utf8_lossy(&space[..len]).into_owned()
     }
 
-    /// Waits for a message with this in it.
+    /// Waits for a message that contains this.
     #[track_caller]
     pub fn hears(&self, wanted: &str) -> String {
         let until = Instant::now() + DEADLINE;
@@ -92,7 +92,7 @@ impl World {
         }
     }
 
-    /// All that was said by now.
+    /// Returns everything received so far.
     pub fn heard_now(&self) -> String {
         self.manager.set_nonblocking(true).unwrap();
         let (mut all, mut space) = (String::new(), [0; 4096]);
@@ -103,12 +103,12 @@ impl World {
         all
     }
 
-    /// What was heard and not asked for is thrown away.
+    /// Discards the messages received so far.
     pub fn hear_no_more(&self) {
         self.heard_now();
     }
 
-    /// `text` of each record of an output, without its level.
+    /// Returns the `text` of each record of an output, without its level.
     pub fn texts(&self, name: &str) -> Vec<String> {
         self.records(name).iter().map(|record| record["text"].as_str().unwrap_or_default().trim_start_matches("ERROR ").to_owned()).collect()
     }
@@ -119,24 +119,24 @@ impl World {
         whole.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))).collect()
     }
 
-    /// Waits until an output has so many records, and returns their texts.
+    /// Waits until an output has this many records, and returns their texts.
     #[track_caller]
     pub fn written(&self, name: &str, count: usize) -> Vec<String> {
         wait(&format!("record {count} of {name}"), || Some(self.texts(name)).filter(|texts| texts.len() >= count))
     }
 
-    /// What the daemon has said on stderr.
+    /// Returns what the daemon has printed on stderr.
     pub fn said(&self) -> String {
         fs::read_to_string(self.path("said.txt")).unwrap_or_default()
     }
 }
 
-/// A line that is an error by its level alone.
+/// Returns a line that is an error by its level alone.
 pub fn error(text: &str) -> String {
     format!("2026-09-21T10:00:00Z ERROR {text}\n")
 }
 
-/// A running daemon; killed if a test ends without it.
+/// A running daemon; killed if the test ends first.
 pub struct Daemon {
     pub child: Child,
 }
@@ -146,7 +146,7 @@ impl Daemon {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
-    /// Ends it as a service manager does; returns its exit code.
+    /// Ends the daemon as a service manager does; returns its exit code.
     #[track_caller]
     pub fn stop(mut self) -> Option<i32> {
         self.signal(Signal::SIGTERM);
@@ -157,13 +157,13 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The daemon may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// The program under test.
+/// Runs the program under test.
 pub fn siftd(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
     let done = Command::new(env!("CARGO_BIN_EXE_siftd")).args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -1,4 +1,4 @@
-//! The watchdog is fed while everything moves, and only then.
+//! The watchdog is fed while everything makes progress, and only then.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ fn a_committer_that_is_stuck_stops_the_feeding_and_one_that_goes_on_resumes_it()
     world.hears("WATCHDOG=1");
     world.hears("WATCHDOG=1");
 
-    // Somebody holds the state: no transaction can begin.
+    // Another process holds the state: no transaction can start.
     let mut state = rusqlite::Connection::open(world.path("state/siftd.db")).unwrap();
     let lock = state.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
     world.append("a.log", &error("second"));

@@ -1,4 +1,4 @@
-//! The dashboard and the alerts: they speak of metrics that there are, and Prometheus understands them.
+//! The dashboard and the alerts: they use existing metrics, and Prometheus accepts them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ fn file(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(name)).unwrap()
 }
 
-/// The names of metrics in a text.
+/// Returns the names of metrics in a text.
 fn named(text: &str) -> BTreeSet<String> {
     Regex::new(r"\bsiftd_[a-z_]+").unwrap().find_iter(text).map(|name| name.as_str().to_owned()).collect()
 }

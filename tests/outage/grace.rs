@@ -1,4 +1,4 @@
-//! The end while a peer hangs: it comes in time, and the next start delivers what was left.
+//! Shutdown while a peer hangs: it ends in time, and the next start delivers the rest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -11,11 +11,11 @@ use siftd::state::store::Store;
 use super::killing::{Daemon, until};
 use super::playing::{Mood, Peer};
 
-/// `shutdown_grace`, and what the end may take beyond it on a machine that does other things as well.
+/// `shutdown_grace`, and how much longer the shutdown may take on a busy machine.
 const GRACE: Duration = Duration::from_secs(1);
 const BEYOND: Duration = Duration::from_secs(15);
 
-/// A daemon whose peer never answers, nor within a time that would end the wait by itself.
+/// Starts a daemon whose peer never answers; its timeout is too long to end the wait.
 fn daemon(folder: &Path, peer: &Peer, delivery: &str) -> Daemon {
     let sink = format!(
         "[[sink]]\nname = \"posts\"\ntype = \"http\"\nurl = \"http://{}/in\"\ncompress = true\nbatch_wait = \"20ms\"\ntimeout = \"10m\"\n\
@@ -34,7 +34,7 @@ fn write(daemon: &Daemon, jobs: std::ops::Range<usize>) {
     log.write_all(text.as_bytes()).unwrap();
 }
 
-/// It ends within its time, and well.
+/// Checks that the daemon ends within its time, successfully.
 #[track_caller]
 fn ends_in_time(daemon: &mut Daemon) {
     let asked = Instant::now();
@@ -42,7 +42,7 @@ fn ends_in_time(daemon: &mut Daemon) {
     assert!(asked.elapsed() < GRACE + BEYOND, "{:?}\n{}", asked.elapsed(), daemon.stderr());
 }
 
-/// How often each job is in the lines.
+/// Counts how often each job occurs in the lines.
 fn jobs(lines: &[String]) -> BTreeMap<usize, usize> {
     let mut jobs = BTreeMap::new();
     for line in lines {
@@ -53,7 +53,7 @@ fn jobs(lines: &[String]) -> BTreeMap<usize, usize> {
     jobs
 }
 
-/// Files that were read to their end.
+/// Counts the files that were read to their end.
 fn read(folder: &Path) -> usize {
     let Ok(Some(store)) = Store::look(&folder.join("state")) else { return 0 };
     store.streams().unwrap_or_default().iter().filter(|row| row.mark.read > 0 && row.mark.read == row.mark.size).count()
@@ -63,7 +63,7 @@ fn lines(folder: &Path) -> Vec<String> {
     fs::read_to_string(folder.join("out.ndjson")).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// All of them are in the file and with the peer, once each.
+/// Checks that the file and the peer have all records, once each.
 #[track_caller]
 fn all_come(folder: &Path, daemon: &mut Daemon, peer: &Peer, count: usize) {
     peer.set(Mood::Good);
@@ -88,7 +88,7 @@ fn a_sink_that_hangs_does_not_hold_up_the_end_and_the_next_start_delivers() {
     all_come(folder.path(), &mut daemon, &peer, 700);
 }
 
-/// What is open then is handed over last, and there is no room for it.
+/// Events that are open at the shutdown are handed over last, when there is no room for them.
 #[test]
 fn so_it_is_when_the_outbox_is_full_and_the_readers_wait() {
     let folder = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn so_it_is_when_the_outbox_is_full_and_the_readers_wait() {
     peer.set(Mood::Hang);
     let mut daemon = daemon(folder.path(), &peer, "outbox_max = \"1MiB\"\n[limits]\ntrace_idle = \"3s\"\n");
     let count = 12_000;
-    // Lines without an end, which ten times as long as `trace_idle` could go on.
+    // Lines without an end, which could stay open for ten times `trace_idle`.
     for n in 0..6 {
         fs::write(daemon.log(&format!("open-{n}.log")), format!("2026-09-21T10:00:00Z ERROR job-{}", count + n)).unwrap();
     }
@@ -108,7 +108,7 @@ fn so_it_is_when_the_outbox_is_full_and_the_readers_wait() {
     all_come(folder.path(), &mut daemon, &peer, count + 6);
 }
 
-/// Nobody listens, which shows at once: it is tried again all the same, as long as there is time.
+/// Nothing listens, which is noticed at once. Delivery is still retried as long as there is time.
 #[test]
 fn a_peer_that_comes_back_within_the_grace_gets_what_waits() {
     let folder = tempfile::tempdir().unwrap();
@@ -126,14 +126,14 @@ fn a_peer_that_comes_back_within_the_grace_gets_what_waits() {
     assert!(!daemon.stderr().contains("next start"), "{}", daemon.stderr());
 }
 
-/// Processor time that a process has used, in hundredths of a second.
+/// Returns the processor time that a process has used, in hundredths of a second.
 fn used(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     Some(fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
 }
 
-/// There is nothing to do but to try again now and then.
+/// Nothing is left to do but to retry now and then.
 #[test]
 fn who_waits_for_a_peer_at_the_end_sleeps() {
     const LONG: Duration = Duration::from_secs(4);

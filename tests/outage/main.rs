@@ -1,4 +1,4 @@
-//! What reaches a peer over the network, whatever happens on the way.
+//! Delivery to a peer over the network, whatever happens on the way.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
@@ -15,7 +15,7 @@ mod shippers;
 #[allow(dead_code, reason = "the invariants use all of it")]
 mod support;
 
-/// The bench `daemon -- outage` plays the same with 100,000.
+/// The bench `daemon -- outage` runs the same with 100,000.
 #[test]
 fn all_arrive_in_order_after_an_outage_of_every_kind_and_two_kills() {
     let folder = tempfile::tempdir().unwrap();

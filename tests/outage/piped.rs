@@ -1,5 +1,5 @@
-//! A pipe's records reach every kind of peer before its end, and what a server refuses is on disk; no secret of
-//! the configuration is in a message, however much is said.
+//! Records of piped input reach every kind of peer before siftd ends, and what a server
+//! refuses is on disk. No secret of the configuration appears in a message, however verbose.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use super::killing::{Daemon, until};
 use super::playing::{Mood, Peer};
 
-/// `siftd run` with so many errors on its stdin, and a state; returns what it said at its most talkative.
+/// Runs `siftd run` with this many errors on its stdin, and a state; returns its messages at the most verbose level.
 fn run(folder: &std::path::Path, sinks: &str, errors: usize, code: i32) -> String {
     let text = format!("state_dir = {:?}\n[[source]]\nname = \"pipe\"\ntype = \"stdin\"\n{sinks}", folder.join("state"));
     run_with(folder, &text, errors, code)

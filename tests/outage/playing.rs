@@ -1,5 +1,5 @@
-//! Peers that refuse, hang, reset, answer errors and garbage, and come back; the daemon is killed meanwhile.
-//! Real sockets on the loopback and the real binary. Tests and a bench play it.
+//! Peers that refuse, hang, reset, answer with errors or garbage, and recover, while the daemon
+//! is killed. Uses real loopback sockets and the real binary. Used by tests and a bench.
 
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
@@ -13,30 +13,30 @@ use std::time::{Duration, Instant};
 
 use super::killing::{Daemon, until};
 
-/// What a peer does now.
+/// How a peer currently behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mood {
-    /// Nobody listens.
+    /// Nothing listens.
     Refuse,
-    /// It accepts and reads nothing.
+    /// It accepts connections and reads nothing.
     Hang,
-    /// It reads some, loses it, and leaves the rest unread.
+    /// It reads a part, loses it, and leaves the rest unread.
     Reset,
-    /// It says nonsense, and loses what it reads.
+    /// It sends garbage, and loses what it reads.
     Garbage,
-    /// http: 500, 429 with `Retry-After`.
+    /// http: it answers 500, or 429 with `Retry-After`.
     Errors,
-    /// http: it takes everything and breaks off before the answer.
+    /// http: it accepts everything and closes the connection before the answer.
     Late,
-    /// http: it wants none of it, ever.
+    /// http: it refuses every batch for good.
     Refused,
     Good,
 }
 
 const MOODS: [Mood; 8] = [Mood::Refuse, Mood::Hang, Mood::Reset, Mood::Garbage, Mood::Errors, Mood::Late, Mood::Refused, Mood::Good];
 
-/// A peer, and the lines that it has.
+/// A peer, and the lines that it has received.
 pub struct Peer {
     pub address: SocketAddr,
     mood: Arc<AtomicU8>,
@@ -48,12 +48,12 @@ pub struct Peer {
 type Serve = fn(TcpStream, &dyn Fn() -> Mood, &Mutex<Vec<String>>);
 
 impl Peer {
-    /// One that takes lines.
+    /// Starts a peer that receives lines.
     pub fn tcp() -> Self {
         Self::start(take_lines)
     }
 
-    /// One that takes batches by POST.
+    /// Starts a peer that receives batches by POST.
     pub fn http() -> Self {
         Self::start(take_posts)
     }
@@ -72,7 +72,7 @@ impl Peer {
                     std::thread::sleep(Duration::from_millis(5));
                     continue;
                 }
-                // The port may be taken for a moment by a connection that comes to its end.
+                // A closing connection may still occupy the port for a moment.
                 let Some(open) = listener.take().or_else(|| TcpListener::bind(address).ok()) else { continue };
                 open.set_nonblocking(true).unwrap();
                 if let Ok((stream, _)) = open.accept() {
@@ -116,7 +116,7 @@ impl Drop for Peer {
     }
 }
 
-/// Holds a connection without reading as long as the mood is the same. What is unread then resets it.
+/// Holds a connection without reading while the mood is the same. Unread bytes then make the close a reset.
 fn hold(stream: TcpStream, mood: &dyn Fn() -> Mood) {
     let begun = mood();
     while mood() == begun {
@@ -148,7 +148,7 @@ fn take_lines(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
                 lines.lock().unwrap().push(String::from_utf8(line[..line.len() - 1].to_vec()).unwrap());
                 line.clear();
             }
-            // The rest of the line is still to come; or the end, and a torn line is none.
+            // Either the rest of the line is still to come, or the connection ended and the torn line is none.
             _ => {}
         }
     }
@@ -196,7 +196,7 @@ fn take_posts(stream: TcpStream, mood: &dyn Fn() -> Mood, lines: &Mutex<Vec<Stri
     }
 }
 
-/// What was seen.
+/// What the peers received.
 pub struct Seen {
     pub tcp_twice: usize,
     pub http_twice: usize,
@@ -204,8 +204,8 @@ pub struct Seen {
     pub took: Duration,
 }
 
-/// `count` errors while both peers go through every mood, twice; the daemon is killed in between. Fails when
-/// anything is missing, changed or out of order at either of them.
+/// Sends `count` errors while both peers go through every mood twice and the daemon is
+/// killed in between. Fails if a line is missing, changed or out of order at either peer.
 #[track_caller]
 pub fn play(folder: &Path, count: usize, pause: Duration, longest: Duration) -> Seen {
     let (tcp, http) = (Peer::tcp(), Peer::http());
@@ -222,7 +222,7 @@ pub fn play(folder: &Path, count: usize, pause: Duration, longest: Duration) -> 
     let mut written = 0;
     for turn in 0..turns {
         tcp.set(moods[turn % moods.len()]);
-        // Not the same at both.
+        // Each peer has a different mood.
         http.set(moods[(turn + 3) % moods.len()]);
         while written < count * (turn + 1) / turns {
             writeln!(log, "2026-09-21T10:00:00Z ERROR job-{written} {}\nall is well", "x".repeat(200)).unwrap();
@@ -258,7 +258,7 @@ pub fn play(folder: &Path, count: usize, pause: Duration, longest: Duration) -> 
     Seen { tcp_twice, http_twice, rss_kib, took }
 }
 
-/// How many lines came again; each came in the order of the file for its first time, and never changed.
+/// Counts repeated lines. The first occurrences must be in the order of the file, and no line may be changed.
 fn repeats(name: &str, lines: &[String], wanted: &[&str]) -> usize {
     let mut seen = HashSet::new();
     let first: Vec<&str> = lines.iter().map(String::as_str).filter(|line| seen.insert(*line)).collect();

@@ -1,5 +1,5 @@
-//! The configurations for shippers: that they can be read and mean the places that our own annotated
-//! configuration names, and that a real rsyslog passes every record on, unchanged.
+//! The configurations for log shippers: they can be parsed and name the same paths as
+//! our annotated configuration, and a real rsyslog passes every record on unchanged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -14,7 +14,7 @@ use super::killing::{Daemon, until};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/config/shippers");
 
-/// Every text in a YAML file, keys included; fails where it is none.
+/// Returns every string in a YAML file, including keys; fails if it is no YAML.
 fn yaml(text: &str) -> Vec<String> {
     let value = |event| match event {
         Event::Scalar(text, ..) => Some(text.into_owned()),
@@ -53,7 +53,7 @@ fn each_configuration_can_be_read_and_names_our_places() {
                 toml_texts(&toml::Value::Table(text.parse().unwrap()), &mut words);
                 words
             }
-            // rsyslog itself reads this one, below.
+            // rsyslog itself reads this file in a test below.
             _ => text.split('"').map(str::to_owned).collect(),
         };
         assert!(words.iter().any(|word| word == path), "{}: {path}", file.display());
@@ -72,7 +72,7 @@ impl Drop for Rsyslog {
     }
 }
 
-/// Our configuration with places of the test.
+/// Returns our configuration with paths of the test.
 fn configuration(folder: &Path, port: u16) -> String {
     let text = fs::read_to_string(Path::new(FOLDER).join("rsyslog.conf")).unwrap();
     let at = |name: &str| folder.join(name).display().to_string();

@@ -1,8 +1,8 @@
-//! The README as a list of plain lines and fenced blocks, which can be put together again.
+//! The README as a list of plain lines and fenced blocks, which can be joined again.
 
 /// A page.
 pub struct Page {
-    /// Lines outside of blocks; a block is `Part::Block(its number)`.
+    /// Lines outside of blocks; `Part::Block(n)` stands for block number `n`.
     parts: Vec<Part>,
     pub blocks: Vec<Block>,
 }
@@ -15,7 +15,7 @@ enum Part {
 /// A fenced block.
 pub struct Block {
     pub language: String,
-    /// The file that it is.
+    /// The name of the file that the block is.
     pub name: Option<String>,
     pub body: Vec<String>,
 }
@@ -64,14 +64,14 @@ impl Page {
     }
 }
 
-/// The lines under a heading of the second level, up to the next one.
+/// Returns the lines under a heading of the second level, up to the next one.
 pub fn chapter<'a>(text: &'a str, name: &str) -> &'a str {
     let start = text.find(&format!("\n## {name}\n")).unwrap() + 1;
     let end = text[start + 1..].find("\n## ").map_or(text.len(), |at| start + 1 + at);
     &text[start..end]
 }
 
-/// The anchor that a heading gets.
+/// Returns the anchor of a heading.
 pub fn anchor(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
     text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).map(|c| if c == ' ' { '-' } else { c }).collect()

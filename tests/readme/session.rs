@@ -1,4 +1,4 @@
-//! Plays the sessions of the README in a folder of their own, with bash and the built binary.
+//! Runs the sessions of the README in a folder of their own, with bash and the built binary.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use regex::Regex;
 
-/// Between the outputs of two commands.
+/// Separates the outputs of two commands.
 const MARK: &str = "\u{1e}";
 
-/// A folder with copies of what the commands read.
+/// A folder with copies of the files that the commands read.
 pub struct Session {
     folder: tempfile::TempDir,
 }
@@ -29,11 +29,11 @@ impl Session {
         fs::write(self.folder.path().join(name), format!("{text}\n")).unwrap();
     }
 
-    /// What a script prints, on stdout and stderr.
+    /// Returns what a script prints on stdout and stderr.
     pub fn output(&self, script: &str) -> String {
         let bin = self.folder.path().join("bin");
         let path = std::env::join_paths(std::iter::once(bin).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap()))).unwrap();
-        // A session that waits for what never comes fails; nothing here takes so long.
+        // A session that waits for something that never happens fails; nothing here takes that long.
         let mut command = Command::new("timeout");
         command.args(["300", "bash", "-c", &format!("exec 2>&1\n{script}")]).current_dir(self.folder.path());
         command.env("PATH", path).env("HOME", self.folder.path()).env("LC_ALL", "C.UTF-8").env_remove("SIFTD_LOG").env_remove("BASH_ENV");
@@ -41,7 +41,8 @@ impl Session {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The lines of a session as they came out now. Where they are what stood there, they stay as they stood.
+    /// Runs a session and returns its lines with the new output.
+    /// Output that still matches the old lines leaves them unchanged.
     pub fn play(&self, lines: &[String]) -> Vec<String> {
         let mut commands: Vec<(&String, &[String])> = Vec::new();
         for (number, line) in lines.iter().enumerate() {
@@ -51,7 +52,7 @@ impl Session {
                 commands.push((line, &rest[..end]));
             }
         }
-        // The status of a command stays what it was: the next one may ask for it.
+        // Preserves the status of a command, which the next one may ask for.
         let script: Vec<String> = commands.iter().map(|(line, _)| format!("{}\nstatus=$?; printf '{MARK}'; (exit $status)", as_run(&line[2..]))).collect();
         let output = self.output(&script.join("\n"));
         let outputs: Vec<&str> = output.split(MARK).collect();
@@ -69,7 +70,7 @@ impl Session {
     }
 }
 
-/// `cargo run` is the binary that is built already; it stands before a terminal, where `scan` is pretty.
+/// Replaces `cargo run` by the binary that is already built, as if on a terminal, where `scan` uses the format `pretty`.
 fn as_run(command: &str) -> String {
     match command.strip_prefix("cargo run --release -- scan ") {
         Some(args) => format!("siftd scan --format pretty {args}"),
@@ -77,7 +78,7 @@ fn as_run(command: &str) -> String {
     }
 }
 
-/// What stood there if it still holds, else what came out, as much of it as was shown.
+/// Returns the old lines if they still match; otherwise the new ones, shortened like the old ones.
 fn recorded(expected: &[String], got: &[String]) -> Vec<String> {
     if holds(expected, got) {
         return expected.to_vec();
@@ -98,7 +99,7 @@ fn holds(expected: &[String], got: &[String]) -> bool {
     }
 }
 
-/// A line without what differs from one time and machine to the next.
+/// Returns a line without the parts that differ between times and machines.
 fn neutral(line: &str) -> String {
     let changes = [
         (r#""(timestamp|observed_at)":"[^"]*""#, r#""$1":"2026-11-20T14:00:00.000000Z""#),
@@ -109,12 +110,12 @@ fn neutral(line: &str) -> String {
     changes.iter().fold(line.to_owned(), |line, (what, by)| Regex::new(what).unwrap().replace_all(&line, *by).into_owned())
 }
 
-/// The ids of `run` are those of a file, of which the next session has another one.
+/// Removes the ids of `run`: they depend on the file, which differs in each session.
 fn without_id(line: &str) -> String {
     if line.contains(r#""name":"run""#) { Regex::new(r#""id":"[0-9a-f]{32}""#).unwrap().replace(line, "").into_owned() } else { line.to_owned() }
 }
 
-/// The first lines that differ.
+/// Returns the first lines that differ.
 pub fn difference(before: &str, after: &str) -> String {
     let (before, after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = before.iter().zip(&after).take_while(|(a, b)| a == b).count();

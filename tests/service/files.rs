@@ -1,4 +1,4 @@
-//! The files of `systemd/`, as systemd itself judges them, and what `siftd service` makes of them.
+//! The files of `systemd/`: systemd verifies them, and `siftd service` installs them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ fn siftd(arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// The units as they are installed, with the program that is really there.
+/// Writes the units as they are installed, with the path of the program under test.
 fn installed(folder: &Path) -> PathBuf {
     siftd(&["service", "install", "--root", folder.to_str().unwrap()]);
     let units = folder.join("etc/systemd/system");
@@ -55,13 +55,13 @@ fn systemd_has_nothing_to_say_against_the_units() {
     }
 }
 
-/// The number of the systemd that is here.
+/// Returns the version of the installed systemd.
 pub fn version() -> Option<u32> {
     let said = Command::new("systemd-analyze").arg("--version").output().ok()?;
     String::from_utf8_lossy(&said.stdout).split_whitespace().nth(1)?.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// An older systemd takes the unit without the drop-in, and has nothing else against it than that it is newer.
+/// An older systemd accepts the unit without the drop-in; its only objection to the drop-in is that it is newer.
 #[test]
 fn the_drop_in_is_what_a_newer_systemd_understands() {
     let Some(version) = version() else {

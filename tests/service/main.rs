@@ -1,4 +1,4 @@
-//! siftd as a service: its units, how they are installed and removed, and a real service manager with them.
+//! siftd as a service: its units, installation and removal, and a real service manager that runs it.
 
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 

@@ -1,5 +1,5 @@
-//! A real service manager: systemd, booted in its own namespaces, installs the service, starts it, reloads it, restarts
-//! it when it stands still and when it was killed. Needs root, and leaves nothing behind.
+//! A real service manager: systemd, booted in namespaces of its own, installs the service, starts and
+//! reloads it, and restarts it when it hangs or is killed. Needs root, and leaves nothing behind.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use super::files::{is_there, version};
 use super::wait::wait;
 
-/// The watchdog's time in this test.
+/// The watchdog's timeout in this test.
 const WATCHDOG: &str = "5s";
 
 const CONFIGURATION: &str = r#"
@@ -22,7 +22,7 @@ type = "file"
 path = "/var/log/siftd/events.ndjson"
 "#;
 
-/// What this machine lacks for the test.
+/// Returns what this machine lacks for the test.
 fn lacks() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return Some("root");
@@ -56,7 +56,7 @@ impl Machine {
         machine.first = wait("the first process", || {
             assert_eq!(machine.boot.try_wait().unwrap(), None, "{}", machine.said());
             let child = std::fs::read_to_string(&children).ok()?.split_whitespace().next()?.parse().ok()?;
-            // Before that it is the script.
+            // Before that, the process is still the script.
             std::fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|name| name.trim() == "systemd").then_some(child)
         });
         wait("the service manager", || machine.enter("systemctl is-system-running").0.contains("running").then_some(()));
@@ -67,7 +67,7 @@ impl Machine {
         std::fs::read_to_string(self.folder.path().join("said.txt")).unwrap_or_default()
     }
 
-    /// Runs a shell command on it: what it prints, and whether it succeeded.
+    /// Runs a shell command on the machine; returns its output, and whether it succeeded.
     fn enter(&self, script: &str) -> (String, bool) {
         let done: Output =
             Command::new("timeout").args(["100", "nsenter", "-t", &self.first.to_string(), "-a", "bash", "-c", script]).stdin(Stdio::null()).output().unwrap();
@@ -85,7 +85,7 @@ impl Machine {
         self.run(&format!("systemctl show siftd -p {name} --value"))
     }
 
-    /// Writes an error into the log, and waits for its record.
+    /// Writes an error to the log, and waits for its record.
     #[track_caller]
     fn feed(&self, text: &str) {
         self.run(&format!("echo '2026-09-21T10:00:00Z ERROR {text}' >> /var/log/agents/a.log"));
@@ -106,7 +106,7 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Its first process takes all others with it.
+        // The end of its first process ends all others.
         let _ = self.boot.kill();
         let _ = self.boot.wait();
         let _ = Command::new("bash").arg(script()).arg("clean").arg(self.folder.path()).status();
@@ -117,7 +117,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/service/boot.sh")
 }
 
-/// `siftd.socket`: systemd holds the socket, with the service or without it.
+/// `siftd.socket`: systemd holds the socket, whether the service runs or not.
 fn the_socket_starts_it_and_keeps_what_is_sent(machine: &Machine) {
     machine.run("printf '[[source]]\\nname = \"socket\"\\ntype = \"unix\"\\npath = \"/run/siftd.sock\"\\n' > /etc/siftd/conf.d/socket.toml");
     machine.run("systemctl enable --now siftd.socket");
@@ -127,7 +127,7 @@ fn the_socket_starts_it_and_keeps_what_is_sent(machine: &Machine) {
     send("nobody listens yet");
     machine.finds("nobody listens yet");
     wait("the service", || (machine.property("ActiveState") == "active").then_some(()));
-    // A restart closes nothing: what comes in between waits.
+    // A restart closes nothing: what arrives in between waits.
     let node = machine.run("stat -c %i /run/siftd.sock");
     machine.run("systemctl kill --kill-who=main --signal=SIGKILL siftd");
     send("right after the kill");
@@ -146,12 +146,12 @@ fn systemd_installs_starts_reloads_and_restarts_it_and_no_event_is_lost() {
     machine.run("/siftd-under-test service install");
     machine.run("mkdir -p /var/log/agents /etc/systemd/system/siftd.service.d");
     machine.run(&format!("cat > /etc/siftd/siftd.toml <<'END'\n{CONFIGURATION}\nEND"));
-    // Shorter times than an operator would take.
+    // Shorter times than an operator would set.
     machine.run(&format!("printf '[Service]\\nWatchdogSec={WATCHDOG}\\n' > /etc/systemd/system/siftd.service.d/test.conf; systemctl daemon-reload"));
 
     machine.run("systemctl start siftd");
     machine.feed("first");
-    // The drop-in is for systemd 254 and newer; its settings are in force there, and it is not there elsewhere.
+    // The drop-in is for systemd 254 and newer: its settings are in force there, and it is absent elsewhere.
     let is_newer = version().is_some_and(|version| version >= 254);
     assert_eq!(machine.property("Type"), if is_newer { "notify-reload" } else { "notify" });
     assert_eq!(machine.enter("test -e /etc/systemd/system/siftd.service.d/newer.conf").1, is_newer);
@@ -170,12 +170,12 @@ fn systemd_installs_starts_reloads_and_restarts_it_and_no_event_is_lost() {
     machine.run("rm /etc/siftd/conf.d/wrong.toml; systemctl reload siftd");
     assert_eq!((machine.property("MainPID"), machine.property("NRestarts")), (main.clone(), "0".to_owned()));
 
-    // It stands still: the watchdog bites.
+    // The daemon hangs: the watchdog restarts it.
     machine.run(&format!("kill -STOP {main}; echo '2026-09-21T10:00:00Z ERROR while it stood still' >> /var/log/agents/a.log"));
     wait("the restart", || (machine.property("NRestarts") == "1" && machine.property("ActiveState") == "active").then_some(()));
     machine.finds("while it stood still");
 
-    // It is killed.
+    // The daemon is killed.
     machine.run("systemctl kill --kill-who=main --signal=SIGKILL siftd");
     wait("the restart", || (machine.property("NRestarts") == "2" && machine.property("ActiveState") == "active").then_some(()));
     machine.feed("after the kill");

@@ -1,5 +1,4 @@
-//! The real binary in a folder of its own: what goes in, what comes out, and the exit code. Part of the tests that
-//! drive the command line.
+//! Runs the real binary in a folder of its own: input, output and exit code. Included by the tests of the command line.
 
 #![allow(dead_code, reason = "no test uses all of it")]
 
@@ -14,7 +13,7 @@ pub fn siftd() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_siftd"))
 }
 
-/// A folder that goes with the test.
+/// A temporary folder, removed at the end of the test.
 pub struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -26,7 +25,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// Where a file of this name stands.
+    /// Returns the path of a file of this name.
     pub fn at(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
@@ -38,7 +37,7 @@ impl Folder {
         path
     }
 
-    /// What stands in a file; nothing where there is none yet.
+    /// Returns the content of a file; empty if the file does not exist.
     pub fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.at(name)).unwrap_or_default()
     }
@@ -47,7 +46,7 @@ impl Folder {
         parsed(&self.read(name))
     }
 
-    /// siftd in this folder, without what the machine's user has set.
+    /// Returns a command that runs siftd in this folder, independent of the user's settings.
     pub fn command<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>) -> Command {
         self.run(siftd(), args)
     }
@@ -63,7 +62,7 @@ impl Folder {
         Done(self.command(args).output().unwrap())
     }
 
-    /// The same with text on stdin.
+    /// Runs siftd with text on stdin.
     pub fn piped<I: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = I>, stdin: impl AsRef<[u8]>) -> Done {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
@@ -99,7 +98,7 @@ impl Done {
         parsed(&self.out())
     }
 
-    /// Fails with what was printed unless it ended with `code`.
+    /// Fails with the program's output unless it ended with `code`.
     #[track_caller]
     pub fn ended(self, code: i32) -> Self {
         let [out, err] = [&self.0.stdout, &self.0.stderr].map(|bytes| String::from_utf8_lossy(bytes));

@@ -1,11 +1,11 @@
-//! Waiting for what another process does: every wait has a deadline.
+//! Waits for what another process does; every wait has a deadline.
 
 use std::time::{Duration, Instant};
 
-/// Long enough for a machine that does other things as well.
+/// Long enough for a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Asks every 10 ms until there is an answer.
+/// Polls every 10 ms until there is an answer.
 #[track_caller]
 pub fn wait<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let until = Instant::now() + DEADLINE;

@@ -1,4 +1,4 @@
-//! `siftd exec`: what is asked of a run, when it is tried again, and the command itself.
+//! `siftd exec`: options of a run, when it is retried, and the command itself.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

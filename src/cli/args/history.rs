@@ -1,4 +1,4 @@
-//! `siftd history`: which part of it, and in which form.
+//! `siftd history`: which part to show, and in which format.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The arguments of every command, and their help, a file for each group of commands. Shapes only: nothing is
-//! checked against files here.
+//! The arguments of every command and their help texts, one file per group of
+//! commands. Only the structure is defined here; nothing is checked against files.
 
 mod breaker;
 mod exec;

@@ -1,4 +1,4 @@
-//! `siftd digest`, `judge` and `classify`: what is made of a finished run.
+//! `siftd digest`, `judge` and `classify`: options for results of finished runs.
 
 use std::path::PathBuf;
 

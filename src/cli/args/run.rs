@@ -1,4 +1,4 @@
-//! `siftd run`: what is followed, and where its records go.
+//! `siftd run`: what is followed, and where records go.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `siftd service`: siftd as a service of systemd.
+//! `siftd service`: siftd as a systemd service.
 
 use std::path::PathBuf;
 

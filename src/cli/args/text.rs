@@ -1,4 +1,4 @@
-//! `siftd explain`, `signature` and `filter`: lines of text, looked at one by one.
+//! `siftd explain`, `signature` and `filter`: lines of text, examined one by one.
 
 use clap::Args;
 

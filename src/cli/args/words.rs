@@ -1,4 +1,4 @@
-//! Words and numbers that several commands take.
+//! Words and numbers that several commands accept.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub fn duration(text: &str) -> Result<Duration, &'static str> {
     parse_duration(text).ok_or("write a whole number and a unit of ms, s, m, h or d, such as 30s")
 }
 
-/// With fewer, not even the fence and a line fit.
+/// The minimum leaves room for the fence and one line.
 pub fn max_chars() -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u64).range(100..=10_000_000).map(|count| count as usize)
 }

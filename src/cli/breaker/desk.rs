@@ -1,4 +1,4 @@
-//! The state that `siftd breaker` is asked about, and which breaker of it.
+//! The state that `siftd breaker` works on, and which breaker in it.
 
 use std::path::PathBuf;
 
@@ -16,13 +16,13 @@ use crate::state::breakers::name_of;
 use crate::state::shared::{Changed, Shared};
 use crate::state::store::Store;
 
-/// Where the state is, and what the configuration says of it.
+/// The state's folder and the configuration that applies to it.
 pub(super) struct Desk {
     pub config: Config,
     pub folder: PathBuf,
-    /// The flags that lead there.
+    /// The flags that select this state.
     pub flags: String,
-    /// It was named by a flag of its own.
+    /// The folder was given by a flag of its own.
     is_named: bool,
 }
 
@@ -64,7 +64,7 @@ impl Desk {
         shared.begin_with(&signature).ok()?.into_iter().next().map(|entry| entry.sample)
     }
 
-    /// The name that flags say.
+    /// Returns the name that the flags select.
     pub fn named(&self, which: &Which) -> Option<String> {
         let of = |kind: &str, value: &Option<String>| value.as_deref().map(|value| name_of(kind, value));
         let stream = which.stream.as_deref().map(|path| self.stream(path));
@@ -77,16 +77,17 @@ impl Desk {
         Ok(name)
     }
 
-    /// A file as its records name it, which is what its breaker is called after; in whatever way it is named here.
+    /// Returns a file's name as its records write it, which is what its breaker is called, however the file is named here.
     fn stream(&self, path: &str) -> String {
-        // Without a state that can be read there is no breaker either, and who asks for one says so.
+        // Without a readable state there is no breaker either; the command that asks for one reports it.
         let rows = Store::ask(&self.folder).ok().flatten().and_then(|store| store.streams().ok()).unwrap_or_default();
         let absolute = std::path::absolute(path).unwrap_or_default();
         let known = rows.iter().find(|row| row.label.path == path).or_else(|| rows.iter().find(|row| row.is_file() && row.mark.path == absolute));
         known.map_or_else(|| path.to_owned(), |row| row.label.path.clone())
     }
 
-    /// Says of a folder that was named and has no state that it may be the wrong one: a guard that is asked there lets all pass.
+    /// Warns if a folder was named and holds no state: it may be the
+    /// wrong one, and a guard that uses it would let every run pass.
     pub fn miss(&self) {
         if self.is_named {
             say(&format!("{}: no state is there yet; if something was recorded, it was with another --state-dir", self.folder.display()));

@@ -1,5 +1,5 @@
-//! The errors that `siftd breaker record` is told of, on their way into the history: their text is kept there alone, for
-//! `check`, `status` and `history`. It counts nothing for a breaker.
+//! Adds the errors that `siftd breaker record` is given to the history. Their text is kept
+//! only there, for `check`, `status` and `history`. Nothing here counts for a breaker.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use crate::sources::clock::now;
 use crate::state::shared::Shared;
 use crate::verdict::counts;
 
-/// One error.
+/// One error that was reported.
 pub struct Told {
     signature: Hex,
     severity: Severity,
     category: Category,
-    /// When it was read, of a record.
+    /// When it was observed, if it comes from a record.
     observed: Option<Timestamp>,
-    /// A record of it, as far as the history looks at one.
+    /// Its record, with the members that the history reads.
     line: Vec<u8>,
 }
 
@@ -28,12 +28,12 @@ impl Told {
         Self { signature, severity, category, observed: None, line }
     }
 
-    /// A line that names an error, of which nothing more is known.
+    /// Creates an error from a line that names it; nothing more is known.
     pub fn of_line(text: &str) -> Self {
         Self::new(counts::of_line(text), (Severity::Medium, Category::UnknownError), "", text)
     }
 
-    /// The errors of a verdict.
+    /// Returns the errors of a verdict.
     pub fn of_verdict(verdict: &Value) -> Vec<Self> {
         let errors = verdict.get("errors").and_then(Value::as_array).into_iter().flatten();
         errors.filter_map(Self::of_record).collect()
@@ -48,17 +48,17 @@ impl Told {
         Some(Self { observed: observed.map(|time| Timestamp(time.as_microsecond()).min(now())), ..told })
     }
 
-    /// Whether the history has it already: that of a run which `siftd exec` has watched with the same state does.
+    /// Whether the history already has the error, as for a run that `siftd exec` supervised with the same state.
     fn is_known(&self, shared: &Shared) -> Result<bool, String> {
         let Some(observed) = self.observed else { return Ok(false) };
         Ok(shared.begin_with(&self.signature)?.iter().any(|entry| entry.row.last >= observed))
     }
 }
 
-/// Takes them into the history, if one is kept, as seen in the runs of a breaker.
+/// Adds the errors to the history, if one is kept, as seen in the runs of a breaker.
 ///
 /// # Errors
-/// Those of the state, in words for the user.
+/// The errors of the state, worded for the user.
 pub fn remember(shared: &mut Shared, name: &str, all: &[Told]) -> Result<(), String> {
     let mut new: Vec<&Told> = Vec::new();
     for told in all {
@@ -87,6 +87,6 @@ pub fn remember(shared: &mut Shared, name: &str, all: &[Told]) -> Result<(), Str
     let records: Vec<Record> = new.iter().map(record).collect();
     let body: Vec<u8> = new.iter().flat_map(|told| told.line.iter().copied()).collect();
     let label = Label { source: name.to_owned(), kind: "command", ..Label::default() };
-    // The lines go nowhere else.
+    // The resulting lines are not needed.
     shared.take_in((&label, &records), &body, &|_, _| (), at).map(drop)
 }

@@ -1,4 +1,4 @@
-//! The file whose line is explained: what of it is there, and what `scan` says of it.
+//! The file whose line is explained: how much of it can be read, and what `scan` makes of it.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,7 +7,7 @@ use crate::cli::say;
 use crate::sources::foreign;
 use crate::sources::input::{self, Watched};
 
-/// What is no log is explained all the same, for `scan` reads it when it is told to.
+/// Says if a file is no log. It is explained all the same, since `scan` reads such a file when told to.
 pub(super) fn say_if_foreign(path: &Path) -> io::Result<()> {
     let mut first = input::file(path, Watched::default())?;
     let mut block = vec![0; foreign::BLOCK_BYTES];
@@ -18,12 +18,12 @@ pub(super) fn say_if_foreign(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file up to a damage in it.
+/// Opens a file for reading up to a damaged part.
 pub(super) fn open(path: &Path) -> io::Result<UpToDamage> {
     Ok(UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None })
 }
 
-/// What stands before a damage, and the damage.
+/// The bytes before a damaged part, and the damage.
 pub(super) struct UpToDamage {
     bytes: Box<dyn Read + Send>,
     pub(super) damage: Option<io::Error>,

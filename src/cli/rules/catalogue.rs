@@ -1,4 +1,4 @@
-//! The catalogue of rules as rows: a table for people, JSON for programs.
+//! The catalogue of rules: a table for people, JSON for programs.
 
 use serde::Serialize;
 
@@ -26,13 +26,13 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether it is called so, or its family.
+    /// Whether `name` is the rule or its family.
     pub fn is_of(&self, name: &str) -> bool {
         self.family == name || self.id == name
     }
 }
 
-/// All rules by family, then in the order in which a line is offered to them; cancels last.
+/// Returns all rules by family, then in the order in which they are tried on a line; cancels come last.
 pub fn rows(set: &RuleSet) -> Vec<Row> {
     let entries = set.entries.iter().map(|entry| {
         let family = &set.families[usize::from(entry.family)];
@@ -72,7 +72,7 @@ fn row(family: &Family, id: &str, kind: &'static str) -> Row {
     }
 }
 
-/// Columns, and a last line with the sums.
+/// Formats the rows in columns, with a last line for the totals.
 pub fn table(rows: &[Row]) -> String {
     let width = |text: fn(&Row) -> &str, title: &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0).max(title.len());
     let (family, id) = (width(|row| &row.family, "FAMILY"), width(|row| &row.id, "RULE"));

@@ -1,9 +1,9 @@
-//! A rule as it was written: the piece of its file, comments included.
+//! A rule as written: the section of its file, including comments.
 
 use crate::diag::{Diagnostic, Source};
 use crate::rules::spec::{EntrySpec, FileSpec};
 
-/// Where each entry's table begins, and its id.
+/// Returns where each entry's table starts, and the entry.
 fn sections(text: &str) -> Vec<(usize, EntrySpec)> {
     let Ok(file) = toml::from_str::<FileSpec>(text) else { return Vec::new() };
     let mut sections: Vec<(usize, EntrySpec)> = file.all().map(|entry| (start(text, entry.id.span().start), entry.clone())).collect();
@@ -11,7 +11,7 @@ fn sections(text: &str) -> Vec<(usize, EntrySpec)> {
     sections
 }
 
-/// The header before an id, and the comment lines above it.
+/// Returns the start of the header before an id, or of the comment lines above it.
 fn start(text: &str, id: usize) -> usize {
     let mut start = text[..id].rfind("\n[[").map_or(0, |at| at + 1);
     while let Some(above) = text[..start].strip_suffix('\n') {
@@ -24,12 +24,12 @@ fn start(text: &str, id: usize) -> usize {
     start
 }
 
-/// Whether a file is that of the family `id`.
+/// Whether the file defines the family `id`.
 pub fn is_family(text: &str, id: &str) -> bool {
     toml::from_str::<FileSpec>(text).is_ok_and(|file| file.family.id.get() == id)
 }
 
-/// The rule `id`; empty when there is none.
+/// Returns the text of the rule `id`; empty if there is none.
 pub fn find(text: &str, id: &str) -> String {
     let sections = sections(text);
     let ends = sections.iter().skip(1).map(|(start, _)| *start).chain([text.len()]);
@@ -37,7 +37,7 @@ pub fn find(text: &str, id: &str) -> String {
     pieces.map(|((start, _), end)| format!("{}\n\n", text[*start..end].trim_end())).collect()
 }
 
-/// Two entries of a file have one id.
+/// Reports that two entries of a file have the same id.
 pub fn repeated(name: &str, text: &str, id: &str) -> Diagnostic {
     let source = Source::new(name, text);
     let second = sections(&source.text).into_iter().filter(|(_, entry)| entry.id.get() == id).nth(1);

@@ -1,5 +1,5 @@
-//! `siftd run --dry-run`: what would be followed, from where, and where records would go. It looks as `run`
-//! does at its start, and changes nothing.
+//! `siftd run --dry-run`: shows what would be followed, from which position, and where
+//! records would go. It looks at files as `run` does at its start, and changes nothing.
 
 use std::path::Path;
 
@@ -56,14 +56,14 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     Ok(if follower.is_troubled() { Exit::Trouble } else { Exit::Done })
 }
 
-/// Why a file of which nothing was read would be left out, if it is no log.
+/// Returns why a file of which nothing has been read would be left out, if it is no log.
 fn left_out(path: &Path, spec: &Spec, read: u64, mode: Mode) -> Option<String> {
     let (file, ..) = open(path, &spec.trust(path)).ok().filter(|_| read == 0)?;
     let first = bytes_at(&Bytes::new(file, path), 0, foreign::BLOCK_BYTES).ok()?;
     foreign::left_out(&first, mode)
 }
 
-/// The files of each source, and from where they would be read.
+/// Describes the files of each source, and the positions from which they would be read.
 fn followed(follower: &Follower, mode: Mode) -> String {
     let mut text = String::new();
     for spec in follower.specs() {

@@ -1,4 +1,4 @@
-//! Where `run` writes: flags and `[[sink]]` blocks → sinks; stdout where neither names one.
+//! The destinations of `run`: turns flags and `[[sink]]` blocks into sinks; stdout if neither names one.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::delivery::Node;
 use crate::sinks::choose::Choose;
 use crate::sinks::file::Options;
 
-/// The sinks.
+/// Returns the sinks.
 pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> {
     let least = args.reading.min_severity.unwrap_or(Severity::Low);
     if let Some(path) = args.output.as_ref().filter(|path| path.as_os_str() != "-") {
@@ -54,7 +54,7 @@ fn file(sink: &SinkConfig, choose: Choose) -> Result<SinkPlan, Failure> {
     })
 }
 
-/// Where a sink of type file writes; its folder must be there.
+/// Returns the path of a sink of type file; its folder must exist.
 pub fn in_folder(sink: &SinkConfig) -> Result<PathBuf, Failure> {
     let path = std::path::absolute(sink.path.clone().unwrap_or_default())?;
     not_a_folder(sink)?;
@@ -64,7 +64,7 @@ pub fn in_folder(sink: &SinkConfig) -> Result<PathBuf, Failure> {
     }
 }
 
-/// A file can be written at its path.
+/// Checks that a sink's path is not a folder.
 pub fn not_a_folder(sink: &SinkConfig) -> Result<(), Failure> {
     match sink.path.as_ref().filter(|path| sink.kind == SinkKind::File && path.is_dir()) {
         Some(path) => Err(Failure::new(format!("sink {}: {} is a folder: name a file in it", sink.name, path.display()))),
@@ -82,18 +82,19 @@ pub fn choose(sink: &SinkConfig, least: Severity) -> Choose {
     }
 }
 
-/// stdout, if it is a file: nobody reads it as a log. It stays open, so nobody else gets its inode, whatever its birth.
+/// Returns stdout if it is a regular file, which must not be read as a log. It
+/// stays open, so its inode is not reused and the birth time does not matter.
 pub fn own() -> Option<Node> {
     out::regular_stdout().map(|identity| Node { dev: identity.dev, ino: identity.ino, born: 0 })
 }
 
-/// The labels of each source, without secrets.
+/// Returns the labels of each source, without secrets.
 pub fn labels(config: &Config) -> BTreeMap<String, Vec<(String, String)>> {
     let of = |source: &SourceConfig| source.labels.iter().map(|(name, value)| (clean(name).into_owned(), clean(value).into_owned())).collect();
     config.sources.iter().map(|source| (source.name.clone(), of(source))).collect()
 }
 
-/// A line for people about each sink.
+/// Describes each sink in one line.
 pub fn described(args: &RunArgs, config: &Config) -> Result<Vec<String>, Failure> {
     let sinks = sinks(args, config)?;
     let one = |sink: &SinkPlan| match sink {

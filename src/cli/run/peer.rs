@@ -1,5 +1,5 @@
-//! `[[sink]]` blocks whose records go to a peer → how it is reached. Files that a sink names are read here, so
-//! that a mistake shows before anything starts.
+//! Turns `[[sink]]` blocks that send records to a peer into connection settings. Files
+//! that a sink names are read here, so that mistakes show before anything starts.
 
 use std::net::ToSocketAddrs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,7 +13,7 @@ use crate::sinks::http::{self, Client, DeadLetter, Token, Way, own_headers};
 use crate::sinks::stream::{self, MAX_UNREAD_BYTES, Target};
 use crate::sinks::tls::{Files, Trust};
 
-/// A sink of type tcp or unix.
+/// Configures a sink of type tcp or unix.
 pub fn stream(sink: &SinkConfig, choose: Choose, config: &Config) -> Result<stream::Options, Failure> {
     let peer = &sink.peer;
     let target = match sink.kind {
@@ -23,12 +23,12 @@ pub fn stream(sink: &SinkConfig, choose: Choose, config: &Config) -> Result<stre
             Target::Tcp(peer.address.clone().unwrap_or_default(), tls.map(Arc::new))
         }
     };
-    // What is not sure to be read waits in the outbox, which must have room for more.
+    // Records that the peer may not have read stay in the outbox, which must have room for more.
     let unread_max = MAX_UNREAD_BYTES.min(config.delivery.outbox_max / 4);
     Ok(stream::Options { target, choose, timeout: peer.timeout, max_delay: peer.max_delay, unread_max })
 }
 
-/// A sink of type http. Without a file of its own, dead letters go below `state`.
+/// Configures a sink of type http. Unless the sink names a file for them, dead letters go below `state`.
 pub fn http(sink: &SinkConfig, choose: Choose, state: &Path) -> Result<(http::Options, Client), Failure> {
     let (peer, http) = (&sink.peer, &sink.http);
     let url = peer.url.clone().unwrap_or_default();
@@ -54,7 +54,7 @@ pub fn http(sink: &SinkConfig, choose: Choose, state: &Path) -> Result<(http::Op
     let mut headers = own_headers(&options);
     headers.extend(http.headers.iter().map(|(name, value)| (name.clone(), value.clone())));
     let trust = if url.starts_with("https:") { Some(trust(sink)?) } else { None };
-    // A key that does not belong to its certificate is found out here, not with the first request.
+    // Detects a key that does not match its certificate here, not at the first request.
     trust.as_ref().map(|trust| trust.client().map_err(|why| fault(sink, &why))).transpose()?;
     let items = if http.format == HttpFormat::Elasticsearch { u64::from(http.batch_rows) } else { 0 };
     let way = Way { url, headers: &headers, token, trust: trust.as_ref(), timeout: peer.timeout, items };
@@ -62,13 +62,13 @@ pub fn http(sink: &SinkConfig, choose: Choose, state: &Path) -> Result<(http::Op
     Ok((options, client))
 }
 
-/// A URL for messages: a key may stand behind the `?`.
+/// Returns a URL for messages: without the query, which may hold a key.
 fn place(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// What `siftd check` tries: that files can be read, and that the name of the peer has an address. Nobody is connected to.
-/// What `run` goes on with all the same is the answer.
+/// Tries a sink for `siftd check`: whether its files can be read, and whether the
+/// peer's name resolves. Makes no connection. Returns problems that do not stop `run`.
 pub fn check(sink: &SinkConfig) -> Result<Option<String>, Failure> {
     let choose = super::output::choose(sink, sink.min_severity);
     let address = match sink.kind {
@@ -88,7 +88,7 @@ pub fn check(sink: &SinkConfig) -> Result<Option<String>, Failure> {
     if found.count() == 0 { Err(fault(sink, &format!("{address}: the name has no address"))) } else { Ok(open) }
 }
 
-/// What is wrong with the files of secrets; `run` goes on with them all the same.
+/// Returns what is wrong with the permissions of secret files; `run` uses them all the same.
 pub fn open_secret(sink: &SinkConfig) -> Option<String> {
     let is_open = |path: &&PathBuf| path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o004 != 0);
     let files = [("token_file", &sink.http.token_file), ("key_file", &sink.peer.key_file)];
@@ -103,7 +103,7 @@ fn host_and_port(url: &str) -> Option<String> {
     Some(if has_port { authority.to_owned() } else { format!("{authority}:{}", if scheme == "https" { 443 } else { 80 }) })
 }
 
-/// What a sink's TLS rests on.
+/// Returns the certificates that a sink's TLS uses.
 fn trust(sink: &SinkConfig) -> Result<Trust, Failure> {
     let absolute = |path: &PathBuf| std::path::absolute(path);
     let own = sink.peer.cert_file.as_ref().zip(sink.peer.key_file.as_ref());

@@ -1,4 +1,4 @@
-//! What `run` does: flags and blocks of the configuration → the plan of a daemon.
+//! Turns flags and blocks of the configuration into the plan of a daemon for `run`.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::words::such_files;
 /// How long a rotated file of `--file` is still read.
 const ROTATE_WAIT: Duration = Duration::from_secs(5);
 
-/// What is read.
+/// The inputs of `run`.
 pub struct Sources {
     /// Files.
     pub specs: Vec<Spec>,
@@ -70,7 +70,7 @@ fn silence(config: &Config) -> HashMap<String, Limit> {
         let by_stream = match source.kind {
             SourceKind::File | SourceKind::Tcp => true,
             SourceKind::Unix => source.mode == SocketMode::Stream,
-            // Peers of datagrams have no end, and outputs of a command may have nothing to say.
+            // Peers that send datagrams have no end, and a command may have nothing to print.
             SourceKind::Udp | SourceKind::Command | SourceKind::Journald | SourceKind::Stdin => false,
         };
         let after_us = i64::try_from(source.silence.as_micros()).unwrap_or(i64::MAX);
@@ -79,8 +79,8 @@ fn silence(config: &Config) -> HashMap<String, Limit> {
     config.sources.iter().filter(|source| !source.silence.is_zero()).map(limit).collect()
 }
 
-/// Where positions and what waits for sinks are kept: always with sources of a configuration, with flags alone only on
-/// request.
+/// Returns the folder for positions and for records that wait for sinks. Sources
+/// of a configuration always have one; flags alone only have one on request.
 pub fn state_dir(args: &RunArgs, config: &Config) -> Option<PathBuf> {
     args.state_dir.clone().or_else(|| (!config.sources.is_empty()).then(|| config.state_dir.clone()))
 }
@@ -129,7 +129,7 @@ fn one_reads_stdin(sources: &[SourceConfig]) -> Result<(), Failure> {
     Err(Failure::new(format!("sources {:?} and {:?} both read stdin, which only one can: leave one out", one.name, other.name)))
 }
 
-/// What `run` would not begin with, or end badly for, whoever runs it: for `siftd check`.
+/// Checks for `siftd check` what would keep `run` from starting, or make it end badly, for any user.
 ///
 /// # Errors
 /// Two sources read stdin, a source or a sink names a folder, or something else is in the place of the state folder.
@@ -140,12 +140,12 @@ pub fn check(config: &Config) -> Result<(), Failure> {
         return Err(Failure::new(format!("source {:?}: {name}: {IS_FOLDER}", source.name)));
     }
     config.sinks.iter().try_for_each(super::output::not_a_folder)?;
-    // Without a source nothing is kept.
+    // Without a source, no state is kept.
     let obstacle = folder::in_the_way(&config.state_dir).filter(|_| !config.sources.is_empty());
     obstacle.map_or(Ok(()), |why| Err(Failure::new(format!("state folder {}: {why}", config.state_dir.display()))))
 }
 
-/// Globs do not mean what this very daemon writes: its state, and the files of its sinks.
+/// Excludes from globs what this daemon itself writes: its state, and the files of its sinks.
 fn leave_out_own(specs: &mut [Spec], (state, output): (Option<PathBuf>, Option<PathBuf>), config: &Config) -> Result<(), Failure> {
     let files = config.sinks.iter().filter(|sink| sink.kind == SinkKind::File).filter_map(|sink| sink.path.clone());
     let own: Vec<PathBuf> = files.chain(state).chain(output).collect();
@@ -153,13 +153,13 @@ fn leave_out_own(specs: &mut [Spec], (state, output): (Option<PathBuf>, Option<P
     each.try_for_each(|spec| own.iter().try_for_each(|own| spec.leave_out_own(own))).map_err(Failure)
 }
 
-/// What sources leave out because siftd itself writes it, one line each.
+/// Returns the files that sources leave out because siftd writes them, one per line.
 pub fn own_matched(specs: &[Spec]) -> Vec<String> {
     let one = |spec: &Spec, own: &Path| format!("source {}: {} is siftd's own and is left out", spec.name, own.display());
     specs.iter().flat_map(|spec| spec.own_matched().into_iter().map(move |own| one(spec, own))).collect()
 }
 
-/// Files that several sources match, one line for each later source: a file is read for the first.
+/// Returns files that several sources match, one line for each later source: the first source reads the file.
 pub fn matched_again(specs: &[Spec]) -> Vec<String> {
     let (mut first, mut said) = (HashMap::new(), Vec::new());
     for spec in specs {
@@ -174,7 +174,7 @@ pub fn matched_again(specs: &[Spec]) -> Vec<String> {
     said
 }
 
-/// What is said of files for `siftd check`, which follows nothing.
+/// Returns the remarks on files for `siftd check`, which follows nothing.
 pub fn matched_of(config: &Config) -> Result<Vec<String>, Failure> {
     let files = config.sources.iter().filter(|source| source.kind == SourceKind::File);
     let mut specs: Vec<Spec> = files.map(spec).collect::<Result<_, _>>()?;
@@ -182,7 +182,7 @@ pub fn matched_of(config: &Config) -> Result<Vec<String>, Failure> {
     Ok(own_matched(&specs).into_iter().chain(matched_again(&specs)).collect())
 }
 
-/// Globs that match nothing yet, one line each.
+/// Returns globs that match nothing yet, one per line.
 pub fn unmatched(specs: &[Spec]) -> Vec<String> {
     let one = |spec: &Spec, glob: String| format!("source {}: {glob} matches no file yet; waiting for one", spec.name);
     specs.iter().flat_map(|spec| spec.unmatched().into_iter().map(move |glob| one(spec, glob))).collect()

@@ -1,4 +1,4 @@
-//! Sources that are no files: a line for people about each, and whether they could begin.
+//! Sources that are not files: a description of each, and whether they could start.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::sources::argv;
 use crate::sources::service::Service;
 use crate::state::lock::Lock;
 
-/// Tries them as a start would. An address that somebody listens on may be free again at the start: one line each, but none
-/// where the siftd that runs with this state has it.
+/// Tries the sources as a start would. Reports addresses that are in use, one per line, as
+/// they may be free again at the start; not if the siftd that runs with this state uses them.
 pub fn check(sources: &[SourceConfig], state: &Path) -> Result<Vec<String>, Failure> {
     let tried = sources.iter().filter_map(|source| Service::check(source, identity::nonce).err());
     let (taken, wrong): (Vec<_>, Vec<_>) = tried.partition(|(_, is_in_use)| *is_in_use);
@@ -20,7 +20,7 @@ pub fn check(sources: &[SourceConfig], state: &Path) -> Result<Vec<String>, Fail
     Ok(taken.into_iter().filter(|_| !is_running).map(|(why, _)| why).collect())
 }
 
-/// What it reads.
+/// Describes what the source reads.
 pub fn described(source: &SourceConfig) -> String {
     let mut out = match source.kind {
         SourceKind::Tcp | SourceKind::Udp => {

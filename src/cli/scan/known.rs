@@ -1,4 +1,4 @@
-//! Errors that were there before: those of a baseline, which is the output of an earlier scan, and those of a history.
+//! Errors that are already known: from a baseline, which is the output of an earlier scan, or from a history.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Read};
@@ -15,10 +15,10 @@ use crate::sinks::record::Envelope;
 use crate::sources::input::{self, Watched};
 use crate::state::history::Status;
 
-/// Longest line of a baseline, in bytes.
+/// Maximum length of a line in a baseline, in bytes.
 const MAX_LINE: u64 = 16 << 20;
 
-/// What is known, and whether only what is not is shown.
+/// The known errors, and whether only unknown ones are shown.
 #[derive(Default)]
 pub struct Known {
     baseline: Option<HashSet<Hex>>,
@@ -42,7 +42,7 @@ impl Known {
         Ok(Self { baseline, memory, new_only: args.new_only, max_event_bytes, complained: AtomicBool::new(false) })
     }
 
-    /// The records of events with what the history says of them; `None` where there is none.
+    /// Returns the records of events with what the history knows of them; `None` if there is no history.
     pub fn records(&self, envelope: &Envelope, events: &[Event]) -> Option<(Vec<u8>, Vec<Option<Status>>)> {
         let memory = self.memory.as_ref().filter(|_| !events.is_empty())?;
         let taken = memory.records(envelope, events, (self.max_event_bytes, PATIENCE));
@@ -55,14 +55,14 @@ impl Known {
             .ok()
     }
 
-    /// Whether an event is to be shown, as far as this decides.
+    /// Whether the event is shown, as far as known errors are concerned.
     pub fn shows(&self, event: &Event, status: Option<Status>) -> bool {
         let is_old = status == Some(Status::Recurring) || self.baseline.as_ref().is_some_and(|known| known.contains(&event.signature));
         !self.new_only || !is_old
     }
 }
 
-/// The signatures of a baseline.
+/// Reads the signatures of a baseline.
 fn read(path: &Path) -> Result<HashSet<Hex>, Failure> {
     let fault = |why: &str| Failure::new(format!("--baseline {}: {why}", path.display()));
     let opened = input::file(path, Watched::default()).map_err(|error| fault(&error.to_string()))?;

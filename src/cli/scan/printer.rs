@@ -1,4 +1,4 @@
-//! Events → the bytes of the form that `scan` was asked for, and which of them are shown at all.
+//! Turns events into the requested output format, and decides which events are shown.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
@@ -13,14 +13,14 @@ use crate::sinks::record::{self, Envelope};
 use crate::sinks::sarif;
 use crate::words::counted;
 
-/// Form and filter.
+/// Output format and filter.
 pub struct Printer {
     format: Format,
     paint: Paint,
     min_severity: Severity,
     categories: Vec<Category>,
     max_event_bytes: usize,
-    /// Rules that SARIF has to describe.
+    /// Rules that the SARIF output has to describe.
     used: Mutex<sarif::Used>,
 }
 
@@ -37,12 +37,12 @@ impl Printer {
         }
     }
 
-    /// Whether the event was asked for.
+    /// Whether the flags select the event.
     pub fn shows(&self, event: &Event) -> bool {
         event.severity >= self.min_severity && (self.categories.is_empty() || self.categories.contains(&event.category))
     }
 
-    /// What stands before all events.
+    /// Returns what precedes all events.
     pub fn first(&self) -> &'static [u8] {
         match self.format {
             Format::Report => b"{\"errors\":[",
@@ -51,13 +51,13 @@ impl Printer {
         }
     }
 
-    /// Whether all events stand in one document, as items of a list.
+    /// Whether all events are items of a list in one document.
     pub fn is_document(&self) -> bool {
         matches!(self.format, Format::Report | Format::Sarif)
     }
 
-    /// Appends one event. An event of a document follows a comma, the first one too: `order` drops that.
-    /// `line` is its record, if that is made already.
+    /// Appends one event. In a document each event follows a comma, even the first:
+    /// `order` drops that one. `line` is the event's record, if it already exists.
     pub fn print(&self, out: &mut Vec<u8>, envelope: &Envelope, event: &Event, line: Option<&[u8]>) {
         let record = |out: &mut Vec<u8>| match line {
             Some(line) => out.extend_from_slice(line),
@@ -80,7 +80,7 @@ impl Printer {
         }
     }
 
-    /// What stands behind all events. `is_whole`: all inputs were read to their end.
+    /// Returns what follows all events. `is_whole`: all inputs were read to their end.
     pub fn last(&self, totals: &Totals, (inputs, is_whole): (usize, bool), started: Instant) -> Vec<u8> {
         match self.format {
             Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(is_whole),

@@ -1,5 +1,5 @@
-//! A worker of `scan`: takes the next input, reads it through a stream of its own, hands its output to
-//! `order`. What it cannot read it says, and goes on.
+//! A worker of `scan`: takes the next input, reads it through its own stream, and
+//! passes its output to `order`. It reports what it cannot read, and continues.
 
 use std::io;
 use std::path::Path;
@@ -18,31 +18,32 @@ use crate::sources::expand::{Input, Trouble};
 use crate::sources::foreign::{self, Foreign};
 use crate::sources::input::{self, Identity, Opened, Watched};
 
-/// Bytes of the first read; each that follows may take twice as much. What stands in them shall not wait for a whole
-/// block's errors.
+/// Bytes of the first read; each following read may take twice as many.
+/// Errors at the start should not wait for those of a whole block.
 const FIRST_BYTES: usize = 16 << 10;
-/// As long as nothing was found in so many bytes, they are looked at in pieces: an error that is the first of its kind
-/// compiles the patterns that it needs, and shall not wait for those behind it.
+/// Until the first output, at most this many bytes are examined in pieces. The first error
+/// of a kind compiles the patterns that it needs, and must not wait for errors after it.
 const BEGINNING: u64 = 512 << 10;
-/// The first piece. They double.
+/// Length of the first piece; each following piece is twice as long.
 const FIRST_PIECE: usize = 1 << 10;
-/// The longest one.
+/// Length of the longest piece.
 const LONGEST_PIECE: usize = 8 << 10;
-/// From so many errors in a block on the next one is half as long: their records wait in memory for its end.
+/// After a block with at least this many errors, the next block is half
+/// as long: their records wait in memory for the end of the block.
 const MANY_EVENTS: usize = 512;
-/// The shortest block.
+/// Minimum length of a block.
 const LEAST_BYTES: usize = 8 << 10;
-/// Output that is gathered before it is written.
+/// Output is written once this much has been collected.
 const FLUSH_BYTES: usize = 64 << 10;
-/// Output waits no longer than this.
+/// Output waits at most this long.
 const FLUSH_AFTER: Duration = Duration::from_millis(20);
 
-/// What was read and found.
+/// Totals of what was read and found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Events that were shown.
+    /// Events that were printed.
     pub tally: Tally,
-    /// Lines.
+    /// Number of lines.
     pub lines: u64,
 }
 
@@ -74,7 +75,7 @@ pub fn worker(job: &Job) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens an input; `None` for one that is left out.
+/// Opens an input; `None` if the input is left out.
 fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble> {
     let watched = Watched { read: job.progress.read.clone(), interrupt: Some(job.interrupt.clone()) };
     let (path, named) = match input {
@@ -98,7 +99,7 @@ fn is_own_output(job: &Job, path: &Path) -> bool {
     job.own_output.is_some_and(|own| Identity::at(path).is_ok_and(|identity| identity == own))
 }
 
-/// One input under way.
+/// An input that is being read.
 struct Reading<'a> {
     job: &'a Job,
     index: usize,
@@ -106,13 +107,13 @@ struct Reading<'a> {
     stream: Stream,
     events: Vec<Event>,
     out: Vec<u8>,
-    /// Its first block, which tells whether it is a log at all, is not judged yet.
+    /// The first block, which tells whether the input is a log at all, has not been judged.
     is_unseen: bool,
-    /// Bytes of the next piece.
+    /// Length of the next piece, in bytes.
     piece: usize,
-    /// It was named or is stdin, and was not found in a folder.
+    /// The input was named or is stdin; it was not found in a folder.
     is_named: bool,
-    /// When something was written last; the first is never kept waiting.
+    /// When output was last written; the first output never waits.
     flushed: Option<Instant>,
 }
 
@@ -128,7 +129,7 @@ impl<'a> Reading<'a> {
         Self { job, index, envelope, stream, events: Vec::new(), out: Vec::new(), is_unseen: true, piece: FIRST_PIECE, is_named, flushed: None }
     }
 
-    /// Reads all; returns output that is not written yet.
+    /// Reads the whole input; returns the output that has not been written.
     fn read(mut self, mut opened: Opened, totals: &mut Totals) -> io::Result<Vec<u8>> {
         let mut wanted = FIRST_BYTES;
         loop {
@@ -182,7 +183,7 @@ impl<'a> Reading<'a> {
         Ok(self.out)
     }
 
-    /// Takes a block of the beginning.
+    /// Processes a block of the beginning in pieces.
     fn begin(&mut self, block: &[u8], totals: &mut Totals) -> io::Result<()> {
         let mut rest = block;
         while !rest.is_empty() {
@@ -195,7 +196,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// What a folder holds besides logs is no fault; what was named and not read is one.
+    /// Skips an input that is no log. That is a fault only if the input was named, not if it was found in a folder.
     fn leave_out(&self, foreign: Foreign) {
         let trouble = Trouble::new(Path::new(self.envelope.path.as_deref().unwrap_or("stdin")), foreign.advice());
         match self.is_named {

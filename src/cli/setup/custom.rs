@@ -1,5 +1,5 @@
-//! A user's patterns → rules of the family `custom`: error patterns become rules with the literals that
-//! the prefilter needs, false positives cancels, noise patterns noise. They were validated by `config`.
+//! Turns a user's patterns into rules of the family `custom`: error patterns become rules with the literals that the
+//! prefilter needs, false positives become cancels, noise patterns become noise. `config` has already validated them.
 
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
@@ -10,13 +10,13 @@ use crate::rules::{Cancel, Entry, ExampleSpec, Family, Fault, Gate, Kind, Labels
 use crate::words::Depth;
 
 const FAMILY: &str = "custom";
-/// Most literals that stand for one pattern.
+/// Maximum number of literals for one pattern.
 const MAX_LITERALS: usize = 64;
 
-/// Whether the prefilter can find what a regex finds; the configuration asks it of each custom regex.
+/// Checks that the prefilter can find what a regex matches; the configuration calls it for each custom regex.
 ///
 /// # Errors
-/// It has no such literals.
+/// The regex has no usable literals.
 pub fn check_literals(regex: &str) -> Result<(), String> {
     match literals(regex) {
         Some(_) => Ok(()),
@@ -24,7 +24,7 @@ pub fn check_literals(regex: &str) -> Result<(), String> {
     }
 }
 
-/// The patterns of `[error_detection]` as one file of rules; `None` when there are none.
+/// Returns the patterns of `[error_detection]` as one rules file; `None` if there are none.
 pub fn rules(detection: &ErrorDetection) -> Option<RulesFile> {
     let (errors, noise, cancels) = (&detection.custom_patterns, &detection.noise_patterns, &detection.custom_false_positives);
     let rules = errors.iter().enumerate().map(|(index, custom)| rule(index, custom));
@@ -66,7 +66,7 @@ fn cancel(index: usize, custom: &Custom) -> Cancel {
     Cancel { id, regex: pattern(custom), reason: custom.reason.clone(), examples: ExampleSpec::default(), compiled: None }
 }
 
-/// A user who names a text means it wherever it stands: also on a line that reads as code.
+/// A user who names a text means it anywhere, even on a line that looks like code.
 fn entry(id: String, kind: Kind) -> Entry {
     Entry {
         id,
@@ -93,7 +93,7 @@ fn pattern(custom: &Custom) -> Pattern {
     }
 }
 
-/// Texts of which every match of `regex` contains one.
+/// Returns texts of which each match of `regex` contains at least one.
 fn literals(regex: &str) -> Option<Vec<String>> {
     if let Ok(Some(literal)) = longest_required_literal(regex)
         && literal.len() > MIN_LITERAL_BYTES
@@ -104,7 +104,7 @@ fn literals(regex: &str) -> Option<Vec<String>> {
     within(&hir)
 }
 
-/// The best set that any required part of a pattern begins or ends with.
+/// Returns the best set of texts that any required part of a pattern starts or ends with.
 fn within(hir: &Hir) -> Option<Vec<String>> {
     let edges = [ExtractKind::Prefix, ExtractKind::Suffix].into_iter().filter_map(|kind| texts(&extractor(kind).extract(hir)));
     let inner = match hir.kind() {
@@ -132,7 +132,7 @@ fn texts(set: &Seq) -> Option<Vec<String>> {
     texts.filter(|texts| texts.iter().all(|text| text.len() >= MIN_LITERAL_BYTES))
 }
 
-/// Long literals are rare ones; few are cheap ones.
+/// Ranks a set of literals: long ones are rare, and few are cheap.
 fn worth(set: &[String]) -> (usize, usize) {
     let shortest = set.iter().map(String::len).min().unwrap_or_default();
     (shortest.min(6), usize::MAX - set.len())
