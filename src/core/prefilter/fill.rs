@@ -112,9 +112,11 @@ impl Fill {
 
 impl Literal {
     fn new(literal: &Guarded, seen: &[u16]) -> Self {
-        let offsets = if windows::is_long_enough(literal) { 0..=windows::last_offset(literal) } else { 0..=-1 };
-        let mut choices: Vec<Choice> = offsets.map(|at| Choice::new(literal, at, seen)).collect();
-        choices.sort_by_key(|choice| choice.cost);
+        let mut choices = Vec::new();
+        if windows::is_long_enough(literal) {
+            choices.extend((0..=windows::last_offset(literal)).map(|at| Choice::new(literal, at, seen)));
+            choices.sort_by_key(|choice| choice.cost);
+        }
         Self { choices, place: None }
     }
 }
@@ -131,8 +133,12 @@ impl Choice {
 }
 
 /// Returns the values of a set.
-fn values(set: u128) -> impl Iterator<Item = usize> {
-    (0..VALUES).filter(move |value| set >> value & 1 != 0)
+fn values(mut set: u128) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let value = set.trailing_zeros() as usize;
+        set &= set.wrapping_sub(1);
+        (value < VALUES).then_some(value)
+    })
 }
 
 impl Bucket {
@@ -163,8 +169,8 @@ impl Bucket {
 
     fn change(&mut self, window: &Sets, text: &Text, count: impl Fn(&mut u32), join: impl Fn(&mut u64, u64)) {
         let mut is_changed = false;
-        for place in 0..WINDOW {
-            for value in values(window[place]) {
+        for (place, set) in window.iter().enumerate() {
+            for value in values(*set) {
                 let needed = &mut self.needed[place][value];
                 let before = *needed;
                 count(needed);
