@@ -1,11 +1,11 @@
-//! The shape of one stack frame, read by bytes: a regex with groups would cost ten times as much, and
-//! frames are most of what an error has. A row of a trace names the shape; its regex has already said
-//! that the line is a frame. What a shape does not find stays empty.
+//! The shape of one stack frame, read byte by byte: a regex with groups would cost ten times
+//! as much, and frames are most of an error. A row of a trace names the shape; its regex has
+//! already decided that the line is a frame. What a shape does not find stays empty.
 
 use super::event::Frame;
 use crate::rules::spec::Shape;
 
-/// The frame that stands in `line`.
+/// Returns the frame in `line`.
 #[must_use]
 pub fn read(shape: Shape, line: &str) -> Frame<'_> {
     match shape {
@@ -23,12 +23,12 @@ fn number(text: &str) -> u32 {
     digits.fold(0_u32, |n, b| n.saturating_mul(10).saturating_add(u32::from(b - b'0')))
 }
 
-/// What stands before and behind the first `byte`, which is ASCII.
+/// Returns what stands before and after the first `byte`, which is ASCII.
 fn split_once(text: &str, byte: u8) -> Option<(&str, &str)> {
     memchr::memchr(byte, text.as_bytes()).map(|at| (&text[..at], &text[at + 1..]))
 }
 
-/// What stands before and behind the last ` (`.
+/// Returns what stands before and after the last ` (`.
 fn rsplit_at_parenthesis(text: &str) -> Option<(&str, &str)> {
     let at = memchr::memrchr_iter(b'(', text.as_bytes()).find(|&at| text[..at].ends_with(' '))?;
     Some((&text[..at - 1], &text[at + 1..]))
@@ -83,7 +83,7 @@ fn numbered(line: &str) -> Frame<'_> {
     Frame { function: behind_address().unwrap_or(rest).trim_end(), ..Frame::default() }
 }
 
-/// Type and message of `app.CartError: empty cart`, behind bars and blanks; a message may lack.
+/// Returns type and message of `app.CartError: empty cart`, behind bars and blanks; the message may be missing.
 #[must_use]
 pub fn named(line: &str) -> (&str, &str) {
     let line = line.trim_start_matches([' ', '\t', '|']);

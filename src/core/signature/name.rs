@@ -5,11 +5,11 @@
 use super::normalise::{Listener, Machine, Span};
 use super::shape::{self, Unit};
 
-/// Most groups of a dotted number: each is read again from the next one when a letter follows them all.
+/// Maximum number of groups of a dotted number: if a letter follows them all, each is read again from the next one.
 const MAX_GROUPS: usize = 32;
 
 impl<L: Listener> Machine<'_, '_, L> {
-    /// The parts of a name: words stay, numbers, ids and versions do not.
+    /// Handles the parts of a name: words stay, numbers, ids and versions do not.
     pub(super) fn names(&mut self, (from, end): Span) {
         if self.code_or_sign((from, end)) {
             return;
@@ -40,7 +40,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         false
     }
 
-    /// One run of letters and digits within a name that reaches from `from` to `end`.
+    /// Handles one run of letters and digits within a name that reaches from `from` to `end`.
     fn part(&mut self, from: usize, at: usize, end: usize) -> usize {
         let stop = at + self.bytes[at..end].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
         let word = self.slice((at, stop));
@@ -179,7 +179,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         (to <= end && (to == end || matches!(self.bytes[to], b'/' | b'-'))).then(|| self.quantity((at, to), last))
     }
 
-    /// A duration or size. The same size again in parentheses, for people, says nothing more; nor does `<` before it.
+    /// Writes a duration or size. The same size again in parentheses, for people, adds nothing; nor does a `<` before it.
     fn quantity(&mut self, span: Span, unit: Unit) -> usize {
         self.keep(span.0);
         let (token, why) = if unit == Unit::Time { ("DUR", "duration") } else { ("SIZE", "size") };

@@ -1,4 +1,4 @@
-//! Places in a text: URLs, paths and addresses. They lose what one run or one machine gave them.
+//! Places in a text: URLs, paths and addresses. They lose what depends on one run or one machine.
 
 use super::normalise::{CLASS, Listener, Machine, ODD, Span, WORD};
 use super::shape;

@@ -1,6 +1,6 @@
-//! Shapes that the normaliser knows: dates, times, UUIDs, addresses, hosts, codes, units, random strings.
-//! Pure questions over bytes; each answers where a shape that starts at `at` ends, or whether a token is of a kind.
-//! It never writes anything.
+//! Shapes that the normaliser knows: dates, times, UUIDs, addresses, hosts, codes,
+//! units, random strings. Pure functions over bytes: each returns where a shape that
+//! starts at `at` ends, or whether a token is of a kind. Nothing is written here.
 
 /// Number of ASCII digits at `at`.
 pub(super) fn digits(bytes: &[u8], at: usize) -> usize {
@@ -134,7 +134,8 @@ pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
     ends_token(bytes, end).then_some(end)
 }
 
-/// Most colons of an address (`1:2:3:4:5:6:7::`); without a bound, each number of `1:2:3:…` would be read to the end of the text.
+/// Maximum number of colons in an address (`1:2:3:4:5:6:7::`); without a
+/// bound, each number of `1:2:3:…` would be read to the end of the text.
 const MAX_COLONS: usize = 8;
 
 /// An IPv6 or MAC address: hex groups and colons, with `::`, eight groups, or six groups of two digits.
@@ -173,14 +174,14 @@ pub(super) fn is_host(name: &[u8], port_follows: bool) -> bool {
                 && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
 }
 
-/// Whether a name of a file is its own normal form by a first look: `worker.rs`, but not what has a host's ending. It has
-/// `stem` letters and low lines before its dot, and the letters `last` behind it.
+/// Whether a quick look shows that a file name is its own normal form: `worker.rs`, but not one with a
+/// host's ending. It has `stem` letters and underscores before its dot, and the letters `last` after it.
 pub(super) fn is_plain_file((stem, last): (usize, &[u8])) -> bool {
     // 16 letters and more may be a hex id.
     (1..16).contains(&stem) && (1..16).contains(&last.len()) && !is_tld(last)
 }
 
-/// Whether a file name ends in what file names end in.
+/// Whether a file name has an extension.
 pub(super) fn has_extension(name: &[u8]) -> bool {
     let Some(dot) = memchr::memrchr(b'.', name) else { return false };
     let last = &name[dot + 1..];
@@ -246,7 +247,7 @@ pub(super) fn is_code(token: &[u8]) -> bool {
     shaped && ((1..=4).contains(&letters) && !contains(NO_CODE, head) || contains(LONG, head))
 }
 
-/// Words whose digits belong to them, lower case.
+/// Words, in lower case, whose digits belong to them.
 const KNOWN: &[&[u8]] = &[
     b"a11y",
     b"aarch64",
@@ -338,7 +339,7 @@ pub(super) enum Unit {
     Size,
 }
 
-/// The unit that a word names.
+/// Returns the unit that a word names.
 pub(super) fn unit(word: &[u8]) -> Option<Unit> {
     if word == "µs".as_bytes() || word == "μs".as_bytes() {
         return Some(Unit::Time);
@@ -355,7 +356,8 @@ pub(super) fn unit(word: &[u8]) -> Option<Unit> {
     }
 }
 
-/// `7d9f8b6c5-x2x4z` at `at`: what Kubernetes appends to a pod's name (its alphabet without vowels and look-alikes).
+/// Whether `at` begins what Kubernetes appends to a pod's name:
+/// `7d9f8b6c5-x2x4z` (its alphabet is without vowels and look-alikes).
 pub(super) fn pod_suffix(bytes: &[u8], at: usize, end: usize) -> bool {
     let safe = |part: &[u8]| part.iter().all(|b| b"bcdfghjklmnpqrstvwxz2456789".contains(b));
     let token = &bytes[at..end];
@@ -370,7 +372,7 @@ pub(super) fn pod_suffix(bytes: &[u8], at: usize, end: usize) -> bool {
     tail.len() == 5 && safe(tail) && hashed && numeric && (!hash.is_empty() || tail.iter().filter(|b| b.is_ascii_digit()).count() >= 2)
 }
 
-/// How often a token changes between letters and digits.
+/// Counts how often a token changes between letters and digits.
 pub(super) fn changes(token: &[u8]) -> usize {
     token.windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit() && w.iter().all(u8::is_ascii_alphanumeric)).count()
 }
