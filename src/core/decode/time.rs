@@ -1,6 +1,6 @@
-//! Time stamps as logs write them, read at a given place of a line.
-//! Serves `prefix`, `container`, `json` and `logfmt`. A stamp without a zone counts as UTC, one without a year belongs to the
-//! latest year that does not put it more than a day past `now`. Never reads the clock; a bare time of day is no stamp.
+//! Time stamps as logs write them, read at a given place of a line. Used by `prefix`, `container`,
+//! `json` and `logfmt`. A stamp without a zone counts as UTC; one without a year belongs to the latest
+//! year that puts it at most a day past `now`. Never reads the clock; a bare time of day is no stamp.
 
 mod clock;
 mod number;
@@ -12,11 +12,11 @@ use crate::core::event::Timestamp;
 /// A bare number that begins a line is a time only within these seconds (2015 to 2035): whether it is
 /// one must not depend on when it is read.
 const BARE_EPOCH_SECONDS: std::ops::Range<i64> = 1_420_070_400..2_051_222_400;
-/// From seven digits of a second on, a stamp is a transport's (GitHub's runner writes 7, container runtimes 9).
+/// With this many digits of a second or more, a stamp is a transport's (GitHub's runner writes 7, container runtimes 9).
 const TRANSPORT_DIGITS: usize = 7;
 const TAI64N_HEX: usize = 24;
 
-/// Reads the time stamp that begins at `at`; gives it with the offset behind it.
+/// Reads the time stamp that begins at `at`; returns it with the offset after it.
 #[must_use]
 pub fn parse_time_at(bytes: &[u8], at: usize, now: Timestamp) -> Option<(Timestamp, usize)> {
     moment(bytes, at, now).map(|m| (m.time, m.end))
@@ -34,7 +34,7 @@ pub fn parse_any_time(text: &[u8], now: Timestamp) -> Option<Timestamp> {
     parse_time_at(text, 0, now).filter(|&(_, end)| end == text.len()).map(|(time, _)| time)
 }
 
-/// Who writes a stamp of this form, which tells what may follow it.
+/// Who writes a stamp of this form, which determines what may follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A logger: level and fields follow.
@@ -45,7 +45,7 @@ pub enum Style {
     Syslog,
 }
 
-/// A stamp, the offset behind it and its style.
+/// A stamp, the offset after it and its style.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub time: Timestamp,
@@ -64,7 +64,7 @@ pub fn moment(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     }
 }
 
-/// The stamp of glog and klog at `at`: `0517 15:04:22.619632`, or with the year of two or four digits in front.
+/// Reads the stamp of glog and klog at `at`: `0517 15:04:22.619632`, or with a year of two or four digits in front.
 pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     let mut reader = Reader { bytes, at, now };
     let run = digits(bytes, at) - at;
@@ -78,7 +78,8 @@ pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     reader.finish(Date { year, month: date / 100 % 100, day: date % 100 })
 }
 
-/// End of a bare time of day (`10:00:00`, `10:00:00.123`, `00:00:01.234,567` of Zephyr, `9:05AM`) at `at`: a shape, but no time.
+/// Returns the end of a bare time of day (`10:00:00`, `10:00:00.123`,
+/// `00:00:01.234,567` of Zephyr, `9:05AM`) at `at`: a shape, but no time.
 pub fn clock_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut reader = Reader { bytes, at, now: Timestamp(0) };
     let clock = reader.clock()?;
@@ -113,7 +114,7 @@ impl Reader<'_> {
         self.at > from
     }
 
-    /// The whole run of digits as a number, if it has `least..=most` of them.
+    /// Reads the whole run of digits as a number, if it has `least..=most` of them.
     fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         let end = digits(self.bytes, self.at);
         if !(least..=most).contains(&(end - self.at)) {
@@ -257,7 +258,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `11/10 10:00:00`: month and day, and seconds, without which it may as well be a fraction of something.
+    /// `11/10 10:00:00`: month and day, and a clock with seconds, without which it could be a fraction of something.
     fn slashed_day(mut self, month: i64, day: i64) -> Option<Moment> {
         let clock = self.at + 1;
         let seconds = digits(self.bytes, clock) == clock + 2 && byte(self.bytes, clock + 5) == b':';
@@ -366,7 +367,7 @@ impl Reader<'_> {
     }
 
     fn moment(self, date: Date, clock: Clock, zone: i64) -> Option<Moment> {
-        // A stamp ends; `2026-01-01 10:00:00foo` is none.
+        // A stamp must end here; `2026-01-01 10:00:00foo` is none.
         if self.peek().is_ascii_alphanumeric() {
             return None;
         }

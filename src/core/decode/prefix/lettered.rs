@@ -29,7 +29,7 @@ impl Scan<'_> {
         self.at = past_blank(self.line, end);
     }
 
-    /// The shapes that begin with a one-letter level.
+    /// Takes the shapes that begin with a one-letter level.
     pub(super) fn lettered(&mut self) -> bool {
         let (line, at) = (self.line, self.at);
         match byte(line, at + 1) {

@@ -53,7 +53,7 @@ impl Reader<'_> {
         let end = digits(self.bytes, from);
         clock.digits = match self.peek() {
             b'.' | b',' => end - from,
-            // A colon also separates fields, so only milliseconds are read behind it.
+            // A colon also separates fields, so only milliseconds are read after it.
             b':' if end - from == 3 => 3,
             _ => 0,
         };
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Seconds east of UTC of the zone that stands here; 0 if none does.
+    /// Returns the zone that stands here, in seconds east of UTC; 0 if none does.
     pub(super) fn zone(&mut self) -> i64 {
         if matches!(self.peek(), b'Z' | b'z') {
             self.at += 1;
