@@ -94,8 +94,8 @@ pub struct Context<'a> {
     pub depth: u8,
 }
 
-/// Chooses the view behind the quote mark if every machine that begins at the line as it
-/// stands begins there, too. Behind a logger's prefix, more machines than that must begin
+/// Chooses the view after the quote mark if every machine that begins at the line as it
+/// stands begins there, too. After a logger's prefix, more machines than that must begin
 /// there. If the mark is mere indentation, none may begin at the line as it stands.
 fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view: View, line: &Line) -> View {
     let View::Quoted(from) = inner else { return view };

@@ -9,7 +9,7 @@ const MAX_TAKEN_BYTES: usize = 64 << 10;
 /// A line that a trace has taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken<'a> {
-    /// Where it stands in the stream.
+    /// Its place in the stream.
     pub place: &'a Place,
     /// Its visible text.
     pub text: &'a [u8],

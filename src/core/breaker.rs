@@ -1,5 +1,5 @@
 //! The circuit breaker: stops work that fails again and again in the same way (CLASSIFICATION §6). A state
-//! machine that is told of runs and of the time, and returns the transitions that follow. It stands beside
+//! machine that is told of runs and of the time, and returns the transitions that follow. It sits beside
 //! the path of a byte: the committer steps it for each new event of a stream, commands step it for each
 //! run. Time is an argument; nothing here reads text, so no printed word can reset it or make it fatal.
 
@@ -12,11 +12,11 @@ pub const MAX_SIGNATURES: usize = 64;
 /// When the breaker trips, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Runs with one signature until a warning.
+    /// Runs with one signature before a warning.
     pub warn_after: u32,
-    /// Runs with one signature until it opens.
+    /// Runs with one signature before it opens.
     pub open_after: u32,
-    /// Runs with a transient error until it opens.
+    /// Runs with a transient error before it opens.
     pub transient_open_after: u32,
     /// Time in `open` before a probe, in microseconds.
     pub cooldown_us: i64,
@@ -43,9 +43,9 @@ impl Default for Limits {
 word_set! {
     /// What a breaker advises.
     State {
-        /// Go on.
+        /// Continue.
         Closed = "closed",
-        /// Go on with care: a warning, or the probe after a cooldown.
+        /// Continue with care: a warning, or the probe after a cooldown.
         HalfOpen = "half_open",
         /// Stop.
         Open = "open",
@@ -79,7 +79,7 @@ word_set! {
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Runs, told one by one.
+    /// Runs, reported one by one.
     #[default]
     Run,
     /// Events of a stream that has no runs.
@@ -151,11 +151,11 @@ pub struct Transition {
 /// One breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    /// What it counts.
+    /// What it counts: runs or events.
     pub unit: Unit,
     /// Its state.
     pub state: State,
-    /// Since when.
+    /// When it entered this state.
     pub since: Timestamp,
     /// What opened it last; during the probe, a single recurrence opens it again.
     pub trip: Option<Trip>,
@@ -335,7 +335,7 @@ impl Breaker {
     }
 }
 
-/// Whether a run failed by what had opened the breaker.
+/// Whether a run failed for the reason that had opened the breaker.
 fn is_same(trip: Trip, counted: &[Count], failure: &Failure) -> bool {
     match trip {
         Trip::Transient => failure.is_transient,

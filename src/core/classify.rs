@@ -202,7 +202,7 @@ fn cause_of(subject: &Subject, asked: &Asked, category: Category) -> Cause {
     found.map_or_else(|| by_category(category), |(cause, _)| *cause)
 }
 
-/// The same question over the whole text; a single line has been read already.
+/// The same questions about the whole text; a single line has been read already.
 fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
     let (mut hits, mut texts) = (asked.hits, asked.texts);
     if subject.whole.len() > subject.text.len() {

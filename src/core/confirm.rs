@@ -20,7 +20,7 @@ const MIN_ASKED: usize = 64;
 /// than [`MIN_ASKED`] are asked. Lines of 64 KiB leave room for all built-in entries.
 const MAX_ASKED_BYTES: usize = 64 << 20;
 
-/// Longest line that is also read behind what quotes it, in bytes.
+/// Longest line that is also read after a quote mark, in bytes.
 const MAX_QUOTED_BYTES: usize = 4 << 10;
 
 /// An entry that a line confirms.
@@ -44,9 +44,9 @@ impl Found {
 /// Why an entry that was asked does not count; `explain` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
-    /// The line's level says that it is no error.
+    /// The line's level says that it is not an error.
     Level(Level),
-    /// The line is source code being shown.
+    /// The line is displayed source code.
     Code,
     /// The regex does not match.
     Regex,
@@ -124,7 +124,7 @@ impl<'a> Confirm<'a> {
         (rivals, first.view)
     }
 
-    /// Returns the traces that can begin behind a quote mark or a logger's
+    /// Returns the traces that can begin after a quote mark or a logger's
     /// words, and where: the first position with the most traces.
     #[must_use]
     pub fn quoted_starts(&self) -> (Vec<u16>, View) {
@@ -308,7 +308,7 @@ impl<'a> Confirm<'a> {
         regex.is_match(view.of(self.line))
     }
 
-    /// Whether one of the entry's literals stands in the part of the line that begins at `from`, and no cancel covers it.
+    /// Whether one of the entry's literals is in the part of the line that begins at `from`, and no cancel covers it.
     fn has_open_hit(&self, index: u16, from: usize) -> bool {
         self.candidates.iter().filter(|c| c.entry == index && c.at as usize + usize::from(c.len) > from).any(|c| {
             let (at, end) = (c.at as usize, c.at as usize + usize::from(c.len));

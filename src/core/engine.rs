@@ -99,7 +99,7 @@ pub struct Engine {
     word_gate: OnceLock<WordGate>,
     /// Lines that each noise rule has silenced; for statistics only.
     silenced: Box<[AtomicU64]>,
-    /// Secrets.
+    /// Removes secrets.
     pub redactor: &'static Redactor,
 }
 

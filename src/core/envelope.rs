@@ -36,7 +36,7 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     Some((text, partial))
 }
 
-/// Returns where an envelope in JSON begins: at the start of the line, or behind what its transport put before it.
+/// Returns where an envelope in JSON begins: at the start of the line, or after what its transport put before it.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = memchr(b'{', &raw[..raw.len().min(MAX_PREFIX_BYTES)])?;
     let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));

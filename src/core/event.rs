@@ -35,7 +35,7 @@ pub struct Frame<'a> {
     pub line: u32,
     /// 1-based column, 0 when unknown.
     pub column: u32,
-    /// The frame belongs to the program rather than to a library or the runtime.
+    /// Whether the frame belongs to the program rather than to a library or the runtime.
     pub in_app: bool,
 }
 
@@ -188,7 +188,7 @@ pub struct Call {
     pub flavour: Option<&'static str>,
 }
 
-/// Who sent a message over a wire, as its header says.
+/// Who sent a message over a network, according to its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
     /// The machine; empty if it is not named.
@@ -197,7 +197,7 @@ pub struct Sender {
     pub app: String,
 }
 
-/// Where in a structured record the text stood.
+/// Where the text was in a structured record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
     /// JSON pointer (RFC 6901) of the string.
@@ -217,7 +217,7 @@ pub struct Event {
     pub observed_at: Timestamp,
     /// The interleaved writer within the stream.
     pub key: Option<String>,
-    /// Which output the line says it came from.
+    /// The output that the line says it came from.
     pub io: Option<Io>,
     /// Who sent it, if a syslog header says so.
     pub sender: Option<Box<Sender>>,
@@ -263,9 +263,9 @@ pub struct Event {
     pub closed_idle: bool,
     /// What usually fixes it.
     pub hint: Option<Arc<str>>,
-    /// Lines or bytes were cut.
+    /// Whether lines or bytes were cut.
     pub truncated: bool,
-    /// Secrets replaced.
+    /// Number of secrets replaced.
     pub redactions: u32,
 }
 

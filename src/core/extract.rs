@@ -99,7 +99,7 @@ pub struct Plain<'a> {
     pub entry: u16,
     /// Its lines, the first of which names the error.
     pub lines: Lines,
-    /// Where it stands.
+    /// Its place in the stream.
     pub place: &'a Place,
     /// The time that it states.
     pub time: Option<Timestamp>,

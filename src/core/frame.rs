@@ -55,7 +55,7 @@ struct Wide {
 }
 
 impl Buffer {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     #[must_use]
     pub fn new(max_line_bytes: usize) -> Self {
         Self {
@@ -306,7 +306,7 @@ pub fn utf16_bytes(text: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Lines with their offsets and whether they were cut, from chunks of `size` bytes.
+    /// Returns lines with their offsets and whether they were cut, from chunks of `size` bytes.
     fn lines(bytes: &[u8], size: usize, max_line_bytes: usize) -> Vec<(u64, String, bool)> {
         let mut buffer = Buffer::new(max_line_bytes);
         let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! A keyword gate: finds which of some hundred words occur in a text, in one pass. It stands before the
+//! A keyword gate: finds which of some hundred words occur in a text, in one pass. It precedes the
 //! regexes of `redact` and `classify`, so that the usual event runs none of them. It never allocates
 //! while scanning, never reports a word that is not there, and never misses one of three bytes or more.
 //!
@@ -130,7 +130,7 @@ impl Gate {
         self.table[hash >> WORD_BITS].wrapping_shr(hash as u32)
     }
 
-    /// Confirms the windows of `bytes`, which stand at `at` of `hay`, with zeros after its end.
+    /// Confirms the windows of `bytes`, which are at `at` of `hay`, with zeros after its end.
     #[inline(never)]
     fn confirm_all(&self, hay: &[u8], at: usize, bytes: &[u8; READ], seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         let mut held = (0..LANES).fold(0, |held, lane| held | (self.held(window(bytes, lane)) & 1) << lane);
@@ -194,7 +194,7 @@ impl Word {
         self.parts.first().copied().unwrap_or_default()
     }
 
-    /// Whether the word stands there, given that its first part does.
+    /// Whether the word is there, given that its first part does.
     #[inline]
     fn stands(&self, hay: &[u8], start: usize, end: usize) -> bool {
         end <= hay.len()

@@ -1,6 +1,6 @@
 //! What some transports put before each line, in shapes that a single line does not reveal: `[web] `, `web-6f7
 //! app `, `#12 3.456 `, `build\tRun tests\t2026-11-20T10:00:00.1Z `. The head of a trace shows where its text
-//! begins. What stands before it is a prefix if the next line has it, too; a line with another prefix of the
+//! begins. What precedes it is a prefix if the next line has it, too; a line with another prefix of the
 //! same shape is another writer's. No writer is known by name, and nothing is kept between traces.
 
 use super::decode::level_word;
@@ -10,7 +10,7 @@ use super::line::{Line, View};
 const MAX_BYTES: usize = 256;
 /// Maximum number of blanks before a name in brackets.
 const MAX_INDENT: usize = 12;
-/// Longest name in brackets.
+/// Longest name in brackets, in bytes.
 const MAX_NAME_BYTES: usize = 40;
 /// Maximum number of words that a logger puts between level and message, and of their bytes.
 const MAX_NAMES: usize = 4;
@@ -21,7 +21,7 @@ const MAX_QUOTE_INDENT: usize = 24;
 /// blanks. `>` and `#` are not among them: people quote with those.
 const QUOTES: [&[u8]; 10] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
-/// What stands before the head of a trace.
+/// What precedes the head of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LeadIn {
     text: Vec<u8>,
@@ -49,7 +49,7 @@ impl LeadIn {
         text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some()
     }
 
-    /// Returns what stands before the part of `line` that `view` shows, if that is a writer's name in brackets.
+    /// Returns what precedes the part of `line` that `view` shows, if that is a writer's name in brackets.
     pub fn behind_of(line: &Line, view: View) -> Self {
         let (body, part) = (line.body(), view.of(line));
         let text = if view == View::Behind { &body[..body.len() - part.len()] } else { &[] };
@@ -74,7 +74,7 @@ impl LeadIn {
         self.behind(line).unwrap_or(line)
     }
 
-    /// Whether another writer's lead-in stands before the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
+    /// Whether another writer's lead-in precedes the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
     pub fn is_other(&self, line: &[u8]) -> bool {
         if self.text.is_empty() || self.quotes {
             return false;

@@ -1,4 +1,4 @@
-//! One line as the core sees it: where it stands in the stream, and its visible text.
+//! One line as the core sees it: its place in the stream, and its visible text.
 
 use std::cell::{Cell, RefCell};
 
@@ -30,7 +30,7 @@ pub struct Place {
     pub level: Option<Level>,
     /// Who sent it, if an envelope says so.
     pub sender: Option<Box<Sender>>,
-    /// The line was cut to the limit.
+    /// Whether the line was cut to the limit.
     pub truncated: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct Memory {
 
 /// A line: its place and its visible text (envelope, escapes and overwritten parts removed).
 pub struct Line<'a> {
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// Visible text.
     pub text: &'a [u8],
@@ -187,7 +187,7 @@ impl<'a> Line<'a> {
         leadin::writer(body).map(|length| &body[length..])
     }
 
-    /// Returns the offsets at which the text may begin if something stands before the whole line:
+    /// Returns the offsets at which the text may begin if something precedes the whole line:
     /// a quote mark or, in a record with a level, words that the logger puts before each message.
     pub fn inner_starts(&self) -> impl Iterator<Item = usize> {
         let prefix = self.prefix();
@@ -196,7 +196,7 @@ impl<'a> Line<'a> {
         quote.into_iter().chain(names.into_iter().flatten())
     }
 
-    /// Returns the writer within the stream: an envelope's key, or one that stands before the text.
+    /// Returns the writer within the stream: an envelope's key, or one that precedes the text.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
         if let Some(key) = &self.place.key {
@@ -217,13 +217,13 @@ impl<'a> Line<'a> {
 pub enum View {
     /// The whole visible text.
     Text,
-    /// After time stamp and writer.
+    /// The text after time stamp and writer.
     Body,
-    /// After the level tag, too.
+    /// The text after the level tag as well.
     Message,
-    /// After a writer's name in brackets.
+    /// The text after a writer's name in brackets.
     Behind,
-    /// From this offset on, behind what stands before each line: a quote mark, a logger's stamp.
+    /// From this offset on, after what precedes each line: a quote mark, a logger's stamp.
     Quoted(usize),
 }
 

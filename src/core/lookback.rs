@@ -1,4 +1,4 @@
-//! The lines before the current one, read backwards from the buffer that holds them: for context and
+//! The lines before the current one, read backwards in the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
 use std::borrow::Cow;
@@ -105,7 +105,7 @@ impl<'a> LookBack<'a> {
     }
 
     /// Returns the file that is named by the nearest line above
-    /// `line` that matches `wanted`, if no empty line stands between.
+    /// `line` that matches `wanted`, if no empty line is in between.
     #[must_use]
     pub fn file_above(self, wanted: &Pattern, line: &Line, view: View) -> Option<Box<str>> {
         let lead_in = LeadIn::behind_of(line, view);
@@ -123,7 +123,7 @@ impl<'a> LookBack<'a> {
     }
 
     /// Returns the look-back lines with which the trace or status line `entry` begins before `line`,
-    /// oldest first; the first of them is not blank. `line` stands behind `lead_in` and may be one that
+    /// oldest first; the first of them is not blank. `line` follows `lead_in` and may be one that
     /// was given back, so not the newest. The result is empty unless all required lines are there and
     /// none belongs to an earlier event. Lines that may be skipped end where those after them begin.
     #[must_use]

@@ -47,7 +47,7 @@ pub struct Counts {
     pub truncated: u64,
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
-    /// Lines without an event that led to more rules than are asked of one line.
+    /// Lines without an event that led to more rules than may be asked about one line.
     pub unasked: u64,
 }
 
@@ -260,7 +260,7 @@ impl Stream {
         self.assembler.expire(&cx, self.counts.lines, out);
     }
 
-    /// Escape sequences may stand inside a literal: searches each line
+    /// Escape sequences may interrupt a literal: searches each line
     /// with an escape again without them, and marks it if there is a hit.
     fn mark_dressed(&mut self, block: &[u8], marks: &Marks, hits: &mut Vec<Hit>) {
         let known = hits.len();

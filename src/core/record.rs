@@ -264,7 +264,7 @@ mod tests {
     use crate::core::pipeline::Stream;
     use crate::rules::RuleSet;
 
-    /// Returns where in the record its errors stand.
+    /// Returns where in the record its errors are.
     fn found(line: &str) -> Vec<String> {
         let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
         let (mut stream, mut events) = (Stream::new(engine, Origin::default()), Vec::new());

@@ -1,5 +1,5 @@
 //! Whether trying again can help: the retry rows over a log line, structured errors, HTTP statuses, reset times, backoff.
-//! Called by `classify` for events and by the verdict of finished runs; the rows are data (`config/classify.toml`).
+//! Called by `classify` for events and by the verdict on finished runs; the rows are data (`config/classify.toml`).
 //! It never retries anything, never reads a clock, and never takes a bare number for an HTTP status.
 
 use super::classify;
@@ -155,7 +155,7 @@ fn asked_of<'a>(error: &StructuredError, text: &'a str) -> Asked<'a> {
     Asked { texts: [text, "", ""], hits, status, exit_code: numeric_exit(error), alone: true }
 }
 
-/// Returns the exit code, even if it stands in `code`.
+/// Returns the exit code, even if it is in `code`.
 fn numeric_exit(error: &StructuredError) -> Option<i64> {
     error.exit_code.or_else(|| error.code?.parse().ok())
 }

@@ -13,13 +13,13 @@ impl Signs {
         Self(signs)
     }
 
-    /// Whether `sign` stands in the text.
+    /// Whether `sign` occurs in the text.
     #[inline]
     pub fn has(&self, sign: u8) -> bool {
         self.0[usize::from(sign)]
     }
 
-    /// Whether a quotation mark stands in the text.
+    /// Whether a quotation mark occurs in the text.
     pub fn has_quote(&self) -> bool {
         self.has(b'"') || self.has(b'\'') || self.has(b'`')
     }

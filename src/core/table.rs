@@ -19,7 +19,7 @@ pub(crate) struct Table {
     pub(crate) retries: Vec<RetryRow>,
     pub(crate) structured: Vec<StructuredRow>,
     pub(crate) unknown: Unknown,
-    /// Answers whether a text without a language is R's.
+    /// Matches if a text without a known language is R's.
     pub(crate) r_looks: Row,
     patterns: Vec<Pattern>,
     gate: Gate,
@@ -62,7 +62,7 @@ pub(crate) struct Row {
 struct Pattern {
     regex: Option<Lazy>,
     unless: Option<Lazy>,
-    /// Words of which one must stand beside those of the gate. They are common, so they are searched only when needed.
+    /// Words of which one must occur beside those of the gate. They are common, so they are searched only when needed.
     beside: Option<Gate>,
 }
 
@@ -273,7 +273,7 @@ fn exactness(word: &str) -> (&str, bool) {
     word.strip_prefix('=').map_or((word, false), |exact| (exact, true))
 }
 
-/// `"429"` or `"500-599"`.
+/// Parses `"429"` or `"500-599"`.
 fn span(range: &str) -> Option<(u16, u16)> {
     let (from, to) = range.split_once('-').unwrap_or((range, range));
     Some((from.parse().ok()?, to.parse().ok()?))

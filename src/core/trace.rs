@@ -28,22 +28,22 @@ const TYPICAL_BYTES: usize = 1024;
 pub struct OpenTrace {
     /// Lines taken, in order.
     pub lines: Block,
-    /// Lines taken beyond the limit: counted but not kept. They stood before line `gap` of those that are.
+    /// Lines taken beyond the limit: counted but not kept. They came before line `gap` of those that are.
     pub dropped: usize,
     gap: usize,
     /// The part of each line that the machines are shown.
     pub view: View,
-    /// What the head stands behind; the lines after it may, too.
+    /// What precedes the head on its line, and perhaps the further lines on theirs.
     lead_in: LeadIn,
-    /// What the head's record begins with; the records of further lines may, too.
+    /// What the head's record begins with, and perhaps those of further lines.
     stamp: Option<Stamp>,
     /// Writer of the head line.
     pub key: Option<Vec<u8>>,
-    /// The head line had a prefix: time stamp, level or writer.
+    /// Whether the head line had a prefix: time stamp, level or writer.
     pub shaped: bool,
-    /// The head line had a time stamp or level of its own.
+    /// Whether the head line had a time stamp or level of its own.
     pub stamped: bool,
-    /// The head line had a level.
+    /// Whether the head line had a level.
     pub leveled: bool,
     /// Whether it is a one-line error that its stack may follow.
     pub waits: bool,
@@ -95,7 +95,7 @@ pub struct Outcome {
 
 impl OpenTrace {
     /// Opens a trace at `line` for the machines `rivals`, all of which can begin
-    /// with it, after the look-back lines `lead`. The head stands behind `lead_in`.
+    /// with it, after the look-back lines `lead`. The head follows `lead_in`.
     #[must_use]
     pub fn new(entries: &Entries, rivals: &[u16], (lead, lead_in): (Block, LeadIn), line: &Line, view: View) -> Self {
         let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };

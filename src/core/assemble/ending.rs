@@ -35,7 +35,7 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
         return Ending::Over;
     }
     if is_record || is_numbered(part) {
-        // Between two records, all lines belong to the first; a bare error may stand among another program's lines.
+        // Between two records, all lines belong to the first; a bare error may be among another program's lines.
         return if belongs_to_a_record { Ending::Over } else { Ending::Begun };
     }
     if is_object(part) {

@@ -46,7 +46,7 @@ pub struct Facts {
     claimed_to: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     regions: Vec<(String, u32)>,
-    /// Those regions that were opened behind a writer's name.
+    /// Those regions that were opened after a writer's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     behind: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub struct Facts {
     /// First and last line of a block of status lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     block: Option<(u64, u64)>,
-    /// Family, line, number.
+    /// Families of claims: family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     families: Vec<(String, u64, u64)>,
     /// The same for faults that may have passed.
@@ -98,7 +98,7 @@ impl Assembler {
         self.notes.restore(from.claims.clone());
     }
 
-    /// Returns the newest place that is known to hold when the stream stands at `here`, between two lines;
+    /// Returns the newest place that is known to hold when the stream is at `here`, between two lines;
     /// `None` if there is no newer one than before. `here` needs only offset, lines, encoding and transcript.
     pub fn quiet(&mut self, here: &Snapshot) -> Option<Snapshot> {
         let oldest = self.oldest().unwrap_or(u64::MAX);

@@ -17,7 +17,7 @@ pub(super) struct OpenRegion {
     /// Number of the line that opened the region, and its index within a record.
     /// Earlier lines are not part of the region, even if a trace gives them back later.
     pub(super) since: (u64, u32),
-    /// Whether it was opened behind a writer's name in brackets: then its lines stand behind that name, too.
+    /// Whether it was opened after a writer's name in brackets: then its lines have such a name, too.
     pub(super) behind: bool,
 }
 
@@ -43,7 +43,7 @@ impl OpenRegion {
 
 impl Assembler {
     /// Returns the weak traces that begin at the line, innermost
-    /// region first: at the line as it stands, or behind its prefix.
+    /// region first: at the line as it stands, or after its prefix.
     pub(super) fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
         let entries = &cx.engine.rules.entries;
         for open in self.regions.iter().rev().filter(|open| open.holds(line)) {
@@ -87,7 +87,7 @@ impl Assembler {
     /// Ends the regions that the line ends. Returns whether it is
     /// the last line of a sealed region, which holds that line, too.
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
-        // What stands in a sealed region does not end the regions around it.
+        // What a sealed region holds does not end the regions around it.
         let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];

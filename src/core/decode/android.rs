@@ -1,14 +1,14 @@
 //! The layouts of Android's logcat and of Android Studio's log window. Used by `prefix`, which reads
-//! the time before them. The tag stands on every line of a trace, so the text begins after it.
+//! the time before them. The tag is repeated on every line of a trace, so the text begins after it.
 
 use super::level::{letter, level_word};
 use super::scan::{blanks, byte, digits, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::Level;
 
-/// Longest tag.
+/// Longest tag, in bytes.
 const TAG_BYTES: usize = 64;
 
-/// What stands before the text: level, range of the writer's name, end.
+/// What precedes the text: level, range of the writer's name, end.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub level: Level,

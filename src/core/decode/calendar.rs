@@ -19,7 +19,7 @@ pub struct Date {
     pub day: i64,
 }
 
-/// A time of day, with the number of digits its fraction was written with.
+/// A time of day, with the number of digits in its written fraction.
 #[derive(Clone, Copy)]
 pub struct Clock {
     pub hour: i64,

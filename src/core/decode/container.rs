@@ -5,12 +5,12 @@ use super::scan::{byte, rest};
 use super::time::parse_time_at;
 use crate::core::event::{Io, Timestamp};
 
-/// What stands before the text of a CRI line.
+/// What precedes the text of a CRI line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cri {
     /// When the runtime read the line.
     pub time: Timestamp,
-    /// Which output of the container.
+    /// The output of the container that it came from.
     pub io: Io,
     /// Whether the container's line continues in the next CRI line of the same output.
     pub partial: bool,

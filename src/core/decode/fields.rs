@@ -7,7 +7,7 @@ use super::tag::Ground;
 
 /// Maximum number of fields after a tag.
 const MAX_FIELDS: usize = 8;
-/// Longest column between two `|`.
+/// Longest column between two `|`, in bytes.
 const COLUMN_BYTES: usize = 96;
 
 /// Returns where the message begins after the tag that ends at `at`: after logger, thread, process and bracket fields.
@@ -42,7 +42,7 @@ pub fn message(line: &[u8], at: usize, ground: Ground) -> usize {
     at
 }
 
-/// What stands at a place between tag and message.
+/// What may be found between tag and message.
 enum Step {
     /// A field that ends there.
     Field(usize),
@@ -53,7 +53,7 @@ enum Step {
     /// The message itself.
     Message,
 }
-/// A date in a column or bracket begins a further head, which `prefix` reads.
+/// Whether a date follows: one in a column or bracket begins a further head, which `prefix` reads.
 fn is_date(line: &[u8], at: usize) -> bool {
     digits(line, at) - at == 4 && matches!(byte(line, at + 4), b'-' | b'/')
 }
@@ -115,7 +115,7 @@ fn number_field(line: &[u8], at: usize) -> Step {
     if field { Step::Field(end) } else { Step::Message }
 }
 
-/// What is known at a place where a logger's name may stand.
+/// What is known at a place where a logger's name may be.
 #[derive(Clone, Copy)]
 struct Logger {
     ground: Ground,
@@ -149,7 +149,7 @@ fn logger(line: &[u8], at: usize, known: Logger) -> Step {
 }
 
 /// Returns where the message of Python's `ERROR:root:msg` begins:
-/// after the glued name, or at `at` if no logger's name stands there.
+/// after the glued name, or at `at` if no logger's name is there.
 fn glued_logger(line: &[u8], at: usize) -> usize {
     let end = run(line, at, is_name);
     let name = &line[at..end];

@@ -30,7 +30,7 @@ pub enum Json {
 pub struct Envelope {
     /// The text, without its line end.
     pub text: Vec<u8>,
-    /// Which output it came from.
+    /// The output that it came from.
     pub io: Option<Io>,
     /// When the wrapper read it.
     pub time: Option<Timestamp>,
@@ -137,7 +137,7 @@ fn envelope(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     go_test(leaves, now).or_else(|| container(leaves, now))
 }
 
-/// `{"log":"…\n","stream":"stderr","time":"…"}`
+/// Unwraps docker's `{"log":"…\n","stream":"stderr","time":"…"}`
 fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let io = first(leaves, &["stream"], |leaf| Io::parse(leaf.text()?))?;
     let text = string(leaves, "log")?;
@@ -146,7 +146,7 @@ fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     Some(Envelope { io: Some(io), key, ..unwrapped(text, leaves, now) })
 }
 
-/// `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
+/// Unwraps `go test -json`'s `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
 fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let action = first(leaves, &["action"], Leaf::text)?;
     if action != "output" && action != "build-output" {

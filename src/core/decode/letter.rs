@@ -9,7 +9,7 @@ use crate::core::event::{Level, Timestamp};
 /// Maximum number of words between a letter and the place in the code that logged it.
 const WORDS_BEFORE_PLACE: usize = 2;
 
-/// A level, the time that stood with it, and where the text after both begins.
+/// A level, the time that comes with it, and where the text after both begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Marked {
     pub level: Level,
@@ -75,7 +75,7 @@ pub fn bracketed(line: &[u8], open: usize, now: Timestamp) -> Option<Marked> {
 }
 
 /// `E, [2024-06-26T17:00:04.497736 #126554] ERROR -- : ` (Ruby), `E [04/Nov/2010:17:37:40 -0400] ` (CUPS),
-/// `E[2026-11-10|10:00:00.123] ` (CometBFT); the bracket stands at `open`.
+/// `E[2026-11-10|10:00:00.123] ` (CometBFT); the bracket is at `open`.
 pub fn before_time(line: &[u8], at: usize, open: usize, now: Timestamp) -> Option<Marked> {
     let level = letter(byte(line, at)).filter(|_| byte(line, open) == b'[')?;
     let moment = moment(line, open + 1, now)?;

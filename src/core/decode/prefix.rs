@@ -1,4 +1,4 @@
-//! What stands before the text of a plain line: times, writers, level and logger fields, nested as real
+//! What precedes the text of a plain line: times, writers, level and logger fields, nested as real
 //! logs nest them. Called on every candidate line, so it reads bytes, has a bounded look-ahead and
 //! allocates nothing. It never reads the message, and recognises only prefixes whose shape it knows.
 
@@ -174,7 +174,7 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Sets the time, moves to what follows it at `end`, and takes what can only stand after a time.
+    /// Sets the time, moves to what follows it at `end`, and takes what can only follow a time.
     fn take_time(&mut self, moment: Moment, end: usize) {
         self.time(moment.time);
         self.ground = if moment.style == Style::Transport { Ground::Bare } else { Ground::Logger };

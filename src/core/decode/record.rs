@@ -233,7 +233,7 @@ fn status(leaves: &[Leaf<'_>]) -> Option<u16> {
     first(leaves, &PATHS, |leaf| u16::try_from(leaf.int()?).ok().filter(|s| (100..600).contains(s)))
 }
 
-/// journald writes a message that is not plain text as an array of its bytes.
+/// Returns the message of journald, which writes a message that is not plain text as an array of its bytes.
 fn journal_bytes(leaves: &[Leaf<'_>]) -> Option<Text> {
     let item = |leaf: &&Leaf<'_>| leaf.pointer.starts_with("/MESSAGE/");
     let bytes: Option<Vec<u8>> = leaves.iter().filter(item).map(|leaf| u8::try_from(leaf.int()?).ok()).collect();

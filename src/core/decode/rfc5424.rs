@@ -12,7 +12,7 @@ const UNSTATED: i64 = 13;
 /// Longest host or program name that is looked for, in bytes (RFC 5424, 6).
 const MAX_NAME_BYTES: usize = 255;
 
-/// What stands before the text of a syslog message. Ranges are in
+/// What precedes the text of a syslog message. Ranges are in
 /// bytes of the line; an empty range means that it is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
@@ -24,7 +24,7 @@ pub struct Stated {
     pub host: (usize, usize),
     /// The program, `APP-NAME` or `TAG`.
     pub app: (usize, usize),
-    /// Its process, `PROCID`.
+    /// The process, `PROCID`.
     pub process: (usize, usize),
     /// Offset of the text.
     pub text: usize,

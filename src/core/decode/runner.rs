@@ -123,7 +123,7 @@ pub fn provisioner(line: &[u8], at: usize) -> Option<Writer> {
     (line[at..end].contains(&b'.') && is_gap(byte(line, close))).then(|| Writer::new((at, end), past_blank(line, close)))
 }
 
-/// What stands after a time: `[Step 1/2] `, `W:\t[Step 1/2] `, `:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud
+/// What follows a time: `[Step 1/2] `, `W:\t[Step 1/2] `, `:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud
 /// Foundry), `app[4d89ddda] ams [info] ` (Fly), `shop/web/0123…cdef ` (a stream of `aws logs tail`), `ubuntu | ` (Zuul).
 pub fn behind_time(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {

@@ -13,7 +13,7 @@ pub use bracket::{in_group, letter_in_group};
 /// Maximum number of fields before a tag.
 const MAX_FIELDS: usize = 8;
 
-/// What stands before the place where a tag is looked for; it decides how clear a tag must be.
+/// What precedes the place where a tag is looked for; it decides how clear a tag must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ground {
     /// Nothing, or a transport: the text is the program's own.
@@ -179,7 +179,7 @@ pub fn dated(line: &[u8], colon: usize) -> Option<Tag> {
     level_word(line.get(colon + 1..end)?).filter(|_| known).map(|level| Tag { level, start: colon + 1, end })
 }
 
-/// `error\t10-Nov-2026 10:00:00\t…` (Bamboo)
+/// Whether a date follows a level and a tab: `error\t10-Nov-2026 10:00:00\t…` (Bamboo)
 fn bare_before_date(line: &[u8], tab: usize) -> bool {
     let date = digits(line, tab + 1);
     matches!(date - tab, 3 | 5) && byte(line, date) == b'-' && byte(line, date + 1).is_ascii_alphanumeric()
@@ -234,7 +234,7 @@ fn source_follows(line: &[u8], at: usize) -> bool {
     name.first().is_some_and(u8::is_ascii_uppercase) && (dotted || (byte(line, end) == b':' && is_blank(byte(line, end + 1))))
 }
 
-/// `level=error`, `severity="error"`
+/// Reads `level=error`, `severity="error"`
 fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
     if !matches!(&line[at..equals], b"level" | b"lvl" | b"severity" | b"loglevel") {
         return None;
@@ -276,7 +276,7 @@ fn is_ruled(text: &[u8]) -> bool {
     text.iter().all(|b| matches!(b, b'_' | b'#' | b'=' | b'~' | b'+'))
 }
 
-/// Returns the place after `shop[1234] ` (coloredlogs, between host and level), if that stands at `at`.
+/// Returns the place after `shop[1234] ` (coloredlogs, between host and level), if that is at `at`.
 fn past_process(line: &[u8], at: usize) -> usize {
     let open = run(line, at, is_name);
     let close = digits(line, open + 1);
@@ -326,7 +326,7 @@ fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     tag.or_else(|| postgres(line, start, colon))
 }
 
-/// `util.py[ERROR]:`, `09[ERR]`
+/// Reads a level in a bracket that ends the field: `util.py[ERROR]:`, `09[ERR]`
 fn bracket_suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     let text = &line[at..end];
     let inner = text.strip_suffix(b":").unwrap_or(text).strip_suffix(b"]")?;

@@ -176,7 +176,7 @@ impl Reader<'_> {
         Some(month)
     }
 
-    /// `20260327 11:34:21.908`, `20260327-113421`, `20260327T113421Z`, `20260327.113421.908`
+    /// Reads `20260327 11:34:21.908`, `20260327-113421`, `20260327T113421Z`, `20260327.113421.908`
     fn compact(mut self) -> Option<Moment> {
         let date = undivided(self.number(8, 8)?);
         self.at += 1;
@@ -188,7 +188,7 @@ impl Reader<'_> {
         self.moment(date, clock, zone)
     }
 
-    /// `20260327113421`
+    /// Reads `20260327113421`
     fn joined(mut self) -> Option<Moment> {
         let date = undivided(decimal(self.bytes.get(self.at..self.at + 8)?));
         self.at += 8;
@@ -268,7 +268,7 @@ impl Reader<'_> {
         self.finish(Date { year: None, month, day })
     }
 
-    /// `15.01.2024 10:00:00`
+    /// Reads `15.01.2024 10:00:00`
     fn dotted(mut self) -> Option<Moment> {
         let day = self.number(2, 2)?;
         self.at += 1;
@@ -285,7 +285,7 @@ impl Reader<'_> {
         self.finish(Date { year: Some(year), month, day })
     }
 
-    /// `01 Jan 2024 10:00:00.000`, `01 Jan 10:00:00`
+    /// Reads `01 Jan 2024 10:00:00.000`, `01 Jan 10:00:00`
     fn day_first(mut self) -> Option<Moment> {
         let day = self.number(1, 2)?;
         self.at += 1;
@@ -306,7 +306,7 @@ impl Reader<'_> {
         self.finish(Date { year, month, day })
     }
 
-    /// `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
+    /// Reads `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
     fn named(mut self) -> Option<Moment> {
         let weekday = matches!(self.bytes.get(self.at..self.at + 3)?, b"Mon" | b"Tue" | b"Wed" | b"Thu" | b"Fri" | b"Sat" | b"Sun");
         if weekday {
@@ -346,7 +346,7 @@ impl Reader<'_> {
         year
     }
 
-    /// Clock, zone, then perhaps the year: `00:01:01 UTC 2022`.
+    /// Reads clock, zone, then perhaps the year: `00:01:01 UTC 2022`.
     fn year_last(mut self, date: Date) -> Option<Moment> {
         let clock = self.clock()?;
         let zone = self.zone();
@@ -380,7 +380,7 @@ impl Reader<'_> {
     }
 }
 
-/// `20260327`
+/// Splits an undivided date: `20260327`
 fn undivided(date: i64) -> Date {
     Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 }
 }

@@ -48,13 +48,13 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
     let named = named.unwrap_or(if trace.adopted.is_some() { 0 } else { head }).min(outcome.lines.min(trace.lines.len()) - 1);
     let text = printable(trace.lines.get(named).part);
     said.location = said.location.filter(|place| !place.file.is_empty());
-    // An exception group is printed behind bars.
+    // The lines of an exception group begin with bars.
     said.text = if machine.crash_last { text.trim_start_matches([' ', '|']).trim() } else { text.trim() }.to_owned();
     said
 }
 
 /// Reads the look-back lines as they were found: nearest first, each wanted line as often
-/// as it may stand. Returns the index of the line that names the error, if one does.
+/// as it may occur. Returns the index of the line that names the error, if one does.
 fn read_lead(family: &Family, machine: &Machine, trace: &OpenTrace, said: &mut Said) -> Option<usize> {
     if machine.before.iter().all(|before| before.take == Take::Nothing) {
         return None;

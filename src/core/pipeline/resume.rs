@@ -80,13 +80,13 @@ impl Stream {
         self.buffer.has_partial()
     }
 
-    /// Returns `true` if the stream is not UTF-16 and stands between two lines.
+    /// Returns `true` if the stream is not UTF-16 and is between two lines.
     #[must_use]
     pub fn is_between_lines(&self) -> bool {
         self.buffer.wide().is_none() && !self.buffer.has_partial()
     }
 
-    /// Skips the next `count` bytes. The stream must stand [between two lines](Self::is_between_lines).
+    /// Skips the next `count` bytes. The stream must be [between two lines](Self::is_between_lines).
     pub fn skip(&mut self, count: u64) {
         self.buffer.skip(count);
         self.counts.bytes += count;

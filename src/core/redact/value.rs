@@ -13,7 +13,7 @@ pub(super) enum Value {
     Mixed,
     /// User and password of a URL, or a token in their place.
     Userinfo,
-    /// What stands after a key.
+    /// What follows a key.
     Assigned,
     /// What follows a flag that is named after it.
     Flag,

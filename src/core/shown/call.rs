@@ -1,7 +1,7 @@
 //! A statement that calls something: a name with its brackets, and code before and after it. Takes
 //! one line (mark removed, trimmed), read once; a sentence that mentions a call does not count.
 
-/// Words that may stand before a call without making the line a sentence.
+/// Words that may precede a call without making the line a sentence.
 const BEFORE_CALL: &[&[u8]] = &[
     b"return",
     b"await",
@@ -144,7 +144,7 @@ fn has_mark(before: &[u8]) -> bool {
     ends || memchr::memmem::find(before, b" = ").is_some() || memchr::memmem::find(before, b" := ").is_some()
 }
 
-/// Whether a colon and a blank stand outside brackets: a message begins after them. Those of `case x: ` do not count.
+/// Whether a colon and a blank occur outside brackets: a message begins after them. Those of `case x: ` do not count.
 pub(super) fn has_colon(before: &[u8]) -> bool {
     let mut depth = 0usize;
     for pair in before.windows(2) {

@@ -39,7 +39,7 @@ pub fn stands_alone(line: &[u8]) -> bool {
             let digits = digits(text);
             digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
         }
-        // Cargo's words end in the twelfth column; if they stand deeper, somebody quotes them.
+        // Cargo's words end in the twelfth column; if they are deeper, they are quoted.
         b'A'..=b'Z' => {
             let word = memchr::memchr(b' ', text).unwrap_or(text.len());
             line.len() - text.len() + word <= 12 && CARGO_STEPS.iter().any(|step| text.starts_with(step))

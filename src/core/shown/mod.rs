@@ -49,7 +49,7 @@ fn is_statement(text: &[u8], signs: &Signs, marked: bool, indented: bool) -> boo
         || (signs.has(b'(') && call::is_call(text))
 }
 
-/// Whether the line is a ` * text` within `/* … */`. Its star stands below the first one's, one
+/// Whether the line is a ` * text` within `/* … */`. Its star is below the first one's, one
 /// blank beyond the code's indentation; nested bullets of Markdown have an even number of blanks.
 fn is_block_comment(line: &[u8]) -> bool {
     let blanks = line.iter().take_while(|b| **b == b' ' || **b == b'\t').count();
@@ -321,7 +321,7 @@ fn has_code_inside(text: &[u8], signs: &Signs) -> bool {
     if signs.has(b'(') && holds(text, b"(...)") {
         return false;
     }
-    // They count whatever stands around them.
+    // They count whatever surrounds them.
     static MARKS: LazyLock<Gate> = LazyLock::new(|| {
         let open: Vec<String> = INSIDE.iter().map(|mark| format!("*{}*", String::from_utf8_lossy(mark))).collect();
         Gate::new(open.iter().map(|mark| (mark.as_str(), true)))

@@ -85,7 +85,7 @@ fn says(text: &[u8]) -> bool {
     }
 }
 
-/// Whether the word may stand between a verb and its text: a flag, a class, a handle, a bracket.
+/// Whether the word may come between a verb and its text: a flag, a class, a handle, a bracket.
 fn is_between(word: &[u8]) -> bool {
     match word {
         [] | b">&2" | b"1>&2" | [b'-', ..] | [b'(', ..] | b"message:" | b"f" | b"r" | b"$" => true,
@@ -138,12 +138,12 @@ pub fn has_comment(text: &[u8], signs: &Signs) -> bool {
     (signs.has(b'#') && is_hashed()) || (signs.has(b'/') && is_slashed())
 }
 
-/// Returns where `mark` stands last; found by its first byte.
+/// Returns where `mark` occurs last; found by its first byte.
 fn last_mark(text: &[u8], mark: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(mark[0], text).find(|&at| text[at..].starts_with(mark))
 }
 
-/// Returns where `mark` stands first; found by its byte at `sign`, which most lines do not have.
+/// Returns where `mark` occurs first; found by its byte at `sign`, which most lines do not have.
 fn mark(text: &[u8], mark: &[u8], sign: usize) -> Option<usize> {
     memchr::memchr_iter(mark[sign], text).filter_map(|at| at.checked_sub(sign)).find(|&at| text[at..].starts_with(mark))
 }

@@ -144,14 +144,14 @@ fn function_into(name: &str, out: &mut String) {
     }
 }
 
-/// `core::f::h0123456789abcdef` → `core::f`.
+/// Removes Rust's symbol hash: `core::f::h0123456789abcdef` → `core::f`.
 fn without_hash(name: &str) -> &str {
     let Some((head, tail)) = name.len().checked_sub("::h0123456789abcdef".len()).and_then(|at| name.split_at_checked(at)) else { return name };
     let is_hash = tail.strip_prefix("::h").is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
     if is_hash { head } else { name }
 }
 
-/// `main.f(0xc0000, 0x1)`, `main.f(...)`, `shop::f(int) const` → `main.f`, `shop::f`.
+/// Removes arguments: `main.f(0xc0000, 0x1)`, `main.f(...)`, `shop::f(int) const` → `main.f`, `shop::f`.
 fn without_arguments(name: &str) -> &str {
     let bare = name.strip_suffix(" const").unwrap_or(name);
     if !bare.ends_with(')') {
@@ -171,7 +171,7 @@ fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// Whether the digits after `head` number a generated name rather than belong to one.
+/// Whether the digits after `head` number a generated name rather than belong to a chosen one.
 fn is_generated(head: &str, digits: usize) -> bool {
     const HEADS: &[&str] =
         &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];

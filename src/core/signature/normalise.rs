@@ -7,11 +7,11 @@ use super::shape;
 /// One replacement, for people who ask why two faults are the same; or a part that stays although others like it do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// Where it stood in the text, in bytes.
+    /// Its offset in the text, in bytes.
     pub at: usize,
-    /// What stood there.
+    /// The original text.
     pub from: String,
-    /// What stands in the normalised form.
+    /// Its replacement in the normalised form.
     pub to: String,
     /// The step of the recipe that made it.
     pub why: &'static str,
@@ -125,7 +125,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.keep(at);
     }
 
-    /// Copies the text up to `to` as it is.
+    /// Copies the text up to `to` unchanged.
     pub(super) fn keep(&mut self, to: usize) {
         self.out.push_str(&self.text[self.done..to]);
         self.done = to;
@@ -166,7 +166,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         end
     }
 
-    /// `::1` and the like; any other colon stays.
+    /// Replaces `::1` and the like; any other colon stays.
     fn colon(&mut self, at: usize) -> usize {
         let free = at == 0 || CLASS[self.bytes[at - 1] as usize] & WORD == 0;
         match shape::colon_address(self.bytes, at).filter(|_| free && self.bytes.get(at + 1) == Some(&b':')) {
@@ -187,7 +187,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         span.1.max(self.done)
     }
 
-    /// One token: finds its end and decides what it is.
+    /// Reads one token: finds its end and decides what it is.
     fn token(&mut self, at: usize) -> usize {
         let (mut end, mut flags) = (at, 0);
         for &b in &self.bytes[at..] {
@@ -222,7 +222,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         &self.bytes[from..to]
     }
 
-    /// A token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
+    /// Handles a token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
     fn plain(&mut self, span: Span) -> usize {
         let word = self.slice(span);
         if shape::names_day_or_month(word)
@@ -309,7 +309,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.whole(span, "DATE", "date or time")
     }
 
-    /// A token with digits, slashes, inner dots or `@`.
+    /// Handles a token with digits, slashes, inner dots or `@`.
     fn varied(&mut self, span: Span, flags: u8) -> usize {
         let end = span.1;
         if flags & DIGIT != 0 {
@@ -344,7 +344,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.pass(span)
     }
 
-    /// Dates and clock times, which reach beyond the token.
+    /// Replaces dates and clock times, which reach beyond the token.
     fn starts_with_digit(&mut self, at: usize) -> Option<usize> {
         if !self.bytes[at].is_ascii_digit() {
             return None;

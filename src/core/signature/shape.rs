@@ -2,7 +2,7 @@
 //! units, random strings. Pure functions over bytes: each returns where a shape that
 //! starts at `at` ends, or whether a token is of a kind. Nothing is written here.
 
-/// Number of ASCII digits at `at`.
+/// Returns the number of ASCII digits at `at`.
 pub(super) fn digits(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).map_or(0, |rest| rest.iter().take_while(|b| b.is_ascii_digit()).count())
 }
@@ -19,29 +19,29 @@ fn ends_token(bytes: &[u8], at: usize) -> bool {
     !bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
-/// Three-letter English month, any case.
+/// Whether the word is a three-letter English month, in any case.
 pub(super) fn is_month(word: &[u8]) -> bool {
     let months = |lower| matches!(&lower, b"jan" | b"feb" | b"mar" | b"apr" | b"may" | b"jun" | b"jul" | b"aug" | b"sep" | b"oct" | b"nov" | b"dec");
     three(word).is_some_and(months)
 }
 
-/// Three-letter English month or weekday, any case.
+/// Whether the word is a three-letter English month or weekday, in any case.
 pub(super) fn names_day_or_month(word: &[u8]) -> bool {
     word.len() == 3 && (is_month(word) || is_weekday(word))
 }
 
-/// Three bytes in lower case.
+/// Returns a word of three bytes in lower case.
 fn three(word: &[u8]) -> Option<[u8; 3]> {
     let &[first, second, third] = word else { return None };
     Some([first.to_ascii_lowercase(), second.to_ascii_lowercase(), third.to_ascii_lowercase()])
 }
 
-/// Three-letter English weekday, any case.
+/// Whether the word is a three-letter English weekday, in any case.
 pub(super) fn is_weekday(word: &[u8]) -> bool {
     three(word).is_some_and(|lower| matches!(&lower, b"mon" | b"tue" | b"wed" | b"thu" | b"fri" | b"sat" | b"sun"))
 }
 
-/// End of a date, a time, or both, that starts with a digit.
+/// Returns the end of a date, a time, or both, that starts with a digit.
 pub(super) fn date(bytes: &[u8], at: usize) -> Option<usize> {
     let end = match digits(bytes, at) {
         4 => iso_date(bytes, at)?,
@@ -56,7 +56,7 @@ pub(super) fn date(bytes: &[u8], at: usize) -> Option<usize> {
     next.or_else(|| ends_token(bytes, end).then_some(end))
 }
 
-/// `2026-01-02`, `2026/1/2`.
+/// Returns the end of `2026-01-02`, `2026/1/2`.
 fn iso_date(bytes: &[u8], at: usize) -> Option<usize> {
     let separator = *bytes.get(at + 4).filter(|b| matches!(b, b'-' | b'/' | b'.'))?;
     let month = digits(bytes, at + 5);
@@ -66,7 +66,7 @@ fn iso_date(bytes: &[u8], at: usize) -> Option<usize> {
     (whole && is(bytes, at, b"12")).then_some(day_at + day)
 }
 
-/// `01/02/2026`, `2-1-26`, `02/Jan/2026`, `2 Jan 2026`.
+/// Returns the end of `01/02/2026`, `2-1-26`, `02/Jan/2026`, `2 Jan 2026`.
 fn short_date(bytes: &[u8], at: usize) -> Option<usize> {
     let second = at + digits(bytes, at) + 1;
     let separator = *bytes.get(second - 1).filter(|b| matches!(b, b'-' | b'/' | b' '))?;
@@ -79,7 +79,7 @@ fn short_date(bytes: &[u8], at: usize) -> Option<usize> {
     whole.then(|| year + digits(bytes, year))
 }
 
-/// `12:34:56`, with a fraction, AM or PM, and a zone.
+/// Returns the end of `12:34:56`, with a fraction, AM or PM, and a zone.
 pub(super) fn time(bytes: &[u8], at: usize) -> Option<usize> {
     let hour = digits(bytes, at);
     let minute = at + hour;
@@ -98,7 +98,7 @@ pub(super) fn time(bytes: &[u8], at: usize) -> Option<usize> {
     Some(zone(bytes, end))
 }
 
-/// The end of `Z`, `+01:00`, ` +0000`, ` UTC` at `at`, or `at`.
+/// Returns the end of `Z`, `+01:00`, ` +0000`, ` UTC` at `at`, or `at`.
 fn zone(bytes: &[u8], at: usize) -> usize {
     if is(bytes, at, b"Zz") && ends_token(bytes, at + 1) {
         return at + 1;
@@ -114,13 +114,13 @@ fn zone(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// `00:39`: minutes and seconds, two digits each, and nothing after.
+/// Returns the end of `00:39`: minutes and seconds, two digits each, and nothing after.
 pub(super) fn clock(bytes: &[u8], at: usize) -> Option<usize> {
     let whole = digits(bytes, at) == 2 && is(bytes, at + 2, b":") && digits(bytes, at + 3) == 2 && ends_token(bytes, at + 5) && !is(bytes, at + 5, b":");
     whole.then_some(at + 5)
 }
 
-/// 8-4-4-4-12 hex digits (RFC 9562).
+/// Returns the end of a UUID: 8-4-4-4-12 hex digits (RFC 9562).
 pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = at;
     for (index, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -138,7 +138,7 @@ pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
 /// bound, each number of `1:2:3:…` would be read to the end of the text.
 const MAX_COLONS: usize = 8;
 
-/// An IPv6 or MAC address: hex groups and colons, with `::`, eight groups, or six groups of two digits.
+/// Returns the end of an IPv6 or MAC address: hex groups and colons, with `::`, eight groups, or six groups of two digits.
 pub(super) fn colon_address(bytes: &[u8], at: usize) -> Option<usize> {
     let (mut end, mut colons, mut double, mut pairs, mut numeric) = (at, 0, false, true, false);
     loop {
@@ -224,7 +224,7 @@ fn is_tld(label: &[u8]) -> bool {
             | b"lan"
     )
 }
-/// Last labels of private names; only with two dots and more.
+/// Last labels of private names; only with two or more dots.
 const LOCAL: &[&[u8]] = &[b"local", b"internal", b"svc", b"corp", b"in", b"us", b"ca", b"info", b"home", b"intra", b"consul"];
 /// Last labels before `:12` that make a name a file.
 const EXTENSIONS: &[&[u8]] = &[
@@ -233,7 +233,7 @@ const EXTENSIONS: &[&[u8]] = &[
     b"erl", b"hs", b"ml", b"clj", b"groovy", b"gradle", b"tf", b"cmake", b"proto", b"svelte", b"conf", b"in",
 ];
 
-/// A compiler's, linter's or database's code: `E0308`, `TS2304`, `CS1002`, `DEP0040`, `ORA-00942`, `MY-012487`, `CVE-2024-1`.
+/// Whether the token is a compiler's, linter's or database's code: `E0308`, `TS2304`, `CS1002`, `DEP0040`, `ORA-00942`, `MY-012487`, `CVE-2024-1`.
 pub(super) fn is_code(token: &[u8]) -> bool {
     const NO_CODE: &[&[u8]] = &[b"PID", b"TID", b"ID", b"USER", b"PORT", b"NODE", b"HOST", b"TASK", b"CORE", b"JOB", b"RUN", b"T", b"UID", b"POD", b"ROW"];
     const LONG: &[&[u8]] = &[b"NETSDK", b"PGRST", b"XAML"];
@@ -377,7 +377,7 @@ pub(super) fn changes(token: &[u8]) -> usize {
     token.windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit() && w.iter().all(u8::is_ascii_alphanumeric)).count()
 }
 
-/// Base64 or the like: at least 24 characters, upper, lower and digits, well mixed.
+/// Whether the token is Base64 or the like: at least 24 characters, upper, lower and digits, well mixed.
 pub(super) fn is_random(token: &[u8]) -> bool {
     let body = token.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'_' | b'/'));
     let mixed = token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);

@@ -207,7 +207,7 @@ fn pairs_that_must_not_meet() {
     }
 }
 
-/// Tokens that reach over their end (units, groups, dates) in every neighbourhood: no panic, no control character, idempotent enough.
+/// Tokens that extend beyond their end (units, groups, dates) in every context: no panic, no control character, idempotent enough.
 #[test]
 fn any_order_of_odd_parts_is_survived() {
     const PARTS: &[&str] = &[

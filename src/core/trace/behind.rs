@@ -1,4 +1,4 @@
-//! What stands before the lines of a trace, beyond what `decode` has removed: a lead-in that the head and the
+//! What precedes the lines of a trace, beyond what `decode` has removed: a lead-in that the head and the
 //! other lines share (a tag, a quote mark), or the stamps of a logger that was given the trace line by line.
 
 use super::rival::{machine, starts};
@@ -30,7 +30,7 @@ impl OpenTrace {
         matches!(self.view, View::Quoted(_)) && !self.lead_in.is_shared() && !self.is_restamped()
     }
 
-    /// Whether the line stands behind another writer's name.
+    /// Whether the line follows another writer's name.
     #[must_use]
     pub fn is_others(&self, part: &[u8]) -> bool {
         self.lead_in.is_other(part)

@@ -64,7 +64,7 @@ fn start_number(machine: &Machine, entry: u16, line: &Line, view: View) -> Optio
     line.start(entry, line.text.len() - part.len(), || step(machine, 0, part, first_visible(part), false))
 }
 
-/// Returns what the head stands behind in the part of `line` that `view` shows:
+/// Returns what precedes the head in the part of `line` that `view` shows:
 /// group `pre` of the row with which one of the machines `rivals` takes it.
 #[must_use]
 pub fn lead_in(entries: &Entries, rivals: &[u16], line: &Line, view: View) -> LeadIn {

@@ -1,4 +1,4 @@
-//! Heads of a line in brackets: times, uptimes, labels, Chromium's fields; and the few words that stand before a full date.
+//! Heads of a line in brackets: times, uptimes, labels, Chromium's fields; and the few words that precede a full date.
 //! Part of `prefix`, which nests them; each takes one head at the current place or leaves it.
 
 use super::Scan;
@@ -200,7 +200,7 @@ fn is_before_text(line: &[u8], close: usize) -> bool {
     }
 }
 
-/// Whether no level stands at `at`, not even after the fields of a logger, or only a compiler's, after the place.
+/// Whether there is no level at `at`, not even after the fields of a logger, or only a compiler's, after the place.
 fn is_untagged(line: &[u8], at: usize) -> bool {
     let end = run(line, at, |b| !is_blank(b));
     let place = line[at..end].strip_suffix(b":").unwrap_or_default();

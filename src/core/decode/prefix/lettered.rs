@@ -1,4 +1,4 @@
-//! Heads whose level is one letter, or stands in a shape of its own: glog, Ruby's logger, logcat, redis. Part of `prefix`,
+//! Heads whose level is one letter, or has a shape of its own: glog, Ruby's logger, logcat, redis. Part of `prefix`,
 //! which nests them; each takes one head at the current place or leaves it.
 
 use super::Scan;

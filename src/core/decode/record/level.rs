@@ -124,7 +124,7 @@ fn google_level(number: i64) -> Level {
     }
 }
 
-/// `{"t":{"$date":…},"s":"E","c":…}`
+/// Reads MongoDB's `{"t":{"$date":…},"s":"E","c":…}`
 fn mongo_level(leaves: &[Leaf<'_>]) -> Option<Level> {
     let mongo = has(leaves, "t.$date") && has(leaves, "c");
     first(leaves, &["s"], |leaf| leaf.text()?.bytes().next().and_then(letter)).filter(|_| mongo)

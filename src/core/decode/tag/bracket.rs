@@ -41,7 +41,7 @@ pub fn letter_in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
     Some(Tag { level, start: blanks(line, close + 1), end: close + 1 })
 }
 
-/// `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
+/// Reads `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
 pub(super) fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag> {
     let close = group(line, open).filter(|close| close - open < BRACKET_BYTES)?;
     let next = byte(line, close + 1);
@@ -63,7 +63,7 @@ pub(super) fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag>
     sure.then_some(Tag { level, start: open, end: close + 1 })
 }
 
-/// A level with something beside it in its bracket.
+/// Returns a level with something beside it in its bracket.
 fn parts(inner: &[u8], ground: Ground) -> Option<Level> {
     // `[ns_server:error,2026-…]` (Couchbase)
     let first = memchr::memchr(b',', inner).map_or(inner, |comma| &inner[..comma]);
@@ -111,7 +111,7 @@ fn lettered(inner: &[u8], ground: Ground) -> Option<Level> {
     letter::alone(*inner.first()?).filter(|_| fits)
 }
 
-/// `[ID 702911 daemon.error]`
+/// Reads Solaris' `[ID 702911 daemon.error]`
 fn solaris(inner: &[u8]) -> Option<Level> {
     let dot = memchr::memrchr(b'.', inner).filter(|_| inner.starts_with(b"ID "))?;
     level_word(&inner[dot + 1..])
