@@ -1,7 +1,7 @@
-//! What some transports put before each line, in shapes that a single line does not reveal: `[web] `, `web-6f7
-//! app `, `#12 3.456 `, `build\tRun tests\t2026-11-20T10:00:00.1Z `. The head of a trace shows where its text
-//! begins. What precedes it is a prefix if the next line has it, too; a line with another prefix of the
-//! same shape is another writer's. No writer is known by name, and nothing is kept between traces.
+//! What some transports put before each line, in shapes that a single line does not reveal: `[web] `,
+//! `web-6f7 app `, `#12 3.456 `, `build\tRun tests\t2026-11-20T10:00:00.1Z `. The head of a trace shows where
+//! its text begins. What precedes it is a prefix if the next line has it, too; a line with another prefix of
+//! the same shape is another writer's. No writer is known by name, and nothing is kept between traces.
 
 use super::decode::level_word;
 use super::line::{Line, View};
@@ -121,7 +121,7 @@ impl LeadIn {
     }
 }
 
-/// Returns the length of a writer's name in brackets at the start of `text`: `[web] `, `[0] `, ` [java] ` (Ant).
+/// Returns the length of a writer's name in brackets at the start of `text`: `[web] `, `[0] `, `    [java] ` (Ant).
 /// A tool that starts several programs at once marks their lines so. A level or a count (`[3/7] `) is no writer.
 pub fn writer(text: &[u8]) -> Option<usize> {
     let indent = text.iter().take_while(|byte| **byte == b' ').count().min(MAX_INDENT);

@@ -16,8 +16,8 @@ pub struct Entry {
     pub end: usize,
 }
 
-/// Returns the entry after a time: `123 456 E Tag: `, `10123 123 456 E Tag:
-/// `, `E/Tag( 123): `, `123-456/com.acme E/Tag: `, `123-456 Tag com.acme E `.
+/// Returns the entry after a time: `123  456 E Tag: `, `10123  123  456 E Tag: `,
+/// `E/Tag( 123): `, `123-456/com.acme E/Tag: `, `123-456  Tag  com.acme  E  `.
 pub fn stamped(line: &[u8], at: usize) -> Option<Entry> {
     let at = blanks(line, at);
     if !byte(line, at).is_ascii_digit() {
@@ -27,7 +27,7 @@ pub fn stamped(line: &[u8], at: usize) -> Option<Entry> {
     if byte(line, first) == b'-' { studio(line, at) } else { threadtime(line, at) }
 }
 
-/// Returns the entry after the user whose process it is: `u0_a123 123 456 E Tag: `, `root 123 456 E Tag: `.
+/// Returns the entry after the user whose process it is: `u0_a123  123  456 E Tag: `, `root  123  456 E Tag: `.
 fn user(line: &[u8], at: usize) -> Option<Entry> {
     let name = run(line, at, |b| is_name(b) && b != b'.');
     let start = blanks(line, name);
@@ -36,7 +36,7 @@ fn user(line: &[u8], at: usize) -> Option<Entry> {
 }
 
 /// Returns the head of logcat's long format, after the time in its
-/// bracket: ` 1234: 1240 E/Store ]`; the text follows on the next lines.
+/// bracket: `  1234: 1240 E/Store ]`; the text follows on the next lines.
 pub fn long(line: &[u8], at: usize) -> Option<Entry> {
     let process = number(line, at)?;
     let thread = number(line, process + 1).filter(|_| byte(line, process) == b':')?;

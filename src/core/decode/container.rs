@@ -1,5 +1,5 @@
-//! The line format of Kubernetes' container runtimes: `<time> stdout|stderr
-//! F|P <text>`. Only splits the line; the caller joins partial pieces.
+//! The line format of Kubernetes' container runtimes: `<time> stdout|stderr F|P <text>`.
+//! Only splits the line; the caller joins partial pieces.
 
 use super::scan::{byte, rest};
 use super::time::parse_time_at;

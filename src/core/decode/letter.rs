@@ -92,8 +92,8 @@ pub fn ticks(line: &[u8], at: usize) -> Option<Marked> {
     known.then_some(Marked { level, moment: None, end: end + 2 })
 }
 
-/// Returns the end of a counter of the time since the start: `[ 1234][E][store.cpp:12]
-/// ` (ESP32's Arduino), `[0012] ERROR ` (Logrus with a prefix).
+/// Returns the end of a counter of the time since the start: `[  1234][E][store.cpp:12] `
+/// (ESP32's Arduino), `[0012] ERROR ` (Logrus with a prefix).
 pub fn counter_end(line: &[u8], open: usize) -> Option<usize> {
     let start = blanks(line, open + 1);
     let close = digits(line, start);
@@ -107,7 +107,7 @@ pub fn counter_end(line: &[u8], open: usize) -> Option<usize> {
 }
 
 /// Returns the level of a letter alone after a logger's time, if what follows shows that it is a
-/// column: `E | etcdserver: `, `E [MSGID: 101] `, `E shop[1234:5678] `, `D t0 pollable.cc:47 `, `E: `.
+/// column: `E | etcdserver: `, `E [MSGID: 101] `, `E  shop[1234:5678] `, `D t0 pollable.cc:47 `, `E: `.
 pub fn column(line: &[u8], at: usize) -> Option<Level> {
     if byte(line, at + 1) == b':' && is_blank(byte(line, at + 2)) {
         return alone(byte(line, at));

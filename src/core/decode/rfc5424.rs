@@ -127,8 +127,8 @@ fn traditional(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) {
 /// A range of bytes.
 type Range = (usize, usize);
 
-/// Returns name, process, and where the text begins, of `prog[123]:
-/// ` or `prog: `. An error's name before a colon is no program.
+/// Returns name, process, and where the text begins, of `prog[123]: `
+/// or `prog: `. An error's name before a colon is no program.
 fn tag(line: &[u8], at: usize) -> Option<(Range, Range, usize)> {
     let end = run(line, at, |b| b.is_ascii_graphic() && !matches!(b, b':' | b'[' | b'{' | b'"' | b'=' | b','));
     let name = line.get(at..end).filter(|name| !name.is_empty() && name.len() <= MAX_NAME_BYTES)?;

@@ -1,6 +1,6 @@
-//! What CI runners, process managers and log viewers put before each line: `build\tRun
-//! tests\t2026-11-20T10:00:00.1Z `, `shop-7d9f8b6c5-x2x9z web `, `0|app | `. Each shape
-//! belongs to one tool, so that no message is taken for a writer. Used by `prefix`.
+//! What CI runners, process managers and log viewers put before each line:
+//! `build\tRun tests\t2026-11-20T10:00:00.1Z `, `shop-7d9f8b6c5-x2x9z web `, `0|app  | `.
+//! Each shape belongs to one tool, so that no message is taken for a writer. Used by `prefix`.
 
 use super::level::level_word;
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};

@@ -57,8 +57,8 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     None
 }
 
-/// Returns a level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error]
-/// `; or one in upper case after the name of a program that runs beside others: `[0] ERROR `, `[api] WARN: `.
+/// Returns a level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `;
+/// or one in upper case after the name of a program that runs beside others: `[0] ERROR `, `[api] WARN: `.
 fn behind_name(line: &[u8], at: usize) -> Option<Tag> {
     let close = group(line, at).filter(|_| byte(line, at) == b'[')?;
     let open = close + 1 + usize::from(byte(line, close + 1) == b' ');

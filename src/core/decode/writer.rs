@@ -47,8 +47,9 @@ fn named(line: &[u8], at: usize) -> Option<Writer> {
     }
 }
 
-/// Returns the writer of what Terraform relays, at level debug, from a plugin that crashed: `plugin.terraform-provider-x_v1:
-/// panic: …`, and what Go writes about its goroutines below. Everything else that a plugin prints is of that level.
+/// Returns the writer of what Terraform relays, at level debug, from a plugin that
+/// crashed: `plugin.terraform-provider-x_v1: panic: …`, and what Go writes about
+/// its goroutines below. Everything else that a plugin prints is of that level.
 pub fn crashed_plugin(line: &[u8], at: usize) -> Option<Writer> {
     let name = rest(line, at).strip_prefix(b"plugin.").or_else(|| rest(line, at).strip_prefix(b"provider."))?;
     let end = word(line, at);
@@ -113,7 +114,7 @@ fn mpi(line: &[u8], at: usize) -> Option<Writer> {
     Some(Writer { io: Some(io), ..Writer::new((at + 1, close), end + usize::from(parted)) })
 }
 
-/// `service-1 | `, `web.1 | ` (docker compose, foreman). A name without a number needs
+/// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs
 /// the two spaces of its padding; the last words of a diffstat or a table do not count.
 fn service(line: &[u8], at: usize) -> Option<Writer> {
     let end = run(line, at, is_name);
@@ -132,7 +133,7 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
     Some(Writer::new((at, end), text))
 }
 
-/// Whether further cells of a table follow; a listing's number and bar do not count (`2 | let x`, ` | ^`).
+/// Whether further cells of a table follow; a listing's number and bar do not count (`2 |     let x`, `  |     ^`).
 fn is_row(text: &[u8]) -> bool {
     let bar = |text: &[u8]| memchr::memmem::find(text, b" | ");
     let Some(first) = bar(text) else { return false };
@@ -285,8 +286,8 @@ fn facility_level(text: &[u8]) -> Option<Level> {
     (FACILITIES.contains(&facility) || facility.starts_with(b"local")).then(|| level_word(name))?
 }
 
-/// Returns the rest of an RFC 5424 header after its time: `host app procid msgid [structured data]
-/// `. Without a `<PRI>` before it (`sure` false), it must have a process number and no message id.
+/// Returns the rest of an RFC 5424 header after its time: `host app procid msgid [structured data] `.
+/// Without a `<PRI>` before it (`sure` false), it must have a process number and no message id.
 pub fn header(line: &[u8], at: usize, sure: bool) -> Option<Writer> {
     let mut ends = [at; 4];
     let mut starts = [at; 4];

@@ -136,9 +136,7 @@ fn is_before_call(before: &[u8]) -> bool {
     })
 }
 
-/// Whether the text is the left side of an expression: `=`, `=>`, `->`, `{`, `
-///
-/// `, `&&`.
+/// Whether the text is the left side of an expression: `=`, `=>`, `->`, `{`, `||`, `&&`.
 fn has_mark(before: &[u8]) -> bool {
     let ends = matches!(before, [.., b'=' | b'{' | b'|' | b'&' | b'(' | b'>' | b'?']);
     ends || memchr::memmem::find(before, b" = ").is_some() || memchr::memmem::find(before, b" := ").is_some()

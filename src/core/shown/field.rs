@@ -89,8 +89,8 @@ fn is_path(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic) && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
 }
 
-/// Whether the line is an arm of a match or a member of an enum: `libc::EPIPE =>
-/// EPIPE,`, `ENOENT => "No such file",`, `EROFS = libc::EROFS,`, `Errno::ENOENT`.
+/// Whether the line is an arm of a match or a member of an enum: `libc::EPIPE => EPIPE,`,
+/// `ENOENT => "No such file",`, `EROFS = libc::EROFS,`, `Errno::ENOENT`.
 pub fn is_arm(text: &[u8]) -> bool {
     if text.last().is_some_and(u8::is_ascii_uppercase)
         && memchr::memmem::rfind(text, b"::E").is_some_and(|at| is_path(text) && text[at + 2..].iter().all(u8::is_ascii_uppercase))
@@ -115,8 +115,8 @@ fn is_default(value: &[u8]) -> bool {
     (is_type(&value[..at]) || value[..at].split(|b| *b == b' ').all(is_word)) && (words(&value[at + 3..]) == 1 || matches!(value[at + 3..], [b'"' | b'\'', ..]))
 }
 
-/// Whether the line is a variant or an element with its fields: `ParseError
-/// { line: usize, error: String },`, `{name: "x", err: "error: y"},`.
+/// Whether the line is a variant or an element with its fields:
+/// `ParseError { line: usize, error: String },`, `{name: "x", err: "error: y"},`.
 pub fn is_element(text: &[u8]) -> bool {
     // Go and C: `{"name", "error: x"},`
     if matches!(text, [b'{', b'"' | b'`', ..] | [b'{', b' ', b'"' | b'`', ..]) && text.ends_with(b"},") {

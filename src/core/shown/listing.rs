@@ -48,7 +48,7 @@ pub fn stands_alone(line: &[u8]) -> bool {
     }
 }
 
-/// Whether the line is of a numbered listing: ` 12\tcode`, `12→code`, `> 12 | code`.
+/// Whether the line is of a numbered listing: `   12\tcode`, `12→code`, `>  12 | code`.
 pub fn is_numbered(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let text = text.strip_prefix(b">").unwrap_or(text).trim_ascii_start();

@@ -45,10 +45,8 @@ const VERBS: &[&[u8]] = &[
     b"and",
 ];
 
-/// Whether the line is a verb with nothing but a quoted text after
-/// it: `echo "error: …" >&2`, `raise ArgumentError, "…"`, `[ -f x ]
-///
-/// echo "…"`.
+/// Whether the line is a verb with nothing but a quoted text after it: `echo "error: …" >&2`,
+/// `raise ArgumentError, "…"`, `[ -f x ] || echo "…"`.
 pub fn is_said(text: &[u8], signs: &Signs) -> bool {
     let to_stderr = text.ends_with(b">&2") && (text.starts_with(b"echo ") || text.starts_with(b"printf "));
     if to_stderr || !signs.has_quote() {

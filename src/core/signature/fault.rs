@@ -21,8 +21,8 @@ impl<L: Listener> Machine<'_, '_, L> {
             || (status && token[0] >= b'4' && says_status(&self.bytes[end..]))
     }
 
-    /// Whether the words before a number make it the fault: `Error
-    /// 2`, `API Error: 429`, `exited with 1`, `status code was 500`.
+    /// Whether the words before a number make it the fault: `Error 2`,
+    /// `API Error: 429`, `exited with 1`, `status code was 500`.
     pub(super) fn follows_error(&self, word: &[u8], gap: &[u8], status: bool) -> bool {
         if word.eq_ignore_ascii_case(b"error") {
             return gap == b" " || gap == b" (" || (status && gap == b": ");

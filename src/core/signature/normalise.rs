@@ -261,8 +261,8 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         }
     }
 
-    /// Whether the value that ends at `end` is a user: `Invalid user pi
-    /// from`, `opened for user pi by`, `Failed password for pi from`.
+    /// Whether the value that ends at `end` is a user: `Invalid user pi from`,
+    /// `opened for user pi by`, `Failed password for pi from`.
     fn names_user(&self, name: &[u8], end: usize) -> bool {
         let before = self.slice(self.words[0]);
         let follows = |word: &[u8]| self.bytes[end..].starts_with(word);
@@ -274,7 +274,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         }
     }
 
-    /// Returns the end of `Mon Jan 2 15:04:05 2026`, `Jan 2 15:04:05`, `Jan 2, 2026`.
+    /// Returns the end of `Mon Jan  2 15:04:05 2026`, `Jan 2 15:04:05`, `Jan 2, 2026`.
     fn named_date(&self, (at, end): Span) -> Option<usize> {
         let after = |from: usize| from + self.bytes.get(from..).unwrap_or_default().iter().take_while(|b| matches!(b, b' ' | b',')).count();
         let mut month = at;

@@ -105,7 +105,7 @@ impl Scan<'_> {
         true
     }
 
-    /// `[ 18s] `: the time since the build began (openSUSE's build service).
+    /// `[   18s] `: the time since the build began (openSUSE's build service).
     pub(super) fn build_seconds(&mut self) -> bool {
         let start = blanks(self.line, self.at + 1);
         let end = digits(self.line, start);
@@ -209,8 +209,8 @@ fn is_untagged(line: &[u8], at: usize) -> bool {
     placed || line[at..].starts_with(b"::") || tag::find(line, at, Ground::Logger).is_none()
 }
 
-/// Returns the end of `[ 12.345678]` at `at`, of `[ 12.345678s]`
-/// (Linkerd) and of `[ 12.345678][ T123]` (the kernel's caller).
+/// Returns the end of `[   12.345678]` at `at`, of `[   12.345678s]`
+/// (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
 pub(super) fn uptime_end(line: &[u8], at: usize) -> Option<usize> {
     let start = blanks(line, at + 1);
     let point = digits(line, start);
