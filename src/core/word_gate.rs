@@ -1,4 +1,4 @@
-//! Which noise a line is and which cancels match in it. Only those alternatives of their patterns are asked whose
+//! Finds which noise a line is and which cancels match in it, asking only those alternatives of their patterns whose
 //! clues the line shows. One pass of a keyword gate settles most lines: no pattern is asked, and most are never
 //! compiled. The gate never rules an alternative out wrongly; whether it matches is for its own pattern to decide.
 

@@ -1,6 +1,6 @@
-//! Events that are held back. A test may print errors that it expects, and its verdict comes after them. So the events of a
-//! region with verdicts wait for the next one: a pass drops them, anything else releases them. A test runner's own events
-//! never wait. Block boundaries decide nothing here, and only a pause of length [`Patience::Verdict`] releases events.
+//! Events that are held back. A test may print errors that it expects, and its verdict comes after them. So the events
+//! of a region with verdicts wait for the next one: a pass drops them, anything else releases them. A test runner's own
+//! events never wait. Block boundaries decide nothing here; of the pauses, only [`Patience::Verdict`] releases events.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Stopping and resuming a stream: where it can be resumed, and how little it keeps in between.
+//! Suspending and resuming a stream: where it can be resumed, and how little it keeps in between.
 
 use std::sync::Arc;
 

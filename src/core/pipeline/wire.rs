@@ -1,5 +1,6 @@
-//! Streams whose lines may be syslog messages. The header is removed like any envelope. Its severity decides, as
-//! a level field does in a record: error and above is an event whatever the text says, anything below is none.
+//! Streams whose lines may be syslog messages. The header is removed like any envelope.
+//! Its severity decides, as a level field does in a record: error and above is an event
+//! whatever the text says; below, only a warning is one, if warnings are wanted.
 
 use super::{DRESSED, Stream};
 use crate::core::decode;
