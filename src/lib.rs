@@ -1,9 +1,9 @@
 //! siftd finds the real errors in what agents, builds and services print.
 //!
-//! The way of a byte, which is also the reading order:
+//! The path of a byte, which is also the reading order:
 //! `sources` hand blocks to a [`core::pipeline::Stream`]: frame → prefilter → guard → decode →
 //! confirm → assemble → redact → classify → signature; its events become records in `sinks`.
-//! In `run`, [`state`] stands between them: what it has committed is written once, whatever happens.
+//! In `run`, [`state`] sits between them: what it has committed is written exactly once, whatever happens.
 //! [`rules`] and [`config`] are the data that the core walks; [`words`] the closed sets they share.
 //!
 //! Dependencies point one way: `cli → daemon → sources, state, sinks → delivery → core → rules → words`. The core is sync and

@@ -1,4 +1,4 @@
-//! argv → command → exit code. All else is in the library.
+//! argv → command → exit code. Everything else is in the library.
 
 use std::process::ExitCode;
 

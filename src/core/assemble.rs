@@ -1,7 +1,6 @@
-//! Which lines make one error: offers each line to the open traces, then to the regions, then asks
-//! whether it begins something. Owns what is open in one stream; every bound is in lines of that
-//! stream, never in time. It decides nothing about what a line means (`confirm`) and fills no fields
-//! (`extract`).
+//! Which lines form one error: checks whether each line ends a region or continues an open trace,
+//! then whether it begins something. Owns what is open in one stream; every bound is in lines of that
+//! stream, never in time. What a line means is decided in `confirm`; fields are filled in `extract`.
 
 use std::collections::VecDeque;
 
@@ -33,9 +32,9 @@ use quiet::Cut;
 pub use quiet::{Facts, Snapshot};
 use regions::OpenRegion;
 
-/// Most traces that are open at once in a stream; the least recently continued one ends.
+/// Maximum number of traces open at once in a stream; beyond it, the one opened first ends.
 const MAX_OPEN_TRACES: usize = 16;
-/// Most rivals for one head line.
+/// Maximum number of rival machines for one head line.
 const MAX_RIVALS: usize = 8;
 /// Which of them a row has refused is a bit for each.
 const _: () = assert!(MAX_RIVALS <= u8::BITS as usize);
@@ -48,23 +47,23 @@ pub struct Assembler {
     notes: Notes,
     held: Held,
     noise: Option<OpenNoise>,
-    /// Lines that a trace gave back.
+    /// Lines that a closed trace gave back.
     again: VecDeque<Again>,
     reread: u64,
     unasked: u64,
-    /// Lines of what is open that a pause has published by themselves: offset and inner line. A trace that takes such
-    /// a line in vain does not know it.
+    /// Lines of something open that a pause has published as events of their own: offset
+    /// and inner line. A trace that takes such a line in vain does not know about it.
     told: Vec<(u64, u32)>,
-    /// The lines that were given back last, and the context before them.
+    /// The lines given back last, and the context before them.
     given: Lines,
-    /// Last line that belongs to an event.
+    /// Number of the last line that belongs to an event.
     claimed_to: u64,
-    /// A place where the stream could be taken up again, if nothing goes on across it.
+    /// A place where the stream could be resumed if nothing open continues across it.
     cut: Option<Cut>,
     work: Work,
 }
 
-/// Buffers that are kept between lines.
+/// Buffers that are reused between lines.
 #[derive(Default)]
 pub struct Work {
     /// For scans of single lines.
@@ -79,9 +78,9 @@ pub struct Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OpenNoise {
     entry: u16,
-    /// How many more lines it may take.
+    /// How many more lines the block may take.
     left: u32,
-    /// Number of the last line that it is known to have taken.
+    /// Number of the last line that the block is known to have taken.
     last_num: u64,
 }
 
@@ -93,12 +92,13 @@ pub struct Context<'a> {
     pub origin: &'a Origin,
     /// Lines before the current one.
     pub back: LookBack<'a>,
-    /// How deep inside records this line stands.
+    /// How deeply this line is nested inside records.
     pub depth: u8,
 }
 
-/// What is quoted as a whole is read behind what quotes it, if all that begins at the line as it stands begins there, too.
-/// A logger's stamp must have hidden some of it; of an indentation nothing is known, so it must have hidden all.
+/// Chooses the view after the quote mark if every machine that begins at the line as it
+/// stands begins there, too. After a logger's prefix, more machines than that must begin
+/// there. If the mark is mere indentation, none may begin at the line as it stands.
 fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view: View, line: &Line) -> View {
     let View::Quoted(from) = inner else { return view };
     let prefix = line.prefix();
@@ -111,13 +111,13 @@ fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view:
     inner
 }
 
-/// Whether a line before the head names the error: without it there is none.
+/// Whether a line before the head must name the error.
 fn needs_lead(kind: &Kind) -> bool {
     matches!(kind, Kind::Trace(machine) if machine.before.iter().any(|before| matches!(before.take, Take::Exception | Take::Text)))
 }
 
 impl Assembler {
-    /// Whether every line must be shown: something is open.
+    /// Returns `true` if something is open: then every line must be shown.
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.open.is_empty() || !self.regions.is_empty()
@@ -125,7 +125,7 @@ impl Assembler {
 
     /// Processes one line with the candidates that its literals lead to.
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
-        // Here, and not only at the end of a block: blocks must not decide about the order of events.
+        // Here too, and not only at the end of a block: block boundaries must not affect the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
         if self.close_regions(cx, line, out) {
             return;
@@ -141,7 +141,7 @@ impl Assembler {
             }
         }
         self.fresh(cx, line, candidates, out);
-        // A trace that was one too many.
+        // The new trace may have pushed out an older one, which gave lines back.
         self.redo(cx, line.now(), out);
     }
 
@@ -183,7 +183,7 @@ impl Assembler {
         if line.tried.may_be_absorbed() && self.absorbed(cx, line) {
             return;
         }
-        // What is still waiting for lines of its own comes before this line, and claims it.
+        // What still waits for continuation lines comes before this line, and claims it.
         self.end_unadopted(cx, line, out);
         if let Some(found) = confirm.note() {
             self.note(cx, line, found, out);
@@ -194,7 +194,7 @@ impl Assembler {
         }
     }
 
-    /// The machines that the line may begin, and the part of it that they are shown.
+    /// Returns the machines that may begin at the line, and the part of it that they are shown.
     fn rivals(&self, cx: &Context, line: &Line, confirm: &mut Confirm) -> (Vec<u16>, View) {
         let (mut rivals, mut view) = self.weak_starts(cx, line);
         if rivals.is_empty() && !self.absorbed(cx, line) {
@@ -207,7 +207,7 @@ impl Assembler {
         (rivals, view)
     }
 
-    /// The lines before `line` with which `entry` begins, unless another trace that is open has one of them.
+    /// Returns the lines before `line` with which `entry` begins; none if another open trace holds one of them.
     fn lead_of(&self, cx: &Context, entry: u16, line: &Line, lead_in: &LeadIn, back: LookBack) -> Block {
         let lead = back.lead(&cx.engine.rules.entries, entry, line, lead_in, self.claimed_to);
         if lead.is_empty() {
@@ -218,12 +218,12 @@ impl Assembler {
         if is_held { Block::default() } else { lead }
     }
 
-    /// The longest lead of the rivals; those that need one and have none are no rivals any more.
+    /// Returns the longest lead of the rivals, and drops rivals that need one but have none.
     fn lead(&self, cx: &Context, line: &Line, lead_in: &LeadIn, back: LookBack, rivals: &mut Vec<u16>) -> Block {
         let entries = &cx.engine.rules.entries;
         let leads: Vec<Block> = rivals.iter().map(|&entry| self.lead_of(cx, entry, line, lead_in, back)).collect();
         let mut found = leads.iter().map(|lead| !lead.is_empty());
-        // The record that it belongs to names the error.
+        // The record above the line names the error.
         let has_head = self.record_above(line).is_some();
         rivals.retain(|&entry| found.next() == Some(true) || has_head || !needs_lead(&entries[usize::from(entry)].kind));
         leads.into_iter().max_by_key(Block::len).unwrap_or_default()
@@ -244,7 +244,7 @@ impl Assembler {
             View::Quoted(from) => LeadIn::quoting(line, from),
             _ => lead_in(entries, &rivals, line, view),
         };
-        // A line that a pause has told is the first of its event.
+        // A line that a pause has published is the first of its event.
         let back = if self.is_told(&line.place) { LookBack::default() } else { back };
         let lead = self.lead(cx, line, &lead_in, back, &mut rivals);
         if rivals.is_empty() {
@@ -286,7 +286,7 @@ impl Assembler {
 
     fn single(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
-        // Words that any program uses, and a logger's record, may stand above a stack that says no more than where.
+        // Words that any program uses, and a logger's record, may precede a stack trace that only says where.
         trace.waits = line.is_stamped() || cx.engine.rules.entries[usize::from(found.entry)].generic;
         trace.depth = self.regions.len();
         if let Some(above) = &cx.engine.rules.entries[usize::from(found.entry)].above {
@@ -302,7 +302,8 @@ impl Assembler {
         }
     }
 
-    /// The lines before line `first`, which may have been given back when the look-back had gone on.
+    /// Returns the context before line `first`. If that line was given back after
+    /// the look-back had moved on, the context comes from the lines given back.
     fn context(&self, cx: &Context, first: u64, line: &Line) -> Lines {
         let wanted = cx.engine.limits.context_a_side();
         let found = cx.back.context(wanted, first, line);
@@ -333,50 +334,49 @@ impl Assembler {
                 self.publish(cx, &unclaimed, out);
             }
         } else {
-            // One status line is enough: it claims those that say the same after it.
+            // One status line is enough: it claims later ones that say the same.
             self.publish(cx, &trace, out);
             self.notes.claim_as_note(family, key.as_deref(), text, line.place.num);
         }
     }
 
-    /// Whether a one-line error of another writer, which waits for lines of its own, says the same as `note`: it is one
-    /// already, and claims what sums it up.
+    /// Whether a one-line error of another writer, still waiting for continuation lines,
+    /// says the same as `note`. It is an event already, and claims the note that sums it up.
     fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
         let entries = &cx.engine.rules.entries;
         let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
         self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
     }
 
-    /// Whether the line is a further one of the noise block under way. The lines between, which had no
-    /// hit, are judged only now.
+    /// Whether the line continues the noise block under way. The lines in between had no hit and are judged only now.
     fn in_noise_block(&mut self, cx: &Context, line: &Line, is_hit: bool) -> bool {
         let Some(open) = self.noise else { return false };
         let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
-        // A line that was given back may stand before the block.
+        // A line that was given back may precede the block.
         let Some(lines) = line.place.num.checked_sub(open.last_num) else { return false };
         let continues = |line: &Line| regex.is_match(line.text) || regex.is_match(line.body());
         let inside = lines <= u64::from(open.left) && continues(line) && cx.back.all_between(open.last_num, line, continues);
-        // Only a hit moves the block on: whoever skips the other lines must come to the same.
+        // Only a hit advances the block, so that skipping the other lines gives the same result.
         if is_hit {
             self.noise = inside.then(|| OpenNoise { left: open.left - lines as u32, last_num: line.place.num, ..open });
         }
         inside
     }
 
-    /// The entries of the regions that are open, outermost first, and of the traces; for `explain`.
+    /// Returns the entries of the open regions, outermost first, and those of the open traces; for `explain`.
     #[must_use]
     pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
         let traces = self.open.iter().flat_map(OpenTrace::rivals);
         (self.regions.iter().map(|region| region.entry).collect(), traces.collect())
     }
 
-    /// Lines that were looked at again.
+    /// Number of lines that were looked at again.
     #[must_use]
     pub fn reread(&self) -> u64 {
         self.reread
     }
 
-    /// Lines that no entry confirmed, of which not every one was asked.
+    /// Number of lines that no entry confirmed although not every entry was asked.
     #[must_use]
     pub fn unasked(&self) -> u64 {
         self.unasked

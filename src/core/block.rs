@@ -1,16 +1,15 @@
-//! The lines of an open error in one piece of memory. It bounds each line; how many there are, `trace`
-//! bounds.
+//! The lines of an open error in one piece of memory. The length of each line is bounded here, their number in `trace`.
 
 use super::frame::CUT;
 use super::line::{Line, Place};
 
-/// Most bytes that are kept of one line.
+/// Maximum number of bytes kept of one line.
 const MAX_TAKEN_BYTES: usize = 64 << 10;
 
 /// A line that a trace has taken.
 #[derive(Clone, Copy, Debug)]
 pub struct Taken<'a> {
-    /// Where it stands in the stream.
+    /// Its place in the stream.
     pub place: &'a Place,
     /// Its visible text.
     pub text: &'a [u8],
@@ -23,7 +22,7 @@ pub struct Taken<'a> {
 pub struct Block {
     bytes: Vec<u8>,
     lines: Vec<Kept>,
-    /// Bytes of lines that are gone.
+    /// Bytes of lines that were removed.
     waste: usize,
 }
 
@@ -36,13 +35,13 @@ struct Kept {
 }
 
 impl Block {
-    /// Room for `lines` lines and `bytes` bytes.
+    /// Creates a block with room for `lines` lines and `bytes` bytes.
     #[must_use]
     pub fn with_room(lines: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines), waste: 0 }
     }
 
-    /// A copy of `line`, of which the machines saw `part`; of a long one its beginning and its end.
+    /// Appends a copy of `line`, of which the machines saw `part`; of a long line, only its beginning and its end.
     pub fn push(&mut self, line: &Line, part: &[u8]) {
         let offset = (part.as_ptr() as usize).saturating_sub(line.text.as_ptr() as usize).min(line.text.len());
         let mut seen = (offset, (offset + part.len()).min(line.text.len()));
@@ -63,30 +62,30 @@ impl Block {
         self.lines.push(Kept { place, from, to: self.bytes.len(), part: (from + seen.0, from + seen.1) });
     }
 
-    /// Line `at`.
+    /// Returns line `at`.
     #[must_use]
     pub fn get(&self, at: usize) -> Taken<'_> {
         self.taken(&self.lines[at])
     }
 
-    /// The first `count` lines.
+    /// Returns the first `count` lines.
     pub fn first(&self, count: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
         self.lines.iter().take(count).map(|kept| self.taken(kept))
     }
 
-    /// The lines from `from` on.
+    /// Returns the lines from `from` on.
     pub fn from(&self, from: usize) -> impl Iterator<Item = Taken<'_>> + Clone {
         self.lines.iter().skip(from).map(|kept| self.taken(kept))
     }
 
-    /// Whether a line of `other` is one of its lines, too.
+    /// Whether a line of `other` is also one of its lines.
     #[must_use]
     pub fn shares(&self, other: &Self) -> bool {
         let is_here = |kept: &Kept| self.lines.iter().any(|own| own.place.spot() == kept.place.spot());
         other.lines.iter().any(is_here)
     }
 
-    /// Takes `bytes` off the front of the part of line `at`.
+    /// Removes `bytes` bytes from the front of the part of line `at`.
     pub fn shorten(&mut self, at: usize, bytes: usize) {
         let (from, to) = self.lines[at].part;
         self.lines[at].part.0 = (from + bytes).min(to);
@@ -96,24 +95,24 @@ impl Block {
         Taken { place: &kept.place, text: &self.bytes[kept.from..kept.to], part: &self.bytes[kept.part.0..kept.part.1] }
     }
 
-    /// How many there are.
+    /// Number of lines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// Turns the order of the lines round.
+    /// Reverses the order of the lines.
     pub fn reverse(&mut self) {
         self.lines.reverse();
     }
 
-    /// Bytes of the lines.
+    /// Number of bytes of the lines.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len() - self.waste

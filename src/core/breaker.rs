@@ -1,28 +1,28 @@
-//! The circuit breaker: stops work that fails again and again in the same way (CLASSIFICATION §6).
-//! A state machine that is told of runs and of the time, and says which transitions that made. It stands beside the
-//! way of a byte: the committer steps it for each new event of a stream, commands step it for each run. Time is an
-//! argument; nothing here reads text, so no printed word can reset it or make it fatal.
+//! The circuit breaker: stops work that fails again and again in the same way (CLASSIFICATION §6). A state
+//! machine that is told of runs and of the time, and returns the transitions that follow. It sits beside
+//! the path of a byte: the committer steps it for each new event of a stream, commands step it for each
+//! run. Time is an argument; nothing here reads text, so no printed word can reset it or make it fatal.
 
 use super::event::{Hex, Timestamp};
 use crate::words::word_set;
 
-/// Signatures that are counted for one breaker; beyond it the one that was longest unseen is forgotten.
+/// Maximum number of signatures counted by one breaker; beyond it, the one unseen for longest is forgotten.
 pub const MAX_SIGNATURES: usize = 64;
 
-/// When it trips, and for how long.
+/// When the breaker trips, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Runs with one signature until a warning.
+    /// Runs with one signature before a warning.
     pub warn_after: u32,
-    /// Runs with one signature until it opens.
+    /// Runs with one signature before it opens.
     pub open_after: u32,
-    /// Runs with a transient error until it opens.
+    /// Runs with a transient error before it opens.
     pub transient_open_after: u32,
     /// Time in `open` before a probe, in microseconds.
     pub cooldown_us: i64,
-    /// In a stream without runs, a signature counts once in so many microseconds.
+    /// In a stream without runs, a signature counts only once within this many microseconds.
     pub stream_window_us: i64,
-    /// In a stream without runs, so many microseconds without a counted error are a success.
+    /// In a stream without runs, this many microseconds without a counted error are a success.
     pub stream_quiet_us: i64,
 }
 
@@ -43,9 +43,9 @@ impl Default for Limits {
 word_set! {
     /// What a breaker advises.
     State {
-        /// Go on.
+        /// Continue.
         Closed = "closed",
-        /// Go on with care: a warning, or the probe after a cooldown.
+        /// Continue with care: a warning, or the probe after a cooldown.
         HalfOpen = "half_open",
         /// Stop.
         Open = "open",
@@ -53,7 +53,7 @@ word_set! {
 }
 
 word_set! {
-    /// Why it changed.
+    /// Why the state changed.
     Reason {
         /// A signature's count reached `warn_after`.
         WarnAfter = "warn_after",
@@ -61,9 +61,9 @@ word_set! {
         OpenAfter = "open_after",
         /// Transient errors reached `transient_open_after`.
         TransientOpenAfter = "transient_open_after",
-        /// An error that no further run can mend.
+        /// An error that no further run can fix.
         Fatal = "fatal",
-        /// What had opened it came again in the probe.
+        /// What had opened it occurred again in the probe.
         ProbeFailed = "probe_failed",
         /// A run succeeded.
         Success = "success",
@@ -71,7 +71,7 @@ word_set! {
         Quiet = "quiet",
         /// The cooldown has passed: the next run is a probe.
         Cooldown = "cooldown",
-        /// A person said so.
+        /// A person reset it.
         Reset = "reset",
     }
 }
@@ -79,19 +79,19 @@ word_set! {
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// Runs, told one by one.
+    /// Runs, reported one by one.
     #[default]
     Run,
     /// Events of a stream that has no runs.
     Event,
 }
 
-/// What opened it.
+/// What opened the breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trip {
-    /// This error, again and again.
+    /// The same error, again and again.
     Signature(Hex),
-    /// Transient errors, whichever.
+    /// Transient errors of any kind.
     Transient,
     /// An error that stops everything.
     Fatal(Option<Hex>),
@@ -107,25 +107,25 @@ impl Trip {
     }
 }
 
-/// Runs since the last success that contained a signature.
+/// How many runs since the last success contained a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Which error.
+    /// The signature of the error.
     pub signature: Hex,
-    /// In how many runs.
+    /// Number of runs.
     pub runs: u32,
-    /// The last one.
+    /// When it was counted last.
     pub last: Timestamp,
 }
 
 /// How a failed run counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Failure {
-    /// Errors that are no transient ones. One that stands here twice counts once.
+    /// Errors that are not transient; duplicates count once.
     pub signatures: Vec<Hex>,
-    /// It had a transient error.
+    /// Whether it had a transient error.
     pub is_transient: bool,
-    /// Nothing can go on; with the error that says so, if one does.
+    /// Set if nothing can go on, with the error that says so, if one does.
     pub fatal: Option<Option<Hex>>,
 }
 
@@ -138,48 +138,48 @@ pub struct Transition {
     pub to: State,
     /// Why.
     pub reason: Reason,
-    /// Which error, if it was one.
+    /// The error that caused it, if one did.
     pub signature: Option<Hex>,
-    /// Runs since the last success that had it; 0 where nothing was counted.
+    /// Number of runs with that error since the last success; 0 if nothing was counted.
     pub count: u32,
     /// When.
     pub at: Timestamp,
-    /// When a probe may run; only into `open`.
+    /// When a probe may run; set only if `to` is `open`.
     pub until: Option<Timestamp>,
 }
 
 /// One breaker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Breaker {
-    /// What it counts.
+    /// What it counts: runs or events.
     pub unit: Unit,
     /// Its state.
     pub state: State,
-    /// Since when.
+    /// When it entered this state.
     pub since: Timestamp,
-    /// What opened it last; in the probe it needs to come only once.
+    /// What opened it last; during the probe, a single recurrence opens it again.
     pub trip: Option<Trip>,
-    /// `half_open` after a cooldown, not as a warning.
+    /// Whether it is `half_open` after a cooldown, not as a warning.
     pub is_probe: bool,
     /// Runs with a transient error since the last success.
     pub transient: u32,
-    /// The last one that counted.
+    /// When the last one counted.
     pub transient_last: Timestamp,
-    /// By signature.
+    /// Counts by signature.
     pub counts: Vec<Count>,
-    /// The last failure that counted.
+    /// When the last failure counted.
     pub last: Timestamp,
 }
 
 impl Breaker {
-    /// A closed one.
+    /// Creates a closed breaker.
     #[must_use]
     pub fn new(unit: Unit, now: Timestamp) -> Self {
         let (transient_last, last) = (Timestamp(0), Timestamp(0));
         Self { unit, state: State::Closed, since: now, trip: None, is_probe: false, transient: 0, transient_last, counts: Vec::new(), last }
     }
 
-    /// What the time has changed: to be asked before anything else.
+    /// Applies what the passage of time has changed; call it before anything else.
     pub fn pass(&mut self, limits: &Limits, now: Timestamp) -> Vec<Transition> {
         let mut made = Vec::new();
         if self.state == State::Open && now.0 >= self.cools_at(limits).0 {
@@ -193,7 +193,7 @@ impl Breaker {
         made
     }
 
-    /// When [`pass`](Self::pass) will have something to say, if nothing else comes.
+    /// Returns when [`pass`](Self::pass) will have something to report, if nothing else happens.
     #[must_use]
     pub fn deadline(&self, limits: &Limits) -> Option<Timestamp> {
         if self.state == State::Open { Some(self.cools_at(limits)) } else { self.quiet_at(limits) }
@@ -203,14 +203,14 @@ impl Breaker {
         Timestamp(self.since.0.saturating_add(limits.cooldown_us))
     }
 
-    /// When a stream has been quiet for long enough; `None` where there is nothing to forget.
+    /// Returns when a stream will have been quiet for long enough; `None` if there is nothing to forget.
     fn quiet_at(&self, limits: &Limits) -> Option<Timestamp> {
         let counts = self.unit == Unit::Event && self.state != State::Open;
         let has_any = self.state == State::HalfOpen || !self.counts.is_empty() || self.transient > 0;
         (counts && has_any).then(|| Timestamp(self.last.0.saturating_add(limits.stream_quiet_us)))
     }
 
-    /// A run succeeded. While it is open a success changes nothing: that run had begun before.
+    /// Records a successful run. While the breaker is open, a success changes nothing: that run had begun before.
     pub fn success(&mut self, limits: &Limits, now: Timestamp) -> Vec<Transition> {
         let mut made = self.pass(limits, now);
         if self.state != State::Open {
@@ -224,7 +224,7 @@ impl Breaker {
         (self.state != State::Closed).then(|| self.turn(State::Closed, reason, (None, 0), now))
     }
 
-    /// A run failed.
+    /// Records a failed run.
     pub fn failure(&mut self, failure: &Failure, limits: &Limits, now: Timestamp) -> Vec<Transition> {
         let mut made = self.pass(limits, now);
         self.last = now;
@@ -242,7 +242,7 @@ impl Breaker {
         made
     }
 
-    /// An event of a stream that has no runs; one that does not [count](Self::counts_event) changes nothing.
+    /// Records an event of a stream that has no runs; one that does not [count](Self::counts_event) changes nothing.
     pub fn event(&mut self, signature: Hex, is_transient: bool, limits: &Limits, now: Timestamp) -> Vec<Transition> {
         if !self.counts_event(signature, is_transient, limits, now) {
             return self.pass(limits, now);
@@ -251,7 +251,7 @@ impl Breaker {
         self.failure(&Failure { signatures, is_transient, fatal: None }, limits, now)
     }
 
-    /// Whether an event of a stream counts: the same signature again within the window does not.
+    /// Whether an event of a stream counts: the same signature within the window does not count again.
     #[must_use]
     pub fn counts_event(&self, signature: Hex, is_transient: bool, limits: &Limits, now: Timestamp) -> bool {
         let last = match is_transient {
@@ -261,13 +261,13 @@ impl Breaker {
         last.is_none_or(|last| now.0.saturating_sub(last.0) >= limits.stream_window_us)
     }
 
-    /// Closes it, whatever it was.
+    /// Closes the breaker, whatever its state.
     pub fn reset(&mut self, now: Timestamp) -> Option<Transition> {
         self.forget();
         (self.state != State::Closed).then(|| self.turn(State::Closed, Reason::Reset, (None, 0), now))
     }
 
-    /// The error that is nearest to opening it.
+    /// Returns the error that is nearest to opening the breaker.
     #[must_use]
     pub fn worst(&self) -> Option<&Count> {
         self.counts.iter().max_by_key(|count| (count.runs, count.last))
@@ -294,7 +294,7 @@ impl Breaker {
         new
     }
 
-    /// The transition that a failed run makes: the gravest one.
+    /// Returns the gravest transition that a failed run causes.
     fn judge(&mut self, counted: &[Count], failure: &Failure, limits: &Limits, now: Timestamp) -> Option<Transition> {
         if self.state == State::Open {
             return None;
@@ -335,7 +335,7 @@ impl Breaker {
     }
 }
 
-/// Whether a run failed by what had opened the breaker.
+/// Whether a run failed for the reason that had opened the breaker.
 fn is_same(trip: Trip, counted: &[Count], failure: &Failure) -> bool {
     match trip {
         Trip::Transient => failure.is_transient,

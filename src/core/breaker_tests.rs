@@ -1,4 +1,4 @@
-//! Every row of CLASSIFICATION §6 in the row's own words, transition by transition, with the test's own time.
+//! Every row of CLASSIFICATION §6 in the words of the row, transition by transition, with the test's own clock.
 
 use super::*;
 
@@ -31,7 +31,7 @@ impl Bench {
         made.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// A run that fails by these errors.
+    /// A run that fails with these errors.
     fn fails(&mut self, names: &str) -> String {
         self.now += 1;
         let failure = Failure { signatures: names.chars().map(sig).collect(), ..Failure::default() };
@@ -49,7 +49,7 @@ impl Bench {
         Self::shown(&self.breaker.success(&self.limits, Timestamp(self.now)))
     }
 
-    /// An event of a stream, after so much time.
+    /// An event of a stream, `after` microseconds later.
     fn event(&mut self, after: i64, name: char) -> String {
         self.now += after;
         Self::shown(&self.breaker.event(sig(name), false, &self.limits, Timestamp(self.now)))
@@ -135,7 +135,7 @@ fn open_becomes_half_open_for_a_probe_when_the_cooldown_has_passed() {
     assert_eq!(bench.wait(30 * MINUTE - 1), "");
     assert_eq!(bench.wait(1), "open→half_open cooldown");
     assert!(bench.breaker.is_probe);
-    // What comes late finds it so, too: first the time passes, then the run counts.
+    // What comes late finds the same: first the time passes, then the run counts.
     let mut bench = Bench::runs().opened();
     bench.now += 31 * MINUTE;
     assert_eq!(bench.fails("A"), "open→half_open cooldown, half_open→open probe_failed");

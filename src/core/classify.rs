@@ -1,6 +1,6 @@
-//! What a confirmed error is: category, severity, cause and retry advice, by the tables of `config/classify.toml`.
-//! Comes after `redact` and before `signature`; asks the error's line, its exception and, for the cause, its whole text.
-//! It never looks at frames or context for the category, never decides whether something is an error, and never applies overrides.
+//! What a confirmed error is: category, severity, cause and retry advice, by the tables of `config/classify.toml`. Runs
+//! after `redact` and before `signature`. Uses the error's line, its exception and, for the cause, its whole text. It never
+//! looks into frames or context for the category, never decides whether something is an error, and never applies overrides.
 
 use super::event::{Category, Cause, Link, Retry, RetryClass, Severity};
 use super::gate::is_word;
@@ -8,10 +8,10 @@ use super::keywords::Seen;
 use super::retry;
 use super::table::{Asked, CategoryRow, Hits, Table};
 
-/// Lines up to this length, in bytes, are searched byte by byte: quadratic, but short.
+/// Longest line that is searched byte by byte, in bytes: quadratic, but short.
 const MAX_SHORT_LINE: usize = 256;
 
-/// What is asked about.
+/// The error to classify.
 #[derive(Clone, Copy, Default)]
 pub struct Subject<'a> {
     /// The line that names the error.
@@ -20,30 +20,30 @@ pub struct Subject<'a> {
     pub kind: Option<&'a str>,
     /// Exception message.
     pub message: Option<&'a str>,
-    /// What it was caused by, outermost first; asked for category and retry advice where the error itself says nothing
-    /// of its own.
+    /// What it was caused by, outermost first; used for category and
+    /// retry advice if the error itself says nothing of its own.
     pub causes: &'a [Link],
-    /// The event's whole text, its lines joined by `\n`; for the cause. Empty: `text` is all.
+    /// The event's whole text, its lines joined by `\n`; used for the cause. If empty, `text` is all.
     pub whole: &'a str,
     /// Language or tool.
     pub language: Option<&'a str>,
-    /// The category that a fault's own rule names; it wins.
+    /// The category that a fault's own rule names; it takes precedence.
     pub rule_category: Option<Category>,
-    /// The rule is a test runner's.
+    /// Whether the rule is a test runner's.
     pub is_test_rule: bool,
     /// Exit code of a finished command.
     pub exit_code: Option<i64>,
     /// HTTP status from a structured record.
     pub status: Option<u16>,
-    /// The run was ended for taking too long.
+    /// Whether the run was ended for taking too long.
     pub timed_out: bool,
-    /// It was thrown: a stack came with it.
+    /// Whether it was thrown: a stack came with it.
     pub has_frames: bool,
-    /// What [`Keywords::seek`](super::keywords::Keywords::seek) saw in `whole`, when it was read already.
+    /// What [`Keywords::seek`](super::keywords::Keywords::seek) found in `whole`, if that was read already.
     pub seen: Option<&'a Seen>,
 }
 
-/// The answer.
+/// The classification of one error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Category, §2.
@@ -56,7 +56,7 @@ pub struct Verdict {
     pub retry: Retry,
 }
 
-/// Classifies one error. The caller applies `severity_overrides` to the answer.
+/// Classifies one error. The caller applies `severity_overrides` to the result.
 #[must_use]
 pub fn classify(subject: &Subject) -> Verdict {
     let asked = asked_of(subject);
@@ -65,7 +65,7 @@ pub fn classify(subject: &Subject) -> Verdict {
     Verdict { category, severity, cause, retry: retry_of(subject, &asked, cause) }
 }
 
-/// One gate pass over the line, and over type and message where the line does not hold them.
+/// Runs the gate once over the line, and over type and message if the line does not hold them.
 fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
     let table = Table::builtin();
     let mut hits = Hits::default();
@@ -85,12 +85,12 @@ fn asked_of<'a>(subject: &Subject<'a>) -> Asked<'a> {
     Asked { texts, hits, status, exit_code: subject.exit_code, alone: false }
 }
 
-/// Whether the line says `part` already; it mostly begins or ends with it.
+/// Whether the line already says `part`; mostly it begins or ends with it.
 fn holds(line: &str, part: &str) -> bool {
     line.starts_with(part) || line.ends_with(part) || (part.len() < line.len() && contains(line.as_bytes(), part.as_bytes()))
 }
 
-/// A searcher that is made for one short line costs more than the search.
+/// Whether `line` holds `part`. For one short line, making a searcher costs more than the search.
 fn contains(line: &[u8], part: &[u8]) -> bool {
     match part.first() {
         Some(first) if line.len() <= MAX_SHORT_LINE => memchr::memchr_iter(*first, line).any(|at| line[at..].starts_with(part)),
@@ -118,23 +118,23 @@ fn row_that_matches(asked: &Asked) -> Option<&'static CategoryRow> {
     table.categories.iter().find(|row| table.matches(&row.row, asked))
 }
 
-/// That something was thrown or crashed is what any error with a cause says.
+/// Whether the row says more than that something was thrown or crashed, which holds for any error with a cause.
 fn is_specific(row: &CategoryRow) -> bool {
     row.category != Category::RuntimeError
 }
 
-/// The row of the innermost cause that says what the fault is, and the text which says it.
+/// Returns the row of the innermost cause that says what the fault is, and the text that says it.
 fn row_of_causes(causes: &[Link]) -> Option<(&'static CategoryRow, &str)> {
     let row = |cause| row_that_matches(&asked_of_cause(cause)).filter(|row| is_specific(row));
     causes.iter().rev().find_map(|cause| Some((row(cause)?, cause.message.as_str())))
 }
 
-/// A cause is asked like a line of its own.
+/// Treats a cause like a line of its own.
 fn asked_of_cause(cause: &Link) -> Asked<'_> {
     asked_of(&Subject { text: &cause.message, kind: Some(&cause.kind), ..Subject::default() })
 }
 
-/// The row's severity, or its lower one when a path in the line names a test, spec or mock.
+/// Returns the row's severity, or its lower one if a path in the line names a test, spec or mock.
 fn severity_of(row: &CategoryRow, text: &str) -> Severity {
     let lowered = row.lowered_to.filter(|_| names_part(text, &row.lowered_by));
     lowered.unwrap_or(row.severity)
@@ -151,7 +151,7 @@ fn names_part(text: &str, parts: &[String]) -> bool {
         .any(|path| path.split(|c: char| !c.is_ascii_alphanumeric()).any(|piece| parts.iter().any(|part| piece.eq_ignore_ascii_case(part))))
 }
 
-/// Whether the error has an exception type that says more than "an error", or one of which a stack shows that it was thrown.
+/// Whether the error has an exception type that says more than "an error", or a stack that shows that it was thrown.
 fn has_type(subject: &Subject) -> bool {
     match subject.kind {
         Some(kind) if !kind.is_empty() => subject.has_frames || !is_bare(kind),
@@ -169,13 +169,13 @@ fn last_segment(name: &str) -> &str {
     &name[start..]
 }
 
-/// The first exception type that a line names: a name before a colon, or the whole line.
+/// Returns the first exception type that a line names: a name before a colon, or the whole line.
 fn exception_type(text: &str) -> Option<&str> {
     let ends = memchr::memchr_iter(b':', text.as_bytes()).chain(std::iter::once(text.trim_end().len()));
     ends.filter_map(|end| name_before(text, end)).find(|name| is_type(name))
 }
 
-/// The name that ends at `end`.
+/// Returns the name that ends at `end`.
 fn name_before(text: &str, end: usize) -> Option<&str> {
     let head = text.as_bytes().get(..end)?;
     let length = head.iter().rev().take_while(|&&b| is_word(b) || matches!(b, b'.' | b'$' | b'\\')).count();
@@ -202,7 +202,7 @@ fn cause_of(subject: &Subject, asked: &Asked, category: Category) -> Cause {
     found.map_or_else(|| by_category(category), |(cause, _)| *cause)
 }
 
-/// The same question over the whole text; a single line has been read already.
+/// The same questions about the whole text; a single line has been read already.
 fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
     let (mut hits, mut texts) = (asked.hits, asked.texts);
     if subject.whole.len() > subject.text.len() {
@@ -215,7 +215,7 @@ fn whole_of<'a>(subject: &Subject<'a>, asked: &Asked<'a>) -> Asked<'a> {
     Asked { texts, hits, status: None, exit_code: None, alone: false }
 }
 
-/// What the category says about the cause when no row of §3 does.
+/// Returns the cause that the category suggests if no row of §3 matches.
 fn by_category(category: Category) -> Cause {
     match category {
         Category::TestFailure | Category::SyntaxError | Category::TypeError | Category::ReferenceError | Category::BuildError | Category::RuntimeError => {
@@ -241,13 +241,13 @@ fn retry_of(subject: &Subject, asked: &Asked, cause: Cause) -> Retry {
     Retry { class, reason: reason.into(), remedy: retry::remedy(class, cause), reset_at }
 }
 
-/// What the innermost cause says that says anything.
+/// Returns the retry advice of the innermost cause that has any.
 fn retry_of_causes(causes: &[Link]) -> (RetryClass, &'static str) {
     let mut asked = causes.iter().rev().map(|cause| retry::retry(&asked_of_cause(cause), false));
     asked.find(|(class, _)| *class != RetryClass::Unknown).unwrap_or((RetryClass::Unknown, retry::UNMATCHED))
 }
 
-/// The structured row of a line that carries a `PIPELINE_*` code.
+/// Returns the structured row of a line that carries a `PIPELINE_*` code.
 fn pipeline_row(subject: &Subject, asked: &Asked) -> Option<(RetryClass, &'static str)> {
     let end = asked.hits.pipeline?;
     let start = end.checked_sub("PIPELINE_".len())?;

@@ -1,7 +1,6 @@
-//! Stage two: what does a candidate line begin? Asks the entries that its literals lead to, cheapest
-//! test first: the level tag, whether the line is displayed source code, the entry's own regex, and
-//! only after a match the noise and the cancels. It decides per hit: an entry counts when one of its
-//! literals stands in the text uncancelled.
+//! Stage two: what does a candidate line begin? Asks the entries that its literals lead to, cheapest test first: the
+//! level tag, whether the line is displayed source code, the entry's own regex, and only after a match the noise and
+//! the cancels. It decides per hit: an entry counts if at least one of its literals in the text is not cancelled.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -15,13 +14,13 @@ use super::word_gate::Maybe;
 use crate::rules::{Entry, FactKind, Kind, Pattern, Region};
 use crate::words::Level;
 
-/// Entries that are asked of any line.
+/// Minimum number of entries that may be asked of any line.
 const MIN_ASKED: usize = 64;
-/// Bytes that the entries of one line read together; beyond [`MIN_ASKED`] of them no more are asked. Lines of 64 KiB have
-/// room for all built-in ones.
+/// Maximum number of bytes that the entries of one line read together; beyond it, no more
+/// than [`MIN_ASKED`] are asked. Lines of 64 KiB leave room for all built-in entries.
 const MAX_ASKED_BYTES: usize = 64 << 20;
 
-/// Longest line that is read behind what quotes it.
+/// Longest line that is also read after a quote mark, in bytes.
 const MAX_QUOTED_BYTES: usize = 4 << 10;
 
 /// An entry that a line confirms.
@@ -34,7 +33,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// What the status line is about: group `key` of its regex.
+    /// Returns what the status line is about: group `key` of its regex.
     #[must_use]
     pub fn key(&self, engine: &Engine, line: &Line) -> Option<Vec<u8>> {
         let Kind::Note(note) = &engine.rules.entries[usize::from(self.entry)].kind else { return None };
@@ -45,9 +44,9 @@ impl Found {
 /// Why an entry that was asked does not count; `explain` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rejected {
-    /// The line's level says that it is no error.
+    /// The line's level says that it is not an error.
     Level(Level),
-    /// The line is source code being shown.
+    /// The line is displayed source code.
     Code,
     /// The regex does not match.
     Regex,
@@ -57,7 +56,7 @@ pub enum Rejected {
     Cancelled,
 }
 
-/// The questions about one line.
+/// The checks of one line.
 pub struct Confirm<'a> {
     engine: &'a Engine,
     line: &'a Line<'a>,
@@ -66,7 +65,7 @@ pub struct Confirm<'a> {
     unasked: Option<u16>,
 }
 
-/// What was asked of a line once: it is asked no second time, whoever asks.
+/// Answers about a line that are found only once, whoever asks.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     signs: OnceCell<Box<Signs>>,
@@ -77,24 +76,24 @@ pub struct Known {
 }
 
 impl<'a> Confirm<'a> {
-    /// Prepares; decides nothing yet.
+    /// Prepares the checks; decides nothing yet.
     #[must_use]
     pub fn new(engine: &'a Engine, line: &'a Line<'a>, candidates: &'a [Candidate]) -> Self {
         Self { engine, line, candidates, asked: 0, unasked: None }
     }
 
-    /// The entries that the line's literals lead to.
+    /// Returns the entries that the line's literals lead to.
     #[must_use]
     pub fn candidates(&self) -> &'a [Candidate] {
         self.candidates
     }
 
-    /// The line is a border.
+    /// Whether the line is a border.
     pub fn border(&mut self) -> bool {
         self.first(|kind| matches!(kind, Kind::Border(_))).is_some()
     }
 
-    /// The line opens a noise block: its entry, and how many lines it may take.
+    /// Returns the entry of the noise block that the line opens, and how many lines the block may take.
     pub fn noise_block(&mut self) -> Option<(u16, u32)> {
         let found = self.first(|kind| matches!(kind, Kind::Noise { block: Some(_), .. }))?;
         match &self.entry(found.entry).kind {
@@ -103,7 +102,7 @@ impl<'a> Confirm<'a> {
         }
     }
 
-    /// The line opens a region, and the part of it that does.
+    /// Returns the region that the line opens, and the part of the line that does so.
     pub fn region(&mut self) -> Option<(u16, &'a Region, View)> {
         let found = self.first(|kind| matches!(kind, Kind::Region(_)))?;
         match &self.entry(found.entry).kind {
@@ -112,7 +111,7 @@ impl<'a> Confirm<'a> {
         }
     }
 
-    /// The traces that can begin here, and the part of the line that they see.
+    /// Returns the traces that can begin here, and the part of the line that they see.
     pub fn starts(&mut self) -> (Vec<u16>, View) {
         let Some(first) = self.first(|kind| matches!(kind, Kind::Trace(machine) if !machine.weak)) else { return (Vec::new(), View::Text) };
         let mut rivals = vec![first.entry];
@@ -125,7 +124,8 @@ impl<'a> Confirm<'a> {
         (rivals, first.view)
     }
 
-    /// The traces that can begin behind what stands before the whole line, and where that is: most of them, and first.
+    /// Returns the traces that can begin after a quote mark or a logger's
+    /// words, and where: the first position with the most traces.
     #[must_use]
     pub fn quoted_starts(&self) -> (Vec<u16>, View) {
         let mut best = (Vec::new(), View::Text);
@@ -152,24 +152,24 @@ impl<'a> Confirm<'a> {
             && !self.is_noise()
     }
 
-    /// The line is a status line.
+    /// Returns the entry by which the line is a status line.
     pub fn note(&mut self) -> Option<Found> {
         self.first(|kind| matches!(kind, Kind::Note(_)))
     }
 
-    /// The line is an error by itself.
+    /// Returns the entry by which the line is an error by itself.
     pub fn rule(&mut self) -> Option<Found> {
         self.first(|kind| matches!(kind, Kind::Rule(_) | Kind::Fact(FactKind::Level | FactKind::Warning)))
     }
 
-    /// The first entry that was to be asked when the line had used up its questions: what it and those behind it would
-    /// have said is not known.
+    /// Returns the first entry that was not asked because the line had used up its
+    /// limit. What this entry and those after it would have said is not known.
     #[must_use]
     pub fn unasked(&self) -> Option<u16> {
         self.unasked
     }
 
-    /// Every entry that the literals lead to, once, in the order in which they are asked.
+    /// Returns every entry that the literals lead to, once, in the order in which they are asked.
     pub fn entries(&self) -> impl Iterator<Item = u16> + use<'a> {
         let candidates = self.candidates;
         (0..candidates.len()).filter(move |&i| i == 0 || candidates[i].entry != candidates[i - 1].entry).map(move |i| candidates[i].entry)
@@ -200,10 +200,10 @@ impl<'a> Confirm<'a> {
         None
     }
 
-    /// Whether the entry counts, and in which part of the line.
+    /// Returns the part of the line in which the entry counts.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Why the entry does not count.
     pub fn verdict(&self, index: u16) -> Result<View, Rejected> {
         let entry = self.entry(index);
         self.check_level(entry)?;
@@ -233,9 +233,9 @@ impl<'a> Confirm<'a> {
         }
     }
 
-    /// A logger's record says that it is a warning, by a letter, a number or a name before the word: whatever it tells of,
-    /// the program goes on. Where the word begins the text, as that of reports that are no records, too, the rules of noise
-    /// know which is which; Redis's mark says no more than that a line matters.
+    /// Whether a logger's record states that it is a warning, by a letter, a number or a name before the
+    /// word: whatever it reports, the program goes on. If the word begins the text, as it also does in
+    /// reports that are no records, the noise rules decide. Redis's mark (`#`) says only that a line matters.
     fn warns(&self) -> bool {
         let body = self.line.body();
         let word = body.strip_prefix(b"[").unwrap_or(body).get(..4);
@@ -244,7 +244,8 @@ impl<'a> Confirm<'a> {
         self.line.prefix().times > 0 && !told
     }
 
-    /// Source code has no time stamp: a level behind one is the line's own, whatever code it quotes.
+    /// Whether the line may be displayed source code. Code has no time
+    /// stamp: a level after one is the line's own, whatever code it quotes.
     fn may_be_shown(&self, entry: &Entry) -> bool {
         match entry.kind {
             Kind::Rule(_) | Kind::Trace(_) => true,
@@ -283,7 +284,7 @@ impl<'a> Confirm<'a> {
             if !self.matches(index, entry, view) {
                 continue;
             }
-            // A cancel says that a hit is no error; these are none anyway.
+            // A cancel says that a hit is no error; the other kinds are none anyway.
             let is_error = matches!(entry.kind, Kind::Trace(_) | Kind::Note(_) | Kind::Rule(_));
             if !is_error || self.has_open_hit(index, from) {
                 return Ok(view);
@@ -307,8 +308,7 @@ impl<'a> Confirm<'a> {
         regex.is_match(view.of(self.line))
     }
 
-    /// Whether one of the entry's literals stands in the part of the line that begins at `from`, and
-    /// no cancel covers it.
+    /// Whether one of the entry's literals is in the part of the line that begins at `from`, and no cancel covers it.
     fn has_open_hit(&self, index: u16, from: usize) -> bool {
         self.candidates.iter().filter(|c| c.entry == index && c.at as usize + usize::from(c.len) > from).any(|c| {
             let (at, end) = (c.at as usize, c.at as usize + usize::from(c.len));

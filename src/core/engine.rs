@@ -1,4 +1,4 @@
-//! Everything of the core that streams share: rules, prefilter, limits. Immutable once built.
+//! What all streams of the core share: rules, prefilter, limits. Immutable once built.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -16,28 +16,29 @@ use super::word_gate::{Maybe, WordGate};
 use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_literals};
 use crate::words::{Category, Severity};
 
-/// Where the prefilter looks for the literals of the built-in rules, in either way: `postcard` of a [`Plan`], written by `src/build.rs`.
+/// Where the prefilter looks for the literals of the built-in rules, one plan for
+/// each of its two ways: a [`Plan`] in `postcard` form, written by `src/build.rs`.
 const STEPS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/steps.bin"));
 const SIEVE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/sieve.bin"));
 
 /// Bounds and switches of the core; `config` fills them.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Longest line that is looked at whole, in bytes.
+    /// Longest line that is examined whole, in bytes.
     pub max_line_bytes: usize,
-    /// Most lines of a trace that are kept.
+    /// Maximum number of lines kept of a trace.
     pub max_trace_lines: usize,
-    /// Most bytes of a trace that are kept.
+    /// Maximum number of bytes kept of a trace.
     pub max_trace_bytes: usize,
-    /// A pause after which an open trace is published, in microseconds.
+    /// Idle time after which an open trace is published, in microseconds.
     pub trace_idle_us: i64,
-    /// Lines of context, the error's first line included.
+    /// Lines of context, including the error's first line.
     pub max_context_lines: usize,
-    /// Most frames of an exception.
+    /// Maximum number of frames of an exception.
     pub max_stack_depth: usize,
-    /// Gather lines that belong together.
+    /// Join the lines that belong to one error.
     pub capture_multiline: bool,
-    /// Search the literals first; off, every line is asked.
+    /// Run the prefilter first and skip lines without a hit. If `false`, every line goes to the assembler.
     pub two_stage: bool,
     /// How streams are read.
     pub mode: Mode,
@@ -63,13 +64,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Lines of context before the error, and as many after it.
+    /// Returns the number of context lines on each side of the error.
     #[must_use]
     pub fn context_a_side(&self) -> usize {
         self.max_context_lines.saturating_sub(1) / 2
     }
 
-    /// The severity that the configuration sets for a rule or its category.
+    /// Returns the severity that the configuration sets for a rule or its category.
     #[must_use]
     pub fn severity_override(&self, rule: &str, category: Category) -> Option<Severity> {
         let of = |name: &str| self.severity_overrides.iter().find(|(known, _)| known == name).map(|(_, s)| *s);
@@ -82,13 +83,13 @@ impl Limits {
 pub struct Candidate {
     /// Index of the entry.
     pub entry: u16,
-    /// Where the literal stands in the line.
+    /// Offset of the literal in the line.
     pub at: u32,
     /// Length of the literal.
     pub len: u16,
 }
 
-/// Rules, prefilter and limits; nothing of them changes.
+/// Rules, prefilter and limits; immutable once built.
 pub struct Engine {
     /// The rules.
     pub rules: RuleSet,
@@ -96,14 +97,14 @@ pub struct Engine {
     pub limits: Limits,
     prefilter: OnceLock<Prefilter>,
     word_gate: OnceLock<WordGate>,
-    /// How many lines each noise rule has silenced; it decides nothing.
+    /// Lines that each noise rule has silenced; for statistics only.
     silenced: Box<[AtomicU64]>,
-    /// Secrets.
+    /// Removes secrets.
     pub redactor: &'static Redactor,
 }
 
 impl Engine {
-    /// Takes rules; what is made of them is made at its first use.
+    /// Creates an engine. What is derived from the rules is built at first use.
     #[must_use]
     pub fn new(rules: RuleSet, limits: Limits) -> Self {
         let silenced = rules.noise.iter().map(|_| AtomicU64::new(0)).collect();
@@ -111,20 +112,20 @@ impl Engine {
         Self { rules, limits, prefilter, word_gate, silenced, redactor: Redactor::builtin() }
     }
 
-    /// Makes what the first event needs and no rules change, and before it, where the built-in rules are used `alone`,
-    /// their prefilter, else what other rules take from it. Optional: whoever has a thread to spare calls it while the rules
-    /// are read.
+    /// Builds the tables that the first event needs and that do not depend on the rules. If only the built-in
+    /// rules are used (`alone`), it also builds their prefilter; otherwise it only reads the literals that
+    /// other rules take from them. Optional: call it on a spare thread while the rules are being read.
     pub fn prepare_tables(alone: bool) {
         let _ = (compiled_literals(), alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
-    /// Makes what the first candidate line needs. Optional: whoever has a thread to spare calls it while the first block is
-    /// searched.
+    /// Builds what the first candidate line needs. Optional: call it
+    /// on a spare thread while the first block is being searched.
     pub fn prepare(&self) {
         self.word_gate();
     }
 
-    /// The literals of all rules.
+    /// Returns the prefilter for the literals of all rules.
     pub fn prefilter(&self) -> &Prefilter {
         if self.rules.is_compiled() { compiled_prefilter() } else { self.prefilter.get_or_init(|| own_prefilter(self.rules.literals())) }
     }
@@ -133,7 +134,7 @@ impl Engine {
         self.word_gate.get_or_init(|| WordGate::new(&self.rules))
     }
 
-    /// Which noise the line may be, and which cancels may match in it; `signs` are the line's.
+    /// Returns which noise the line may be, and which cancels may match in it; `signs` are the line's.
     #[must_use]
     pub fn maybe(&self, line: &Line, signs: &Signs) -> Maybe {
         self.word_gate().of(line, signs)
@@ -149,7 +150,7 @@ impl Engine {
         silencing.is_some()
     }
 
-    /// The rule whose noise block begins at the line, and how many more lines that may take.
+    /// Returns the rule whose noise block begins at the line, and how many further lines the block may take.
     #[must_use]
     pub fn noise_block(&self, line: &Line, maybe: &Maybe) -> Option<(u16, u32)> {
         self.noise(line, maybe).find_map(|at| {
@@ -161,7 +162,7 @@ impl Engine {
         })
     }
 
-    /// Whether the line is noise as the JSON object that it is.
+    /// Whether a noise rule that is written for JSON records matches `record`.
     #[must_use]
     pub fn is_noisy_record(&self, record: &[u8]) -> bool {
         let noisy = |&entry: &u16| match &self.rules.entries[usize::from(entry)].kind {
@@ -175,7 +176,7 @@ impl Engine {
         silencing.is_some()
     }
 
-    /// The noise rules that the line matches, by their place among the noise rules.
+    /// Returns the noise rules that match the line, as indices into the noise rules.
     fn noise<'a>(&'a self, line: &'a Line<'_>, maybe: &'a Maybe) -> impl Iterator<Item = usize> + 'a {
         let matching = |(at, pattern): &(usize, &Pattern)| {
             let entry = &self.rules.entries[usize::from(self.rules.noise[*at])];
@@ -184,7 +185,7 @@ impl Engine {
         self.word_gate().noise(maybe).filter(matching).map(|(at, _)| at)
     }
 
-    /// Which parts of the line's text cancels cover: they look at its body.
+    /// Returns the ranges of the line's text that cancels cover. Cancels are matched against the body only.
     #[must_use]
     pub fn cancelled(&self, line: &Line, maybe: &Maybe) -> Vec<Range<usize>> {
         let body = line.body();
@@ -193,21 +194,21 @@ impl Engine {
         cancels.flat_map(|regex| regex.find_iter(body)).map(|found| from + found.start()..from + found.end()).collect()
     }
 
-    /// The noise rules that have silenced lines, by id, and how many.
+    /// Returns the id of each noise rule that has silenced lines, and how many.
     pub fn silenced(&self) -> impl Iterator<Item = (&str, u64)> {
         let counts = self.silenced.iter().map(|count| count.load(Ordering::Relaxed));
         let all = self.rules.noise.iter().zip(counts).filter(|(_, count)| *count > 0);
         all.map(|(&entry, count)| (self.rules.entries[usize::from(entry)].id.as_str(), count))
     }
 
-    /// The entries that the literals of `text` lead to, in the order in which they are asked.
+    /// Fills `out` with the entries that the literals in `text` lead to, in the order in which they are asked.
     pub fn candidates(&self, text: &[u8], scratch: &mut Scratch, hits: &mut Vec<Hit>, out: &mut Vec<Candidate>) {
         hits.clear();
         self.prefilter().scan(text, scratch, hits);
         self.resolve(hits, 0, out);
     }
 
-    /// The entries behind `hits`, whose positions count from `base`.
+    /// Fills `out` with the entries behind `hits`; positions become relative to `base`.
     pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
         out.clear();
         let literals = self.rules.literals();
@@ -216,18 +217,19 @@ impl Engine {
             let len = literals.forms[literal].bytes.len() as u16;
             out.extend(literals.targets[literal].iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
         }
-        // The order of the fields, compared at once.
+        // The same order as by fields, but in a single comparison.
         out.sort_unstable_by_key(|found| u64::from(found.entry) << 48 | u64::from(found.at) << 16 | u64::from(found.len));
     }
 }
 
-/// That of the built-in rules, made at the first call.
+/// Returns the prefilter of the built-in rules, built at the first call.
 fn compiled_prefilter() -> &'static Prefilter {
     static PREFILTER: OnceLock<Prefilter> = OnceLock::new();
     PREFILTER.get_or_init(|| Prefilter::new(&compiled_literals().forms, compiled_plan()))
 }
 
-/// That of rules that are not the built-in ones alone. What the build has planned for these holds for those that are left of them.
+/// Builds the prefilter for anything but the built-in rules alone. The
+/// build-time plan still holds for those of its literals that remain.
 fn own_prefilter(literals: &Literals) -> Prefilter {
     match literals.inherited {
         0 => Prefilter::new(&literals.forms, if is_wide() { Plan::sifting(&literals.forms) } else { Plan::stepping(&literals.forms) }),
@@ -251,14 +253,14 @@ mod tests {
         for known in [0, 1, forms.len() / 2, forms.len() - 1, forms.len()] {
             assert!(Plan::stepping(&forms[..known]).joined(forms, known, |_| true) == Plan::stepping(forms), "{known}");
         }
-        // One that is not wanted is as one that has no window.
+        // An unwanted literal is like one without a window.
         let none = LiteralForm::default();
         let every_third = |at: usize| at.is_multiple_of(3);
         let left: Vec<LiteralForm> = forms.iter().enumerate().map(|(at, form)| if every_third(at) { form.clone() } else { none.clone() }).collect();
         assert!(Plan::stepping(forms).joined(forms, forms.len(), every_third) == Plan::stepping(&left));
     }
 
-    /// Where its literals lie depends on what was there before; what is found does not.
+    /// Where literals are placed depends on those placed before; what is found does not.
     #[test]
     fn a_sieve_that_is_joined_finds_the_literals_of_all() {
         let forms = &compiled_literals().forms;

@@ -1,5 +1,6 @@
-//! The envelopes that container runtimes and test runners put around each line: what stands in them, and from which output
-//! or test. `pipeline` takes every line out of its envelope, `lookback` those before it. It never joins the pieces of a line.
+//! The envelopes that container runtimes and test runners put around each line: their
+//! content, and the output or test that it came from. `pipeline` takes every line out of its
+//! envelope, `lookback` the lines before it. Pieces of a split line are not joined here.
 
 use memchr::{memchr, memmem};
 
@@ -7,15 +8,15 @@ use super::decode::{self, Json};
 use super::event::Timestamp;
 use super::line::Place;
 
-/// Docker splits lines into pieces of 16 KiB; characters that it could not read may have grown.
+/// Docker splits lines into pieces of 16 KiB; characters that it could not read may make a piece longer.
 const DOCKER_PIECE_BYTES: usize = 16 << 10;
 
 /// How an envelope in JSON begins.
 const OPENS: [&[u8]; 4] = [b"{\"log\":", b"{\"Time\":", b"{\"Action\":", b"{\"ImportPath\":"];
-/// Most bytes that a CI system's stamp or a composer's name takes before it.
+/// Maximum length of a CI system's stamp or a composer's name before an envelope, in bytes.
 const MAX_PREFIX_BYTES: usize = 96;
 
-/// The content of a container runtime's or test runner's envelope, and whether more of it follows.
+/// Returns the content of a container runtime's or test runner's envelope, and whether more of it follows.
 #[must_use]
 pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, bool)> {
     if raw.first().is_some_and(u8::is_ascii_digit)
@@ -35,14 +36,14 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     Some((text, partial))
 }
 
-/// Where an envelope in JSON begins.
+/// Returns where an envelope in JSON begins.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = brace(raw)?;
     let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));
     (opens && is_behind_transport(raw, at, now)).then_some(at)
 }
 
-/// Where an object in JSON begins: with the line, or behind what its transport put before it.
+/// Returns where an object in JSON begins: at the start of the line, or after what its transport put before it.
 #[must_use]
 pub fn object(raw: &[u8], now: Timestamp) -> Option<usize> {
     brace(raw).filter(|&at| is_behind_transport(raw, at, now))
@@ -52,8 +53,8 @@ fn brace(raw: &[u8]) -> Option<usize> {
     memchr(b'{', &raw[..raw.len().min(MAX_PREFIX_BYTES)])
 }
 
-/// Whether a CI system, a composer or a container runtime put all that stands before `at`, or nothing does. What has a level is a
-/// program's own record.
+/// Whether everything before `at`, if anything, was put there by a CI system, a composer or a container runtime. A prefix with a
+/// level makes it a program's own record.
 fn is_behind_transport(raw: &[u8], at: usize, now: Timestamp) -> bool {
     let is_prefix = || {
         let prefix = decode::prefix(raw, now);
@@ -62,8 +63,8 @@ fn is_behind_transport(raw: &[u8], at: usize, now: Timestamp) -> bool {
     at == 0 || is_prefix() || decode::cri(raw, now).is_some_and(|cri| cri.text == at && !cri.partial)
 }
 
-/// Whether a record without a line end is a piece: of docker only a full one is, because shippers
-/// take line ends off. `levels.toml` leads to these forms.
+/// Whether a record without a line end is a piece. Of Docker's, only a full-size record
+/// is one, because shippers remove line ends. `levels.toml` leads to these forms.
 fn is_piece(raw: &[u8], text: &[u8]) -> bool {
     match memmem::find(raw, b"\",\"stream\":\"std") {
         Some(at) => text.len() >= DOCKER_PIECE_BYTES && !raw[..at].ends_with(b"\\n"),

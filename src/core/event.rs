@@ -1,5 +1,5 @@
-//! What the core says: the event and the closed sets of words in it.
-//! The core fills these types; `sinks::record` turns them into bytes. Nothing here knows JSON.
+//! What the core reports: the event and the closed sets of words in it. The core
+//! fills these types; `sinks::record` turns them into bytes. Nothing here knows JSON.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ pub struct Retry {
     pub class: RetryClass,
     /// The row of the retry table that decided, such as `network_timeout`.
     pub reason: Cow<'static, str>,
-    /// Who can mend it.
+    /// Who can fix it.
     pub remedy: Remedy,
-    /// When the text says that the limit is lifted, as it says it.
+    /// When the limit will be lifted, in the words of the text.
     pub reset_at: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct Frame<'a> {
     pub line: u32,
     /// 1-based column, 0 when unknown.
     pub column: u32,
-    /// The frame belongs to the program rather than to a library or the runtime.
+    /// Whether the frame belongs to the program rather than to a library or the runtime.
     pub in_app: bool,
 }
 
@@ -66,7 +66,7 @@ struct FrameSpan {
 }
 
 impl Frames {
-    /// None yet, with room for `frames` of them whose names have `bytes` in all.
+    /// Creates an empty list with room for `frames` frames whose names take `bytes` bytes in all.
     #[must_use]
     pub fn with_room(frames: usize, bytes: usize) -> Self {
         Self { text: String::with_capacity(bytes), spans: Vec::with_capacity(frames) }
@@ -87,12 +87,12 @@ impl Frames {
         self.spans.push(span);
     }
 
-    /// From the crash on.
+    /// Iterates over the frames, crash first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Frame<'_>> + Clone {
         self.spans.iter().map(|span| self.frame(span))
     }
 
-    /// The one pushed last.
+    /// Returns the frame pushed last.
     #[must_use]
     pub fn last(&self) -> Option<Frame<'_>> {
         self.spans.last().map(|span| self.frame(span))
@@ -104,7 +104,7 @@ impl Frames {
         Frame { function: &self.text[from..middle], file: &self.text[middle..end], line: span.line, column: span.column, in_app: span.in_app }
     }
 
-    /// Gives the frame pushed last, which has named a function, its place.
+    /// Adds the place to the frame pushed last, which has named a function only.
     pub fn complete(&mut self, place: Frame) {
         if let Some(span) = self.spans.last_mut() {
             self.text.truncate((span.from + span.function) as usize);
@@ -113,28 +113,28 @@ impl Frames {
         }
     }
 
-    /// Keeps none.
+    /// Removes all frames.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Keeps the first `count`.
+    /// Keeps the first `count` frames.
     pub fn truncate(&mut self, count: usize) {
         self.spans.truncate(count);
     }
 
-    /// Turns their order round.
+    /// Reverses the order of the frames.
     pub fn reverse(&mut self) {
         self.spans.reverse();
     }
 
-    /// How many there are.
+    /// Number of frames.
     #[must_use]
     pub fn len(&self) -> usize {
         self.spans.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no frames.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()
@@ -197,16 +197,16 @@ pub struct Call {
     pub flavour: Option<&'static str>,
 }
 
-/// Who sent a message over a wire, as its header says.
+/// Who sent a message over a network, according to its header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
-    /// The machine; empty where it is not named.
+    /// The machine; empty if it is not named.
     pub host: String,
-    /// The program; empty where it is not named.
+    /// The program; empty if it is not named.
     pub app: String,
 }
 
-/// Where in a structured record the text stood.
+/// Where the text was in a structured record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
     /// JSON pointer (RFC 6901) of the string.
@@ -226,9 +226,9 @@ pub struct Event {
     pub observed_at: Timestamp,
     /// The interleaved writer within the stream.
     pub key: Option<String>,
-    /// Which output the line says it came from.
+    /// The output that the line says it came from.
     pub io: Option<Io>,
-    /// Who sent it, where a syslog header says so.
+    /// Who sent it, if a syslog header says so.
     pub sender: Option<Box<Sender>>,
     /// 1-based first line.
     pub line_num: u64,
@@ -266,21 +266,20 @@ pub struct Event {
     pub multiline: Lines,
     /// Retry advice.
     pub retry: Retry,
-    /// What the transcript says about it, in one.
+    /// What the transcript says about it, if it comes from one.
     pub call: Option<Box<Call>>,
-    /// A pause, not the text, ended the error.
+    /// Whether a pause, not the text, ended the error.
     pub closed_idle: bool,
     /// What usually fixes it.
     pub hint: Option<Arc<str>>,
-    /// Lines or bytes were cut.
+    /// Whether lines or bytes were cut.
     pub truncated: bool,
-    /// Secrets replaced.
+    /// Number of secrets replaced.
     pub redactions: u32,
 }
 
 impl Event {
-    /// Whether a program failed: a refusal, a missing permission and a cancelled call are events that no
-    /// breaker counts.
+    /// Whether a program failed. A refusal, a missing permission and a cancelled call are events that no breaker counts.
     #[must_use]
     pub fn is_fault(&self) -> bool {
         self.call.as_ref().is_none_or(|call| call.flavour.is_none())

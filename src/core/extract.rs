@@ -1,5 +1,5 @@
-//! From a finished trace to the fields of an event: what the rows read, then redaction, category,
-//! retry and signature, in this order. It decides nothing about which lines belong together.
+//! Turns a finished trace into the fields of an event: what the rows read, then redaction,
+//! category, retry and signature, in this order. It does not decide which lines belong together.
 
 use md5::{Digest, Md5};
 
@@ -17,7 +17,7 @@ use crate::rules::{Entry, Family, Kind};
 mod reading;
 use reading::{read_line, read_trace};
 
-/// A stated time that is further away than this from the time of reading is not believed.
+/// A stated time further than this from the time of reading is not believed.
 const MAX_CLOCK_SKEW_US: u64 = 48 * 3600 * 1_000_000;
 
 /// Room for the context after most errors, in bytes.
@@ -30,12 +30,12 @@ const FRAMES_ROOM: (usize, usize) = (12, 640);
 pub struct Origin {
     /// Identity of the stream.
     pub uid: [u8; 16],
-    /// Rises whenever the content at offset 0 is replaced.
+    /// Incremented whenever the content at offset 0 is replaced.
     pub generation: u32,
 }
 
 impl Origin {
-    /// The id of an event (PROTOCOLS, B).
+    /// Returns the id of an event (PROTOCOLS, B).
     #[must_use]
     pub fn id(&self, offset: u64, inner: u32) -> Hex {
         let parts: [&[u8]; 5] = [b"siftd-id-1", &self.uid, &self.generation.to_be_bytes(), &offset.to_be_bytes(), &inner.to_be_bytes()];
@@ -57,7 +57,7 @@ struct Said {
     location: Option<Location>,
 }
 
-/// The event that `trace` came to.
+/// Builds the event that `trace` came to; `idle`: a pause ended it.
 #[must_use]
 pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outcome, idle: bool) -> Event {
     let entry = &engine.rules.entries[usize::from(outcome.entry)];
@@ -84,7 +84,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.closed_idle = idle;
     event.truncated = trace.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
     event.context = trace.context.with_room(head.text.len() + CONTEXT_ROOM);
-    // Most errors are clean, and so are the lines before them: then the head, which is one of its lines, is not read again.
+    // Most errors and the lines before them are clean: then the head, one of the error's lines, is not checked again.
     let is_read = is_clean && head.part.len() == head.text.len() && !engine.redactor.touches(event.context.as_str().as_bytes());
     event.context.push_numbered(event.line_num, head.text);
     if !is_read {
@@ -99,7 +99,7 @@ pub struct Plain<'a> {
     pub entry: u16,
     /// Its lines, the first of which names the error.
     pub lines: Lines,
-    /// Where it stands.
+    /// Its place in the stream.
     pub place: &'a Place,
     /// The time that it states.
     pub time: Option<Timestamp>,
@@ -107,7 +107,7 @@ pub struct Plain<'a> {
     pub now: Timestamp,
 }
 
-/// The event of a record's own lines.
+/// Builds the event of a record's own lines.
 #[must_use]
 pub fn plain(engine: &Engine, origin: &Origin, plain: &Plain) -> Event {
     let entry = &engine.rules.entries[usize::from(plain.entry)];
@@ -119,7 +119,7 @@ pub fn plain(engine: &Engine, origin: &Origin, plain: &Plain) -> Event {
     event
 }
 
-/// Puts an event at the beginning of a record.
+/// Moves an event to the beginning of a record.
 pub fn restart(engine: &Engine, origin: &Origin, event: &mut Event, place: &Place, time: Option<Timestamp>) {
     event.timestamp = credible(time, event.observed_at);
     event.line_num = place.num;
@@ -133,7 +133,7 @@ pub fn restart(engine: &Engine, origin: &Origin, event: &mut Event, place: &Plac
     event.id = origin.id(event.offset, event.inner);
 }
 
-/// The stated time if it is near the time of reading, else that.
+/// Returns the stated time if it is near the time of reading, else the time of reading.
 #[must_use]
 pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
     match stated {
@@ -142,7 +142,7 @@ pub fn credible(stated: Option<Timestamp>, observed: Timestamp) -> Timestamp {
     }
 }
 
-/// What the status lines that this trace claims are about: group `key` of the head, or `name`.
+/// Returns what the status lines that this trace claims are about: group `key` of the head, or `name`.
 #[must_use]
 pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u8>> {
     let entry = &engine.rules.entries[usize::from(outcome.entry)];
@@ -156,7 +156,7 @@ pub fn key(engine: &Engine, trace: &OpenTrace, outcome: Outcome) -> Option<Vec<u
     }
 }
 
-/// The lines before a record and itself, as context.
+/// Returns a record's context: the lines before it and the record itself.
 #[must_use]
 pub fn context_lines(cx: &Context, line: &Line) -> Lines {
     let mut context = cx.back.context(cx.engine.limits.context_a_side(), line.place.num, line);
@@ -165,26 +165,26 @@ pub fn context_lines(cx: &Context, line: &Line) -> Lines {
     context
 }
 
-/// A text without secrets.
+/// Returns the text without secrets.
 #[must_use]
 pub fn secretless(engine: &Engine, text: &str, count: &mut u32) -> String {
     engine.redactor.redact(text, count).into_owned()
 }
 
-/// A sender without secrets.
+/// Returns the sender without secrets.
 fn known(engine: &Engine, sender: &Sender, count: &mut u32) -> Box<Sender> {
     let mut clean = |text: &str| secretless(engine, &printable(text.as_bytes()), count);
     Box::new(Sender { host: clean(&sender.host), app: clean(&sender.app) })
 }
 
-/// Lines without secrets.
+/// Returns the lines without secrets.
 #[must_use]
 pub fn clean(engine: &Engine, lines: Lines, count: &mut u32) -> Lines {
     let seen = Keywords::builtin().seek(lines.as_str());
     engine.redactor.redact_touched(&lines, &seen.touched, count).unwrap_or(lines)
 }
 
-/// The event, and whether nothing in its lines looks like a secret.
+/// Builds the event. Also returns whether nothing in its lines looks like a secret.
 fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut lines: Lines) -> (Event, bool) {
     let mut redactions = 0;
     let seen = Keywords::builtin().seek(lines.as_str());
@@ -253,7 +253,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
 
 impl Said {
     fn push_frame(&mut self, family: &Family, frame: Frame) {
-        // Go and Rust put function and place on lines of their own.
+        // Go and Rust print function and place on separate lines.
         match self.frames.last().filter(|last| frame.function.is_empty() && last.file.is_empty()) {
             Some(last) => {
                 let in_app = !family.library.owns(last.function, frame.file);
@@ -294,12 +294,13 @@ impl Said {
         Some(Exception { kind: outermost.kind, message: outermost.message, chain, frames })
     }
 
-    /// Where an editor should jump to: what the trace says, else the first frame of the program.
+    /// Returns where an editor should jump to: the place that the trace
+    /// states, else the first frame of the program, else any frame.
     fn take_place(&mut self) -> Option<Location> {
         let named = |frame: &Frame| !frame.file.is_empty() && frame.line > 0;
         let mut place = self.location.take();
         if let Some(place) = place.as_mut().filter(|place| place.column == 0) {
-            // A place that stands before the head has no column; the frame there has.
+            // A place stated before the head has no column, but its frame does.
             let same = |frame: &Frame| frame.line == place.line && frame.file == place.file;
             place.column = self.frames.iter().find(same).map_or(0, |frame| frame.column);
         }

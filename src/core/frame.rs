@@ -1,14 +1,13 @@
-//! Bytes into whole lines, in one buffer without copying: the lines before (the look-back), the
-//! bytes under way, and room for more. A line beyond the limit keeps its head and its tail, whatever
-//! the chunks were. UTF-16 becomes UTF-8 here.
+//! Splits bytes into whole lines, in one buffer without copying: the lines before (the look-back), the bytes under way, and
+//! free space. A line beyond the limit keeps its head and its tail, whatever the chunks were. UTF-16 becomes UTF-8 here.
 
 use super::lookback;
 
 mod rest;
 
-/// Room that a read gets, in bytes.
+/// Space for one read, in bytes.
 const BLOCK: usize = 128 << 10;
-/// What stands for the middle of a line that was cut.
+/// What replaces the middle of a line that was cut.
 pub const CUT: &[u8] = b" [\xe2\x80\xa6] ";
 
 /// A run of whole lines in the buffer.
@@ -16,15 +15,15 @@ pub const CUT: &[u8] = b" [\xe2\x80\xa6] ";
 pub struct Framed {
     /// First byte.
     pub from: usize,
-    /// Behind the last newline, or behind the last byte of an unfinished line.
+    /// Offset after the last newline, or after the last byte of an unfinished line.
     pub to: usize,
-    /// It is one line, which was cut.
+    /// Whether it is one line, which was cut.
     pub truncated: bool,
 }
 
 /// The buffer of one stream.
 pub struct Buffer {
-    /// Look-back, unprocessed bytes, room.
+    /// Look-back, unprocessed bytes, free space.
     pub bytes: Vec<u8>,
     start: usize,
     end: usize,
@@ -32,7 +31,7 @@ pub struct Buffer {
     searched: usize,
     /// Offset in the stream of byte 0.
     base: u64,
-    /// Bytes that were taken out of the middle of the line at `start`.
+    /// Bytes removed from the middle of the line at `start`.
     cut: u64,
     max_line_bytes: usize,
     wide: Option<Wide>,
@@ -40,23 +39,23 @@ pub struct Buffer {
     at_start: bool,
 }
 
-/// So many bytes tell UTF-16 without a mark.
+/// Number of bytes needed to detect UTF-16 without a byte order mark.
 const FIRST_BYTES: usize = 4;
 
 /// A UTF-16 stream. Its offsets are counted line by line, because its lines are kept as UTF-8.
 struct Wide {
     big_endian: bool,
-    /// The odd half of a unit or of a pair.
+    /// The first half of a unit or of a surrogate pair.
     rest: Vec<u8>,
-    /// Offset in the stream of the place `counted_at`, which counts in UTF-8.
+    /// Offset in the stream of the place `counted_at`, which is an offset in UTF-8.
     counted: u64,
     counted_at: u64,
-    /// Bytes that were taken out of the middle of the line at `start`.
+    /// Bytes removed from the middle of the line at `start`.
     cut: u64,
 }
 
 impl Buffer {
-    /// An empty buffer.
+    /// Creates an empty buffer.
     #[must_use]
     pub fn new(max_line_bytes: usize) -> Self {
         Self {
@@ -73,7 +72,7 @@ impl Buffer {
         }
     }
 
-    /// Room for the next bytes.
+    /// Returns space for the next bytes.
     pub fn space(&mut self) -> &mut [u8] {
         if self.wide.is_some() {
             self.raw.resize(BLOCK / 2, 0);
@@ -86,7 +85,7 @@ impl Buffer {
     }
 
     fn make_room(&mut self, wanted: usize) {
-        // Not before there is something to hold: of a thousand connections most may say nothing.
+        // Allocated only once there is something to hold: of a thousand connections, most may say nothing.
         if self.bytes.is_empty() {
             self.bytes = vec![0; 2 * BLOCK];
         }
@@ -104,7 +103,7 @@ impl Buffer {
         }
     }
 
-    /// `count` bytes were written into the room.
+    /// Takes in `count` bytes that were written into the space.
     pub fn filled(&mut self, count: usize) {
         if self.wide.is_some() {
             let raw = std::mem::take(&mut self.raw);
@@ -152,7 +151,7 @@ impl Buffer {
         self.end += text.len();
     }
 
-    /// The next run of whole lines, or one line that is too long.
+    /// Returns the next run of whole lines, or one line that is too long.
     pub fn next_lines(&mut self) -> Option<Framed> {
         if self.at_start && self.end >= 2 {
             // It may turn out to be UTF-16.
@@ -174,7 +173,7 @@ impl Buffer {
         Some(Framed { from: self.start, to, truncated: false })
     }
 
-    /// The end of the lines up to `last` that are not too long.
+    /// Returns the end of the lines up to `last` that are not too long.
     fn before_long_line(&self, mut from: usize, last: usize) -> usize {
         if last - from <= self.max_line_bytes {
             return last;
@@ -189,9 +188,9 @@ impl Buffer {
         last
     }
 
-    /// The unfinished last line.
+    /// Returns the unfinished last line.
     pub fn last_line(&mut self) -> Option<Framed> {
-        // Before the first byte it is still open what the stream is.
+        // The stream may be too short for its encoding to have been detected.
         if self.at_start && self.end > 0 {
             self.detect_wide();
         }
@@ -206,29 +205,29 @@ impl Buffer {
         Some(Framed { from: self.start, to, truncated })
     }
 
-    /// Keeps an endless line from filling the memory: beyond the limit and `spare` its middle goes.
+    /// Keeps an endless line from filling the memory: beyond the limit plus `spare`, its middle is removed.
     fn shorten(&mut self, spare: usize) {
         if self.end - self.start > self.max_line_bytes + spare {
-            // Room for the mark stays between them.
+            // Leaves room for the mark between head and tail.
             let (head, tail) = (self.start + self.head(), self.end - (self.max_line_bytes - self.head()));
             self.take_out(head, tail, 0);
             self.searched = self.end;
         }
     }
 
-    /// How much is kept of the front of a line that is cut; the mark and the tail are the rest.
+    /// Returns how much is kept of the front of a line that is cut; the mark and the tail are the rest.
     fn head(&self) -> usize {
         self.max_line_bytes / 2 - CUT.len()
     }
 
-    /// Replaces the middle of the line that ends at `end`; returns its new end.
+    /// Replaces the middle of the line that ends at `end` by the mark; returns the line's new end.
     fn cut_line(&mut self, end: usize) -> usize {
         let (head, tail) = (self.start + self.head(), end - (self.max_line_bytes - self.head() - CUT.len()));
         end - self.take_out(head, tail, CUT.len())
     }
 
-    /// Takes the bytes from `from` to `to` out of the line at `start`, but for the first `mark` of
-    /// them, which become the mark; returns how many are gone.
+    /// Removes the bytes from `from` to `to` of the line at `start`, except the
+    /// first `mark` of them, which become the mark. Returns how many are gone.
     fn take_out(&mut self, from: usize, to: usize, mark: usize) -> usize {
         if let Some(wide) = &mut self.wide {
             wide.cut += utf16_bytes(&self.bytes[from..to]) - utf16_bytes(&CUT[..mark]);
@@ -241,7 +240,7 @@ impl Buffer {
         gone
     }
 
-    /// `framed` was processed.
+    /// Marks `framed` as processed.
     pub fn done(&mut self, framed: &Framed) {
         self.start = framed.to.min(self.end);
         self.searched = self.start;
@@ -254,19 +253,19 @@ impl Buffer {
         self.cut = 0;
     }
 
-    /// Behind the last byte that was read; what the buffer holds beyond it says nothing.
+    /// Returns the end of the bytes read so far; what the buffer holds beyond it has no meaning.
     #[must_use]
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// Whether the stream is UTF-16: its offsets are not those of the bytes kept here.
+    /// Whether the stream is UTF-16, so that its offsets differ from those of the bytes kept here.
     #[must_use]
     pub fn is_wide(&self) -> bool {
         self.wide.is_some()
     }
 
-    /// Offset in the stream of the line that begins at `from` within `framed`.
+    /// Returns the offset in the stream of the line that begins at `from` within `framed`.
     pub fn offset_of(&mut self, bytes: &[u8], framed: &Framed, from: usize) -> u64 {
         debug_assert!(from >= framed.from);
         let narrow = self.base + from as u64;
@@ -278,8 +277,8 @@ impl Buffer {
     }
 }
 
-/// Whether bytes begin a text in UTF-16: a byte order mark, or two ASCII characters with their zeros. Whether its units are big
-/// endian, and how long the mark is.
+/// Detects UTF-16 at the beginning of a text: a byte order mark, or two ASCII characters
+/// with their zeros. Returns whether it is big-endian, and the length of the mark.
 #[must_use]
 pub fn utf16(first: &[u8]) -> Option<(bool, usize)> {
     let is_visible = |byte: u8| byte == b'\t' || (0x20..0x7f).contains(&byte);
@@ -292,7 +291,7 @@ pub fn utf16(first: &[u8]) -> Option<(bool, usize)> {
     }
 }
 
-/// What UTF-8 bytes, or a part of them, are as UTF-16, in bytes: each character counts at its first.
+/// Returns the length in UTF-16, in bytes, of UTF-8 text or a part of it: each character counts at its first byte.
 #[must_use]
 pub fn utf16_bytes(text: &[u8]) -> u64 {
     let width = |byte: &u8| match byte {
@@ -307,7 +306,7 @@ pub fn utf16_bytes(text: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// Lines with their offsets and whether they were cut, from chunks of `size` bytes.
+    /// Returns lines with their offsets and whether they were cut, from chunks of `size` bytes.
     fn lines(bytes: &[u8], size: usize, max_line_bytes: usize) -> Vec<(u64, String, bool)> {
         let mut buffer = Buffer::new(max_line_bytes);
         let mut found = Vec::new();
@@ -392,7 +391,7 @@ mod tests {
         for big in [false, true] {
             let text: Vec<u16> = "\u{feff}a\u{1f600}é\nb\n".encode_utf16().collect();
             assert_eq!(at_every_size(&utf16(&text, big), 4096), [row(2, "a\u{1f600}é\n"), row(12, "b\n")]);
-            // A half that stands alone, before a newline and at the end; then half a unit.
+            // A lone surrogate, before a newline and at the end; then half a unit.
             let halves = utf16(&[0xfeff, 0xd83d, 0x0a, 0xde00, 0x0a, 0x62, 0xd83d], big);
             let wanted = [row(2, "\u{fffd}\n"), row(6, "\u{fffd}\n"), row(10, "b\u{fffd}")];
             assert_eq!(at_every_size(&halves, 4096), wanted);
@@ -411,7 +410,7 @@ mod tests {
         for chunk in utf16(&units, false).chunks(50_000) {
             buffer.space()[..chunk.len()].copy_from_slice(chunk);
             buffer.filled(chunk.len());
-            // Ordinary text: nobody asks where it stands.
+            // Ordinary text: nobody asks for offsets.
             while let Some(framed) = buffer.next_lines() {
                 buffer.done(&framed);
             }

@@ -1,11 +1,11 @@
-//! The shape of one stack frame, read by bytes: a regex with groups would cost ten times as much, and
-//! frames are most of what an error has. A row of a trace names the shape; its regex has already said
-//! that the line is a frame. What a shape does not find stays empty.
+//! The shape of one stack frame, read byte by byte: a regex with groups would cost ten times
+//! as much, and frames are most of an error. A row of a trace names the shape; its regex has
+//! already decided that the line is a frame. What a shape does not find stays empty.
 
 use super::event::Frame;
 use crate::rules::spec::Shape;
 
-/// The frame that stands in `line`.
+/// Returns the frame in `line`.
 #[must_use]
 pub fn read(shape: Shape, line: &str) -> Frame<'_> {
     match shape {
@@ -23,18 +23,18 @@ fn number(text: &str) -> u32 {
     digits.fold(0_u32, |n, b| n.saturating_mul(10).saturating_add(u32::from(b - b'0')))
 }
 
-/// What stands before and behind the first `byte`, which is ASCII.
+/// Returns what precedes and follows the first `byte`, which is ASCII.
 fn split_once(text: &str, byte: u8) -> Option<(&str, &str)> {
     memchr::memchr(byte, text.as_bytes()).map(|at| (&text[..at], &text[at + 1..]))
 }
 
-/// What stands before and behind the last ` (`.
+/// Returns what precedes and follows the last ` (`.
 fn rsplit_at_parenthesis(text: &str) -> Option<(&str, &str)> {
     let at = memchr::memrchr_iter(b'(', text.as_bytes()).find(|&at| text[..at].ends_with(' '))?;
     Some((&text[..at - 1], &text[at + 1..]))
 }
 
-/// `File "app.py", line 3, in main`
+/// Reads `File "app.py", line 3, in main`
 fn python(line: &str) -> Frame<'_> {
     let mut frame = Frame::default();
     let Some((file, rest)) = split_once(line, b'"').and_then(|(_, rest)| split_once(rest, b'"')) else { return frame };
@@ -72,7 +72,7 @@ fn call(line: &str) -> Frame<'_> {
     frame
 }
 
-/// `12: core::panicking::panic`, `12:  0x55d0c7 - core::panicking::panic`
+/// Reads `12: core::panicking::panic`, `12:  0x55d0c7 - core::panicking::panic`
 fn numbered(line: &str) -> Frame<'_> {
     let rest = split_once(line, b':').map_or(line, |(_, rest)| rest).trim_ascii_start();
     let behind_address = || {
@@ -83,7 +83,7 @@ fn numbered(line: &str) -> Frame<'_> {
     Frame { function: behind_address().unwrap_or(rest).trim_end(), ..Frame::default() }
 }
 
-/// Type and message of `app.CartError: empty cart`, behind bars and blanks; a message may lack.
+/// Returns type and message of `app.CartError: empty cart`, after bars and blanks; the message may be missing.
 #[must_use]
 pub fn named(line: &str) -> (&str, &str) {
     let line = line.trim_start_matches([' ', '\t', '|']);
@@ -92,7 +92,7 @@ pub fn named(line: &str) -> (&str, &str) {
     (name, rest.strip_prefix(": ").unwrap_or_default())
 }
 
-/// `app.rb:3:in 'main'`, `from lib/x.rb:9:in 'f'`, `/srv/app/main.go:12 +0x1d`
+/// Reads `app.rb:3:in 'main'`, `from lib/x.rb:9:in 'f'`, `/srv/app/main.go:12 +0x1d`
 fn place(line: &str) -> Frame<'_> {
     let rest = line.trim_ascii();
     let rest = rest.strip_prefix("from ").unwrap_or(rest);
@@ -106,7 +106,7 @@ fn place(line: &str) -> Frame<'_> {
     frame
 }
 
-/// `file`, `file:line` or `file:line:column`.
+/// Sets the place from `file`, `file:line` or `file:line:column`.
 fn set_place<'a>(frame: &mut Frame<'a>, place: &'a str) {
     let (before, last) = split_number(place);
     let Some(last) = last else {

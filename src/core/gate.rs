@@ -1,12 +1,12 @@
-//! A keyword gate: which of some hundred words stand in a piece of text, asked in one pass.
-//! It stands before the regexes of `redact` and `classify`, so that the usual event runs none of them.
-//! It never allocates while scanning, never reports a word that is not there, and never misses one.
+//! A keyword gate: finds which of some hundred words occur in a text, in one pass. It precedes the
+//! regexes of `redact` and `classify`, so that the usual event runs none of them. It never allocates
+//! while scanning, never reports a word that is not there, and never misses one of three bytes or more.
 //!
-//! Only every second place of a text is looked at. A word is found by a window of three bytes, its rarest among those
-//! that lie at even places when the word begins at one, and by another for the words that begin at an odd place. A
-//! window is looked up by a multiplicative hash in a table of 8 KiB; only what is in the table costs a comparison. The
-//! windows of a text do not depend on each other, as the states of an automaton do: eight are looked up without a branch.
-//! A bit a hash: tables of a byte would push each other out of the nearest cache.
+//! Only every second position of a text is examined. A word is found by a window of three bytes: the rarest of those
+//! that lie at even positions if the word begins at one, and another for words that begin at an odd position. A
+//! window is looked up by a multiplicative hash in a table of 8 KiB; only what is in the table costs a comparison.
+//! Unlike the states of an automaton, the windows of a text do not depend on each other: eight are looked up without
+//! a branch. The table has one bit per hash: tables of bytes would push each other out of the nearest cache.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -15,41 +15,41 @@ use super::prefilter::SAMPLE;
 
 /// Bytes of a window.
 const WINDOW: usize = 3;
-/// One window begins at each second byte.
+/// A window begins at every second byte.
 const STRIDE: usize = 2;
 /// Windows that are looked up together.
 const LANES: usize = 8;
-/// Bytes that they take: each window is read as four, the last of which does not count.
+/// Bytes that these windows take: each is read as four, the last of which is ignored.
 const READ: usize = (LANES - 1) * STRIDE + 4;
 /// Bits of a hash.
 const HASH_BITS: u32 = 16;
 /// Bits of a word of the table.
 const WORD_BITS: u32 = 5;
-/// The table.
+/// One bit for each hash.
 type Table = [u32; 1 << (HASH_BITS - WORD_BITS)];
 /// Bits of a slot.
 const SLOT_BITS: u32 = 12;
-/// Folds each byte to six bits, a letter of either case to the same: equal words keep equal windows.
+/// Folds each byte to six bits, a letter of either case to the same value: equal words have equal windows.
 const FOLD: u32 = 0x5F5F_5F5F;
-/// Those of a window among four.
+/// The bytes of a window among four.
 const THREE_BYTES: u32 = 0x00FF_FFFF;
-/// Knuth's multiplier, 2^32 / golden ratio, shifted: the fourth byte of a window falls out of the product.
+/// Knuth's multiplier, 2^32 / golden ratio, shifted so that the fourth byte of a window falls out of the product.
 const SPREAD: u32 = 0x9E37_79B1 << 8;
 
 /// One keyword.
 #[derive(Debug)]
 struct Word {
-    /// Its bytes, eight at a time: those that count, and their values.
+    /// Its bytes, eight at a time: a mask of those that count, and their values.
     parts: Box<[(u64, u64)]>,
     len: usize,
-    /// The byte before must not be a word character.
+    /// Whether the byte before must not be a word character.
     left: bool,
-    /// The byte after must not be a word character.
+    /// Whether the byte after must not be a word character.
     right: bool,
 }
 
-/// Where a word's window lies: `window` folded, `offset` of it from the word's beginning. The word's first part stands here,
-/// too: it turns most places away before the word is fetched.
+/// Where a word's window lies: `window`, folded, is `offset` bytes from the word's beginning. The
+/// word's first part is stored here, too: most positions are rejected before the word is fetched.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     window: u32,
@@ -58,14 +58,14 @@ struct Entry {
     first: (u64, u64),
 }
 
-/// A set of keywords; made once, shared by all threads.
+/// A set of keywords; built once, shared by all threads.
 #[derive(Debug)]
 pub struct Gate {
-    /// A bit for each hash: whether a window has it.
+    /// One bit for each hash: whether a window has it.
     table: Box<Table>,
-    /// By slot, the beginning of a hash: its first entry, and behind the last slot the end.
+    /// For each slot, the leading bits of a hash: its first entry; after the last slot, the end.
     starts: Box<[u32]>,
-    /// In the order of their hashes.
+    /// Sorted by hash.
     entries: Vec<Entry>,
     words: Vec<Word>,
 }
@@ -98,8 +98,8 @@ impl Gate {
         Self { table, starts, entries, words }
     }
 
-    /// Calls `seen(id, word)` for every occurrence of every word, in text order of their windows; `word` is
-    /// its range. Stops when `seen` answers false.
+    /// Calls `seen(id, word)` for every occurrence of every word, in text order
+    /// of their windows; `word` is its range. Stops when `seen` returns `false`.
     #[inline]
     pub fn scan(&self, hay: &[u8], mut seen: impl FnMut(usize, Range<usize>) -> bool) {
         let mut at = 0;
@@ -130,7 +130,7 @@ impl Gate {
         self.table[hash >> WORD_BITS].wrapping_shr(hash as u32)
     }
 
-    /// `bytes` stand at `at` of `hay`; behind its end there are zeros.
+    /// Confirms the windows of `bytes`, which are at `at` of `hay`, with zeros after its end.
     #[inline(never)]
     fn confirm_all(&self, hay: &[u8], at: usize, bytes: &[u8; READ], seen: &mut impl FnMut(usize, Range<usize>) -> bool) -> bool {
         let mut held = (0..LANES).fold(0, |held, lane| held | (self.held(window(bytes, lane)) & 1) << lane);
@@ -144,7 +144,7 @@ impl Gate {
         true
     }
 
-    /// Whether any word stands in `hay`.
+    /// Whether any word occurs in `hay`.
     #[must_use]
     pub fn any(&self, hay: &[u8]) -> bool {
         let mut found = false;
@@ -189,12 +189,12 @@ impl Word {
         }
     }
 
-    /// What its first eight bytes are; nothing, if it has none.
+    /// Returns the mask and values of its first eight bytes; zeros if it has none.
     fn first(&self) -> (u64, u64) {
         self.parts.first().copied().unwrap_or_default()
     }
 
-    /// Whether it stands there, where its first part does.
+    /// Whether the word is there, given that its first part does.
     #[inline]
     fn stands(&self, hay: &[u8], start: usize, end: usize) -> bool {
         end <= hay.len()
@@ -210,25 +210,25 @@ fn is_part(hay: &[u8], at: usize, (care, value): (u64, u64)) -> bool {
     load(hay, at) & care == value
 }
 
-/// A word without the stars that open its ends.
+/// Returns a word without the stars that open its ends.
 fn bare(text: &str) -> &[u8] {
     let inner = text.strip_prefix('*').unwrap_or(text);
     inner.strip_suffix('*').unwrap_or(inner).as_bytes()
 }
 
-/// Eight bytes at `at`; behind the end there are zeros.
+/// Loads eight bytes at `at`, with zeros after the end.
 #[inline]
 fn load(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();
     rest.first_chunk().map_or_else(|| rest.iter().rev().fold(0, |word, &b| word << 8 | u64::from(b)), |chunk| u64::from_le_bytes(*chunk))
 }
 
-/// A byte that continues an ASCII name.
+/// Whether the byte continues an ASCII name.
 pub(crate) const fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_'
 }
 
-/// Window `lane` of the bytes, folded; its fourth byte does not count.
+/// Returns window `lane` of the bytes, folded; its fourth byte is ignored.
 #[inline(always)]
 fn window(bytes: &[u8; READ], lane: usize) -> u32 {
     let at = lane * STRIDE;
@@ -249,7 +249,7 @@ fn fold(bytes: &[u8]) -> u32 {
     u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0]) & FOLD
 }
 
-/// Enters the windows of a word: one for each parity of the place where it begins.
+/// Adds the windows of a word: one for each parity of the position where it begins.
 fn enter((text, first): (&[u8], (u64, u64)), word: u32, familiar: &[u16], entries: &mut Vec<Entry>) {
     let mut push = |window: [u8; WINDOW], offset| entries.push(Entry { window: fold(&window), word, offset, first });
     for parity in 0..STRIDE {
@@ -257,7 +257,7 @@ fn enter((text, first): (&[u8], (u64, u64)), word: u32, familiar: &[u16], entrie
         let best = inside.min_by_key(|&at| cost(&text[at..at + WINDOW], familiar));
         match (best, text) {
             (Some(at), _) => push([text[at], text[at + 1], text[at + 2]], at as isize),
-            // What begins at an odd place has a byte before it.
+            // A word that begins at an odd position has a byte before it.
             (None, &[first, second, ..]) if parity == 1 => (0x40..=0x5F).chain(0..0x20).for_each(|before| push([before, first, second], -1)),
             (None, &[first, second]) => b"0123456789abcdef".iter().for_each(|&hex| push([first, second, hex], 0)),
             _ => {}
@@ -265,13 +265,13 @@ fn enter((text, first): (&[u8], (u64, u64)), word: u32, familiar: &[u16], entrie
     }
 }
 
-/// What error texts and stacks are full of; a window from it would open for nothing.
+/// Typical text of errors and stacks; a window from it would open the gate for nothing.
 const FAMILIAR: &str = "traceback (most recent call last): file \"/usr/lib/python3/site-packages/\", line 1, in <module> execute execution return raise valueerror: invalid value \
     error in exception at org.apache. java.lang. javax.com.google.internal node_modules/src/index.js node:internal/modules/cjs/loader async function object. <anonymous> processticksandrejections \
     /home/app/dist/main.go goroutine running runtime. panic core::ops std:: server client request response http://localhost https:// connection network worker package test assert validation load import \
     failed to info warn error: message: status code: data/user/name/type string null undefined expected found handler service context config create require include module process thread the for with not and ";
 
-/// How often the sample and error texts show each window, counted at the first call.
+/// Returns how often the sample and the error texts contain each window, counted at the first call.
 fn familiar() -> &'static [u16] {
     static COUNTS: LazyLock<Vec<u16>> = LazyLock::new(count_familiar);
     &COUNTS
@@ -288,7 +288,7 @@ fn count_familiar() -> Vec<u16> {
     counts
 }
 
-/// How common a window is: what it was seen, and the sum of its letters' ranks, rough is enough.
+/// Rates how common a window is: how often it was seen, and the sum of its letters' ranks; a rough value is enough.
 fn cost(window: &[u8], familiar: &[u16]) -> usize {
     const COMMON: &[u8] = b"zqjxkvbwygphmfudclsnaitr oe";
     let rank = |b: &u8| COMMON.iter().position(|c| *c == b.to_ascii_lowercase()).unwrap_or(4);
@@ -338,7 +338,7 @@ mod tests {
         }
     }
 
-    /// Every word at every place, by a plain search.
+    /// Finds every word at every position, by a plain search.
     fn plain(words: &[(&str, bool)], hay: &str) -> Vec<usize> {
         let stands = |(text, exact): (&str, bool)| {
             let (inner, hay) = (bare(text), hay.as_bytes());

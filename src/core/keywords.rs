@@ -1,5 +1,5 @@
-//! One pass over an error for what words say of all its lines: whether secrets stand in it, and what caused it.
-//! Owns no rule: what a word means, `redact` and `table` know.
+//! One pass over an error for what words say about all its lines: whether they hold secrets,
+//! and what caused the error. Owns no rule: `redact` and `table` know what a word means.
 
 use std::sync::OnceLock;
 
@@ -10,13 +10,13 @@ use super::table::{Hits, Table};
 /// The keywords of redaction and of causes.
 pub struct Keywords {
     gate: Gate,
-    /// The first so many are those of redaction.
+    /// Number of keywords of redaction, which come first.
     secrets: usize,
     /// The ids of the others in the table.
     causes: Vec<usize>,
 }
 
-/// What stands in an error.
+/// What was found in an error.
 #[derive(Default)]
 pub struct Seen {
     /// Where secrets may be.
@@ -26,7 +26,7 @@ pub struct Seen {
 }
 
 impl Keywords {
-    /// Those of the built-in tables.
+    /// Returns the keywords of the built-in tables.
     #[must_use]
     pub fn builtin() -> &'static Self {
         static KEYWORDS: OnceLock<Keywords> = OnceLock::new();
@@ -38,7 +38,7 @@ impl Keywords {
         })
     }
 
-    /// Reads the lines of an error.
+    /// Scans the lines of an error.
     #[must_use]
     pub fn seek(&self, whole: &str) -> Seen {
         let mut seen = Seen::default();

@@ -1,78 +1,80 @@
-//! What some transports put before each line, in shapes that a single line does not give away: `[web] `, `web-6f7 app `,
-//! `#12 3.456 `, `build\tRun tests\t2026-11-20T10:00:00.1Z `. The head of a trace shows where its text begins; what stands
-//! before it is a prefix when the next line has it too; a line with another one of its shape is another writer's. It knows no
-//! writer by name and keeps nothing between traces.
+//! What some transports put before each line, in shapes that a single line does not reveal: `[web] `,
+//! `web-6f7 app `, `#12 3.456 `, `build\tRun tests\t2026-11-20T10:00:00.1Z `. The head of a trace shows where
+//! its text begins. What precedes it is a prefix if the next line has it, too; a line with another prefix of
+//! the same shape is another writer's. No writer is known by name, and nothing is kept between traces.
 
 use super::decode::level_word;
 use super::line::{Line, View};
 
 /// Longest prefix, in bytes.
 const MAX_BYTES: usize = 256;
-/// Most blanks before a name in brackets.
+/// Maximum number of blanks before a name in brackets.
 const MAX_INDENT: usize = 12;
-/// Longest name in brackets.
+/// Longest name in brackets, in bytes.
 const MAX_NAME_BYTES: usize = 40;
-/// Most words that a logger puts between level and message, and their bytes.
+/// Maximum number of words that a logger puts between level and message, and of their bytes.
 const MAX_NAMES: usize = 4;
 const MAX_NAMES_BYTES: usize = 96;
-/// Most blanks before what is quoted.
+/// Maximum number of blanks before what is quoted.
 const MAX_QUOTE_INDENT: usize = 24;
-/// What quotes the output of a program, line by line, between blanks. A `>` and a `#` are not among them: people quote so.
+/// Marks that quote the output of a program, line by line, between
+/// blanks. `>` and `#` are not among them: people quote with those.
 const QUOTES: [&[u8]; 10] = [b"remote:", b"|", "│".as_bytes(), "┃".as_bytes(), b"E  ", b"stderr:", b"stdout:", b"STDERR:", b"err:", b"ERR>"];
 
-/// What the head of a trace stands behind.
+/// What precedes the head of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct LeadIn {
     text: Vec<u8>,
-    /// A further line had it.
+    /// Whether a further line had it.
     shared: bool,
-    /// It says that the lines are quoted, not who wrote them.
+    /// Whether it marks the lines as quoted, rather than naming their writer.
     quotes: bool,
 }
 
 impl LeadIn {
-    /// Of the text before a head; `None` when that is indented, words only (`Unhandled `, `error: `), or too long.
+    /// Creates a lead-in from the text before a head; `None` if that
+    /// is indented, words only (`Unhandled `, `error: `), or too long.
     pub fn new(text: &[u8]) -> Option<Self> {
         let is_prefix = Self::may_begin(text) && text.len() <= MAX_BYTES;
-        // What stands behind a writer's name is said by that writer; blanks beyond one are the text's own indentation.
+        // What follows a writer's name is said by that writer; blanks beyond the first are the text's own indentation.
         let text = writer(text).map_or(text, |length| &text[..length]);
         let indent = text.iter().rev().take_while(|byte| **byte == b' ').count();
         let text = &text[..text.len() - indent.saturating_sub(1)];
         is_prefix.then(|| Self { text: text.to_vec(), ..Self::default() })
     }
 
-    /// Whether `text` may begin with one.
+    /// Whether `text` may begin with a lead-in.
     pub fn may_begin(text: &[u8]) -> bool {
         let is_mark = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t');
         text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some()
     }
 
-    /// What stands before the part of `line` that `view` shows, when that is a writer's name in brackets.
+    /// Returns what precedes the part of `line` that `view` shows, if that is a writer's name in brackets.
     pub fn behind_of(line: &Line, view: View) -> Self {
         let (body, part) = (line.body(), view.of(line));
         let text = if view == View::Behind { &body[..body.len() - part.len()] } else { &[] };
         Self { text: text.to_vec(), ..Self::default() }
     }
 
-    /// What quotes `line` up to offset `from` of its text.
+    /// Returns what quotes `line` up to offset `from` of its text.
     pub fn quoting(line: &Line, from: usize) -> Self {
         let body = line.prefix().body.min(from);
         Self { text: line.text[body..from].to_vec(), shared: false, quotes: true }
     }
 
-    /// The line behind the prefix; `None` without it.
+    /// Returns the line without the lead-in; `None` if the line does not have it.
     pub fn behind<'a>(&self, line: &'a [u8]) -> Option<&'a [u8]> {
-        // Of a line that says nothing the blanks may have been cut off.
+        // The blanks of an otherwise empty line may have been cut off.
         let is_blank_alike = self.quotes && !self.text.is_empty() && line.trim_ascii().is_empty() && self.text.trim_ascii().is_empty();
         if is_blank_alike { Some(&line[line.len()..]) } else { behind(&self.text, line) }
     }
 
-    /// The line behind the prefix, or as it is.
+    /// Returns the line without the lead-in, or as it is.
     pub fn cut<'a>(&self, line: &'a [u8]) -> &'a [u8] {
         self.behind(line).unwrap_or(line)
     }
 
-    /// Whether another writer's stands before the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
+    /// Whether another writer's lead-in precedes the line: `[db] ` beside `[web] `, `#13 3.5 ` beside `#12 3.4 `.
     pub fn is_other(&self, line: &[u8]) -> bool {
         if self.text.is_empty() || self.quotes {
             return false;
@@ -92,7 +94,7 @@ impl LeadIn {
             && own.all(|word| others.next().is_some_and(|other| word == other || is_time(word) && has_shape_of(word, other)))
     }
 
-    /// The name in brackets, if that is all of it.
+    /// Returns the name in brackets, if the lead-in is nothing else.
     pub fn name(&self) -> Option<&[u8]> {
         let name = self.text.trim_ascii();
         (writer(&self.text) == Some(self.text.len())).then(|| &name[1..name.len() - 1])
@@ -103,24 +105,24 @@ impl LeadIn {
         self.text.len()
     }
 
-    /// A line that had it belongs to the trace.
+    /// Records that a line with it belongs to the trace.
     pub fn confirm(&mut self) {
         self.shared = true;
     }
 
-    /// Lines of the trace have it.
+    /// Whether further lines of the trace have it.
     pub fn is_shared(&self) -> bool {
         self.shared
     }
 
-    /// It says that the lines are quoted: one without it is none of them, but no other writer's either.
+    /// Whether it marks the lines as quoted: a line without it is not one of them, but no other writer's either.
     pub fn is_quote(&self) -> bool {
         self.quotes
     }
 }
 
-/// `[web] `, `[0] `, `    [java] ` (Ant) at the start of `text`, as a length: who starts several programs at once marks their lines so. A level or
-/// a count (`[3/7] `) is no writer.
+/// Returns the length of a writer's name in brackets at the start of `text`: `[web] `, `[0] `, `    [java] ` (Ant).
+/// A tool that starts several programs at once marks their lines so. A level or a count (`[3/7] `) is no writer.
 pub fn writer(text: &[u8]) -> Option<usize> {
     let indent = text.iter().take_while(|byte| **byte == b' ').count().min(MAX_INDENT);
     let inner = text[indent..].strip_prefix(b"[")?;
@@ -129,7 +131,7 @@ pub fn writer(text: &[u8]) -> Option<usize> {
     (is_name && inner.get(name) == Some(&b']') && inner.get(name + 1).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + 3)
 }
 
-/// What quotes the text behind it, as a length: an indentation, a sign between blanks.
+/// Returns the length of what quotes the text after it: an indentation, or a mark between blanks.
 pub fn quote(text: &[u8]) -> Option<usize> {
     let indent = run(text, true);
     let rest = text.get(indent..).filter(|rest| indent <= MAX_QUOTE_INDENT && !rest.is_empty())?;
@@ -141,7 +143,7 @@ pub fn quote(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// Where words begin from `from` on, the first of them there.
+/// Returns where words begin from `from` on, including the one at `from`.
 pub fn word_starts(text: &[u8], from: usize) -> impl Iterator<Item = usize> {
     let next = move |&at: &usize| {
         let word = at + run(text.get(at..)?, false);
@@ -155,13 +157,13 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| is_blank(*byte)).filter(|word| !word.is_empty())
 }
 
-/// Two names or numbers in the same marks: `#12` and `#13`, `web-6f7` and `db-5c4`.
+/// Whether both are names or numbers in the same marks: `#12` and `#13`, `web-6f7` and `db-5c4`.
 fn is_alike(word: &[u8], other: &[u8]) -> bool {
     let signs = |word: &[u8]| word.iter().copied().filter(|byte| !byte.is_ascii_alphanumeric()).collect::<Vec<u8>>();
     !signs(word).is_empty() && signs(word) == signs(other) && word.first() != Some(&b'[')
 }
 
-/// `line` without `prefix`, whose times may be others.
+/// Returns `line` without `prefix`, whose times may differ.
 pub fn behind<'a>(prefix: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
     let (mut prefix, mut rest) = (prefix, line);
     loop {
@@ -169,7 +171,7 @@ pub fn behind<'a>(prefix: &[u8], line: &'a [u8]) -> Option<&'a [u8]> {
         let (word, next) = prefix.split_at(run(prefix, blank));
         let (other, tail) = rest.split_at(if blank { word.len().min(rest.len()) } else { run(rest, false) });
         if word != other && !(is_time(word) && has_shape_of(word, other)) {
-            // The blank at the end of a line that says nothing may have been cut off.
+            // The blank at the end of an otherwise empty line may have been cut off.
             return (blank && next.is_empty() && rest.is_empty()).then_some(rest);
         }
         (prefix, rest) = (next, tail);
@@ -183,17 +185,17 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Length of the blanks, or of the word, that `text` begins with.
+/// Returns the length of the blanks, or of the word, that `text` begins with.
 fn run(text: &[u8], blank: bool) -> usize {
     text.iter().take_while(|byte| is_blank(**byte) == blank).count()
 }
 
-/// A word that counts or tells time: `3.456`, `10:00:00`.
+/// Whether a word counts or tells time: `3.456`, `10:00:00`.
 fn is_time(word: &[u8]) -> bool {
     word.windows(3).any(|at| at[0].is_ascii_digit() && matches!(at[1], b'.' | b':') && at[2].is_ascii_digit())
 }
 
-/// The same but for the digits.
+/// Whether two words are equal except for their digits.
 fn has_shape_of(word: &[u8], other: &[u8]) -> bool {
     let signs = |text: &[u8]| text.iter().copied().filter(|byte| !byte.is_ascii_digit()).collect::<Vec<u8>>();
     other.iter().any(u8::is_ascii_digit) && signs(word) == signs(other)

@@ -1,4 +1,4 @@
-//! One line as the core sees it: where it stands in the stream, and its visible text.
+//! One line as the core sees it: its place in the stream, and its visible text.
 
 use std::cell::{Cell, RefCell};
 
@@ -8,7 +8,7 @@ use super::engine::Candidate;
 use super::event::{Io, Level, Sender, Timestamp};
 use super::leadin;
 
-/// Most machines that a line remembers; what leads to more of them is asked again.
+/// Maximum number of machines that a line remembers; any further ones are asked again.
 const MAX_STARTS: usize = 64;
 
 /// Where a line came from, apart from its bytes.
@@ -28,33 +28,33 @@ pub struct Place {
     pub time: Option<Timestamp>,
     /// Level that an envelope states.
     pub level: Option<Level>,
-    /// Who sent it, where an envelope says so.
+    /// Who sent it, if an envelope says so.
     pub sender: Option<Box<Sender>>,
-    /// The line was cut to the limit.
+    /// Whether the line was cut to the limit.
     pub truncated: bool,
 }
 
 impl Place {
-    /// What tells it from every other line of its stream: offset and inner line.
+    /// Returns what identifies the line within its stream: offset and inner line.
     #[must_use]
     pub fn spot(&self) -> (u64, u32) {
         (self.offset, self.inner)
     }
 }
 
-/// Whether a trace has opened on a line, and come to nothing.
+/// Whether a trace has opened on a line and come to nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tried {
     /// Not yet.
     #[default]
     No,
-    /// Yes, a weak one of the region that the line stands in: no other may.
+    /// Yes, a weak trace of the region that the line is in: no other trace may open.
     InRegion,
-    /// Yes, as what belongs to the record before it: it may still begin something of its own.
+    /// Yes, as part of the record before it: it may still begin something of its own.
     UnderRecord,
-    /// Yes, as what something quotes: it may still begin something as it stands.
+    /// Yes, as a quoted line: it may still begin something as it stands.
     Quoted,
-    /// Yes, when no region kept it to itself: none does so later.
+    /// Yes, and no region absorbed it: none does so later.
     InVain,
 }
 
@@ -65,17 +65,17 @@ impl Tried {
         matches!(self, Self::No | Self::UnderRecord | Self::Quoted)
     }
 
-    /// Whether a region may keep the line to itself.
+    /// Whether a region may absorb the line.
     #[must_use]
     pub fn may_be_absorbed(self) -> bool {
         matches!(self, Self::No | Self::InRegion)
     }
 }
 
-/// What was found out about a line that a trace has taken, for when the trace gives it back.
+/// What is known about a line that a trace has taken, in case the trace gives it back.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    /// Bytes of its text: a long line is not kept whole, and what was found out holds for the whole only.
+    /// Length of its text in bytes. A long line is not kept whole, and what is known holds only for the whole line.
     bytes: usize,
     known: Known,
     prefix: Option<Prefix>,
@@ -85,13 +85,13 @@ pub struct Memory {
 
 /// A line: its place and its visible text (envelope, escapes and overwritten parts removed).
 pub struct Line<'a> {
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// Visible text.
     pub text: &'a [u8],
     /// Whether a trace has opened on it already.
     pub tried: Tried,
-    /// What was found out about it.
+    /// What is known about it.
     pub known: Known,
     now: Timestamp,
     prefix: Cell<Option<Prefix>>,
@@ -100,13 +100,14 @@ pub struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// A line whose prefix is not decoded yet.
+    /// Creates a line whose prefix is not decoded yet.
     #[must_use]
     pub fn new(place: Place, text: &'a [u8], now: Timestamp) -> Self {
         Self { place, text, tried: Tried::No, known: Known::default(), now, prefix: Cell::new(None), starts: RefCell::new(Vec::new()) }
     }
 
-    /// A line that was looked at before, if `memory` is of this text; with it the entries that its literals lead to.
+    /// Creates a line that was looked at before, if `memory` is of this
+    /// text. Also returns the entries that its literals then lead to.
     #[must_use]
     pub fn remembered(place: Place, text: &'a [u8], now: Timestamp, memory: Option<Memory>) -> (Self, Option<Vec<Candidate>>) {
         let line = Self::new(place, text, now);
@@ -118,7 +119,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// What was found out about it; its literals lead to `candidates`.
+    /// Returns what is known about the line; its literals lead to `candidates`.
     #[must_use]
     pub fn memory(&self, candidates: &[Candidate]) -> Memory {
         let (known, prefix, starts) = (self.known.clone(), self.prefix.get(), self.starts.borrow().clone());
@@ -131,7 +132,7 @@ impl<'a> Line<'a> {
         self.now
     }
 
-    /// Time stamp, level, writer; decoded once, when first asked.
+    /// Returns time stamp, level and writer; decoded once, at the first call.
     #[must_use]
     pub fn prefix(&self) -> Prefix {
         if let Some(known) = self.prefix.get() {
@@ -145,7 +146,8 @@ impl<'a> Line<'a> {
         prefix
     }
 
-    /// The row with which the machine of `entry` begins at offset `from` of the text; `ask` tells it.
+    /// Returns the row with which the machine of `entry` begins at
+    /// offset `from` of the text; `ask` finds it if it is not known.
     pub fn start(&self, entry: u16, from: usize, ask: impl FnOnce() -> Option<u16>) -> Option<u16> {
         let known = self.starts.borrow().iter().find(|(other, at, _)| (*other, *at) == (entry, from)).map(|(.., row)| *row);
         known.unwrap_or_else(|| {
@@ -158,34 +160,35 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// The line has a time stamp or a level of its own: it begins a log record.
+    /// Whether the line has a time stamp or a level of its own, and so begins a log record.
     #[must_use]
     pub fn is_stamped(&self) -> bool {
         let prefix = self.prefix();
         prefix.shaped && (prefix.time.is_some() || prefix.level.is_some() || prefix.key.is_none())
     }
 
-    /// Text after time stamp and writer; the level word still stands when it is part of the message.
+    /// Returns the text after time stamp and writer. A level word that is part of the message stays.
     #[must_use]
     pub fn body(&self) -> &'a [u8] {
         &self.text[self.prefix().body.min(self.text.len())..]
     }
 
-    /// Text after the level tag, too.
+    /// Returns the text after the level tag as well.
     #[must_use]
     pub fn message(&self) -> &'a [u8] {
         &self.text[self.prefix().message.min(self.text.len())..]
     }
 
-    /// Text after the name of a writer in brackets (`[web] `), which only the head of a trace shows to be one; `None` without.
+    /// Returns the text after a writer's name in brackets (`[web] `), which
+    /// only the head of a trace shows to be one; `None` if there is none.
     #[must_use]
     pub fn behind(&self) -> Option<&'a [u8]> {
         let body = self.body();
         leadin::writer(body).map(|length| &body[length..])
     }
 
-    /// Where the text may begin, as offsets, when something stands before the whole line: what quotes it, or, in a record
-    /// with a level, words that the logger puts before each message.
+    /// Returns the offsets at which the text may begin if something precedes the whole line:
+    /// a quote mark or, in a record with a level, words that the logger puts before each message.
     pub fn inner_starts(&self) -> impl Iterator<Item = usize> {
         let prefix = self.prefix();
         let quote = if prefix.levels == 0 { leadin::quote(self.body()).map(|length| prefix.body + length) } else { None };
@@ -193,7 +196,7 @@ impl<'a> Line<'a> {
         quote.into_iter().chain(names.into_iter().flatten())
     }
 
-    /// The writer within the stream: an envelope's key, or one that stands before the text.
+    /// Returns the writer within the stream: an envelope's key, or one that precedes the text.
     #[must_use]
     pub fn key(&self) -> Option<&[u8]> {
         if let Some(key) = &self.place.key {
@@ -202,30 +205,30 @@ impl<'a> Line<'a> {
         self.prefix().key.map(|(from, to)| &self.text[from..to])
     }
 
-    /// Nothing but white space.
+    /// Whether the line holds only white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.text.iter().all(u8::is_ascii_whitespace)
     }
 }
 
-/// Which part of a line the machines are shown.
+/// The part of a line that the machines are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// The whole visible text.
     Text,
-    /// After time stamp and writer.
+    /// The text after time stamp and writer.
     Body,
-    /// After the level tag, too.
+    /// The text after the level tag as well.
     Message,
-    /// After a writer's name in brackets.
+    /// The text after a writer's name in brackets.
     Behind,
-    /// From this offset on, behind what stands before each line: what quotes it, a logger's stamp.
+    /// From this offset on, after what precedes each line: a quote mark, a logger's stamp.
     Quoted(usize),
 }
 
 impl View {
-    /// The part of `line` that this view shows.
+    /// Returns the part of `line` that this view shows.
     #[must_use]
     pub fn of<'a>(self, line: &Line<'a>) -> &'a [u8] {
         match self {
@@ -237,7 +240,7 @@ impl View {
         }
     }
 
-    /// The view of a line that has a prefix of its own.
+    /// Returns the view for a line that has a prefix of its own.
     #[must_use]
     pub fn at_least_body(self) -> Self {
         if self == Self::Message { self } else { Self::Body }

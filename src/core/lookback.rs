@@ -1,4 +1,4 @@
-//! The lines before the current one, read backwards from the buffer that holds them: for context and
+//! The lines before the current one, read backwards in the buffer that holds them: for context and
 //! for traces whose head comes before the line that names them. Bounded in lines and bytes.
 
 use std::borrow::Cow;
@@ -13,11 +13,11 @@ use super::text::printable;
 use super::visible::visible;
 use crate::rules::{Entries, Kind, Pattern};
 
-/// How far it looks.
+/// Maximum number of lines to look back.
 pub const MAX_LINES: usize = 32;
 /// Room for `40: `.
 const NUMBER_BYTES: usize = 12;
-/// How far it looks, in bytes.
+/// Maximum number of bytes to look back.
 pub const MAX_BYTES: usize = 16 << 10;
 
 /// Bytes that end where the current line begins.
@@ -30,16 +30,16 @@ pub struct LookBack<'a> {
 }
 
 impl<'a> LookBack<'a> {
-    /// `bytes` end where line `num` begins, at `offset` of the stream, or where the stream ends;
-    /// `is_wide`: a stream in UTF-16.
+    /// Creates a look-back. `bytes` end where line `num` begins, at `offset` of
+    /// the stream, or where the stream ends. `is_wide`: the stream is UTF-16.
     #[must_use]
     pub fn new(bytes: &'a [u8], num: u64, offset: u64, is_wide: bool) -> Self {
         let from = bytes.len().saturating_sub(MAX_BYTES);
         Self { bytes: &bytes[from..], num, offset, is_wide }
     }
 
-    /// Lines before line `before`, which may be an older one than the current, nearest first: number, offset, bytes. The oldest
-    /// may be cut.
+    /// Returns the lines before line `before`, nearest first: number, offset, bytes.
+    /// `before` may be older than the current line. The oldest line may be cut.
     fn lines(self, before: u64) -> impl Iterator<Item = (u64, u64, &'a [u8])> {
         let mut rest = self.bytes;
         let (mut num, mut end) = (self.num, self.offset);
@@ -60,8 +60,8 @@ impl<'a> LookBack<'a> {
         .take(MAX_LINES)
     }
 
-    /// Lines before `line`, nearest first, as whoever reads it sees them: out of its envelope, where it came in one, and
-    /// without those of another output or test, or that came in none.
+    /// Returns the lines before `line`, nearest first. If `line` came in an envelope, they are
+    /// taken out of theirs, and lines without one or of another output or test are left out.
     fn shown_to(self, line: &Line) -> impl Iterator<Item = (u64, u64, Cow<'a, [u8]>)> {
         let is_wrapped = line.place.io.is_some() || line.place.key.is_some();
         self.lines(line.place.num).filter_map(move |(num, offset, raw)| {
@@ -76,8 +76,7 @@ impl<'a> LookBack<'a> {
         })
     }
 
-    /// Whether `wanted` holds for every line after line `num` and before `line`; not when they are not
-    /// all within reach.
+    /// Whether `wanted` holds for every line after line `num` and before `line`; `false` if they are not all within reach.
     #[must_use]
     pub fn all_between(self, num: u64, line: &Line, wanted: impl Fn(&Line) -> bool) -> bool {
         let mut next = line.place.num.saturating_sub(1);
@@ -91,7 +90,7 @@ impl<'a> LookBack<'a> {
         next <= num
     }
 
-    /// Up to `count` lines before line `first` from the writer of `line`, oldest first.
+    /// Returns up to `count` lines before line `first` from the writer of `line`, oldest first.
     #[must_use]
     pub fn context(self, count: usize, first: u64, line: &Line) -> Lines {
         if count == 0 {
@@ -105,7 +104,8 @@ impl<'a> LookBack<'a> {
         context
     }
 
-    /// The file that the nearest line above `line` names which matches `wanted`, if no empty line stands between.
+    /// Returns the file that is named by the nearest line above
+    /// `line` that matches `wanted`, if no empty line is in between.
     #[must_use]
     pub fn file_above(self, wanted: &Pattern, line: &Line, view: View) -> Option<Box<str>> {
         let lead_in = LeadIn::behind_of(line, view);
@@ -122,10 +122,10 @@ impl<'a> LookBack<'a> {
         None
     }
 
-    /// The look-back lines with which the trace or status line `entry` begins before `line` (which may be one that was
-    /// given back, so not the newest) behind `lead_in`, oldest first, the first of them no blank one: empty
-    /// unless all that it requires stand there, and none of them belongs to an earlier event. Lines that one may skip end
-    /// where those after them begin.
+    /// Returns the look-back lines with which the trace or status line `entry` begins before `line`,
+    /// oldest first; the first of them is not blank. `line` follows `lead_in` and may be one that
+    /// was given back, so not the newest. The result is empty unless all required lines are there and
+    /// none belongs to an earlier event. Lines that may be skipped end where those after them begin.
     #[must_use]
     pub fn lead(self, entries: &Entries, entry: u16, line: &Line, lead_in: &LeadIn, claimed_to: u64) -> Block {
         let (wanted, is_trace) = match &entries[usize::from(entry)].kind {
@@ -156,7 +156,7 @@ impl<'a> LookBack<'a> {
                 return Block::default();
             }
         }
-        // What separates an error from the text before it is no part of it.
+        // Blank lines between an error and the text before it are not part of the error.
         while !lead.is_empty() && lead.get(lead.len() - 1).part.trim_ascii().is_empty() {
             lead.remove(lead.len() - 1);
         }
@@ -175,14 +175,14 @@ fn is_by_writer_of(line: &Line, lead_in: &LeadIn, text: &[u8]) -> bool {
     key.is_none() || line.place.key.is_some() || other.key() == key
 }
 
-/// Whether a look-back line is a logger's record of another level than that of `line`: what a trace begins with is none.
+/// Whether a look-back line is a logger's record of another level than `line`: no trace begins with one.
 fn is_other_record(line: &Line, text: &[u8]) -> bool {
     let other = Line::new(Place::default(), text, line.now());
     let (one, other) = (line.prefix(), other.prefix());
     one.times > 0 && other.times > 0 && one.level.is_some() && other.level.is_some() && one.level != other.level
 }
 
-/// Whether a look-back line is the one that is wanted; it goes into `lead` then.
+/// Whether a look-back line is the wanted one; if so, it is added to `lead`.
 fn look((num, offset, text): &(u64, u64, Cow<[u8]>), (head, lead_in): (&Line, &LeadIn), wanted: &Pattern, lead: Option<&mut Block>) -> bool {
     let place = Place { num: *num, offset: *offset, inner: 0, truncated: false, ..head.place.clone() };
     let line = Line::new(place, text, head.now());

@@ -1,4 +1,4 @@
-//! Which lines of a text are noise: never an error, whatever else stands on them. Used by what passes text on without them
+//! Which lines of a text are noise: never an error, whatever else they say. Used by code that passes text on without noise
 //! (`siftd filter`, verdicts). It sees one line after the other and remembers the block under way; it changes no text.
 
 use super::engine::Engine;
@@ -16,13 +16,13 @@ pub struct Noise<'a> {
 }
 
 impl<'a> Noise<'a> {
-    /// Before the first line.
+    /// Starts before the first line.
     #[must_use]
     pub fn new(engine: &'a Engine) -> Self {
         Self { engine, block: None }
     }
 
-    /// The rules that decide.
+    /// Returns the engine whose rules decide.
     #[must_use]
     pub fn engine(&self) -> &'a Engine {
         self.engine

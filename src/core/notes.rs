@@ -1,5 +1,5 @@
-//! Status lines and what claims them: `--- FAIL: TestX`, `3 failed`, `exited with 1` are events only
-//! when no detail says the same. Owns the claims since the last border and the notes that wait.
+//! Status lines and what claims them: `--- FAIL: TestX`, `3 failed`, `exited with 1` are events
+//! only if no detail says the same. Owns the claims since the last border and the waiting notes.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use super::line::Place;
 use super::trace::OpenTrace;
 use crate::rules::{Entry, Note};
 
-/// Most notes that wait in one stream, and most claims that are remembered.
+/// Maximum number of waiting notes in one stream, and of remembered claims.
 const MAX_WAITING: usize = 256;
 const MAX_CLAIMS: usize = 4096;
-/// A claim holds for so many lines of the stream: a runner's summary comes soon after its details,
-/// and a service that runs for months is not silenced by what it said yesterday.
+/// Number of lines for which a claim holds. A runner's summary comes soon after its
+/// details, and a service that runs for months is not silenced by what it said yesterday.
 const CLAIM_LINES: u64 = 20_000;
-/// What may have passed explains only a failure that comes so soon after it: a download that was tried again is not why
-/// the build failed an hour later.
+/// Number of lines within which a fault that may have passed explains a failure:
+/// a download that was tried again is not why the build failed an hour later.
 const PASSING_LINES: u64 = 3;
-/// Most bytes of the lines of the notes that wait.
+/// Maximum number of bytes in the lines of all waiting notes.
 const MAX_WAITING_BYTES: usize = 1 << 20;
-/// A longer key is no name of a test or step: it is not remembered.
+/// Maximum length of a key; a longer one is no name of a test or step and is not remembered.
 const MAX_KEY_BYTES: usize = 1024;
 
 /// Claims and waiting notes of one stream.
 #[derive(Default)]
 pub struct Notes {
-    /// Shared with the places where the stream may be taken up again.
+    /// Shared with the places where the stream can be resumed.
     claims: Arc<Claims>,
     waiting: VecDeque<Waiting>,
     waiting_bytes: usize,
@@ -38,24 +38,24 @@ pub struct Notes {
 pub struct Claims {
     /// By family.
     pub families: Vec<Claim>,
-    /// By the hash of a key, or of a key and its status line: what a log says is not kept longer than it is needed.
+    /// By the hash of a key, or of a key and its status line: log content is not kept longer than needed.
     pub keys: HashMap<u64, Vec<Claim>>,
-    /// How many there were.
+    /// Number of claims made.
     pub count: u64,
-    /// The first and the last of the status lines with a key that stand one after the other at the end.
+    /// The first and the last line of the current block of consecutive status lines with a key.
     pub block: Option<(u64, u64)>,
 }
 
-/// A family had an event.
+/// The claim of a family that had an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// The family.
     pub family: u16,
-    /// Line at which the latest one ended; where a status line claims, the first one of its block.
+    /// Line at which the latest event ended; if a status line claims, the first line of its block.
     pub num: u64,
-    /// Which claim the first one was, counted from the start of the stream; 0 where a status line claims.
+    /// Number of the first of these claims, counted from the start of the stream; 0 if a status line claims.
     pub number: u64,
-    /// The fault [may have passed](crate::rules::Entry::is_passing).
+    /// Whether the fault [may have passed](crate::rules::Entry::is_passing).
     pub passing: bool,
 }
 
@@ -64,12 +64,12 @@ pub struct Claim {
 pub struct Claimant {
     /// The family.
     pub family: u16,
-    /// The fault may have passed.
+    /// Whether the fault may have passed.
     pub passing: bool,
 }
 
 impl Claimant {
-    /// That of an event of `entry`.
+    /// Returns the claimant of an event of `entry`.
     #[must_use]
     pub fn of(entry: &Entry) -> Self {
         Self { family: entry.family, passing: entry.is_passing() }
@@ -87,7 +87,7 @@ fn covers(claimed_by: &[u16], family: u16) -> bool {
     claimed_by.is_empty() || claimed_by.contains(&family)
 }
 
-/// Whether an error of `who` which ended `lines` before a note may be what the note says.
+/// Whether an error of `who` that ended `lines` lines before a note may be what the note reports.
 #[must_use]
 pub fn explains(who: Claimant, note: &Note, lines: u64) -> bool {
     let near = note.max_lines.is_none_or(|most| lines <= u64::from(most)) && (!who.passing || !note.claimed_by.is_empty() || lines <= PASSING_LINES);
@@ -95,8 +95,8 @@ pub fn explains(who: Claimant, note: &Note, lines: u64) -> bool {
 }
 
 impl Claim {
-    /// A status line that is an event claims only its repeats in its block, word by word: one that comes later is of another
-    /// run, one with other words of another test with that name.
+    /// Whether a status line made the claim. It then claims only word-for-word repeats in its
+    /// block: a later one is of another run, one with other words of another test with that name.
     fn is_brief(self) -> bool {
         self.number == 0
     }
@@ -123,13 +123,13 @@ fn hash(key: &[u8]) -> u64 {
     digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
 }
 
-/// A key with the words of its status line.
+/// Hash of a key together with the words of its status line.
 fn hash_with(key: &[u8], text: &[u8]) -> u64 {
     hash(&[key, b"\n", text].concat())
 }
 
 impl Claims {
-    /// An event of `who` about `key` ended at line `num`.
+    /// Adds the claim of an event of `who` about `key` that ended at line `num`.
     pub fn add(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         self.count += 1;
         let claim = Claim { family: who.family, num, number: self.count, passing: who.passing };
@@ -139,7 +139,7 @@ impl Claims {
         }
     }
 
-    /// A status line with a key at line `num`.
+    /// Extends the block by a status line with a key at line `num`.
     fn extend_block(&mut self, num: u64) {
         let first = self.block.filter(|(_, last)| (*last..=*last + 1).contains(&num)).map_or(num, |(first, _)| first);
         self.block = Some((first, num));
@@ -162,14 +162,15 @@ impl Claims {
 }
 
 impl Notes {
-    /// An event of `who` about `key` ended at line `num`: it claims the notes that wait for it,
-    /// and those that come soon after it.
+    /// Makes the claim of an event of `who` about `key` that ended at line `num`:
+    /// on the notes that wait for it, and on those that come soon after it.
     pub fn claim(&mut self, who: Claimant, key: Option<&[u8]>, num: u64) {
         Arc::make_mut(&mut self.claims).add(who, key, num);
         self.drop_claimed(who.family, key, num);
     }
 
-    /// A status line of `family` about `key` at line `num`, `text`, is an event: it claims what sums it up.
+    /// Makes the claim of a status line that is an event: of `family` about
+    /// `key` at line `num`, reading `text`. It claims what sums it up.
     pub fn claim_as_note(&mut self, family: u16, key: Option<&[u8]>, text: &[u8], num: u64) {
         let claims = Arc::make_mut(&mut self.claims);
         claims.add(Claimant { family, passing: false }, None, num);
@@ -190,36 +191,36 @@ impl Notes {
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 
-    /// Notes whose lines an event has taken: it is what they say.
+    /// Drops the notes whose lines an event has taken: the event says the same.
     pub fn drop_taken(&mut self, is_taken: impl Fn(&Place) -> bool) {
         self.waiting.retain(|note| !is_taken(note.trace.lines.get(0).place));
         self.waiting_bytes = self.waiting.iter().map(|note| note.trace.kept_bytes()).sum();
     }
 
-    /// How many claims were made.
+    /// Number of claims made.
     #[must_use]
     pub fn claims(&self) -> u64 {
         self.claims.count
     }
 
-    /// What events have claimed.
+    /// Returns what events have claimed.
     #[must_use]
     pub fn claimed(&self) -> Arc<Claims> {
         self.claims.clone()
     }
 
-    /// Goes on with what events had claimed.
+    /// Continues with what events had claimed before.
     pub fn restore(&mut self, claims: Arc<Claims>) {
         self.claims = claims;
     }
 
-    /// Offset of the first note that waits.
+    /// Returns the smallest offset at which a waiting note began.
     #[must_use]
     pub fn oldest(&self) -> Option<u64> {
         self.waiting.iter().map(|note| note.trace.anchor()).min()
     }
 
-    /// Whether one of the first `claims` claims was that of `family` to `key`.
+    /// Whether one of the first `claims` claims was that of `family` to `key` and still holds at line `num`.
     #[must_use]
     pub fn was_claimed(&self, family: u16, key: &[u8], claims: u64, num: u64) -> bool {
         let known = self.claims.keys.get(&hash(key));
@@ -236,7 +237,7 @@ impl Notes {
             Some(key) => (self.claims.keys.get(&hash(key)), self.claims.keys.get(&hash_with(key, text))),
         };
         let is_near = |last: u64| note.max_lines.is_none_or(|lines| last + u64::from(lines) >= num);
-        // One with a key that still waits becomes an event, or what claims it is one: the sum of them says nothing new.
+        // A waiting note with a key becomes an event, or is claimed by one: a sum of such notes says nothing new.
         let sums_up = |waiting: &Waiting| waiting.key.is_some() && covers(&note.claimed_by, waiting.family) && is_near(waiting.trace.last_num);
         if key.is_none() && self.waiting.iter().any(sums_up) {
             return true;
@@ -245,10 +246,10 @@ impl Notes {
         claims.any(|claim| explains(claim.who(), note, num.saturating_sub(claim.num)) && self.claims.holds(*claim, num))
     }
 
-    /// Keeps a note until something claims it, unless one that says the same with the same key waits already; returns the oldest
-    /// ones when there are too many.
+    /// Keeps a note until something claims it, unless one with the same key
+    /// and text waits already. Returns the oldest notes if there are too many.
     pub fn wait(&mut self, family: u16, claimed_by: Vec<u16>, key: Option<Vec<u8>>, trace: OpenTrace) -> Vec<OpenTrace> {
-        // A list at the end says it again, word by word.
+        // A list at the end repeats it word for word.
         let text = trace.lines.get(0).text;
         if key.is_some() && self.waiting.iter().any(|note| note.key == key && note.trace.lines.get(0).text == text) {
             return Vec::new();
@@ -262,7 +263,7 @@ impl Notes {
         old
     }
 
-    /// The notes that have waited in vain at line `num`: what claims a note comes soon.
+    /// Returns the notes that have waited in vain at line `num`: what claims a note comes soon.
     pub fn expired(&mut self, num: u64) -> Vec<OpenTrace> {
         let mut old = Vec::new();
         while self.waiting.front().is_some_and(|note| note.is_old_at(num)) {
@@ -277,7 +278,7 @@ impl Notes {
         Some(note.trace)
     }
 
-    /// A border: the notes that nothing claimed are events; the claims are forgotten.
+    /// Handles a border: returns the notes that nothing claimed, which are events, and forgets the claims.
     pub fn settle(&mut self) -> Vec<OpenTrace> {
         self.claims = Arc::new(Claims { count: self.claims.count, ..Claims::default() });
         self.waiting_bytes = 0;

@@ -1,6 +1,6 @@
-//! The core's front door: bytes of one stream in, events out. Frames whole lines, skips what has no
-//! hit, and shows the rest to the assembler. The only module that names every stage. It reads no
-//! file and no clock: bytes and `now` are arguments.
+//! The core's front door: bytes of one stream in, events out. Frames whole lines, skips
+//! lines without a hit, and shows the rest to the assembler. The only module that names
+//! every stage. It reads no file and no clock: bytes and `now` are arguments.
 
 use std::sync::Arc;
 
@@ -27,9 +27,9 @@ use envelope::Pieces;
 use raw::Raw;
 pub use resume::{BEFORE_BYTES, Workspace};
 
-/// A line that needs a look because of what its escapes hide.
+/// Pseudo-literal of a line that must be looked at whatever its raw bytes hold.
 const DRESSED: u16 = u16::MAX;
-/// Room for the context behind most errors.
+/// Room for the context after most errors.
 const TYPICAL_CONTEXT_BYTES: usize = 400;
 
 /// What a stream has seen so far.
@@ -47,7 +47,7 @@ pub struct Counts {
     pub truncated: u64,
     /// Lines that were looked at again because an open error gave them back.
     pub reread: u64,
-    /// Lines without an event that led to more rules than are asked of one line.
+    /// Lines without an event that led to more rules than may be asked about one line.
     pub unasked: u64,
 }
 
@@ -59,15 +59,15 @@ pub struct Stream {
     assembler: Assembler,
     pieces: Vec<Pieces>,
     transcript: Transcript,
-    /// Documents are read, up to a size; the one under way.
+    /// Whether documents are read, and the one under way.
     document: records::Documents,
     counts: Counts,
-    /// What [`news`](Self::news) has told.
+    /// The counts that [`news`](Self::news) reported last.
     told: Counts,
-    /// Lines may be syslog messages.
+    /// Set if lines may be syslog messages.
     wire: Option<wire::Wire>,
     work: Work,
-    /// The newest known place at which it may be taken up again.
+    /// The newest known place at which the stream can be resumed.
     safe: Snapshot,
 }
 
@@ -78,7 +78,8 @@ struct Work {
     candidates: Vec<Candidate>,
     line_scratch: Scratch,
     line_hits: Vec<Hit>,
-    /// The dressed lines of a block, bare, and for each where it begins here and an escape of it there.
+    /// The block's lines with escapes, stripped of them. `clean_starts` has, for
+    /// each, where it begins in here and where one of its escapes is in the block.
     clean: Vec<u8>,
     clean_starts: Vec<(u32, u32)>,
 }
@@ -96,7 +97,7 @@ impl std::ops::AddAssign for Counts {
 }
 
 impl Stream {
-    /// A stream that begins at offset 0, line 1.
+    /// Creates a stream that begins at offset 0, line 1.
     #[must_use]
     pub fn new(engine: Arc<Engine>, origin: Origin) -> Self {
         let buffer = Buffer::new(engine.limits.max_line_bytes);
@@ -106,12 +107,12 @@ impl Stream {
         Self { engine, origin, buffer, assembler, pieces, transcript, document, counts, told, wire, work, safe }
     }
 
-    /// Where the next bytes go; at least 64 KiB.
+    /// Returns the space for the next bytes, at least 64 KiB.
     pub fn space(&mut self) -> &mut [u8] {
         self.buffer.space()
     }
 
-    /// `count` bytes were written into [`space`](Self::space) at `now`.
+    /// Takes in `count` bytes that were written into [`space`](Self::space) at `now`.
     pub fn advance(&mut self, count: usize, now: Timestamp, out: &mut Vec<Event>) {
         if self.in_document(count, now, out) {
             return;
@@ -124,7 +125,7 @@ impl Stream {
         }
     }
 
-    /// Copies `bytes` in; for callers that hold them already.
+    /// Copies `bytes` in; for callers that already hold them.
     pub fn push(&mut self, mut bytes: &[u8], now: Timestamp, out: &mut Vec<Event>) {
         while !bytes.is_empty() {
             let space = self.space();
@@ -135,7 +136,7 @@ impl Stream {
         }
     }
 
-    /// The unfinished line is taken for a whole one; what follows would be another line.
+    /// Treats the unfinished line as complete; whatever follows is another line.
     pub fn end_line(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         if let Some(framed) = self.buffer.last_line() {
             self.read(&framed, now, out);
@@ -143,7 +144,7 @@ impl Stream {
         }
     }
 
-    /// The stream has ended.
+    /// Ends the stream.
     pub fn finish(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         self.end_head(now, out);
         self.end_line(now, out);
@@ -160,13 +161,13 @@ impl Stream {
         self.counts.events += (out.len() - events) as u64;
     }
 
-    /// When something open wants to be published.
+    /// Returns the time at which something open is due to be published.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.assembler.deadline(&self.engine, Patience::Verdict)
     }
 
-    /// Publishes what has been quiet for too long.
+    /// Publishes whatever has been quiet for too long.
     pub fn tick(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         self.tick_within(Patience::Verdict, now, out);
     }
@@ -178,26 +179,27 @@ impl Stream {
         self.counts.events += (out.len() - events) as u64;
     }
 
-    /// Publishes all that a pause of this length publishes, as if it were over; it stays open.
+    /// Publishes everything that a pause of this length would publish,
+    /// as if the pause were over. What is published stays open.
     pub fn pause(&mut self, patience: Patience, out: &mut Vec<Event>) {
         while let Some(deadline) = self.assembler.deadline(&self.engine, patience) {
             self.tick_within(patience, deadline, out);
         }
     }
 
-    /// The entries of the regions that are open, outermost first, and of the traces.
+    /// Returns the entries of the open regions, outermost first, and those of the open traces.
     #[must_use]
     pub fn opened(&self) -> (Vec<u16>, Vec<u16>) {
         self.assembler.opened()
     }
 
-    /// What was seen so far.
+    /// Returns the totals so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         Counts { reread: self.assembler.reread(), unasked: self.assembler.unasked(), ..self.counts }
     }
 
-    /// What was seen since it was last asked.
+    /// Returns the counts since the last call.
     pub fn news(&mut self) -> Counts {
         let now = self.counts();
         let old = std::mem::replace(&mut self.told, now);
@@ -216,7 +218,7 @@ impl Stream {
         self.assembler.is_open() || !self.pieces.is_empty() || !self.engine.limits.two_stage
     }
 
-    /// Whole lines: stage one over all of them, then each line that needs a look.
+    /// Handles whole lines: scans the block with the prefilter, then looks at each line that needs it.
     fn lines(&mut self, framed: &Framed, now: Timestamp, out: &mut Vec<Event>) {
         let bytes = std::mem::take(&mut self.buffer.bytes);
         let block = &bytes[framed.from..framed.to];
@@ -260,7 +262,8 @@ impl Stream {
         self.assembler.expire(&cx, self.counts.lines, out);
     }
 
-    /// Escape sequences may stand inside a literal: a line with an escape is searched again bare.
+    /// Escape sequences may interrupt a literal: searches each line
+    /// with an escape again without them, and marks it if there is a hit.
     fn mark_dressed(&mut self, block: &[u8], marks: &Marks, hits: &mut Vec<Hit>) {
         let known = hits.len();
         let (clean, starts) = (&mut self.work.clean, &mut self.work.clean_starts);
@@ -301,7 +304,7 @@ impl Stream {
             return;
         }
         let mut found = hits.iter().filter(|hit| hit.literal != DRESSED);
-        // Travis overwrites its marks with the command that begins.
+        // Travis overwrites its markers with the command that begins.
         let hit = if raw.line().starts_with(b"travis_") { found.next_back() } else { found.next() };
         let text = visible(raw.line(), hit.map(|hit| hit.pos as usize + framed.from - raw.from));
         let mut candidates = std::mem::take(&mut self.work.candidates);
@@ -316,7 +319,7 @@ impl Stream {
         self.work.candidates = candidates;
     }
 
-    /// The lines after an event that have arrived already, but for those of other writers.
+    /// Adds the context lines after each event that have already arrived, except those of other writers.
     fn add_context(&self, raw: &Raw, events: &mut [Event]) {
         let wanted = self.engine.limits.context_a_side();
         for event in events.iter_mut().filter(|event| wanted > 0 && event.line_end >= event.line_num) {

@@ -1,5 +1,5 @@
-//! Structured lines: JSON and logfmt. A level field decides alone; without one, every string of the
-//! record is read as lines of its own. Its inner lines go through the same machines as a stream's.
+//! Structured lines: JSON and logfmt. A level field decides alone; without one, every string
+//! of the record is read as lines of its own, by the same machines as the lines of a stream.
 
 use super::assemble::{Assembler, Context};
 use super::decode::{self, Json, Record, Text};
@@ -12,13 +12,13 @@ use super::structured;
 use crate::rules::{FactKind, Kind};
 use crate::words::Level;
 
-/// Records inside strings of records inside strings: no deeper than this.
+/// Maximum nesting depth of records inside strings of records.
 const MAX_DEPTH: u8 = 3;
-/// Most events of one record.
+/// Maximum number of events of one record.
 const MAX_EVENTS: usize = 4;
-/// So many events of a record are looked at for what another one says, too.
+/// Maximum number of events of a record that the others are compared with, for repetitions.
 const MAX_COMPARED: usize = 64;
-/// Most inner lines of one record.
+/// Maximum number of inner lines of one record.
 const MAX_INNER_LINES: usize = 2000;
 
 /// A structured line.
@@ -29,7 +29,7 @@ pub enum Structured {
     Logfmt(Level, Option<(usize, usize)>),
 }
 
-/// Whether the line is structured. Only asked of candidate lines.
+/// Decodes the line if it is structured. Only called for candidate lines.
 #[must_use]
 pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
     if candidates.is_empty() {
@@ -45,15 +45,15 @@ pub fn decode(line: &Line, candidates: &[Candidate]) -> Option<Structured> {
     if !has_level_pair(body) {
         return None;
     }
-    // What a transport wrote before the pairs is none of them.
+    // What a transport wrote before the pairs does not belong to them.
     let pairs = decode::logfmt(line.body(), line.now())?;
     let from = line.text.len() - line.body().len();
     let message = pairs.message.or(pairs.error).map(|(start, end)| (start + from, end + from));
     Some(Structured::Logfmt(pairs.level?, message))
 }
 
-/// Whether the line is a log record with a structure of its own, whoever asks: a JSON object with a level or a time, or
-/// logfmt with a level.
+/// Whether the line is a log record with a structure of its own:
+/// a JSON object with a level or a time, or logfmt with a level.
 #[must_use]
 pub fn is_one(line: &Line) -> bool {
     let body = line.body().trim_ascii();
@@ -63,14 +63,14 @@ pub fn is_one(line: &Line) -> bool {
     }
 }
 
-/// Whether a `level=` of logfmt stands in the line: the cheap test before parsing it.
+/// Whether the line contains a `level=` of logfmt: a cheap test before parsing it.
 fn has_level_pair(body: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"levelname", b"severity_text"];
     let ends_with = |text: &[u8], key: &[u8]| text.len().checked_sub(key.len()).is_some_and(|from| text[from..].eq_ignore_ascii_case(key));
     memchr::memchr_iter(b'=', body).any(|at| KEYS.iter().any(|key| ends_with(&body[..at], key)))
 }
 
-/// The events of a structured line.
+/// Publishes the events of a structured line.
 pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Structured, candidates: &[Candidate], out: &mut Vec<Event>) {
     match structured {
         Structured::Logfmt(level, message) if level >= Level::Error || (level == Level::Warn && has_fact(cx, candidates, FactKind::Warning)) => {
@@ -101,12 +101,12 @@ fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record
     }
 }
 
-/// Whether a literal leads to an entry of a fact.
+/// Whether a literal leads to an entry of the fact `wanted`.
 fn has_fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> bool {
     candidates.iter().any(|c| matches!(&cx.engine.rules.entries[usize::from(c.entry)].kind, Kind::Fact(kind) if *kind == wanted))
 }
 
-/// A record that says itself that it is a warning: its message, whatever errors that quotes.
+/// Handles a record that states that it is a warning: its message is the event, whatever errors it quotes.
 fn warned(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, candidates: &[Candidate], out: &mut Vec<Event>) {
     let said = record.message.as_ref().or(record.strings.first());
     let lines = said.map(|said| split(&said.text)).unwrap_or_default();
@@ -117,13 +117,13 @@ fn warned(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, can
     push(outer, cx, line, event, out);
 }
 
-/// The entry of a fact: the one that a literal led to, or the first of its kind.
+/// Returns the entry of a fact: the one that a literal led to, or the first of its kind.
 fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
     let is = |entry: u16| matches!(&cx.engine.rules.entries[usize::from(entry)].kind, Kind::Fact(kind) if *kind == wanted);
     candidates.iter().map(|c| c.entry).find(|&entry| is(entry)).or_else(|| cx.engine.rules.fact(wanted)).unwrap_or_default()
 }
 
-/// A record that says itself that it is an error: one event, whose details come from its stack.
+/// Handles a record that states that it is an error: one event, whose details come from its stack.
 fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, entry: u16, out: &mut Vec<Event>) {
     let said = record.message.as_ref().or(record.stack.as_ref()).or_else(|| telling(record)).or(record.strings.first());
     let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
@@ -151,13 +151,13 @@ fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, en
     push(outer, cx, line, event, out);
 }
 
-/// What the first finding of a report says.
+/// Returns what the first finding of a report says.
 fn telling(record: &Record) -> Option<&Text> {
     let says = |text: &&Text| matches!(text.pointer.rsplit('/').next(), Some("message" | "summary" | "text" | "Text" | "title"));
     record.strings.iter().find(says)
 }
 
-/// The message with the type that a field of the record names.
+/// Returns the message, headed by the type that a field of the record names.
 fn headed(record: &Record, lines: &Lines) -> Lines {
     match (structured::name(record), lines.iter().next()) {
         (Some(kind), Some(first)) if !first.contains(kind) => Lines::new(format!("{kind}: {}", lines.as_str())),
@@ -165,7 +165,7 @@ fn headed(record: &Record, lines: &Lines) -> Lines {
     }
 }
 
-/// A record without a level: a string counts when a rule hits inside it.
+/// Handles a record without a level: a string counts if a rule hits inside it.
 fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, out: &mut Vec<Event>) {
     let mut base = 0;
     let mut found = Vec::new();
@@ -195,7 +195,8 @@ fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, 
     }
 }
 
-/// Whether `event` stands in a string beside `other`'s and says what that says, and less: a message, and the stack that begins with it.
+/// Whether `event` is in a sibling of `other`'s string and says only
+/// a part of it: a message, beside the stack that begins with it.
 fn restates(other: &Event, event: &Event) -> bool {
     let (Some(place), Some(others)) = (&event.record, &other.record) else { return false };
     let parent = |place: &RecordPlace| place.pointer.rfind('/').map_or(0, |at| at + 1);
@@ -204,8 +205,8 @@ fn restates(other: &Event, event: &Event) -> bool {
     beside && said.len() < more.len() && more.contains(&event.text)
 }
 
-/// Whether the string at `pointer` is what a test is called, in the reports of jest, vitest, mocha and pytest: it may speak of
-/// any error.
+/// Whether the string at `pointer` is the name of a test in the reports
+/// of jest, vitest, mocha and pytest: it may mention any error.
 fn names_a_test(record: &Record, pointer: &str) -> bool {
     let Some((parent, name)) = pointer.rsplit_once('/') else { return false };
     let beside =
@@ -263,7 +264,7 @@ mod tests {
     use crate::core::pipeline::Stream;
     use crate::rules::RuleSet;
 
-    /// Where in the record its errors stand.
+    /// Returns where in the record its errors are.
     fn found(line: &str) -> Vec<String> {
         let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
         let (mut stream, mut events) = (Stream::new(engine, Origin::default()), Vec::new());

@@ -1,6 +1,6 @@
-//! Replaces secrets by `[redacted:<kind>]`, before anything is classified, signed, stored or shown.
-//! The patterns are data (`config/redact.toml`) behind one keyword gate: [`Redactor::touches`] tells in one pass over an event's bytes
-//! that no line of it needs a second look. It never changes a text without counting it, and never keeps what it took out.
+//! Replaces secrets with `[redacted:<kind>]` before anything is classified, signed, stored or shown. The patterns are
+//! data (`config/redact.toml`) behind one keyword gate: [`Redactor::touches`] tells in one pass over an event's bytes
+//! whether any of its lines needs a second look. Every change to a text is counted, and what was removed is never kept.
 
 mod key_block;
 mod value;
@@ -22,21 +22,21 @@ const BUILTIN: &str = include_str!("../../config/redact.toml");
 /// Kind of a private key block, whose lines [`Redactor::redact_lines`] follows.
 const PRIVATE_KEY: &str = "private-key";
 
-/// The patterns, ready to ask.
+/// The patterns, ready for use.
 pub struct Redactor {
     gate: Gate,
     words: Vec<(String, bool)>,
-    /// The secret that a gate word belongs to, as a bit: there are at most 64.
+    /// For each gate word, the bit of its secret: there are at most 64.
     owners: Vec<u64>,
-    /// Those whose words are keys that a value is assigned to.
+    /// The secrets whose words are keys that a value is assigned to.
     assigned: u64,
-    /// That of private keys.
+    /// The bit of private keys.
     private_key: u64,
     secrets: Vec<Secret>,
     plain: Plain,
 }
 
-/// A word at `at` that opens the gate for the secrets of `owners`, a bit for each.
+/// A word at `at` that opens the gate for the secrets of `owners`, one bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     at: usize,
@@ -75,7 +75,7 @@ struct Placeholder {
 }
 
 impl Redactor {
-    /// The built-in patterns, read at the first call.
+    /// Returns the built-in patterns, read at the first call.
     #[must_use]
     pub fn builtin() -> &'static Self {
         static REDACTOR: OnceLock<Redactor> = OnceLock::new();
@@ -100,26 +100,25 @@ impl Redactor {
         Ok(Self { gate, words, owners, assigned, private_key, secrets, plain })
     }
 
-    /// The gate's words, and whether their case counts.
+    /// Returns the gate's words, and whether each is case-sensitive.
     pub fn words(&self) -> impl Iterator<Item = (&str, bool)> {
         self.words.iter().map(|(word, exact)| (word.as_str(), *exact))
     }
 
-    /// What word `id`, which stands at `word` of `text`, opens; `None` when it is a key to which nothing is
-    /// assigned.
+    /// Returns what word `id`, found at `word` of `text`, opens; `None` if it is a key to which nothing is assigned.
     #[must_use]
     pub fn touch(&self, id: usize, text: &str, word: Range<usize>) -> Option<Touch> {
         let owners = self.owners[id];
         (owners & self.assigned == 0 || assigns(&text.as_bytes()[word.end..])).then_some(Touch { at: word.start, owners })
     }
 
-    /// Whether a secret may stand in these bytes: false means that [`Redactor::redact`] would change nothing in them.
+    /// Whether these bytes may hold a secret. If `false`, [`Redactor::redact`] would change nothing in them.
     #[must_use]
     pub fn touches(&self, bytes: &[u8]) -> bool {
         self.gate.any(bytes)
     }
 
-    /// The text with its secrets replaced; `count` grows by one for each.
+    /// Returns the text with its secrets replaced, and adds their number to `count`.
     pub fn redact<'a>(&self, text: &'a str, count: &mut u32) -> Cow<'a, str> {
         let mut asked = 0u64;
         self.gate.scan(text.as_bytes(), |id, word| {
@@ -129,13 +128,13 @@ impl Redactor {
         self.replace_all(text, asked, count)
     }
 
-    /// `lines` without the secrets that `touched` lead to; `None` when there is none.
+    /// Returns `lines` without the secrets that `touched` leads to; `None` if there is none.
     #[must_use]
     pub fn redact_touched(&self, lines: &Lines, touched: &[Touch], count: &mut u32) -> Option<Lines> {
         self.without(lines, touched, count, |_| 0)
     }
 
-    /// Takes the secrets out of lines that are numbered, as context is.
+    /// Removes the secrets from numbered lines, such as context.
     pub fn redact_context(&self, lines: &mut Lines) {
         let mut touched = Vec::new();
         self.gate.scan(lines.as_str().as_bytes(), |id, word| {
@@ -147,7 +146,7 @@ impl Redactor {
         }
     }
 
-    /// The lines without secrets; what stands before `text_at` of a line is no text of it.
+    /// Returns the lines without secrets; what precedes `text_at` in a line is not part of its text.
     fn without(&self, lines: &Lines, touched: &[Touch], count: &mut u32, text_at: impl Fn(&str) -> usize) -> Option<Lines> {
         if touched.is_empty() {
             return None;
@@ -161,7 +160,7 @@ impl Redactor {
         }
         let all = lines.as_str();
         let (mut out, mut done, mut touched) = (String::new(), 0, touched);
-        // What was touched stands in the order of the lines.
+        // `touched` is in the order of the lines.
         while let Some(first) = touched.first() {
             let place = line_around(all, first.at);
             let (here, later) = touched.split_at(touched.iter().take_while(|touch| touch.at < place.end).count().max(1));
@@ -192,8 +191,8 @@ impl Redactor {
         out
     }
 
-    /// Redacts lines that belong together: a private key's block is followed from line to line, as long as its lines look like one,
-    /// and back from its end where the lines begin within it. The number of lines stays.
+    /// Redacts lines that belong together. A private key's block is followed from line to line as long as its lines
+    /// look like one, and back from its end if the lines begin inside it. The number of lines stays the same.
     pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
         let mut key = KeyBlock::default();
         for at in 0..lines.len() {
@@ -232,7 +231,7 @@ impl Secret {
         Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value }
     }
 
-    /// A cheap test before the regex, which needs what this looks for.
+    /// Whether the text has what the regex needs: a cheap test before it.
     fn may_stand_in(&self, text: &str) -> bool {
         match self.value {
             Value::Userinfo => memchr::memchr(b'@', text.as_bytes()).is_some(),
@@ -240,21 +239,21 @@ impl Secret {
         }
     }
 
-    /// Compiled when its gate first opens.
+    /// Returns the regex, compiled when its gate first opens.
     fn regex(&self) -> &Regex {
-        // One that was left out would let what it is for stand in every record.
+        // Leaving a pattern out would let its secrets into every record.
         self.regex.get_or_init(|| Regex::new(&self.source).expect("a test compiles every pattern"))
     }
 }
 
-/// The text without secrets, by the built-in patterns.
+/// Returns the text without secrets, by the built-in patterns.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     Redactor::builtin().redact(text, &mut 0)
 }
 
-/// Whether `behind` a key stands a `=` or `:`: after the rest of its name, backslashes, a quotation mark and
-/// blanks. (The patterns know a few letters outside of ASCII that fold to letters of a key.)
+/// Whether a `=` or `:` follows a key, after the rest of its name, backslashes, a quotation
+/// mark and blanks. (The patterns know a few non-ASCII letters that fold to letters of a key.)
 fn assigns(behind: &[u8]) -> bool {
     let without = |bytes: &'_ [u8], is_gone: fn(u8) -> bool| bytes.iter().take_while(|b| is_gone(**b)).count();
     let behind = &behind[without(behind, |b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | 0x80..))..];
@@ -264,7 +263,7 @@ fn assigns(behind: &[u8]) -> bool {
     matches!(behind.first(), Some(b'=' | b':'))
 }
 
-/// The line of `text` that holds the byte at `at`.
+/// Returns the range of the line of `text` that holds the byte at `at`.
 fn line_around(text: &str, at: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |newline| newline + 1);

@@ -1,4 +1,4 @@
-//! Secrets of each kind go, what only looks like one stays, and whatever is replaced opens the gate before it.
+//! Secrets of each kind are removed, what only looks like one stays, and whatever is replaced opens the gate before it.
 
 use super::*;
 
@@ -303,7 +303,7 @@ fn every_pattern_compiles() {
     assert!(Redactor::builtin().secrets.len() >= 30);
 }
 
-/// The text after each of many heads was searched to its end once.
+/// The text after each of many heads was once searched to its end.
 #[test]
 fn many_heads_of_keys_take_time_linear_in_the_text() {
     let text = "-----BEGIN RSA PRIVATE KEY-----abc ".repeat(20_000);
@@ -313,7 +313,7 @@ fn many_heads_of_keys_take_time_linear_in_the_text() {
 }
 
 proptest::proptest! {
-    /// The test before a regex never says no where that finds something.
+    /// The test before a regex never says no where the regex finds something.
     #[test]
     fn a_cheap_test_lets_all_secrets_pass(pieces in proptest::collection::vec(0_usize..24, 1..10)) {
         const PIECES: [&str; 24] = [

@@ -1,17 +1,18 @@
 //! Whether trying again can help: the retry rows over a log line, structured errors, HTTP statuses, reset times, backoff.
-//! Called by `classify` for events and by the verdict of finished runs; the rows are data (`config/classify.toml`).
+//! Called by `classify` for events and by the verdict on finished runs; the rows are data (`config/classify.toml`).
 //! It never retries anything, never reads a clock, and never takes a bare number for an HTTP status.
 
 use super::classify;
 use super::event::{Category, Cause, Remedy, Retry, RetryClass, Severity};
 use super::table::{Asked, Hits, StructuredRow, Table};
 
-/// Reason of an error that no row matched.
+/// Reason for an error that no row matched.
 pub const UNMATCHED: &str = "unmatched";
-/// Reason of a run that its caller ended for taking too long.
+/// Reason for a run that its caller ended for taking too long.
 pub const TIMED_OUT: &str = "timed_out";
 
-/// Class and reason by the first row that matches; `asked` carries the text, `implementation` says that row 1 is met already.
+/// Returns class and reason of the first row that matches. `asked`
+/// carries the text; `implementation` says that row 1 matches already.
 pub(crate) fn retry(asked: &Asked, implementation: bool) -> (RetryClass, &'static str) {
     let table = Table::builtin();
     table
@@ -21,14 +22,14 @@ pub(crate) fn retry(asked: &Asked, implementation: bool) -> (RetryClass, &'stati
         .map_or((RetryClass::Unknown, UNMATCHED), |row| (row.class, row.reason.as_str()))
 }
 
-/// Every reason that [`Retry`] can have: those of the tables, and the two that no row gives.
+/// Returns every reason that [`Retry`] can have: those of the tables, and the two that no row gives.
 pub fn reasons() -> impl Iterator<Item = &'static str> {
     let table = Table::builtin();
     let rows = table.retries.iter().map(|row| row.reason.as_str()).chain(table.structured.iter().map(|row| row.reason.as_str()));
     rows.chain([TIMED_OUT, UNMATCHED])
 }
 
-/// Who can mend it (§3, last paragraph).
+/// Returns who can fix it (§3, last paragraph).
 #[must_use]
 pub fn remedy(class: RetryClass, cause: Cause) -> Remedy {
     match (class, cause) {
@@ -40,25 +41,25 @@ pub fn remedy(class: RetryClass, cause: Cause) -> Remedy {
     }
 }
 
-/// Try again: the class is `transient`.
+/// Whether to try again: the class is `transient`.
 #[must_use]
 pub fn is_transient(class: RetryClass) -> bool {
     class == RetryClass::Transient
 }
 
-/// Do not try again: the class is `permanent`.
+/// Whether not to try again: the class is `permanent`.
 #[must_use]
 pub fn is_permanent(class: RetryClass) -> bool {
     class == RetryClass::Permanent
 }
 
-/// Stop the whole run: the class is `fatal`.
+/// Whether to stop the whole run: the class is `fatal`.
 #[must_use]
 pub fn is_fatal(class: RetryClass) -> bool {
     class == RetryClass::Fatal
 }
 
-/// `min(cap, base · 2^(attempt−1))` in milliseconds; `attempt` counts retries from 1.
+/// Returns the delay `min(cap, base · 2^(attempt−1))` in milliseconds; `attempt` counts retries from 1.
 #[must_use]
 pub fn backoff_ms(attempt: u32, base_ms: u64, cap_ms: u64) -> u64 {
     let doublings = attempt.saturating_sub(1);
@@ -80,13 +81,13 @@ pub struct StructuredError<'a> {
     pub operation: Option<&'a str>,
     /// Exit code.
     pub exit_code: Option<i64>,
-    /// The caller ended the run.
+    /// Whether the caller ended the run.
     pub timed_out: bool,
     /// What the run wrote to stderr, filtered.
     pub stderr: Option<&'a str>,
 }
 
-/// The answer to a structured error.
+/// The verdict on a structured error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StructuredVerdict {
     /// Category of §2.
@@ -95,16 +96,16 @@ pub struct StructuredVerdict {
     pub severity: Severity,
     /// Cause of §3.
     pub cause: Cause,
-    /// The whole run must stop.
+    /// Whether the whole run must stop.
     pub fatal: bool,
-    /// Another attempt is worth making.
+    /// Whether another attempt is worth making.
     pub retryable: bool,
     /// Class, reason, remedy and reset time.
     pub retry: Retry,
 }
 
-/// Judges a structured error: name, pipeline code, retry rows over code and message, any other system code, any other object.
-/// With `continue_on_error` nothing is fatal, what was becomes permanent.
+/// Judges a structured error. The first that applies decides: a row for name, code and operation, a timeout, a retry row
+/// over code and message, a system code. With `continue_on_error` nothing is fatal: what would be becomes permanent.
 #[must_use]
 pub fn classify_structured(error: &StructuredError, continue_on_error: bool) -> StructuredVerdict {
     let joined = [error.code, error.message].into_iter().flatten().collect::<Vec<_>>().join(" ");
@@ -132,7 +133,7 @@ pub fn classify_structured(error: &StructuredError, continue_on_error: bool) -> 
     StructuredVerdict { category: seen.category, severity: seen.severity, cause: seen.cause, fatal, retryable, retry }
 }
 
-/// Class, reason, retryable, fatal.
+/// Returns class, reason, retryable, fatal.
 fn decide(error: &StructuredError, text: &str) -> (RetryClass, &'static str, bool, bool) {
     if let Some(row) = structured_row(error.name, error.code, error.operation) {
         return (row.class, &row.reason, row.retryable, row.fatal);
@@ -154,12 +155,12 @@ fn asked_of<'a>(error: &StructuredError, text: &'a str) -> Asked<'a> {
     Asked { texts: [text, "", ""], hits, status, exit_code: numeric_exit(error), alone: true }
 }
 
-/// The exit code, also when it stands in `code`.
+/// Returns the exit code, even if it is in `code`.
 fn numeric_exit(error: &StructuredError) -> Option<i64> {
     error.exit_code.or_else(|| error.code?.parse().ok())
 }
 
-/// The first row for a name, code and operation.
+/// Returns the first row for a name, code and operation.
 pub(crate) fn structured_row(name: Option<&str>, code: Option<&str>, operation: Option<&str>) -> Option<&'static StructuredRow> {
     Table::builtin().structured.iter().find(|row| {
         row.name.as_deref().is_none_or(|n| name.is_some_and(|got| last_part(got) == n))
@@ -176,18 +177,18 @@ fn code_fits(wanted: &str, got: &str) -> bool {
     wanted.strip_suffix('*').map_or(got == wanted, |prefix| got.starts_with(prefix))
 }
 
-/// An errno name: `ENOENT`, `EAI_AGAIN`.
+/// Whether the code is an errno name: `ENOENT`, `EAI_AGAIN`.
 fn is_system_code(code: &str) -> bool {
     code.len() >= 3 && code.starts_with('E') && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && !code.starts_with("ERR")
 }
 
-/// The reason of an HTTP status alone.
+/// Returns the reason for an HTTP status alone.
 #[must_use]
 pub fn reason_of_status(status: u16) -> &'static str {
     retry(&Asked { texts: ["", "", ""], hits: Hits::default(), status: Some(status), exit_code: None, alone: true }, false).1
 }
 
-/// Reason phrases of RFC 9110 and of known servers, lower case, that make the number before them a status.
+/// Reason phrases of RFC 9110 and of known servers, in lower case, that mark the number before them as a status.
 const PHRASES: &[&str] = &[
     "bad request",
     "unauthorized",
@@ -213,7 +214,7 @@ const PHRASES: &[&str] = &[
     "overloaded",
 ];
 
-/// Words, lower case, after which a three-digit number is a status; `/1.1` and the like are skipped.
+/// Words, in lower case, after which a three-digit number is a status; `/1.1` and the like in between are skipped.
 const BEFORE: &[&str] = &[
     "http",
     "http error",
@@ -232,7 +233,7 @@ const BEFORE: &[&str] = &[
     "httpstatus",
 ];
 
-/// The HTTP error status (400–599) that a text states, by the words around the number.
+/// Returns the HTTP error status (400–599) that a text states, judged by the words around the number.
 #[must_use]
 pub fn http_status(text: &str) -> Option<u16> {
     let bytes = text.as_bytes();
@@ -249,7 +250,7 @@ fn is_phrase(after: &str) -> bool {
     PHRASES.iter().any(|phrase| after.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes())))
 }
 
-/// Whether the words before a number make it a status: `HTTP/1.1 `, `status code: `, `"status":`, `API Error: `.
+/// Whether the words before a number mark it as a status: `HTTP/1.1 `, `status code: `, `"status":`, `API Error: `.
 fn says_status(before: &str) -> bool {
     let mut head = before.trim_end_matches([' ', ':', '=', '"', '\'', '(', '[', '\\']);
     if head.len() == before.len() {
@@ -268,10 +269,11 @@ fn says_status(before: &str) -> bool {
 /// Longest reset time that is kept, in bytes.
 const MAX_RESET: usize = 60;
 
-/// What may stand around a time without belonging to it.
+/// What may surround a time without being part of it.
 const AROUND: &[char] = &[' ', '.', ',', ';', '"', '\'', '}', ']', '\n', '\r'];
 
-/// The time after a phrase such as `resets at`, as the text says it: `3pm (Europe/Berlin)`, `2026-01-02T03:04:05Z`, `12s`.
+/// Returns the time after a phrase such as `resets at`, in the words
+/// of the text: `3pm (Europe/Berlin)`, `2026-01-02T03:04:05Z`, `12s`.
 pub(crate) fn reset_at(text: &str, lead_end: usize) -> Option<String> {
     let mut rest = text.get(lead_end..)?.trim_start_matches([' ', '"', ':', '=']);
     for filler in ["at ", "in ", "after "] {

@@ -1,5 +1,5 @@
-//! What the fields of a structured record say beside its text: the name and code of a pipeline's error, an errno, an HTTP
-//! status, an exit code. Called by `record` for records that are errors already, and to know one by its code alone.
+//! What the fields of a structured record say besides its text: the name and code of a pipeline's error, an errno, an HTTP
+//! status, an exit code. Called by `record` for records that are known to be errors, and to recognise one by its code alone.
 
 use super::classify::{self, Subject};
 use super::decode::Record;
@@ -8,7 +8,7 @@ use super::event::{Category, Event, Retry};
 use super::retry::{UNMATCHED, remedy, structured_row};
 use crate::rules::Kind;
 
-/// The rule that knows the record's code by itself.
+/// Returns the rule that knows the record's code by itself.
 pub fn by_code(engine: &Engine, record: &Record, candidates: &[Candidate]) -> Option<u16> {
     let code = record.code.as_deref()?;
     structured_row(None, Some(code), None)?;
@@ -16,19 +16,20 @@ pub fn by_code(engine: &Engine, record: &Record, candidates: &[Candidate]) -> Op
     candidates.iter().map(|candidate| candidate.entry).find(knows)
 }
 
-/// The rule that spells out the whole record, from its first brace.
+/// Returns the rule that spells out the whole record, from its first brace.
 pub fn by_shape(engine: &Engine, body: &[u8], candidates: &[Candidate]) -> Option<u16> {
     let knows = |entry: &u16| matches!(&engine.rules.entries[usize::from(*entry)].kind, Kind::Rule(regex) if regex.spells_records() && regex.is_match(body));
     candidates.iter().map(|candidate| candidate.entry).find(knows)
 }
 
-/// The name of the error: by a field that says so, or one that only the table of structured errors tells from a logger's.
+/// Returns the name of the error: from a field for it, or from one that
+/// may also name a logger, if the table of structured errors knows it.
 pub fn name(record: &Record) -> Option<&str> {
     let named = record.name.as_deref().filter(|name| structured_row(Some(name), record.code.as_deref(), None).is_some());
     record.kind.as_deref().or(named.filter(|name| name.ends_with("Error")))
 }
 
-/// Gives an event what the fields of its record say.
+/// Adds to an event what the fields of its record say.
 pub fn restate(engine: &Engine, record: &Record, event: &mut Event) {
     if let Some(row) = structured_row(name(record), record.code.as_deref(), record.operation.as_deref()) {
         let reset_at = event.retry.reset_at.take();

@@ -1,6 +1,6 @@
-//! The tables of `config/classify.toml`, made ready to ask: one keyword gate over all rows, regexes compiled at first use.
-//! Stands behind `classify` and `retry`, which know what the rows mean; this file knows only how a row matches.
-//! It never decides anything and reads nothing but the file compiled in.
+//! The tables of `config/classify.toml`, ready for use: one keyword gate over all rows,
+//! regexes compiled at first use. `classify` and `retry` know what the rows mean; this file
+//! knows only how a row matches. It decides nothing and reads only the file compiled in.
 
 use super::event::{Category, Cause, RetryClass, Severity};
 use super::gate::Gate;
@@ -19,13 +19,13 @@ pub(crate) struct Table {
     pub(crate) retries: Vec<RetryRow>,
     pub(crate) structured: Vec<StructuredRow>,
     pub(crate) unknown: Unknown,
-    /// Answers whether a text without a language is R's.
+    /// Matches if a text without a known language is R's.
     pub(crate) r_looks: Row,
     patterns: Vec<Pattern>,
     gate: Gate,
     words: Vec<String>,
     targets: Vec<Target>,
-    /// What the causes ask for.
+    /// All that the causes ask for.
     of_causes: Target,
 }
 
@@ -45,16 +45,16 @@ pub(crate) struct RetryRow {
     pub(crate) row: Row,
 }
 
-/// What makes any row match.
+/// The conditions of a row; any of them makes it match.
 #[derive(Default)]
 pub(crate) struct Row {
     bit: u64,
     patterns: Vec<usize>,
-    /// A bit for each of them.
+    /// One bit for each pattern.
     asks: u64,
     status: Vec<(u16, u16)>,
     exit_codes: Vec<i64>,
-    /// The row is asked for R only.
+    /// Whether the row applies to R only.
     pub(crate) r_only: bool,
 }
 
@@ -62,11 +62,11 @@ pub(crate) struct Row {
 struct Pattern {
     regex: Option<Lazy>,
     unless: Option<Lazy>,
-    /// Words of which one must stand beside those of the gate. They are common: only who asks for them looks.
+    /// Words of which one must occur beside those of the gate. They are common, so they are searched only when needed.
     beside: Option<Gate>,
 }
 
-/// What a keyword stands for: bits of rows, of patterns that it opens.
+/// What a keyword leads to: bits of rows, and of patterns that it opens.
 #[derive(Clone, Copy, Default)]
 struct Target {
     rows: u64,
@@ -80,14 +80,14 @@ struct Target {
 pub(crate) struct Hits {
     rows: u64,
     asks: u64,
-    /// Where the first phrase before a reset time ends.
+    /// End of the first phrase before a reset time.
     pub(crate) reset: Option<usize>,
-    /// Where the first `PIPELINE_` ends.
+    /// End of the first `PIPELINE_`.
     pub(crate) pipeline: Option<usize>,
 }
 
 impl Hits {
-    /// Both.
+    /// Adds the hits of `more`.
     pub(crate) fn merge(&mut self, more: Self) {
         self.rows |= more.rows;
         self.asks |= more.asks;
@@ -96,17 +96,17 @@ impl Hits {
     }
 }
 
-/// All that a row may look at.
+/// Everything that a row may look at.
 pub(crate) struct Asked<'a> {
     pub(crate) texts: [&'a str; 3],
     pub(crate) hits: Hits,
     pub(crate) status: Option<u16>,
     pub(crate) exit_code: Option<i64>,
-    /// A timeout counts without a network word beside it.
+    /// Whether a timeout counts without a network word beside it.
     pub(crate) alone: bool,
 }
 
-/// A regex that is compiled when first asked.
+/// A regex that is compiled at its first use.
 struct Lazy(String, OnceLock<Option<Regex>>);
 
 impl Lazy {
@@ -124,7 +124,7 @@ impl Lazy {
 }
 
 impl Table {
-    /// The built-in tables, made at the first call.
+    /// Returns the built-in tables, built at the first call.
     pub(crate) fn builtin() -> &'static Self {
         static TABLE: OnceLock<Table> = OnceLock::new();
         TABLE.get_or_init(|| Self::parse(BUILTIN).expect("the tables compiled in are parsed by a test"))
@@ -157,7 +157,7 @@ impl Table {
         })
     }
 
-    /// One pass over a text.
+    /// Scans a text in one pass.
     pub(crate) fn hits(&self, text: &str, into: &mut Hits) {
         self.gate.scan(text.as_bytes(), |id, word| {
             self.add(id, word.end, into);
@@ -165,7 +165,7 @@ impl Table {
         });
     }
 
-    /// The words that a cause asks for: id, word, whether its case counts.
+    /// Returns the words that a cause asks for: id, word, whether it is case-sensitive.
     pub(crate) fn words_of_causes(&self) -> impl Iterator<Item = (usize, &str, bool)> {
         let asked = |id: &usize| self.targets[*id].rows & self.of_causes.rows != 0 || self.targets[*id].asks & self.of_causes.asks != 0;
         (0..self.words.len()).filter(asked).map(|id| {
@@ -174,7 +174,7 @@ impl Table {
         })
     }
 
-    /// Word `id` ends at `end`.
+    /// Adds the hits of word `id`, which ends at `end`.
     pub(crate) fn add(&self, id: usize, end: usize, into: &mut Hits) {
         let target = &self.targets[id];
         into.rows |= target.rows;
@@ -187,7 +187,7 @@ impl Table {
         }
     }
 
-    /// Whether a row matches; of most rows nothing was seen at all.
+    /// Whether a row matches; for most rows, nothing was seen at all.
     #[inline(always)]
     pub(crate) fn matches(&self, row: &Row, asked: &Asked) -> bool {
         let seen = asked.hits.rows & row.bit | asked.hits.asks & row.asks;
@@ -225,7 +225,7 @@ impl Pattern {
     }
 }
 
-/// Gives out bits while the rows are read.
+/// Assigns bits while the rows are read.
 #[derive(Default)]
 struct Builder {
     words: Vec<String>,
@@ -268,12 +268,12 @@ impl Builder {
     }
 }
 
-/// `=word` stands for a word whose case counts.
+/// `=word` stands for a case-sensitive word.
 fn exactness(word: &str) -> (&str, bool) {
     word.strip_prefix('=').map_or((word, false), |exact| (exact, true))
 }
 
-/// `"429"` or `"500-599"`.
+/// Parses `"429"` or `"500-599"`.
 fn span(range: &str) -> Option<(u16, u16)> {
     let (from, to) = range.split_once('-').unwrap_or((range, range));
     Some((from.parse().ok()?, to.parse().ok()?))
@@ -341,7 +341,7 @@ struct RetryEntry {
     when: When,
 }
 
-/// A row of the structured errors table; an absent field asks nothing, a code may end in `*`.
+/// A row of the table of structured errors. An absent field matches anything; a code may end in `*`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StructuredRow {
@@ -355,7 +355,7 @@ pub(crate) struct StructuredRow {
     pub(crate) fatal: bool,
 }
 
-/// What is said of an error that no row claims.
+/// What applies to an error that no row matches.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Unknown {

@@ -1,11 +1,11 @@
-//! Text in few pieces of memory: an error has dozens of short strings, and one allocation for each of
-//! them would cost more than finding it.
+//! Text in few allocations: an error has dozens of short strings,
+//! and one allocation for each would cost more than finding it.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 
-/// Room for the number of a line and what stands around it, in bytes.
+/// Room for the number of a line and what surrounds it, in bytes.
 const NUMBER_ROOM: usize = 12;
 
 /// Lines of text in one string.
@@ -16,14 +16,14 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The lines of `text`, which are separated by `\n`; an empty text is one empty line.
+    /// Takes the lines of `text`, which are separated by `\n`; an empty text is one empty line.
     #[must_use]
     pub fn new(text: String) -> Self {
         let count = 1 + memchr::memchr_iter(b'\n', text.as_bytes()).count();
         Self { text, count }
     }
 
-    /// Lines as they were read; invalid UTF-8 is replaced.
+    /// Takes lines as they were read; invalid UTF-8 is replaced.
     #[must_use]
     pub fn of_bytes<'a>(lines: impl Iterator<Item = &'a [u8]> + Clone) -> Self {
         let mut bytes = Vec::with_capacity(lines.clone().map(|line| line.len() + 1).sum());
@@ -39,7 +39,7 @@ impl Lines {
         Self { text, count }
     }
 
-    /// Appends a line; a text with `\n` in it is more than one.
+    /// Appends a line; a text that contains `\n` counts as several.
     pub fn push(&mut self, line: &str) {
         if self.count > 0 {
             self.text.push('\n');
@@ -48,7 +48,7 @@ impl Lines {
         self.count += 1 + memchr::memchr_iter(b'\n', line.as_bytes()).count();
     }
 
-    /// The same lines, with room for `more` bytes.
+    /// Returns the same lines, with room for `more` bytes.
     #[must_use]
     pub fn with_room(&self, more: usize) -> Self {
         let mut text = String::with_capacity(self.text.len() + more);
@@ -68,7 +68,7 @@ impl Lines {
         self.count += 1;
     }
 
-    /// Of numbered lines, at most `count` before line `num`; `None` when that is not among them.
+    /// Returns at most `count` of the numbered lines before line `num`; `None` if `num` is not among them.
     #[must_use]
     pub fn before(&self, num: u64, count: usize) -> Option<Self> {
         let at = self.iter().position(|line| line.split_once(':').is_some_and(|(found, _)| found.parse() == Ok(num)))?;
@@ -84,13 +84,13 @@ impl Lines {
         self.count += more.count;
     }
 
-    /// All of them, joined by `\n`.
+    /// Returns all lines, joined by `\n`.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// One after the other.
+    /// Iterates over the lines.
     pub fn iter(&self) -> impl Iterator<Item = &str> + Clone {
         let mut rest = self.text.as_str();
         (0..self.count).map(move |_| {
@@ -100,19 +100,19 @@ impl Lines {
         })
     }
 
-    /// How many there are.
+    /// Number of lines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether there are no lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Removes all.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.text.clear();
         self.count = 0;
@@ -150,7 +150,7 @@ impl fmt::Debug for Lines {
 pub struct Hex([u8; 32]);
 
 impl Hex {
-    /// The digits of a digest.
+    /// Creates the hex digits of a digest.
     #[must_use]
     pub fn new(digest: [u8; 16]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -161,26 +161,26 @@ impl Hex {
         Self(hex)
     }
 
-    /// The digits, as bytes.
+    /// Returns the digits as bytes.
     #[must_use]
     pub fn digits(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The digits.
+    /// Returns the digits as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The digest that the digits stand for.
+    /// Returns the digest that the digits stand for.
     #[must_use]
     pub fn digest(&self) -> [u8; 16] {
         let value = |digit: u8| if digit.is_ascii_digit() { digit - b'0' } else { digit - b'a' + 10 };
         std::array::from_fn(|at| value(self.0[2 * at]) << 4 | value(self.0[2 * at + 1]))
     }
 
-    /// What 32 hex digits say; `None` for anything else.
+    /// Parses 32 hex digits; returns `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut digest = [0; 16];
@@ -223,7 +223,7 @@ pub fn push_number(text: &mut String, number: u64) {
     with_digits(number, |digits| digits.iter().for_each(|digit| text.push(char::from(*digit))));
 }
 
-/// `00` to `99`, one behind the other.
+/// `00` to `99`, one after the other.
 const PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
     let mut at = 0;
@@ -234,10 +234,10 @@ const PAIRS: [[u8; 2]; 100] = {
     pairs
 };
 
-/// Digits of the longest number.
+/// Number of digits of the longest number.
 pub const MAX_DIGITS: usize = 20;
 
-/// The decimal digits of a number, which end at [`MAX_DIGITS`], and where they begin.
+/// Returns the decimal digits of a number, which end at [`MAX_DIGITS`], and where they begin.
 #[inline]
 #[must_use]
 pub fn decimal(mut number: u64) -> ([u8; 2 * MAX_DIGITS], usize) {
@@ -247,7 +247,7 @@ pub fn decimal(mut number: u64) -> ([u8; 2 * MAX_DIGITS], usize) {
         digits[from..from + 2].copy_from_slice(&PAIRS[(number % 100) as usize]);
         number /= 100;
     }
-    // Of an odd number of digits one is left, of an even one none.
+    // An odd number of digits leaves one, an even number none.
     if number > 0 || from == MAX_DIGITS {
         from -= 1;
         digits[from] = b'0' + number as u8;
@@ -255,14 +255,14 @@ pub fn decimal(mut number: u64) -> ([u8; 2 * MAX_DIGITS], usize) {
     (digits, from)
 }
 
-/// Shows the decimal digits of a number.
+/// Calls `show` with the decimal digits of a number.
 #[inline]
 pub fn with_digits(number: u64, show: impl FnOnce(&[u8])) {
     let (digits, from) = decimal(number);
     show(&digits[from..MAX_DIGITS]);
 }
 
-/// The text of bytes; invalid UTF-8 is replaced. The check for valid text is many times faster.
+/// Returns bytes as text; invalid UTF-8 is replaced. The check for valid text is many times faster.
 #[must_use]
 pub fn printable(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {

@@ -17,9 +17,9 @@ pub use rival::{MAX_SEEN_LINES, lead_in, start_row, starts};
 use rival::{NO_ROW, Rival, machine};
 use stamp::Stamp;
 
-/// Most lines that are kept of the end of a trace that is too long; the others are its beginning.
+/// Maximum number of lines kept from the end of a trace that is too long; the other kept lines are its beginning.
 const MAX_TAIL_LINES: usize = 64;
-/// Lines and bytes of a usual trace.
+/// Lines and bytes of a typical trace.
 const TYPICAL_LINES: usize = 12;
 const TYPICAL_BYTES: usize = 1024;
 
@@ -28,37 +28,36 @@ const TYPICAL_BYTES: usize = 1024;
 pub struct OpenTrace {
     /// Lines taken, in order.
     pub lines: Block,
-    /// Lines taken beyond the limit, which are counted but not kept: they stood before line `gap` of
-    /// those that are.
+    /// Lines taken beyond the limit: counted but not kept. They came before line `gap` of those that are.
     pub dropped: usize,
     gap: usize,
-    /// Part of each line that the machines are shown.
+    /// The part of each line that the machines are shown.
     pub view: View,
-    /// What its head stands behind, and the lines after it too, perhaps.
+    /// What precedes the head on its line, and perhaps the further lines on theirs.
     lead_in: LeadIn,
-    /// What the head's record begins with, and those of its further lines too, perhaps.
+    /// What the head's record begins with, and perhaps those of further lines.
     stamp: Option<Stamp>,
     /// Writer of the head line.
     pub key: Option<Vec<u8>>,
-    /// The head line had a prefix: time stamp, level or writer.
+    /// Whether the head line had a prefix: time stamp, level or writer.
     pub shaped: bool,
-    /// The head line had a time stamp or level of its own.
+    /// Whether the head line had a time stamp or level of its own.
     pub stamped: bool,
-    /// The head line had a level.
+    /// Whether the head line had a level.
     pub leveled: bool,
-    /// It is a one-line error, and what stands below it may be its stack.
+    /// Whether it is a one-line error that its stack may follow.
     pub waits: bool,
     /// How many times and levels the head line had.
     stamps: (u8, u8),
-    /// Two blanks stood behind its clock.
+    /// Whether two blanks followed the head's clock.
     padded: bool,
-    /// The one-line error that it took over: its first lines.
+    /// The one-line error that it took over as its first lines.
     pub adopted: Option<Box<OpenTrace>>,
-    /// What was found out about the head line, as long as the trace may come to nothing.
+    /// What is known about the head line, as long as the trace may come to nothing.
     pub head: Option<Box<Memory>>,
     /// The time that the head line states.
     pub time: Option<Timestamp>,
-    /// Regions that were open when it began.
+    /// Number of regions that were open when it began.
     pub depth: usize,
     /// When the head was read.
     pub opened_at: Timestamp,
@@ -68,22 +67,22 @@ pub struct OpenTrace {
     pub last_num: u64,
     /// Context lines before the head.
     pub context: Lines,
-    /// The file that a line above names.
+    /// The file that a line above it names.
     pub heading: Option<Box<str>>,
-    /// A pause has asked for it, and it had come to something.
+    /// Whether it had an outcome when a pause asked for it.
     pub paused: bool,
-    /// The pause that asks for it next; `None`: it has told all.
+    /// The pause that asks for it next; `None` if it has nothing more to tell.
     pub patience: Option<Patience>,
-    /// And published it.
+    /// Whether a pause has published it.
     pub published: bool,
-    /// Claims that were made before it began.
+    /// Number of claims made before it began.
     pub claims_before: u64,
-    /// Lines at the front that no row took.
+    /// Number of lines at the front that no row took.
     pub lead: usize,
     rivals: Vec<Rival>,
 }
 
-/// What a trace came to.
+/// What a trace has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Entry of the machine that won.
@@ -95,8 +94,8 @@ pub struct Outcome {
 }
 
 impl OpenTrace {
-    /// Opens a trace at `line` for the machines `entries` (all of which can begin with it), after the
-    /// look-back lines `lead`; the head stands behind `lead_in`.
+    /// Opens a trace at `line` for the machines `rivals`, all of which can begin
+    /// with it, after the look-back lines `lead`. The head follows `lead_in`.
     #[must_use]
     pub fn new(entries: &Entries, rivals: &[u16], (lead, lead_in): (Block, LeadIn), line: &Line, view: View) -> Self {
         let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };
@@ -138,13 +137,13 @@ impl OpenTrace {
         trace
     }
 
-    /// A one-line error that may still be followed by lines of its own: no machine competes yet.
+    /// Opens a one-line error that may still be followed by lines of its own: no machine competes yet.
     #[must_use]
     pub fn single(entry: u16, line: &Line, view: View) -> Self {
         Self::single_after(entry, Block::with_room(1, line.text.len()), line, view)
     }
 
-    /// The same behind the look-back lines `lead`, which belong to it.
+    /// The same after the look-back lines `lead`, which belong to it.
     #[must_use]
     pub fn single_after(entry: u16, lead: Block, line: &Line, view: View) -> Self {
         let mut trace = Self::new(&Entries::default(), &[], (lead, LeadIn::behind_of(line, view)), line, view);
@@ -155,9 +154,9 @@ impl OpenTrace {
         trace
     }
 
-    /// Whether `line` is no record of its own beside the head: it has neither time nor level, or fewer of them than the
-    /// head, since a collector (`docker logs -t`, the journal, a CI runner) put its own before every line. One whose
-    /// envelope states another level than the head's is a record.
+    /// Whether `line` is not a record of its own next to the head. It has neither time nor level, or
+    /// fewer of them than the head, because a collector (`docker logs -t`, the journal, a CI runner) put
+    /// its own before every line. A line whose envelope states another level than the head's is a record.
     #[must_use]
     pub fn outranks(&self, line: &Line) -> bool {
         if line.place.level.is_some_and(|level| self.head().place.level != Some(level)) {
@@ -168,8 +167,8 @@ impl OpenTrace {
         !line.is_stamped() || (is_less && (levels == 0 || levels < self.stamps.1))
     }
 
-    /// The part of `line` behind what the head's writer puts before each line, in `view`: where one blank stands behind the
-    /// head's clock, a second one is the line's own.
+    /// Returns the part of `line` in `view`. If one blank follows the
+    /// head's clock, a second blank belongs to the line's own text.
     #[must_use]
     pub fn shown<'a>(&self, line: &Line<'a>, view: View) -> &'a [u8] {
         let part = view.of(line);
@@ -177,13 +176,13 @@ impl OpenTrace {
         if is_indented { &line.text[line.text.len() - part.len() - 1..] } else { part }
     }
 
-    /// Whether `line` is the next one of its writer: nothing else that the writer has printed stands between.
+    /// Whether `line` is the next one of its writer, which has printed nothing else in between.
     #[must_use]
     pub fn is_followed_by(&self, line: &Line) -> bool {
         line.place.num == self.last_num + 1 || (self.key.is_some() && self.key.as_deref() == line.key())
     }
 
-    /// Takes a further line of a one-line error; `accept`: it belongs to it for sure.
+    /// Takes a further line of a one-line error; `accept`: the line certainly belongs to it.
     pub fn extend_single(&mut self, line: &Line, accept: bool, max_lines: usize, max_bytes: usize) {
         for rival in &mut self.rivals {
             rival.take(NO_ROW);
@@ -200,38 +199,38 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.seen > rival.accepted)
     }
 
-    /// Whether its last line may be given back, and says something.
+    /// Whether its last line may still be given back and is not empty.
     #[must_use]
     pub fn is_on_trial_beyond_blanks(&self) -> bool {
         self.is_on_trial() && self.lines.from(self.lines.len().saturating_sub(1)).any(|taken| !taken.part.is_empty())
     }
 
-    /// Whether its last line that says something ends with a colon.
+    /// Whether its last non-blank line ends with a colon.
     #[must_use]
     pub fn announces(&self) -> bool {
         let last = (0..self.lines.len()).rev().map(|at| self.lines.get(at).text.trim_ascii_end()).find(|text| !text.is_empty());
         last.is_some_and(|text| text.ends_with(b":"))
     }
 
-    /// Whether no machine competes: a one-line error.
+    /// Whether no machine competes, so that it is a one-line error.
     #[must_use]
     pub fn is_single(&self) -> bool {
         self.rivals.iter().all(|rival| !rival.alive && rival.rows.iter().all(|row| *row == NO_ROW))
     }
 
-    /// Whether some machine would take any line with which nothing begins.
+    /// Whether some machine would take any line that begins nothing.
     #[must_use]
     pub fn may_be_loose(&self, entries: &Entries) -> bool {
         self.rivals.iter().any(|rival| rival.may_be_loose(entries))
     }
 
-    /// A line has shown that the error is over: the loose lines before it belong to it.
+    /// Accepts the loose lines so far: a line has shown that the error is over, so they belong to it.
     pub fn keep_loose(&mut self) {
         self.rivals.iter_mut().for_each(Rival::keep_loose);
     }
 
-    /// Loose lines belong to it, too, when its last line says that more follows: it ends with a colon, a comma or an
-    /// opening bracket.
+    /// Accepts loose lines, too, if its last accepted line says that more
+    /// follows: it ends with a colon, a comma or an opening bracket.
     pub fn keep_announced(&mut self) {
         let announces = |accepted: usize| {
             let last = self.kept(accepted).checked_sub(1).filter(|last| *last < self.lines.len());
@@ -243,9 +242,9 @@ impl OpenTrace {
         }
     }
 
-    /// Shows `text` to every machine that is still in; `false` when none goes on. `plain`: nothing begins with it.
-    /// Once a machine has come to its end, those that have nothing to show by then are out: what they would
-    /// take on trial stands behind an error that is over.
+    /// Shows `text` to every machine that is still in; returns `false` if none goes on. `plain`:
+    /// nothing begins with the text. Once a machine has come to its end, those without an event
+    /// by then are out: what they would take on trial comes after an error that is over.
     pub fn offer(&mut self, entries: &Entries, text: &[u8], num: u64, plain: bool) -> bool {
         let seen = |rivals: &[Rival]| rivals.iter().map(|rival| rival.seen).max();
         let before = seen(&self.rivals);
@@ -260,7 +259,7 @@ impl OpenTrace {
             is_over |= !rival.alive && rival.makes_an_event(entries);
         }
         if !any && seen(&self.rivals) == before {
-            // A line that none of them takes says nothing of them, if it is another writer's.
+            // A line that none of them takes says nothing about them if it is another writer's.
             self.rivals.iter_mut().enumerate().for_each(|(at, rival)| rival.alive |= refused & (1 << at) != 0);
             return false;
         }
@@ -268,14 +267,14 @@ impl OpenTrace {
         self.rivals.iter().any(|rival| rival.alive)
     }
 
-    /// Whether it has frames of an error that is yet to be named: the line that names it stands last.
+    /// Whether it has frames of an error that is yet to be named: the line that names it comes last.
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.rivals.iter().any(|rival| rival.alive && rival.is_unnamed)
     }
 
-    /// Keeps a line that a machine took. What is too much goes from the middle: a trace may be named
-    /// by its first line or by its last one.
+    /// Keeps a line that a machine took. If there is too much, lines go from
+    /// the middle: a trace may be named by its first line or by its last.
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
         self.touched_at = line.now();
         self.patience = Some(Patience::Short);
@@ -296,12 +295,12 @@ impl OpenTrace {
         }
     }
 
-    /// How many of the first `lines` lines are kept.
+    /// Returns how many of the first `lines` lines are kept.
     fn kept(&self, lines: usize) -> usize {
         if self.dropped == 0 || lines <= self.gap { lines } else { self.gap.max(lines.saturating_sub(self.dropped)) }
     }
 
-    /// Where the first line stands that it took itself: what a look-back lent it can be lent again.
+    /// Returns the offset of the first line that it took itself: look-back lines can be found again.
     #[must_use]
     pub fn anchor(&self) -> u64 {
         match &self.adopted {
@@ -310,24 +309,25 @@ impl OpenTrace {
         }
     }
 
-    /// The first line that it took itself.
+    /// Returns the first line that it took itself.
     fn head(&self) -> Taken<'_> {
         self.lines.get(self.lead.min(self.lines.len() - 1))
     }
 
-    /// Lines taken, kept or not.
+    /// Number of lines taken, kept or not.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.lines.len() + self.dropped
     }
 
-    /// Bytes of the lines that are kept.
+    /// Number of bytes of the kept lines.
     #[must_use]
     pub fn kept_bytes(&self) -> usize {
         self.lines.bytes()
     }
 
-    /// The machine that took most lines, if any of them makes an event. What a single line quotes is none.
+    /// Returns the outcome of the machine that took the most lines, among
+    /// those that make an event. What only a single line quotes is no event.
     #[must_use]
     pub fn outcome(&self, entries: &Entries) -> Option<Outcome> {
         if self.may_be_quoted() {
@@ -345,43 +345,43 @@ impl OpenTrace {
         best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
-    /// Whether a line of it has told that what `outcome` came to is no error of its own.
+    /// Whether one of its lines shows that what `outcome` came to is no error of its own.
     #[must_use]
     pub fn is_void(&self, outcome: Outcome) -> bool {
         self.rivals.iter().any(|rival| rival.entry == outcome.entry && rival.is_void)
     }
 
-    /// Whether a further line may still tell so.
+    /// Whether a further line may still show that.
     #[must_use]
     pub fn may_turn_void(&self, entries: &Entries) -> bool {
         let has_void = |rival: &Rival| machine(entries, rival.entry).is_some_and(|machine| machine.rows.iter().any(|row| row.void));
         self.rivals.iter().any(|rival| rival.alive && has_void(rival))
     }
 
-    /// Whether a pause has told its head by itself, and no record above it.
+    /// Whether a pause has published its head by itself, without a record above it.
     #[must_use]
     pub fn has_told_head(&self) -> bool {
         self.published && self.adopted.is_none()
     }
 
-    /// Whether it began as one of a region's own.
+    /// Whether it began as a weak trace of a region.
     #[must_use]
     pub fn is_weak(&self, entries: &Entries) -> bool {
         self.rivals.iter().any(|rival| machine(entries, rival.entry).is_some_and(|machine| machine.weak))
     }
 
-    /// The machines that compete for it.
+    /// Returns the entries of the machines that compete for it.
     pub fn rivals(&self) -> impl Iterator<Item = u16> {
         self.rivals.iter().map(|rival| rival.entry)
     }
 
-    /// For each line of the event, the row that took it.
+    /// Returns the row that took each line of the event.
     #[must_use]
     pub fn rows(&self, entry: u16) -> &[u16] {
         self.rivals.iter().find(|rival| rival.entry == entry).map_or(&[], |rival| &rival.rows)
     }
 
-    /// The machine of `entry`, when it has one.
+    /// Returns the machine of `entry`, if it has one.
     #[must_use]
     pub fn machine<'e>(&self, entries: &'e Entries, entry: u16) -> Option<&'e Machine> {
         machine(entries, entry)

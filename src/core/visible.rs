@@ -1,12 +1,12 @@
-//! From the raw bytes of a line to the text that a person would see: the hole before it skipped,
-//! carriage returns resolved, escape sequences removed. It never looks at what the text means.
+//! From the raw bytes of a line to the text that a person would see: a hole before it is skipped,
+//! carriage returns are resolved, escape sequences removed. It never looks at what the text means.
 
 use std::borrow::Cow;
 
 use super::{decode, frame};
 
-/// The visible text of `raw`; when pieces of it overwrite each other, the one that holds byte `at`,
-/// or the last one.
+/// Returns the visible text of `raw`. If pieces of it overwrite each
+/// other, that is the piece that holds byte `at`, or the last one.
 #[must_use]
 pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
     if is_plain(raw) {
@@ -30,7 +30,7 @@ pub fn visible(raw: &[u8], at: Option<usize>) -> Cow<'_, [u8]> {
     Cow::Owned(clean)
 }
 
-/// Without the colours that lost their ESC.
+/// Removes colours that have lost their ESC.
 fn without_lost(text: &[u8]) -> Cow<'_, [u8]> {
     if !decode::has_lost_escapes(text) {
         return Cow::Borrowed(text);
@@ -40,13 +40,13 @@ fn without_lost(text: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(clean)
 }
 
-/// Nothing in it hides anything: most lines are asked for no more than this.
+/// Whether nothing in the line hides anything; for most lines, this is the only check.
 fn is_plain(raw: &[u8]) -> bool {
     !matches!(raw.first(), Some(b'\0' | b'\xef')) && memchr::memchr3(b'\r', b'\x1b', b'\\', raw).is_none()
 }
 
-/// Behind the zeros of a hole: a writer without `O_APPEND` leaves one before its first line when its file was truncated
-/// under it. It may have made the line so long that it was cut.
+/// Returns the text after the zeros of a hole: a writer without `O_APPEND` leaves one before its
+/// first line after its file was truncated. The hole may have made the line so long that it was cut.
 fn behind_hole(raw: &[u8]) -> &[u8] {
     let zeros = |text: &[u8]| text.iter().take_while(|byte| **byte == 0).count();
     match raw.split_at(zeros(raw)) {

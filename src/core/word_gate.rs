@@ -1,6 +1,6 @@
-//! Which noise a line is and which cancels match in it, asked of those alternatives of their patterns whose clues the line
-//! shows. One pass of a keyword gate settles most lines: no pattern is asked, and most are never compiled. It never says no
-//! wrongly; what fits is for the alternative's own pattern to decide.
+//! Finds which noise a line is and which cancels match in it, asking only those alternatives of their patterns whose
+//! clues the line shows. One pass of a keyword gate settles most lines: no pattern is asked, and most are never
+//! compiled. The gate never rules an alternative out wrongly; whether it matches is for its own pattern to decide.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::rules::{Clue, Clues, Pattern, RuleSet, first_visible, is_indented};
 /// The clues of the noise and of the cancels.
 pub struct WordGate {
     gate: Gate,
-    /// For each word of the gate, the alternatives that it tells.
+    /// For each word of the gate, the alternatives that it points to.
     leads: Vec<Vec<u32>>,
     alternatives: Vec<Alternative>,
-    /// Those without words, by the first visible byte of a text; the last ones are those of a text without any.
+    /// Alternatives without words, by the first visible byte of a text; the last list is for a text without any.
     wordless: Vec<Vec<u32>>,
 }
 
@@ -38,13 +38,13 @@ struct Alternative {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maybe(Vec<u32>);
 
-/// The place in a table by first visible byte.
+/// Returns the index into a table by first visible byte.
 fn place(first: Option<u8>) -> usize {
     first.map_or(256, usize::from)
 }
 
-/// The noise and the cancels of which nothing is known before they are asked, by id: they are asked of every line that may
-/// hold an error.
+/// Returns the ids of the noise and the cancels about which nothing is known
+/// before they are asked: they are asked of every line that may hold an error.
 pub fn untold(rules: &RuleSet) -> impl Iterator<Item = &str> {
     let Clues { noise, cancels } = rules.clues();
     let noise = rules.noise.iter().map(|&entry| rules.entries[usize::from(entry)].id.as_str()).zip(noise);
@@ -53,7 +53,7 @@ pub fn untold(rules: &RuleSet) -> impl Iterator<Item = &str> {
 }
 
 impl WordGate {
-    /// That of `rules`.
+    /// Builds the gate for `rules`.
     #[must_use]
     pub fn new(rules: &RuleSet) -> Self {
         let Clues { noise, cancels } = rules.clues();
@@ -76,7 +76,8 @@ impl WordGate {
         Self { gate, leads, alternatives, wordless }
     }
 
-    /// What the line may be, as a whole or without its prefix, and what may match in it; `signs` are those of all of it.
+    /// Returns what the line may be, as a whole or without its prefix,
+    /// and what may match in it; `signs` are those of the whole line.
     #[must_use]
     pub fn of(&self, line: &Line, signs: &Signs) -> Maybe {
         let ends = |text: &[u8]| (first_visible(text), text.last().copied(), is_indented(text));
@@ -103,13 +104,13 @@ impl WordGate {
         Maybe(found)
     }
 
-    /// The noise that the line may be, by its number in [`RuleSet::noise`], and the pattern that decides; one may come
-    /// more than once.
+    /// Returns the noise that the line may be, by its number in [`RuleSet::noise`],
+    /// and the pattern that decides; a number may occur more than once.
     pub fn noise<'a>(&'a self, maybe: &'a Maybe) -> impl Iterator<Item = (usize, &'a Pattern)> {
         self.asked(maybe).filter_map(|asked| if let Owner::Noise(at) = asked.owner { Some((at, &asked.pattern)) } else { None })
     }
 
-    /// The numbers of the cancels in [`RuleSet::cancels`] that match in `text`, which is the line or a part of it.
+    /// Returns the numbers in [`RuleSet::cancels`] of the cancels that match in `text`, which is the line or a part of it.
     pub fn cancels<'a>(&'a self, maybe: &'a Maybe, text: &'a [u8]) -> Vec<usize> {
         let mut found = Vec::new();
         for Alternative { owner, pattern, .. } in self.asked(maybe) {

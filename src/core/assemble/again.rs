@@ -1,4 +1,4 @@
-//! Lines that a closed trace gave back: they are looked at again, with what was found out about them.
+//! Lines that a closed trace gave back. They are processed again, with what is already known about them.
 
 use super::{Assembler, Context, Work};
 use crate::core::event::{Event, Timestamp};
@@ -13,7 +13,7 @@ pub(super) struct Again {
 }
 
 impl Assembler {
-    /// Lines that a closed trace gave back are processed again, before the current one.
+    /// Processes lines that a closed trace gave back, before the current line.
     pub(super) fn redo(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
         while let Some(Again { place, text, tried, memory }) = self.again.pop_front() {
             let (mut line, known) = Line::remembered(place, &text, now, memory.map(|memory| *memory));
@@ -26,7 +26,7 @@ impl Assembler {
                 continue;
             }
             if self.again.len() > before {
-                // The line closed a trace, which gave lines back: they come first.
+                // The line closed a trace that gave lines back: those come first.
                 let given_back = self.again.len() - before;
                 self.again.rotate_right(given_back);
                 let memory = known.map(|candidates| Box::new(line.memory(&candidates)));

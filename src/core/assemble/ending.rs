@@ -1,5 +1,5 @@
-//! Where an error without an end of its own is over: what cannot be a further line of a message, and what shows
-//! that the lines before it were. Shapes of single lines only; which lines a machine takes, `trace` says.
+//! Where an error without an end of its own is over: which lines cannot continue a message, and which show that the
+//! lines before them did. Looks only at the shapes of single lines; `trace` decides which lines a machine takes.
 
 use super::Context;
 use crate::core::confirm::Confirm;
@@ -10,22 +10,22 @@ use crate::core::record;
 use crate::core::trace::OpenTrace;
 use crate::rules::Kind;
 
-/// What a line is to a message that may go on.
+/// What a line means for a message that may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// It may be a line of it.
+    /// The line may belong to the message.
     Open,
-    /// Something else begins: it says nothing of the lines before it.
+    /// Something else begins, which says nothing about the lines before it.
     Begun,
-    /// The program, or its log, goes on: the lines before it were the message's.
+    /// The program or its log continues, so the lines before it belong to the message.
     Over,
 }
 
-/// What `line` is to the message of `trace`; `candidates` are the line's, where they are known.
+/// Returns what `line` means for the message of `trace`; `candidates` are the line's, if known.
 pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Ending {
     let prefix = line.prefix();
     let belongs_to_a_record = trace.shaped || trace.adopted.is_some();
-    // Whatever stands in it, it would be no more than something else that begins.
+    // Whatever the object holds, it would only be something else that begins.
     if !belongs_to_a_record && is_object(line.text) {
         return Ending::Begun;
     }
@@ -35,7 +35,7 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
         return Ending::Over;
     }
     if is_record || is_numbered(part) {
-        // Between two records all lines are the first one's; a bare error may stand among another program's lines.
+        // Between two records, all lines belong to the first; a bare error may be among another program's lines.
         return if belongs_to_a_record { Ending::Over } else { Ending::Begun };
     }
     if is_object(part) {
@@ -51,7 +51,7 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
     }
     let mut confirm = Confirm::new(cx.engine, line, candidates);
     let note = confirm.note();
-    // What any error explains is said when the program that had it has ended.
+    // A note that any error explains is printed when the failed program has ended.
     let is_end = |kind: &Kind| matches!(kind, Kind::Note(note) if note.claimed_by.is_empty());
     if confirm.border() || note.is_some_and(|found| is_end(&cx.engine.rules.entries[usize::from(found.entry)].kind)) {
         return Ending::Over;
@@ -60,15 +60,15 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
     if begins { Ending::Begun } else { Ending::Open }
 }
 
-/// A record in JSON.
+/// Whether the text is a JSON record.
 fn is_object(text: &[u8]) -> bool {
     text.starts_with(b"{\"") && text.trim_ascii_end().ends_with(b"}")
 }
 
-/// A shell's or an interpreter's prompt, its trace of commands, a CI runner's own word, a step's number.
+/// Whether the text begins with a prompt of a shell or interpreter, a shell's command trace, or a CI runner's annotation.
 fn is_prompt(text: &[u8]) -> bool {
     const SIGNS: [&[u8]; 9] = [b"$ ", b"# ", b"% ", b"+ ", b"++ ", b">>> ", b"In [", b"##[", b"PS "];
-    // A diff adds a line with a sign, too.
+    // A diff marks an added line with a sign, too.
     if text.starts_with(b"+  ") {
         return false;
     }
@@ -76,24 +76,24 @@ fn is_prompt(text: &[u8]) -> bool {
     SIGNS.iter().any(|sign| text.starts_with(sign)) || is_annotation() || is_host(text)
 }
 
-/// `[3/7] `, `[step 2/2] `
+/// Whether the text begins with a step number: `[3/7] `, `[step 2/2] `
 fn is_numbered(text: &[u8]) -> bool {
     let Some(inner) = text.strip_prefix(b"[").and_then(|text| text.split(|byte| *byte == b']').next()) else { return false };
     let number = inner.iter().rposition(|byte| *byte == b' ').map_or(inner, |at| &inner[at + 1..]);
     inner.len() < 24 && number.contains(&b'/') && number.iter().all(|byte| byte.is_ascii_digit() || *byte == b'/')
 }
 
-/// `root@web-1:/srv/app# make`
+/// Whether the text begins with a prompt that names user and host: `root@web-1:/srv/app# make`
 fn is_host(text: &[u8]) -> bool {
     let word = text.split(|byte| *byte == b' ').next().unwrap_or_default();
     let at = word.iter().position(|byte| *byte == b'@').unwrap_or_default();
     at > 0 && matches!(word.last(), Some(b'$' | b'#')) && word[at..].contains(&b':')
 }
 
-/// A line of one sign, which may hold a heading.
+/// Whether the text is a ruler: one repeated sign, possibly around a heading.
 fn is_ruler(text: &[u8]) -> bool {
     const LONG: usize = 4;
-    // How Go says what came of a test.
+    // Go's test results.
     if [b"--- PASS:", b"--- FAIL:", b"--- SKIP:"].iter().any(|status| text.starts_with(*status)) {
         return false;
     }

@@ -1,6 +1,6 @@
-//! What is held back: a test prints errors that it expects, and its verdict comes after them. The events of a region with
-//! verdicts wait for the next one: a pass drops them, anything else gives them out. A runner's own events never wait, and
-//! neither pauses nor blocks decide anything here.
+//! Events that are held back. A test may print errors that it expects, and its verdict comes after them. So the events
+//! of a region with verdicts wait for the next one: a pass drops them, anything else releases them. A test runner's own
+//! events never wait. Block boundaries decide nothing here; of the pauses, only [`Patience::Verdict`] releases events.
 
 use std::collections::VecDeque;
 
@@ -13,29 +13,29 @@ use crate::core::patience::Patience;
 use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::{Entry, Region};
 
-/// Most events that are held back in one stream; the oldest is given out when there are more.
+/// Maximum number of events held back in one stream; beyond it, the oldest is released.
 const MAX_EVENTS: usize = 128;
 
 /// Events that wait for a verdict.
 #[derive(Default)]
 pub(super) struct Held(VecDeque<Waiting>);
 
-/// An event that waits, with what it claims once it counts.
+/// An event that waits, with its claim once it counts.
 pub(super) struct Waiting {
     pub(super) event: Event,
     pub(super) anchor: u64,
     pub(super) last_num: u64,
-    /// Who claims, and the key.
+    /// Who claims, and with which key.
     pub(super) claim: Option<(Claimant, Option<Vec<u8>>)>,
 }
 
 impl Held {
-    /// The one that has waited longest.
+    /// Returns the event that has waited longest.
     pub(super) fn first(&self) -> Option<&Event> {
         self.0.front().map(|waiting| &waiting.event)
     }
 
-    /// Offset of the first one.
+    /// Returns the smallest offset at which a waiting event began.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.0.iter().map(|waiting| waiting.anchor).min()
     }
@@ -46,20 +46,20 @@ impl Region {
         self.verdicts.is_some()
     }
 
-    /// Its end is judged with its verdicts.
+    /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.
     pub(super) fn ends_before(&self, text: &[u8]) -> bool {
         !self.has_verdicts() && self.close.is_match(text)
     }
 }
 
 impl Assembler {
-    /// Whether the event that `trace` came to by `entry` waits for a verdict.
+    /// Whether the event that `trace` became by `entry` waits for a verdict.
     pub(super) fn waits_for_verdict(&self, cx: &Context, trace: &OpenTrace, entry: u16) -> bool {
         let rules = &cx.engine.rules;
         !rules.families[usize::from(rules.entries[usize::from(entry)].family)].test && self.is_in_trial(cx, trace)
     }
 
-    /// The same of an open trace, which may have come to nothing yet.
+    /// The same for an open trace, which may have no outcome yet.
     pub(super) fn may_wait_for_verdict(&self, cx: &Context, trace: &OpenTrace, outcome: Option<Outcome>) -> bool {
         outcome.map_or_else(|| self.is_in_trial(cx, trace), |outcome| self.waits_for_verdict(cx, trace, outcome.entry))
     }
@@ -68,12 +68,12 @@ impl Assembler {
         trace.lines.from(trace.lead).next().is_some_and(|head| self.is_tried(cx, (head.place.num, head.place.inner)))
     }
 
-    /// Whether what stands at `place`, a line and an index within it, is in a region with verdicts.
+    /// Whether `place`, a line and an index within it, is in a region with verdicts.
     fn is_tried(&self, cx: &Context, place: (u64, u32)) -> bool {
         self.regions.iter().any(|open| open.since < place && region(cx, open.entry).is_some_and(Region::has_verdicts))
     }
 
-    /// The event that a record in `line` states, by `entry`: it waits where those of other lines do.
+    /// Handles an event that a record in `line` states, by `entry`. It waits wherever events of other lines wait.
     pub fn state(&mut self, cx: &Context, line: &Line, event: Event, entry: Option<&Entry>, out: &mut Vec<Event>) {
         self.own(line.place.offset, line.place.num);
         if self.told.contains(&(event.offset, event.inner)) {
@@ -96,7 +96,7 @@ impl Assembler {
         }
     }
 
-    /// What the line says of the regions that it stands in: a verdict, an end.
+    /// Handles what the line says about its regions: a verdict or an end.
     pub(super) fn verdicts(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
         for at in 0..self.regions.len() {
             let Some(region) = region(cx, self.regions[at].entry) else { continue };
@@ -106,7 +106,7 @@ impl Assembler {
             let is_passed = verdicts.pass.is_match(text);
             let is_failed = verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
             if is_passed || is_end || is_failed {
-                // What still waited for lines of its own came before.
+                // What still waited for continuation lines comes first.
                 self.end_unadopted(cx, line, out);
             }
             if is_passed {
@@ -121,11 +121,11 @@ impl Assembler {
         }
     }
 
-    /// Gives everything out, when no region with verdicts is open any more.
+    /// Releases everything if no region with verdicts is open any more.
     pub(super) fn release_outside(&mut self, cx: &Context, out: &mut Vec<Event>) {
         if !self.is_tried(cx, (u64::MAX, 0)) {
             self.release(out);
-            // They wait for no verdict any more.
+            // They no longer wait for a verdict.
             self.open.iter_mut().filter(|trace| trace.patience == Some(Patience::Verdict)).for_each(|trace| trace.patience = Some(Patience::Short));
         }
     }

@@ -1,5 +1,5 @@
-//! What open traces do with a line: take it, leave it to another writer's trace, or end before it. A
-//! one-line error with a time stamp stays open for what follows it, too.
+//! What open traces do with a line: take it, leave it to another writer's trace, or end
+//! before it. A one-line error with a time stamp also stays open for what follows it.
 
 use super::ending::{self, Ending};
 use super::{Assembler, Context, needs_lead};
@@ -13,15 +13,15 @@ use crate::core::shown;
 use crate::core::trace::{MAX_SEEN_LINES, OpenTrace, start_row};
 use crate::rules::Kind;
 
-/// An open trace of another writer ends when its own has been silent for so many lines.
+/// Maximum number of lines for which a trace stays open while only other writers write.
 const MAX_SILENT_LINES: u64 = 1000;
 
-/// So many lines of a log may stand within a trace that has no time stamps.
+/// Maximum number of log lines that may interrupt a trace without time stamps.
 const MAX_INTERRUPTION_LINES: u64 = 16;
 
 impl Assembler {
-    /// Offers the line to the open traces, newest first; a trace that does not go on ends.
-    /// `candidates` are the line's, where they are known.
+    /// Offers the line to the open traces, newest first, and returns whether one takes
+    /// it. A trace that does not continue ends. `candidates` are the line's, if known.
     pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
         let mut at = self.open.len();
         while at > 0 {
@@ -46,8 +46,8 @@ impl Assembler {
         false
     }
 
-    /// A one-line error that waits for the line after it: a stack trace without a time stamp belongs to it. `fresh` settles
-    /// that.
+    /// Whether the trace at `at` is a one-line error that waits for `line`: a
+    /// stack trace without a time stamp belongs to it. `fresh` settles that.
     pub(super) fn adoptable(&self, at: usize, line: &Line) -> bool {
         let trace = &self.open[at];
         let same_writer = || line.key() == trace.key.as_deref() || is_bare(line);
@@ -61,13 +61,13 @@ impl Assembler {
             && same_writer()
     }
 
-    /// The one-line error that waits for `line`.
+    /// Returns the index of the one-line error that waits for `line`.
     pub(super) fn record_above(&self, line: &Line) -> Option<usize> {
         (0..self.open.len()).rev().find(|&at| self.adoptable(at, line))
     }
 
-    /// Whether what begins at `line` may belong to the record before it: a record that announces it takes all
-    /// that comes; otherwise only the machines stay that begin with what loggers print under their records.
+    /// Whether what begins at `line` may belong to the record before it. A record that announces a trace takes
+    /// whatever comes. Otherwise, only those machines remain that begin with what loggers print below their records.
     pub(super) fn keep_under_record(&self, cx: &Context, line: &Line, view: View, rivals: &mut Vec<u16>) -> bool {
         let Some(record) = self.record_above(line) else { return true };
         let OpenTrace { stamped, .. } = self.open[record];
@@ -79,7 +79,7 @@ impl Assembler {
             Kind::Trace(machine) => start_row(machine, entry, line, view).is_some_and(|row| row.under_record),
             _ => false,
         };
-        // A line without a time stamp is a head for what has none of its own.
+        // A record without a time stamp can only be the head of a trace that has none of its own.
         let fits = |entry: &u16| begins_under(*entry) && (stamped || needs_lead(kind(entry)));
         if !rivals.iter().any(fits) {
             return false;
@@ -88,7 +88,7 @@ impl Assembler {
         true
     }
 
-    /// Takes the one-line error that `line` follows out of the open ones.
+    /// Removes the one-line error that `line` follows from the open traces and returns it.
     pub(super) fn adopt(&mut self, line: &Line) -> Option<OpenTrace> {
         let at = self.record_above(line)?;
         self.note_crossing(self.open[at].anchor(), line.place.offset);
@@ -102,12 +102,12 @@ impl Assembler {
     }
 }
 
-/// Says nothing of its writer: it stands where the line before it left off.
+/// Whether the line says nothing about its writer: it continues where the line before it left off.
 fn is_bare(line: &Line) -> bool {
     !line.prefix().shaped && line.place.key.is_none()
 }
 
-/// A log's own line: it has a time stamp, or the time of a request in brackets.
+/// Whether the line belongs to a log: it has a time stamp, or the time of a request in brackets.
 fn is_logged(line: &Line) -> bool {
     let request = || memchr::memmem::find(line.text, b" [").is_some_and(|at| decode::parse_time_at(line.text, at + 2, line.now()).is_some());
     line.is_stamped() || request()
@@ -116,14 +116,14 @@ fn is_logged(line: &Line) -> bool {
 enum Offer {
     /// The line belongs to the trace.
     Taken,
-    /// The line is another writer's: it says nothing about the trace.
+    /// The line is another writer's and says nothing about the trace.
     Elsewhere,
     /// The line is the same writer's and does not belong to the trace.
     Ended,
 }
 
 fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
-    // A line that another trace gave back may stand before what this one has taken.
+    // A line that another trace gave back may precede what this one has taken.
     if line.place.num < trace.last_num || line.place.io != trace.lines.get(0).place.io {
         return Offer::Elsewhere;
     }
@@ -179,7 +179,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     Offer::Ended
 }
 
-/// Whether the trace takes what `line`, a record of its own, says behind the stamp that the head has.
+/// Whether the trace takes the part of `line`, a record of its own, that follows the same stamp as the head's.
 fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: Option<(&[u8], usize)>) -> bool {
     let limits = &cx.engine.limits;
     let Some((part, stamp)) = restamped else { return false };
@@ -191,7 +191,7 @@ fn takes_restamped(cx: &Context, trace: &mut OpenTrace, line: &Line, restamped: 
     is_taken
 }
 
-/// A one-line error with a time stamp owns the indented lines without one that follow it.
+/// Offers the line to a one-line error. One with a time stamp owns the indented lines without one that follow it.
 fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[Candidate]>) -> Offer {
     let limits = &cx.engine.limits;
     let adjacent = trace.is_followed_by(line);
@@ -203,11 +203,11 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
         return Offer::Ended;
     }
     if adjacent && indented && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
-        // A blank line that is indented belongs to it when a further line does.
+        // An indented blank line belongs to the error only if a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
-    // Its causes may stand behind a blank line, in a trace that adopts it.
+    // Its causes may follow after a blank line, in a trace that adopts it.
     if adjacent && line.body().is_empty() && trace.outranks(line) && trace.stamped && !trace.is_on_trial() {
         trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
@@ -215,7 +215,7 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     Offer::Ended
 }
 
-/// Whether a trace begins with the line that needs none before it.
+/// Whether a trace that needs no line before it begins at the line.
 fn begins_trace(cx: &Context, line: &Line, candidates: Option<&[Candidate]>) -> bool {
     let mut own = Vec::new();
     let candidates = candidates.unwrap_or_else(|| {

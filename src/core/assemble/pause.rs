@@ -1,7 +1,7 @@
-//! What a stream tells when it is quiet. A short pause publishes what has come to something, which stays open and
-//! swallows its late lines: it changes no id. After a long one nothing waits any more for a line that might tell
-//! otherwise: an error that a next line could take back, lines that were taken in vain so far, what only a verdict
-//! decides. Whatever comes later, what is told stays told.
+//! What a stream publishes while it is quiet. A short pause publishes what already has an outcome; the
+//! trace stays open and swallows its late lines, and no id changes. After a longer one, nothing waits for a
+//! line that might change the result any more: an error that a next line could take back, lines taken in
+//! vain so far, what only a verdict decides. What has been published stays published, whatever comes later.
 
 use super::publish::tried;
 use super::{Assembler, Context};
@@ -16,7 +16,7 @@ use crate::core::trace::OpenTrace;
 use crate::rules::Kind;
 
 impl Assembler {
-    /// The next moment at which a pause of at most `longest` publishes something open.
+    /// Returns the next moment at which a pause of at most `longest` publishes something open.
     #[must_use]
     pub fn deadline(&self, engine: &Engine, longest: Patience) -> Option<Timestamp> {
         let open = self.open.iter().filter_map(|trace| Some((trace.patience?, trace.touched_at)));
@@ -25,8 +25,8 @@ impl Assembler {
         asked.map(|(patience, since)| patience.ends(since, engine)).min()
     }
 
-    /// Publishes what has been quiet since before its deadline; it stays open and swallows its late
-    /// lines. What it claims, it claims when it ends; only what a verdict held back has ended, and claims now.
+    /// Publishes whatever was quiet until its deadline. A trace stays open, swallows its late lines and
+    /// makes its claims when it ends. An event held back for a verdict has ended already and claims now.
     pub fn tick(&mut self, cx: &Context, now: Timestamp, longest: Patience, out: &mut Vec<Event>) {
         while longest == Patience::Verdict && self.held.first().is_some_and(|event| Patience::Verdict.ends(event.observed_at, cx.engine) <= now) {
             self.release_first(out);
@@ -40,13 +40,13 @@ impl Assembler {
         }
     }
 
-    /// Publishes what the trace at `at` has come to, as far as `patience` allows; says how long the next pause must be that
-    /// asks it again.
+    /// Publishes the outcome of the trace at `at`, as far as `patience` allows.
+    /// Returns the length of the pause after which the trace is asked again.
     fn ask(&mut self, cx: &Context, at: usize, patience: Patience, out: &mut Vec<Event>) -> Option<Patience> {
         let trace = &self.open[at];
         let outcome = trace.outcome(&cx.engine.rules.entries);
-        // Only a verdict, or a line of its own, tells whether it is an error; what names it may be still to come, and would be
-        // swallowed as a late line.
+        // Only a verdict, or a line of its own, tells whether it is an error.
+        // What names it may still come, and would be swallowed as a late line.
         if patience < Patience::Verdict && (trace.is_unnamed() || self.may_wait_for_verdict(cx, trace, outcome)) {
             return Some(Patience::Verdict);
         }
@@ -83,13 +83,13 @@ impl Assembler {
         self.told.push((event.offset, event.inner));
     }
 
-    /// Whether a pause has published the line at `place` by itself.
+    /// Whether a pause has published the line at `place` as an event of its own.
     pub(super) fn is_told(&self, place: &Place) -> bool {
         self.told.contains(&place.spot())
     }
 
-    /// The error that the first line of a trace which has come to nothing so far is by itself: its event has
-    /// the same id, whatever the trace comes to.
+    /// Returns the error that the first line of a trace without an outcome
+    /// is by itself. Its event has the same id, whatever the trace comes to.
     fn by_itself(&self, cx: &Context, trace: &OpenTrace) -> Option<Event> {
         let entries = &cx.engine.rules.entries;
         if let Some(single) = &trace.adopted {
@@ -98,7 +98,7 @@ impl Assembler {
         }
         let head = trace.lines.get(0);
         let line = Line::new(head.place.clone(), head.text, trace.opened_at);
-        // A look-back line would be the first one of the trace's event, and not of this one.
+        // A look-back line would be the first line of the trace's event, but not of this one.
         if trace.lead > 0 || (trace.is_weak(entries) && self.absorbed(cx, &line)) || self.may_be_owned(cx, &line) {
             return None;
         }
@@ -115,12 +115,12 @@ impl Assembler {
         Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
     }
 
-    /// Whether an open trace may give back the lines before this one, and what they make then takes it.
+    /// Whether an open trace may give back the lines just before this one, so that what they form takes it.
     fn may_be_owned(&self, cx: &Context, line: &Line) -> bool {
         self.open.iter().any(|trace| trace.last_num + 1 == line.place.num && self.has_rest(cx, trace))
     }
 
-    /// The first line of `trace` that is part of no event so far.
+    /// Returns the index of the first line of `trace` that belongs to no event so far.
     fn rest(&self, cx: &Context, trace: &OpenTrace) -> usize {
         trace.outcome(&cx.engine.rules.entries).map_or(trace.lead + usize::from(trace.has_told_head()), |outcome| outcome.lines)
     }
@@ -129,8 +129,8 @@ impl Assembler {
         self.rest(cx, trace) < trace.lines.len()
     }
 
-    /// Publishes the errors that those lines of a trace are which it would give back if it ended here. Notes wait for what
-    /// may still tell what they say.
+    /// Publishes the errors in the lines that the trace would give back if it
+    /// ended here. Notes are left to wait for what may still say the same.
     fn tell_rest(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
         let trace = &self.open[at];
         let rest = self.rest(cx, trace);

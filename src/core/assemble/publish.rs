@@ -1,4 +1,4 @@
-//! What an open trace comes to when it ends: an event, the lines that it gives back, what it claims.
+//! What happens when an open trace ends: its event, the lines that it gives back, its claims.
 
 use super::again::Again;
 use super::held::Waiting;
@@ -11,8 +11,8 @@ use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::Kind;
 
 impl Assembler {
-    /// Ends the trace at `at`: an event if it came to one; the lines after its last accepting one
-    /// go back to the start state.
+    /// Ends the trace at `at`. It becomes an event if it has an outcome;
+    /// the lines after its last accepting line go back to the start state.
     pub(super) fn close(&mut self, cx: &Context, at: usize, out: &mut Vec<Event>) {
         let mut trace = self.open.remove(at);
         trace.keep_announced();
@@ -26,7 +26,7 @@ impl Assembler {
         if used == 0
             && let Some(single) = trace.adopted.take()
         {
-            // It had adopted a one-line error, which stands by itself again.
+            // The one-line error that it had adopted stands by itself again.
             self.open.push(*single);
         }
         if first < trace.lines.len() {
@@ -41,7 +41,7 @@ impl Assembler {
         }
     }
 
-    /// An event that began at `anchor` has the lines to number `last_num`: nothing else looks back at them.
+    /// Records that an event which began at `anchor` owns the lines up to number `last_num`: no other look-back uses them.
     pub(super) fn own(&mut self, anchor: u64, last_num: u64) {
         self.claimed_to = self.claimed_to.max(last_num);
         if let Some(cut) = self.cut_after(anchor) {
@@ -49,7 +49,7 @@ impl Assembler {
         }
     }
 
-    /// The trace has ended: an event, if it is none yet; what it claims.
+    /// Publishes the event of a trace that has ended, unless that is done already, and makes its claims.
     pub(super) fn publish(&mut self, cx: &Context, trace: &OpenTrace, out: &mut Vec<Event>) {
         let Some(outcome) = trace.outcome(&cx.engine.rules.entries) else { return };
         let last_num = outcome.last_num.max(trace.lines.get(0).place.num);
@@ -58,7 +58,7 @@ impl Assembler {
             self.notes.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         }
         if self.says_nothing_new(cx, trace, outcome) {
-            // The one-line error that it had adopted is no repeat.
+            // The one-line error that it had adopted is not a repetition.
             if let Some(single) = &trace.adopted {
                 self.publish(cx, single, out);
             }
@@ -83,15 +83,15 @@ impl Assembler {
         }
     }
 
-    /// At line `num`: notes that have waited in vain are events.
+    /// Publishes the notes that have waited in vain at line `num`.
     pub fn expire(&mut self, cx: &Context, num: u64, out: &mut Vec<Event>) {
         for unclaimed in self.notes.expired(num) {
             self.publish(cx, &unclaimed, out);
         }
     }
 
-    /// A runner prints a failure again, and an event said the same before this trace began; or a test that holds others
-    /// failed because they did.
+    /// Whether the trace adds nothing: a runner prints a failure again that an event reported
+    /// before this trace began, or a test that contains others failed because they did.
     pub(super) fn says_nothing_new(&self, cx: &Context, trace: &OpenTrace, outcome: Outcome) -> bool {
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
         let once = matches!(&entry.kind, Kind::Trace(machine) if machine.once);
@@ -101,7 +101,7 @@ impl Assembler {
                     .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
     }
 
-    /// Ends all that is open, and what begins with the lines that it gives back.
+    /// Ends everything open, and what begins with the lines given back.
     pub(super) fn end_open(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
         while !self.open.is_empty() {
             self.close(cx, 0, out);
@@ -109,7 +109,7 @@ impl Assembler {
         }
     }
 
-    /// The stream has ended: everything open comes to what it has come to.
+    /// Ends the stream: everything open ends with the outcome that it has.
     pub fn finish(&mut self, cx: &Context, now: Timestamp, out: &mut Vec<Event>) {
         self.end_open(cx, now, out);
         self.regions.clear();
@@ -121,7 +121,7 @@ impl Assembler {
     }
 }
 
-/// What is known of the head of a trace that has come to nothing.
+/// Returns what is known about the head of a trace that has come to nothing.
 pub(super) fn tried(cx: &Context, trace: &OpenTrace) -> Tried {
     if trace.is_weak(&cx.engine.rules.entries) && !trace.has_told_head() {
         Tried::InRegion

@@ -1,9 +1,8 @@
-//! Where a stream may be taken up again after a restart: a place between two lines across which no
-//! trace goes on, and what is known there. All that comes after such a place is found again, with the
-//! same ids, from the bytes behind it and its facts alone.
+//! Where a stream can be resumed after a restart: a place between two lines that no trace spans, and what is known there.
+//! Everything after such a place is found again, with the same ids, from the bytes that follow and its facts alone.
 //!
-//! Nothing open → the place is just here. Something open → a *cut* is tried: it holds when all that was
-//! open has ended without taking a line behind it; what that claimed by then is added to its facts.
+//! If nothing is open, the place is the current one. Otherwise a *cut* is tried: it holds once everything
+//! that was open has ended without taking a line after it. What was claimed until then is added to its facts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use crate::core::engine::Engine;
 use crate::core::notes::{Claim, Claimant, Claims};
 use crate::core::transcript::Memory;
 
-/// The form of [`Facts`].
+/// Version of the form of [`Facts`].
 const VERSION: u8 = 1;
 
 /// What is known at a place where nothing is open.
@@ -24,9 +23,9 @@ const VERSION: u8 = 1;
 pub struct Snapshot {
     /// Offset of the first byte of a line.
     pub offset: u64,
-    /// Lines before it.
+    /// Number of lines before it.
     pub lines: u64,
-    /// The stream is UTF-16; whether its bytes are big-endian.
+    /// Set if the stream is UTF-16: whether it is big-endian.
     pub wide: Option<bool>,
     /// What a transcript remembers; `None` for text.
     pub transcript: Option<Arc<Memory>>,
@@ -36,7 +35,7 @@ pub struct Snapshot {
     claims: Arc<Claims>,
 }
 
-/// A [`Snapshot`] that outlives this process and its rules: what it names, it names by id.
+/// A [`Snapshot`] that outlives this process and its rules: it refers to entries and families by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     version: u8,
@@ -47,7 +46,7 @@ pub struct Facts {
     claimed_to: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     regions: Vec<(String, u32)>,
-    /// Those of the regions that were opened behind a writer's name.
+    /// Those regions that were opened after a writer's name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     behind: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,10 +56,10 @@ pub struct Facts {
     /// First and last line of a block of status lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     block: Option<(u64, u64)>,
-    /// Family, line, number.
+    /// Families of claims: family, line, number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     families: Vec<(String, u64, u64)>,
-    /// The same of faults that may have passed.
+    /// The same for faults that may have passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     passing: Vec<(String, u64, u64)>,
     /// Hash of the key, family, line, number.
@@ -68,19 +67,19 @@ pub struct Facts {
     keys: Vec<(u64, String, u64, u64)>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     transcript: Option<Memory>,
-    /// Something that was read behind the place may still become an event.
+    /// Whether something read after the place may still become an event.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     owed: bool,
 }
 
-/// A place that is being tried.
+/// A place that is being tried as a cut.
 pub(super) struct Cut {
     at: Snapshot,
     crossed: bool,
 }
 
 impl Cut {
-    /// What was open here came to an event, which owns the lines to `num`.
+    /// Records that something open here became an event, which owns the lines up to `num`.
     pub(super) fn claimed(&mut self, num: u64) {
         self.at.claimed_to = self.at.claimed_to.max(num);
     }
@@ -91,7 +90,7 @@ impl Cut {
 }
 
 impl Assembler {
-    /// Goes on where nothing was open.
+    /// Continues from a place where nothing was open.
     pub fn restore(&mut self, from: &Snapshot) {
         self.regions.clone_from(&from.regions);
         self.noise = from.noise;
@@ -99,8 +98,8 @@ impl Assembler {
         self.notes.restore(from.claims.clone());
     }
 
-    /// The newest place that is known to hold, when the stream stands at `here`, between two lines; `None`:
-    /// no newer one than before. `here` needs only offset, lines and encoding.
+    /// Returns the newest place that is known to hold when the stream is at `here`, between two lines;
+    /// `None` if there is no newer one than before. `here` needs only offset, lines, encoding and transcript.
     pub fn quiet(&mut self, here: &Snapshot) -> Option<Snapshot> {
         let oldest = self.oldest().unwrap_or(u64::MAX);
         let mut found = None;
@@ -130,40 +129,40 @@ impl Assembler {
         }
     }
 
-    /// Offset of the first line that something open holds.
+    /// Returns the offset of the first line that something open holds.
     pub(in crate::core) fn oldest(&self) -> Option<u64> {
         let open = self.open.iter().map(|trace| trace.anchor());
         open.chain(self.again.iter().map(|line| line.place.offset)).chain(self.notes.oldest()).chain(self.held.oldest()).min()
     }
 
-    /// A trace that began at `from` takes the line at `to`.
+    /// Notes that a trace which began at `from` takes the line at `to`.
     pub(super) fn note_crossing(&mut self, from: u64, to: u64) {
         if let Some(cut) = &mut self.cut {
             cut.crossed |= from < cut.at.offset && to >= cut.at.offset;
         }
     }
 
-    /// A line is looked at again: what it does now, it has not done in the snapshot.
+    /// Notes that a line is processed again: its effects now are missing in the cut's snapshot.
     pub(super) fn note_reread(&mut self, offset: u64) {
         if let Some(cut) = &mut self.cut {
             cut.crossed |= offset < cut.at.offset;
         }
     }
 
-    /// The cut that lies behind `offset`.
+    /// Returns the cut if it lies after `offset`.
     pub(super) fn cut_after(&mut self, offset: u64) -> Option<&mut Cut> {
         self.cut.as_mut().filter(|cut| offset < cut.at.offset)
     }
 }
 
 impl Snapshot {
-    /// A place of which only this is known.
+    /// Creates a snapshot of a place about which nothing else is known.
     #[must_use]
     pub fn here(offset: u64, lines: u64, wide: Option<bool>) -> Self {
         Self { offset, lines, wide, ..Self::default() }
     }
 
-    /// In a form that can be kept.
+    /// Returns the snapshot in a form that can be stored.
     #[must_use]
     pub fn facts(&self, engine: &Engine) -> Facts {
         let id = |entry: u16| engine.rules.entries[usize::from(entry)].id.clone();
@@ -193,7 +192,7 @@ impl Snapshot {
         }
     }
 
-    /// What was kept about the place at `offset`. Rules that are gone are left out.
+    /// Restores the snapshot at `offset` from its stored form. Rules that no longer exist are left out.
     #[must_use]
     pub fn new(offset: u64, facts: &Facts, engine: &Engine) -> Self {
         let entry = |id: &str| engine.rules.entries.position(id);
@@ -222,36 +221,36 @@ impl Snapshot {
 }
 
 impl Facts {
-    /// Facts of a place after `lines` lines about which nothing else is known.
+    /// Creates the facts of a place after `lines` lines about which nothing else is known.
     #[must_use]
     pub fn plain(lines: u64) -> Self {
         Self { version: VERSION, lines, ..Self::default() }
     }
 
-    /// The same about a stream that is a transcript.
+    /// Sets what a transcript remembers.
     #[must_use]
     pub fn with_transcript(self, transcript: Option<Memory>) -> Self {
         Self { transcript, ..self }
     }
 
-    /// Says whether something that was read behind the place may still become an event.
+    /// Sets whether something read after the place may still become an event.
     pub fn owe(&mut self, owed: bool) {
         self.owed = owed;
     }
 
-    /// Whether it may.
+    /// Whether something read after the place may still become an event.
     #[must_use]
     pub fn is_owing(&self) -> bool {
         self.owed
     }
 
-    /// Whether this version understands them.
+    /// Whether this version can read the facts.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.version == VERSION
     }
 
-    /// Lines before the place.
+    /// Number of lines before the place.
     #[must_use]
     pub fn lines(&self) -> u64 {
         self.lines

@@ -1,5 +1,5 @@
-//! The regions that a stream is in: sections of a tool's output in which weak traces are asked. They end
-//! at their closing line, at a border, and their traces with them; or after so many lines, which cuts no trace.
+//! The regions that a stream is in: sections of a tool's output in which weak traces may begin. They end at their
+//! closing line or at a border, together with their traces, or after a maximum number of lines, which cuts no trace.
 
 use super::{Assembler, Context};
 use crate::core::event::Event;
@@ -7,17 +7,17 @@ use crate::core::line::{Line, View};
 use crate::core::trace::start_row;
 use crate::rules::{Kind, Region};
 
-/// Most regions inside each other.
+/// Maximum nesting depth of regions.
 pub(super) const MAX_REGIONS: usize = 3;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct OpenRegion {
     pub(super) entry: u16,
     pub(super) left: u32,
-    /// Number of the line that opened it, and its index within a record. What stands before it is none of
-    /// its lines, although a trace may give it back later.
+    /// Number of the line that opened the region, and its index within a record.
+    /// Earlier lines are not part of the region, even if a trace gives them back later.
     pub(super) since: (u64, u32),
-    /// It was opened behind a writer's name in brackets: its lines stand behind that, too.
+    /// Whether it was opened after a writer's name in brackets: then its lines have such a name, too.
     pub(super) behind: bool,
 }
 
@@ -26,7 +26,7 @@ impl OpenRegion {
         self.since < (line.place.num, line.place.inner)
     }
 
-    /// The parts of a line in which its traces may begin.
+    /// Returns the parts of a line in which the region's traces may begin.
     fn views(&self, line: &Line) -> &'static [View] {
         match (self.behind, line.prefix().body) {
             (true, _) => &[View::Text, View::Body, View::Behind],
@@ -35,15 +35,15 @@ impl OpenRegion {
         }
     }
 
-    /// The part that may end it.
+    /// Returns the part of a line that may end the region.
     fn view(&self) -> View {
         if self.behind { View::Behind } else { View::Body }
     }
 }
 
 impl Assembler {
-    /// The weak traces that the line begins, innermost region first: as it stands, or behind its
-    /// prefix.
+    /// Returns the weak traces that begin at the line, innermost
+    /// region first: at the line as it stands, or after its prefix.
     pub(super) fn weak_starts(&self, cx: &Context, line: &Line) -> (Vec<u16>, View) {
         let entries = &cx.engine.rules.entries;
         for open in self.regions.iter().rev().filter(|open| open.holds(line)) {
@@ -66,12 +66,12 @@ impl Assembler {
         }
     }
 
-    /// Whether nothing but the traces of a region may begin at the line.
+    /// Whether only the traces of a region may begin at the line.
     pub(super) fn absorbed(&self, cx: &Context, line: &Line) -> bool {
         self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.absorb))
     }
 
-    /// Whether the line stands in a region of which only the end is looked for.
+    /// Whether the line is in a sealed region, of which only the end is looked for.
     pub(super) fn sealed(&self, cx: &Context, line: &Line) -> bool {
         self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.seal))
     }
@@ -84,9 +84,10 @@ impl Assembler {
         }
     }
 
-    /// Ends what the line ends; whether it is the last line of a sealed one, which holds that, too.
+    /// Ends the regions that the line ends. Returns whether it is
+    /// the last line of a sealed region, which holds that line, too.
     pub(super) fn close_regions(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) -> bool {
-        // What a sealed one holds does not end those around it.
+        // What a sealed region holds does not end the regions around it.
         let asked = self.regions.iter().position(|open| region(cx, open.entry).is_some_and(|region| region.seal)).unwrap_or_default();
         for at in 0..self.regions.len() {
             let open = &mut self.regions[at];
@@ -105,7 +106,8 @@ impl Assembler {
         false
     }
 
-    /// A line that is read again ends what lines before it have opened as they were read again: all else has seen it.
+    /// Ends what a reread line ends of the regions that lines before
+    /// it opened while reread: all other regions have seen the line.
     pub(super) fn close_reopened(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
         let ends = |open: &OpenRegion| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.ends_before(open.view().of(line)));
         if let Some(first) = self.regions.iter().position(ends) {

@@ -1,14 +1,14 @@
-//! The layouts of Android's logcat and of Android Studio's window. Serves `prefix`, which reads the time
-//! before them. The tag stands on every line of a trace, so the text begins behind it.
+//! The layouts of Android's logcat and of Android Studio's log window. Used by `prefix`, which reads
+//! the time before them. The tag is repeated on every line of a trace, so the text begins after it.
 
 use super::level::{letter, level_word};
 use super::scan::{blanks, byte, digits, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::Level;
 
-/// Longest tag.
+/// Longest tag, in bytes.
 const TAG_BYTES: usize = 64;
 
-/// What stands before the text: level, range of the writer's name, end.
+/// What precedes the text: level, range of the writer's name, end.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     pub level: Level,
@@ -16,8 +16,8 @@ pub struct Entry {
     pub end: usize,
 }
 
-/// The entry behind a time: `123  456 E Tag: `, `10123  123  456 E Tag: `, `E/Tag( 123): `,
-/// `123-456/com.acme E/Tag: `, `123-456  Tag  com.acme  E  `.
+/// Returns the entry after a time: `123  456 E Tag: `, `10123  123  456 E Tag: `,
+/// `E/Tag( 123): `, `123-456/com.acme E/Tag: `, `123-456  Tag  com.acme  E  `.
 pub fn stamped(line: &[u8], at: usize) -> Option<Entry> {
     let at = blanks(line, at);
     if !byte(line, at).is_ascii_digit() {
@@ -27,7 +27,7 @@ pub fn stamped(line: &[u8], at: usize) -> Option<Entry> {
     if byte(line, first) == b'-' { studio(line, at) } else { threadtime(line, at) }
 }
 
-/// `u0_a123  123  456 E Tag: `, `root  123  456 E Tag: `: the user whose process it is.
+/// Returns the entry after the user whose process it is: `u0_a123  123  456 E Tag: `, `root  123  456 E Tag: `.
 fn user(line: &[u8], at: usize) -> Option<Entry> {
     let name = run(line, at, |b| is_name(b) && b != b'.');
     let start = blanks(line, name);
@@ -35,7 +35,8 @@ fn user(line: &[u8], at: usize) -> Option<Entry> {
     known.then(|| threadtime(line, start))?
 }
 
-/// The head of logcat's long format behind the time in its bracket, `  1234: 1240 E/Store ]`; the text follows on the next lines.
+/// Returns the head of logcat's long format, after the time in its
+/// bracket: `  1234: 1240 E/Store ]`; the text follows on the next lines.
 pub fn long(line: &[u8], at: usize) -> Option<Entry> {
     let process = number(line, at)?;
     let thread = number(line, process + 1).filter(|_| byte(line, process) == b':')?;
@@ -45,7 +46,7 @@ pub fn long(line: &[u8], at: usize) -> Option<Entry> {
     Some(Entry { level, key: (blanks(line, at), thread), end: close + 1 })
 }
 
-/// The entry that begins a line: `E/Tag( 123): `, `E( 123) `, `E( 123: 124) `.
+/// Returns the entry that begins a line: `E/Tag( 123): `, `E( 123) `, `E( 123: 124) `.
 pub fn brief(line: &[u8], at: usize) -> Option<Entry> {
     let level = letter(byte(line, at))?;
     match byte(line, at + 1) {
@@ -67,13 +68,13 @@ pub fn brief(line: &[u8], at: usize) -> Option<Entry> {
     }
 }
 
-/// End of the blanks and a thread's number at `at`, which older versions write in hex.
+/// Returns the end of the blanks and a thread's number at `at`, which older versions write in hex.
 fn thread(line: &[u8], at: usize) -> Option<usize> {
     let start = blanks(line, at);
     if rest(line, start).starts_with(b"0x") { Some(run(line, start + 2, |b| b.is_ascii_hexdigit())) } else { number(line, at) }
 }
 
-/// End of the blanks and digits at `at`, if there is a digit.
+/// Returns the end of the blanks and digits at `at`, if there is a digit.
 fn number(line: &[u8], at: usize) -> Option<usize> {
     let start = blanks(line, at);
     let end = digits(line, start);
@@ -100,7 +101,7 @@ fn threadtime(line: &[u8], at: usize) -> Option<Entry> {
     Some(Entry { level, key: (start, thread), end: mark + 3 + colon })
 }
 
-/// The layout of Unity's window behind the numbers: the level as a word, then the tag: `Error AndroidRuntime x`.
+/// Reads the layout of Unity's window after the numbers: the level as a word, then the tag: `Error AndroidRuntime x`.
 fn worded(line: &[u8], key: (usize, usize), mark: usize) -> Option<Entry> {
     let end = word(line, mark);
     let level = level_word(&line[mark..end]).filter(|_| byte(line, mark).is_ascii_uppercase())?;

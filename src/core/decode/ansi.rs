@@ -1,14 +1,14 @@
 //! Terminal dress: finds and removes escape sequences, and picks the visible piece of a line that overwrites itself.
-//! Runs before the other decoders. Never hides text: an escape sequence that does not end takes only its introducer with it.
+//! Runs before the other decoders. Never hides text: of an unterminated escape sequence, only the introducer is removed.
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 const ESC: u8 = 0x1b;
 const BEL: u8 = 0x07;
-/// Bytes that are looked at together.
+/// Bytes that are examined together.
 const WORD: usize = 8;
 
-/// Parameters of a colour are shorter.
+/// The parameters of a colour are shorter than this.
 const MAX_LOST_PARAMETERS: usize = 20;
 
 /// How programs spell ESC when a string is printed with its escapes (JSON, Python, C, shell).
@@ -56,7 +56,8 @@ pub fn strip(line: &[u8], out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// Whether colours stand in the line whose ESC was lost on the way, as in `[31merror[0m`: one is set, or more are taken back.
+/// Whether the line has colours that lost their ESC on the way, as in
+/// `[31merror[0m`: one is set and one reset, or several are reset.
 #[must_use]
 pub fn has_lost_escapes(line: &[u8]) -> bool {
     let (mut sets, mut resets) = (false, false);
@@ -84,25 +85,25 @@ pub fn strip_lost(line: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&line[from..]);
 }
 
-/// `[1;31m`, `[m` or `[K` at the front.
+/// Returns the `[1;31m`, `[m` or `[K` at the front.
 fn lost_sequence(text: &[u8]) -> Option<&[u8]> {
     let parameters = text[1..].iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b';')).count();
     let is_one = matches!((text.get(1 + parameters), parameters), (Some(b'm'), 0..MAX_LOST_PARAMETERS) | (Some(b'K'), 0));
     is_one.then(|| &text[..parameters + 2])
 }
 
-/// How many bytes stand before the first that may be dress; for a tab, too, it is asked singly.
+/// Counts the bytes before the first that may be dress; a tab also ends the count and is checked by itself.
 fn plain_bytes(word: [u8; WORD]) -> usize {
     let word = u64::from_le_bytes(word);
     let all = |byte: u8| u64::from_le_bytes([byte; WORD]);
-    // The highest bit of each byte that is smaller, up to the first such byte; those behind it may be wrong.
+    // The highest bit of each byte that is smaller, up to the first such byte; those after it may be wrong.
     let smaller = |word: u64, than: u8| word.wrapping_sub(all(than)) & !word;
     let marks = (smaller(word, 0x20) | smaller(word ^ all(b'\\'), 1) | smaller(word ^ all(0x7f), 1)) & all(0x80);
     // Without a mark it is all of them.
     marks.trailing_zeros() as usize / 8
 }
 
-/// Control characters but for the tab, and the backslash of a spelled escape.
+/// Control characters except the tab, and the backslash of a spelled escape.
 const MAY_BE_DRESS: [bool; 256] = {
     let mut set = [false; 256];
     let mut byte = 0;
@@ -115,7 +116,7 @@ const MAY_BE_DRESS: [bool; 256] = {
     set
 };
 
-/// The range of the piece between carriage returns that holds byte `at`; a trailing `\r` belongs to the line end.
+/// Returns the range of the piece between carriage returns that holds byte `at`; a trailing `\r` belongs to the line end.
 #[must_use]
 pub fn visible(line: &[u8], at: usize) -> (usize, usize) {
     let line = without_cr(line);
@@ -125,7 +126,7 @@ pub fn visible(line: &[u8], at: usize) -> (usize, usize) {
     (start, end)
 }
 
-/// The range of the last piece between carriage returns that is not blank: what a terminal shows in the end.
+/// Returns the range of the last piece between carriage returns that is not blank: what a terminal shows in the end.
 #[must_use]
 pub fn last_visible(line: &[u8]) -> (usize, usize) {
     let line = without_cr(line);
@@ -143,7 +144,7 @@ fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Length of the sequence that the ESC at the front begins; at least 1.
+/// Returns the length of the sequence that the ESC at the front begins; at least 1.
 fn raw_sequence(text: &[u8]) -> usize {
     match text.get(1) {
         Some(b'[') => 2 + csi(&text[2..]),
@@ -157,27 +158,27 @@ fn raw_sequence(text: &[u8]) -> usize {
     }
 }
 
-/// Length of the spelled sequence at the front; `None` when the backslash begins something else.
+/// Returns the length of the spelled sequence at the front; `None` if the backslash begins something else.
 fn spelled_sequence(text: &[u8]) -> Option<usize> {
     let esc = spelled(text)?;
     let body = &text[esc + 1..];
     Some(esc + 1 + if text[esc] == b'[' { csi(body) } else { string_end(body) })
 }
 
-/// Length of the spelled ESC at the front, if `[` or `]` follows it.
+/// Returns the length of the spelled ESC at the front, if `[` or `]` follows it.
 fn spelled(text: &[u8]) -> Option<usize> {
     let len = SPELLINGS.iter().find(|s| text.starts_with(s))?.len();
     matches!(text.get(len), Some(b'[' | b']')).then_some(len)
 }
 
-/// Length of a CSI's parameters, intermediates and final byte.
+/// Returns the length of a CSI's parameters, intermediates and final byte.
 fn csi(body: &[u8]) -> usize {
     let parameters = body.iter().take_while(|b| matches!(b, 0x20..=0x3f)).count();
     parameters + usize::from(matches!(body.get(parameters), Some(0x40..=0x7e)))
 }
 
-/// Length of a control string (OSC, DCS, APC) with its terminator, 0 when it has none. It cannot hold ESC or a backslash
-/// other than its terminator's, so the search ends at the first: that keeps `strip` linear.
+/// Returns the length of a control string (OSC, DCS, APC) with its terminator, or 0 if it has none. The string cannot
+/// hold ESC or a backslash other than its terminator's, so the search ends at the first: that keeps `strip` linear.
 fn string_end(body: &[u8]) -> usize {
     let Some(end) = body.iter().position(|b| matches!(*b, BEL | ESC | b'\\')) else {
         return 0;

@@ -1,5 +1,5 @@
-//! Civil arithmetic and the values of time fields: dates, clocks, zones, epoch numbers.
-//! Serves `time`, which knows the forms. Never reads a clock.
+//! Civil arithmetic and the values of time fields: dates, clocks, zones,
+//! epoch numbers. Used by `time`, which knows the forms. Never reads a clock.
 
 use super::scan::{byte, digits, run};
 use crate::core::event::Timestamp;
@@ -8,7 +8,7 @@ use crate::core::event::Timestamp;
 pub const DAY_MICROS: i64 = 86_400_000_000;
 /// A mean Gregorian year.
 const YEAR_MICROS: i64 = 31_556_952_000_000;
-/// Epoch seconds of 2000-01-01 and 2100-01-01: what is outside is a number, not a time.
+/// Epoch seconds of 2000-01-01 and 2100-01-01: anything outside is a number, not a time.
 pub const EPOCH_SECONDS: std::ops::Range<i64> = 946_684_800..4_102_444_800;
 
 /// A civil date; many stamps have no year.
@@ -19,7 +19,7 @@ pub struct Date {
     pub day: i64,
 }
 
-/// A time of day, with the number of digits its fraction was written with.
+/// A time of day, with the number of digits in its written fraction.
 #[derive(Clone, Copy)]
 pub struct Clock {
     pub hour: i64,
@@ -30,25 +30,25 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Within a day; a leap second is allowed.
+    /// Whether the clock lies within a day; a leap second is allowed.
     pub fn valid(&self) -> bool {
         self.hour < 24 && self.minute < 60 && self.second <= 60
     }
 }
 
-/// Value of a run of at most 18 digits.
+/// Returns the value of a run of at most 18 digits.
 pub fn decimal(run: &[u8]) -> i64 {
     run.iter().take(18).fold(0, |n, d| n * 10 + i64::from(d - b'0'))
 }
 
-/// The number of the month whose English abbreviation begins the text.
+/// Returns the number of the month whose English abbreviation begins the text.
 pub fn month(text: &[u8]) -> Option<i64> {
     const NAMES: &[u8; 36] = b"JanFebMarAprMayJunJulAugSepOctNovDec";
     let name = text.get(..3)?;
     NAMES.chunks_exact(3).zip(1..).find(|(month, _)| *month == name).map(|(_, number)| number)
 }
 
-/// The time of a civil date; plain arithmetic, because every candidate line with a stamp passes here.
+/// Returns the time of a civil date; plain arithmetic, because every candidate line with a stamp passes through here.
 pub fn civil(year: i64, date: Date, clock: Clock, zone: i64) -> Option<Timestamp> {
     let Date { month, day, .. } = date;
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -74,17 +74,17 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + day_of_year - 719_468
 }
 
-/// The time in the latest year that puts it no later than a day past `now`; nine years back reach a 29th of February.
+/// Returns the time in the latest year that puts it at most a day past `now`; nine years back reach a 29 February.
 pub fn latest_year(now: Timestamp, in_year: impl Fn(i64) -> Option<Timestamp>) -> Option<Timestamp> {
-    // Mean years may be one short on New Year's Day, which the year to come makes good.
-    // A clock that is far off must not decide whether this is a time: it counts as 1990 or 2190.
+    // Mean years may be one short on New Year's Day, which the following year makes up for. A
+    // clock that is far off must not decide whether this is a time: it counts as 1990 or 2190.
     let now = now.0.clamp(20 * YEAR_MICROS, 220 * YEAR_MICROS);
     let next = 1971 + now.div_euclid(YEAR_MICROS);
     let limit = now.saturating_add(DAY_MICROS);
     (0..=9).filter_map(|back| in_year(next - back)).find(|time| time.0 <= limit)
 }
 
-/// `+02:00`, `-0500` at `at`, and the offset behind it.
+/// Returns the offset at `at` (`+02:00`, `-0500`), and where it ends.
 pub fn offset(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let hours = bytes.get(at + 1..at + 3)?;
     let minutes_at = at + 3 + usize::from(byte(bytes, at + 3) == b':');
@@ -98,7 +98,8 @@ pub fn offset(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     (seconds <= 18 * 3600).then_some((sign * seconds, end))
 }
 
-/// A zone's usual abbreviation at `at`; an ambiguous one has the meaning it has in `PostgreSQL`'s default table.
+/// Returns the offset of a zone's usual abbreviation at `at`, and where it
+/// ends. An ambiguous one means what it means in `PostgreSQL`'s default table.
 pub fn abbreviation(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let end = run(bytes, at, |b| b.is_ascii_uppercase());
     let half_hours = match &bytes[at..end] {
@@ -120,7 +121,7 @@ pub fn abbreviation(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     Some((half_hours * 1800, end))
 }
 
-/// An epoch number at `at`: its unit is that which puts it between 2000 and 2100.
+/// Returns the time of an epoch number at `at`, and where it ends. Its unit is the one that puts it between 2000 and 2100.
 pub fn epoch(bytes: &[u8], at: usize) -> Option<(Timestamp, usize)> {
     let end = digits(bytes, at);
     let unit_micros = match end - at {

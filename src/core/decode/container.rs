@@ -1,24 +1,24 @@
 //! The line format of Kubernetes' container runtimes: `<time> stdout|stderr F|P <text>`.
-//! Only splits; joining the partial pieces is the caller's.
+//! Only splits the line; the caller joins partial pieces.
 
 use super::scan::{byte, rest};
 use super::time::parse_time_at;
 use crate::core::event::{Io, Timestamp};
 
-/// What stands before the text of a CRI line.
+/// What precedes the text of a CRI line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cri {
     /// When the runtime read the line.
     pub time: Timestamp,
-    /// Which output of the container.
+    /// The output of the container that it came from.
     pub io: Io,
-    /// The container's line goes on in the next CRI line of the same output.
+    /// Whether the container's line continues in the next CRI line of the same output.
     pub partial: bool,
     /// Offset of the text.
     pub text: usize,
 }
 
-/// Splits a CRI line; `None` for any other.
+/// Splits a CRI line; returns `None` for any other.
 #[must_use]
 pub fn cri(line: &[u8], now: Timestamp) -> Option<Cri> {
     // Cheaper than parsing the time of each line that merely begins with one.

@@ -1,16 +1,16 @@
-//! The fields between a level tag and the message: logger, thread, process, brackets, columns.
-//! Serves `prefix`. Stops early rather than late: what may be the message, above all an exception's name, stays.
+//! The fields between a level tag and the message: logger, thread, process, brackets, columns. Used by
+//! `prefix`. Stops early rather than late: what may be the message, above all an exception's name, stays.
 
 use super::level::level_word;
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
 use super::tag::Ground;
 
-/// Fields behind a tag.
+/// Maximum number of fields after a tag.
 const MAX_FIELDS: usize = 8;
-/// Longest column between two `|`.
+/// Longest column between two `|`, in bytes.
 const COLUMN_BYTES: usize = 96;
 
-/// Where the message begins behind the tag that ends at `at`: after logger, thread, process and bracket fields.
+/// Returns where the message begins after the tag that ends at `at`: after logger, thread, process and bracket fields.
 pub fn message(line: &[u8], at: usize, ground: Ground) -> usize {
     if byte(line, at) == b':' {
         let at = at + 1;
@@ -42,7 +42,7 @@ pub fn message(line: &[u8], at: usize, ground: Ground) -> usize {
     at
 }
 
-/// What stands at a place between tag and message.
+/// What may be found between tag and message.
 enum Step {
     /// A field that ends there.
     Field(usize),
@@ -53,12 +53,12 @@ enum Step {
     /// The message itself.
     Message,
 }
-/// A date in a column or bracket begins a further head, which `prefix` reads.
+/// Whether a date follows: one in a column or bracket begins a further head, which `prefix` reads.
 fn is_date(line: &[u8], at: usize) -> bool {
     digits(line, at) - at == 4 && matches!(byte(line, at + 4), b'-' | b'/')
 }
 
-/// Behind `| ` columns of one word (or a word and a number), from the `|` at `at`.
+/// Skips the `| ` columns of one word (or a word and a number), from the `|` at `at`.
 fn columns(line: &[u8], at: usize) -> usize {
     let mut at = at;
     for _ in 0..MAX_FIELDS {
@@ -102,7 +102,7 @@ fn dashes(line: &[u8], at: usize) -> Step {
     }
 }
 
-/// A process number before `---` or a bracket, nginx's `123#0:` and `*5`.
+/// Reads a process number before `---` or a bracket, or nginx's `123#0:` and `*5`.
 fn number_field(line: &[u8], at: usize) -> Step {
     let starred = byte(line, at) == b'*';
     let end = digits(line, at + usize::from(starred));
@@ -115,7 +115,7 @@ fn number_field(line: &[u8], at: usize) -> Step {
     if field { Step::Field(end) } else { Step::Message }
 }
 
-/// What is known where a logger's name may stand.
+/// What is known at a place where a logger's name may be.
 #[derive(Clone, Copy)]
 struct Logger {
     ground: Ground,
@@ -148,7 +148,8 @@ fn logger(line: &[u8], at: usize, known: Logger) -> Step {
     if field { Step::Field(end) } else { Step::Message }
 }
 
-/// Python's `ERROR:root:msg`: behind the glued name, or `at` where no logger's name stands.
+/// Returns where the message of Python's `ERROR:root:msg` begins:
+/// after the glued name, or at `at` if no logger's name is there.
 fn glued_logger(line: &[u8], at: usize) -> usize {
     let end = run(line, at, is_name);
     let name = &line[at..end];
@@ -156,7 +157,7 @@ fn glued_logger(line: &[u8], at: usize) -> usize {
     if glued { blanks(line, end + 1) } else { at }
 }
 
-/// A name before `: ` that is a module or a class rather than a file or a word of the message.
+/// Whether a name before `: ` is a module or a class rather than a file or a word of the message.
 fn is_logger(name: &[u8]) -> bool {
     let last = name.iter().rposition(|b| *b == b'.').map_or(name, |dot| &name[dot + 1..]);
     let dots = name.iter().filter(|b| **b == b'.').count();
@@ -166,7 +167,7 @@ fn is_logger(name: &[u8]) -> bool {
     !path && !located && (module || dots >= 2 || (dots == 1 && last.first().is_some_and(u8::is_ascii_uppercase)))
 }
 
-/// The name of an exception or a word that begins a message: never a logger.
+/// Whether this is the name of an exception or a word that begins a message: never a logger.
 fn is_fault(name: &[u8]) -> bool {
     const ENDS: [&[u8]; 7] = [b"Error", b"Exception", b"Failure", b"Fault", b"Warning", b"Interrupt", b"Exit"];
     ENDS.iter().any(|end| name.ends_with(end)) || level_word(name).is_some()

@@ -1,6 +1,6 @@
-//! One JSON object on a line: an envelope around another program's text, or a record with its fields.
-//! Walks the object once into a flat list of leaves in document order; `record` gives them meaning. Depth and the number
-//! of leaves are bounded: what stands deeper is skipped; neither text nor numbers are judged.
+//! One JSON object on a line: an envelope around another program's text, or a record with its fields. Walks
+//! the object once into a flat list of leaves in document order; `record` gives them meaning. Depth and the
+//! number of leaves are bounded, and what lies deeper is skipped. Neither text nor numbers are judged.
 
 use super::record::{Record, record};
 use super::time::parse_any_time;
@@ -9,11 +9,11 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Se
 use std::borrow::Cow;
 use std::fmt;
 
-/// Deepest value that is looked at: the parser takes 128, and gives up beyond.
+/// Maximum depth of values that are looked at: the parser takes 128, and fails beyond.
 const MAX_DEPTH: usize = 100;
-/// Leaves kept of one object; those beyond are parsed and dropped.
+/// Maximum number of leaves kept of one object; further ones are parsed and dropped.
 const MAX_LEAVES: usize = 1024;
-/// Bytes of their pointers together: a key as long as the line stands above each leaf that it holds.
+/// Maximum number of bytes of all their pointers: a key as long as the line is repeated for each leaf that it holds.
 const MAX_POINTER_BYTES: usize = 1 << 20;
 
 /// What one JSON object is.
@@ -30,17 +30,18 @@ pub enum Json {
 pub struct Envelope {
     /// The text, without its line end.
     pub text: Vec<u8>,
-    /// Which output it came from.
+    /// The output that it came from.
     pub io: Option<Io>,
     /// When the wrapper read it.
     pub time: Option<Timestamp>,
-    /// The text had no line end: it goes on in the next record of the same output and key.
+    /// Whether the text had no line end: then it continues in the next record of the same output and key.
     pub partial: bool,
     /// Container, or Go package and test.
     pub key: Option<String>,
 }
 
-/// Reads a line that is one JSON object, blanks around it allowed; `None` for anything else. Bad UTF-8 is replaced.
+/// Reads a line that is one JSON object, with or without blanks around
+/// it; returns `None` for anything else. Invalid UTF-8 is replaced.
 #[must_use]
 pub fn json(line: &[u8], now: Timestamp) -> Option<Json> {
     let line = line.trim_ascii();
@@ -80,7 +81,7 @@ pub struct Leaf<'a> {
 }
 
 impl Leaf<'_> {
-    /// The text, if it is not empty.
+    /// Returns the text, if it is not empty.
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Scalar::Text(text) if !text.is_empty() => Some(text),
@@ -88,7 +89,7 @@ impl Leaf<'_> {
         }
     }
 
-    /// The whole number, written as such or as text.
+    /// Returns the whole number, written as such or as text.
     pub fn int(&self) -> Option<i64> {
         match &self.value {
             Scalar::Int(number) => Some(*number),
@@ -106,23 +107,23 @@ impl Leaf<'_> {
             })
     }
 
-    /// The last key of the path.
+    /// Returns the last key of the path.
     pub fn name(&self) -> &str {
         self.pointer.rsplit(['/', '.']).next().unwrap_or_default()
     }
 }
 
-/// The first leaf at the first of these paths that has any that satisfies `take`.
+/// Returns what `take` makes of the first leaf that it accepts, at the first of these paths that has one.
 pub fn first<'l, 'de, T>(leaves: &'l [Leaf<'de>], paths: &[&str], take: impl Fn(&'l Leaf<'de>) -> Option<T>) -> Option<T> {
     paths.iter().find_map(|path| leaves.iter().filter(|leaf| leaf.is(path)).find_map(&take))
 }
 
-/// The text at the first of these paths that has one.
+/// Returns the text at the first of these paths that has one.
 pub fn text_at(leaves: &[Leaf<'_>], paths: &[&str]) -> Option<String> {
     first(leaves, paths, |leaf| leaf.text().map(str::to_owned))
 }
 
-/// The time of a leaf, whatever its form.
+/// Returns the time of a leaf, whatever its form.
 pub fn time_of(leaf: &Leaf<'_>, now: Timestamp) -> Option<Timestamp> {
     match &leaf.value {
         Scalar::Text(text) => parse_any_time(text.as_bytes(), now),
@@ -136,7 +137,7 @@ fn envelope(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     go_test(leaves, now).or_else(|| container(leaves, now))
 }
 
-/// `{"log":"…\n","stream":"stderr","time":"…"}`
+/// Unwraps docker's `{"log":"…\n","stream":"stderr","time":"…"}`
 fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let io = first(leaves, &["stream"], |leaf| Io::parse(leaf.text()?))?;
     let text = string(leaves, "log")?;
@@ -145,7 +146,7 @@ fn container(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     Some(Envelope { io: Some(io), key, ..unwrapped(text, leaves, now) })
 }
 
-/// `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
+/// Unwraps `go test -json`'s `{"Time":"…","Action":"output","Package":"p","Test":"T","Output":"…\n"}`
 fn go_test(leaves: &[Leaf<'_>], now: Timestamp) -> Option<Envelope> {
     let action = first(leaves, &["action"], Leaf::text)?;
     if action != "output" && action != "build-output" {
@@ -186,7 +187,7 @@ fn leaves(text: &str) -> Option<Vec<Leaf<'_>>> {
     Some(walk.leaves)
 }
 
-/// `text` with `null` for each object and array that is deeper than the parser goes; `None` when there is none.
+/// Returns `text` with `null` for each object and array that is deeper than the parser goes; `None` if there is none.
 fn without_depths(text: &str) -> Option<String> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     let (mut kept, mut from, mut is_deep) = (String::new(), 0, false);
@@ -223,7 +224,7 @@ fn without_depths(text: &str) -> Option<String> {
 struct Walk<'de> {
     pointer: String,
     leaves: Vec<Leaf<'de>>,
-    /// Of all leaves.
+    /// Bytes of the pointers of all leaves.
     pointer_bytes: usize,
 }
 
@@ -313,7 +314,7 @@ impl<'de> Visitor<'de> for Node<'_, 'de> {
     }
 }
 
-/// A key, borrowed where it holds no escape.
+/// A key, borrowed if it holds no escape.
 struct Key<'de>(Cow<'de, str>);
 
 impl<'de> Deserialize<'de> for Key<'de> {

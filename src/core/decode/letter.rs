@@ -1,15 +1,15 @@
 //! Prefixes whose level is one letter: glog and klog, Ruby, CUPS, Tornado and Jupyter, Torch, ESP-IDF, Redis' marks.
-//! Serves `prefix` and `tag`. Each shape asks for more than the letter: a time, a place or a column of its own.
+//! Used by `prefix` and `tag`. Each shape requires more than the letter: a time, a place or a column of its own.
 
 use super::level::letter;
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
 use super::time::{Moment, clock_end, glog, moment};
 use crate::core::event::{Level, Timestamp};
 
-/// Words between a letter and the place in which it was logged.
+/// Maximum number of words between a letter and the place in the code that logged it.
 const WORDS_BEFORE_PLACE: usize = 2;
 
-/// A level, the time that stood with it, and where the text behind both begins.
+/// A level, the time that comes with it, and where the text after both begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Marked {
     pub level: Level,
@@ -17,7 +17,7 @@ pub struct Marked {
     pub end: usize,
 }
 
-/// The level of a letter that stands alone behind a time; `X` and `A` there are marks of other kinds.
+/// Returns the level of a letter that stands alone after a time; `X` and `A` are marks of other kinds there.
 pub fn alone(byte: u8) -> Option<Level> {
     letter(byte).filter(|_| matches!(byte, b'E' | b'F' | b'C' | b'W' | b'N' | b'I' | b'D' | b'V' | b'T'))
 }
@@ -33,7 +33,7 @@ pub fn logged(line: &[u8], at: usize, now: Timestamp) -> Option<Marked> {
     (byte(line, end) == b']' || bare).then_some(Marked { level, moment: Some(moment), end: end + 1 })
 }
 
-/// End of a thread's number, in hex too.
+/// Returns the end of a thread's number, which may be in hex.
 fn thread(line: &[u8], at: usize) -> usize {
     let hex = rest(line, at).starts_with(b"0x");
     if hex { run(line, at + 2, |b| b.is_ascii_hexdigit()) } else { digits(line, at) }
@@ -44,7 +44,7 @@ fn early(line: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     rest(line, at).starts_with(HEAD).then(|| moment(line, at + HEAD.len(), now))?
 }
 
-/// `E api.rows: ` (`%(levelname).1s %(name)s: ` of Python's logging): the name has a dot, as no word of prose has there.
+/// `E api.rows: ` (`%(levelname).1s %(name)s: ` of Python's logging). The name has a dot, which no word of prose has there.
 pub fn named(line: &[u8], at: usize) -> Option<Marked> {
     let level = alone(byte(line, at))?;
     let end = run(line, at + 2, is_name);
@@ -75,7 +75,7 @@ pub fn bracketed(line: &[u8], open: usize, now: Timestamp) -> Option<Marked> {
 }
 
 /// `E, [2024-06-26T17:00:04.497736 #126554] ERROR -- : ` (Ruby), `E [04/Nov/2010:17:37:40 -0400] ` (CUPS),
-/// `E[2026-11-10|10:00:00.123] ` (CometBFT); the bracket stands at `open`.
+/// `E[2026-11-10|10:00:00.123] ` (CometBFT); the bracket is at `open`.
 pub fn before_time(line: &[u8], at: usize, open: usize, now: Timestamp) -> Option<Marked> {
     let level = letter(byte(line, at)).filter(|_| byte(line, open) == b'[')?;
     let moment = moment(line, open + 1, now)?;
@@ -92,7 +92,8 @@ pub fn ticks(line: &[u8], at: usize) -> Option<Marked> {
     known.then_some(Marked { level, moment: None, end: end + 2 })
 }
 
-/// `[  1234][E][store.cpp:12] ` (ESP32's Arduino), `[0012] ERROR ` (Logrus with a prefix): what counts the time since the start.
+/// Returns the end of a counter of the time since the start: `[  1234][E][store.cpp:12] `
+/// (ESP32's Arduino), `[0012] ERROR ` (Logrus with a prefix).
 pub fn counter_end(line: &[u8], open: usize) -> Option<usize> {
     let start = blanks(line, open + 1);
     let close = digits(line, start);
@@ -105,8 +106,8 @@ pub fn counter_end(line: &[u8], open: usize) -> Option<usize> {
     (byte(line, open) == b'[' && byte(line, close) == b']' && close > start && follows).then_some(close + 1)
 }
 
-/// A letter alone behind a logger's time, where what follows says that it is a column: `E | etcdserver: `,
-/// `E [MSGID: 101] `, `E  shop[1234:5678] `, `D t0 pollable.cc:47 `, `E: `.
+/// Returns the level of a letter alone after a logger's time, if what follows shows that it is a
+/// column: `E | etcdserver: `, `E [MSGID: 101] `, `E  shop[1234:5678] `, `D t0 pollable.cc:47 `, `E: `.
 pub fn column(line: &[u8], at: usize) -> Option<Level> {
     if byte(line, at + 1) == b':' && is_blank(byte(line, at + 2)) {
         return alone(byte(line, at));
@@ -125,7 +126,7 @@ pub fn column(line: &[u8], at: usize) -> Option<Level> {
     (sign || process || placed || rest(line, next).starts_with(b"[MSGID: ")).then_some(level)
 }
 
-/// End of `store.cc:12` at `at`.
+/// Returns the end of `store.cc:12` at `at`.
 fn place_end(line: &[u8], at: usize) -> Option<usize> {
     let end = run(line, at, |b| is_name(b) || b == b'/');
     let number = digits(line, end + 1);

@@ -1,15 +1,15 @@
-//! The words that name a level, and which of them is a tag where.
-//! Serves every decoder. Never judges a sentence, save in [`loose_level`], which its caller asks last.
+//! The words that name a level, and where each of them is a tag. Used by every decoder.
+//! Never judges a sentence, except in [`loose_level`], which its caller asks last.
 
 use super::scan::{blanks, word};
 use crate::core::event::Level;
 
-/// Longest level word.
+/// Length of the longest level word.
 const WORD_BYTES: usize = 13;
-/// How many words of a line `loose_level` reads.
+/// Number of words of a line that `loose_level` reads.
 const LOOSE_WORDS: usize = 6;
 
-/// The level that a word names, whatever its case; `None` for any other word.
+/// Returns the level that a word names, in any case; `None` for any other word.
 #[must_use]
 pub fn level_word(word: &[u8]) -> Option<Level> {
     let mut lower = [0; WORD_BYTES];
@@ -28,7 +28,7 @@ pub fn level_word(word: &[u8]) -> Option<Level> {
     })
 }
 
-/// The level that an upper-case word names which stands alone among the first six words of a sentence.
+/// Returns the level named by an upper-case word that stands alone among the first six words of a sentence.
 #[must_use]
 pub fn loose_level(line: &[u8]) -> Option<Level> {
     let mut at = blanks(line, 0);
@@ -42,21 +42,21 @@ pub fn loose_level(line: &[u8]) -> Option<Level> {
     None
 }
 
-/// Upper-case words that are a level even where no time stands before them. `NOTE`, `FINE`, `ALERT`, `PANIC`, `ERR` and
-/// `VERBOSE` begin sentences and other tools' messages too.
+/// Whether an upper-case word is a level even without a time before it. `NOTE`, `FINE`,
+/// `ALERT`, `PANIC`, `ERR` and `VERBOSE` also begin sentences and other tools' messages.
 pub fn is_common(word: &[u8]) -> bool {
     matches!(word, b"TRACE" | b"DEBUG" | b"INFO" | b"WARN" | b"WARNING" | b"ERROR" | b"SEVERE" | b"FATAL" | b"CRITICAL" | b"NOTICE")
         || matches!(word, b"DEBU" | b"ERRO" | b"EROR" | b"FATA" | b"FATL" | b"PANI")
 }
 
-/// Words that are a tag before a colon although they are not in upper case. `error:`, `fatal:` and `panic:` are not: they
-/// begin the message itself (compilers, git, Go), as does `Trace:` (Node).
+/// Whether a word is a tag before a colon although it is not in upper case. `error:`, `fatal:` and
+/// `panic:` are not: they begin the message itself (compilers, git, Go), as does `Trace:` (Node).
 pub fn is_soft(word: &[u8]) -> bool {
     const SOFT: [&[u8]; 7] = [b"debug", b"info", b"notice", b"note", b"warn", b"warning", b"critical"];
     SOFT.iter().any(|soft| soft.eq_ignore_ascii_case(word))
 }
 
-/// The one-letter tags of glog, logcat, Ruby and CUPS; `None` for a letter that is none.
+/// Returns the level of a one-letter tag of glog, logcat, Ruby or CUPS; `None` for any other letter.
 pub fn letter(byte: u8) -> Option<Level> {
     Some(match byte {
         b'V' | b'T' => Level::Trace,
@@ -69,7 +69,7 @@ pub fn letter(byte: u8) -> Option<Level> {
     })
 }
 
-/// RFC 5424 severity: 0 emergency to 7 debug; anything above counts as debug.
+/// Returns the level of an RFC 5424 severity: 0 emergency to 7 debug; anything above counts as debug.
 pub fn severity(number: i64) -> Level {
     match number {
         ..=2 => Level::Fatal,

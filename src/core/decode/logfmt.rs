@@ -1,12 +1,12 @@
-//! logfmt lines: `time=… level=error msg="could not open" err="no such file"`.
-//! Takes a line only when pairs make up most of it and one of them is a level or a message; values stay in place, escaped.
+//! logfmt lines: `time=… level=error msg="could not open" err="no such file"`. Accepts a line only if
+//! pairs make up most of it and one of them is a level or a message; values stay in place, escaped.
 
 use super::level::level_word;
 use super::scan::{blanks, byte, rest};
 use super::time::parse_any_time;
 use crate::core::event::{Level, Timestamp};
 
-/// Keys of the level, whatever their case.
+/// Keys of the level, in any case.
 const LEVELS: [&[u8]; 18] = [
     b"level",
     b"lvl",
@@ -28,7 +28,7 @@ const LEVELS: [&[u8]; 18] = [
     b"at",
 ];
 
-/// Elements of reports in XML: their attributes are a finding's, and rules read them. (Those of logs say what logfmt says.)
+/// XML elements of reports: their attributes belong to a finding, and rules read them. (Those of logs say what logfmt says.)
 const REPORTED: [&[u8]; 8] = [b"<error ", b"<issue ", b"<problem ", b"<?xml ", b"<checkstyle", b"<file ", b"<Issue ", b"<IssueType "];
 
 /// What a logfmt line says. Ranges are in bytes of the line, without quotes, escapes kept.
@@ -40,11 +40,11 @@ pub struct Logfmt {
     pub time: Option<Timestamp>,
     /// `msg`, `message`.
     pub message: Option<(usize, usize)>,
-    /// `err`, `error`, when it names one.
+    /// `err`, `error`, if it names one.
     pub error: Option<(usize, usize)>,
 }
 
-/// Reads a logfmt line; `None` for anything else.
+/// Reads a logfmt line; returns `None` for anything else.
 #[must_use]
 pub fn logfmt(line: &[u8], now: Timestamp) -> Option<Logfmt> {
     let mut out = Logfmt::default();
@@ -77,7 +77,7 @@ struct Pair {
 }
 
 impl Logfmt {
-    /// Takes what the pair says; whether its key marks a log line.
+    /// Takes over what the pair says; returns whether its key marks a log line.
     fn take(&mut self, line: &[u8], pair: &Pair, now: Timestamp) -> bool {
         let value = &line[pair.value.0..pair.value.1];
         let said = !matches!(value, b"" | b"null" | b"nil" | b"<nil>" | b"none" | b"None" | b"false" | b"0");
@@ -106,7 +106,7 @@ impl Logfmt {
     }
 }
 
-/// `key=value`, `key="quoted value"` or `key='quoted value'` (structlog) at `at`.
+/// Reads `key=value`, `key="quoted value"` or `key='quoted value'` (structlog) at `at`.
 fn pair(line: &[u8], at: usize) -> Option<Pair> {
     let text = rest(line, at);
     let is_key = |b: &u8| b.is_ascii_alphanumeric() || b"_.-/@".contains(b);
@@ -124,7 +124,7 @@ fn pair(line: &[u8], at: usize) -> Option<Pair> {
     Some(Pair { key: (at, key_end), value: (start, end), end })
 }
 
-/// Index of the quote that closes a value; a backslash takes the next byte with it.
+/// Returns the index of the quote that closes a value; a backslash escapes the next byte.
 fn closing_quote(line: &[u8], start: usize, quote: u8) -> Option<usize> {
     let mut at = start;
     loop {

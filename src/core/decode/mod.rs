@@ -1,6 +1,6 @@
-//! Decode: what one line says about itself, apart from what it tells: its time, level, writer, and where the text begins.
-//! Stands between the guard and confirm. Every function is pure, total on any bytes, linear in the line and bounded in
-//! look-ahead; none decides whether a line is an error, and none keeps state from line to line.
+//! Decode: what one line says about itself, apart from its message: its time, level, writer, and where the text
+//! begins. Stands between the guard and confirm. Every function is pure, total on any bytes, linear in the line
+//! and bounded in look-ahead; none decides whether a line is an error, and none keeps state from line to line.
 
 mod android;
 mod ansi;
@@ -37,7 +37,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_795_000_000_000_000);
 
-    /// Every decoder on one line; what they promise about ranges is checked.
+    /// Runs every decoder on one line, and checks what they promise about ranges.
     fn decode_all(line: &[u8]) {
         let got = prefix(line, NOW);
         assert!(got.body <= got.message && got.message <= line.len(), "{:?} {got:?}", String::from_utf8_lossy(line));

@@ -1,6 +1,6 @@
-//! What stands before the text of a plain line: times, writers, level and logger fields, nested as real logs nest them.
-//! Called on every candidate line, so it reads bytes, looks ahead a bounded way and allocates nothing. It never reads the
-//! message, and takes nothing for a prefix that it does not know by shape.
+//! What precedes the text of a plain line: times, writers, level and logger fields, nested as real
+//! logs nest them. Called on every candidate line, so it reads bytes, has a bounded look-ahead and
+//! allocates nothing. It never reads the message, and recognises only prefixes whose shape it knows.
 
 mod boxed;
 mod lettered;
@@ -18,15 +18,15 @@ use super::time::{Moment, Style, clock_end, moment};
 use super::writer::{self, Writer, past_blank};
 use crate::core::event::{Io, Level, Timestamp};
 
-/// Times and writers of one line, whatever their nesting.
+/// Maximum number of times and writers of one line, however nested.
 const MAX_HEADS: usize = 8;
-/// Most blanks before a head.
+/// Maximum number of blanks before a head.
 const MAX_INDENT: usize = 12;
 /// Length of `10:00:00`.
 const CLOCK_BYTES: usize = 8;
-/// What mozharness puts behind its clock: a blank and its own message, or two and what a command printed.
+/// What mozharness puts after its clock: a blank and its own message follow, or two and what a command printed.
 const HARNESS: &[u8] = b"     INFO -";
-/// Levels with a further time behind them (a service wrapper's line around a logger's).
+/// Maximum number of levels with a further time after them (a service wrapper's line around a logger's).
 const MAX_ROUNDS: usize = 3;
 
 /// What a line says before its text. Ranges and offsets are in bytes of the line; `body <= message <= line.len()`.
@@ -38,23 +38,23 @@ pub struct Prefix {
     pub level: Option<Level>,
     /// The name of the writer: container, service, worker, rank, or syslog program with its number.
     pub key: Option<(usize, usize)>,
-    /// Which output of the writer, where the prefix says so.
+    /// The output of the writer, if the prefix names it.
     pub io: Option<Io>,
-    /// Behind time, host and key, indentation kept; at the level tag, if there is one.
+    /// After time, host and key, indentation kept; at the level tag, if there is one.
     pub body: usize,
-    /// Behind level tag, logger, thread and bracket fields too.
+    /// After level tag, logger, thread and bracket fields as well.
     pub message: usize,
-    /// A time, a key or a level was recognised.
+    /// Whether a time, a key or a level was recognised.
     pub shaped: bool,
-    /// How many times, a clock's without a date too.
+    /// Number of times, including clocks without a date.
     pub times: u8,
-    /// How many levels.
+    /// Number of levels.
     pub levels: u8,
-    /// The body stands behind a clock and two blanks, of which the second may be its own.
+    /// Whether the body follows a clock and two blanks, of which the second may be the body's own.
     pub padded: bool,
 }
 
-/// Reads the prefix of a line (without its line end). `now` gives the year where a stamp has none.
+/// Reads the prefix of a line (without its line end). `now` supplies the year for a stamp without one.
 #[must_use]
 pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     let mut scan = Scan::new(line, now);
@@ -74,7 +74,7 @@ pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     scan.out
 }
 
-/// The syslog header that is to follow a time.
+/// The syslog header that should follow a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Header {
     None,
@@ -90,7 +90,7 @@ struct Scan<'a> {
     ground: Ground,
     /// The syslog header that a `<PRI>` announced.
     header: Header,
-    /// A head brought its level with it.
+    /// Whether a head brought its level with it.
     tagged: bool,
     out: Prefix,
 }
@@ -101,8 +101,8 @@ impl<'a> Scan<'a> {
         Self { line, now, at: 0, heads: 0, ground: Ground::Bare, header: Header::None, tagged: false, out }
     }
 
-    /// Blanks before a full date or a clock with its level (a log within another output), few of them before seconds
-    /// (tracing), one before a level in columns (Consola, pretty_env_logger); anything else that is indented is no head.
+    /// Skips blanks before a full date or a clock with its level (a log within another output), a few before seconds
+    /// (tracing), and one before a level in columns (Consola, pretty_env_logger). Anything else that is indented is no head.
     fn indentation(&mut self) {
         let blank = self.line.iter().take(MAX_INDENT + 1).take_while(|b| **b == b' ').count();
         if blank > MAX_INDENT {
@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// `17:13:47.808 [error] `
+    /// Whether a clock with a level follows: `17:13:47.808 [error] `
     fn leveled_clock(&self, at: usize) -> bool {
         let Some(end) = clock_end(self.line, at).filter(|&end| rest(self.line, end).starts_with(b" [")) else { return false };
         let close = run(self.line, end + 2, |b| b.is_ascii_alphabetic());
@@ -143,7 +143,7 @@ impl<'a> Scan<'a> {
         self.out.levels += 1;
     }
 
-    /// Takes one time or writer at the current place.
+    /// Takes one time or writer at the current position.
     fn head(&mut self) -> bool {
         match byte(self.line, self.at) {
             b'<' => self.priority() || self.enclosed_time() || self.boxed_letter(),
@@ -174,7 +174,7 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Sets the time, goes on to what follows it at `end`, and takes what only stands behind a time.
+    /// Sets the time, moves to what follows it at `end`, and takes what can only follow a time.
     fn take_time(&mut self, moment: Moment, end: usize) {
         self.time(moment.time);
         self.ground = if moment.style == Style::Transport { Ground::Bare } else { Ground::Logger };
@@ -187,12 +187,12 @@ impl<'a> Scan<'a> {
             || self.logcat();
     }
 
-    /// Over the end of a time: a colon, one blank, and behind a logger's time a dash or a bar.
+    /// Steps over the end of a time: a colon, one blank and, after a logger's time, a dash or a bar.
     fn step_over(&mut self, end: usize) {
         let colon = byte(self.line, end) == b':' && is_gap(byte(self.line, end + 1));
         self.at = past_blank(self.line, end + usize::from(colon));
         let sign = blanks(self.line, self.at);
-        // Deeper it is an item of a list.
+        // Further away, it is an item of a list.
         let is_near = sign <= self.at + 1;
         if self.ground == Ground::Logger && is_near && matches!(byte(self.line, sign), b'-' | b'|') && is_blank(byte(self.line, sign + 1)) {
             self.at = past_blank(self.line, sign + 1);
@@ -214,11 +214,11 @@ impl<'a> Scan<'a> {
     }
 
     fn key(&mut self) -> bool {
-        // Behind a logger's time a bracketed thread is a field: the lines of its trace do not repeat it.
+        // After a logger's time, a bracketed thread is a field: the lines of its trace do not repeat it.
         if self.ground == Ground::Logger && matches!(byte(self.line, self.at), b'[' | b'(') {
             return false;
         }
-        // Keys that follow one another name one writer together: two containers may both have a worker 3.
+        // Keys in a row name one writer together: two containers may both have a worker 3.
         let outer = self.out.key.filter(|_| self.out.time.is_none());
         let found = self.writer(writer::key_at(self.line, self.at));
         if let (true, Some(outer), Some(inner)) = (found, outer, self.out.key) {
@@ -227,7 +227,7 @@ impl<'a> Scan<'a> {
         found
     }
 
-    /// `85.28 `: seconds in five bytes (BuildKit's last word about a step that failed), before text or an empty line.
+    /// Takes `85.28 `: seconds in five bytes (BuildKit's last output of a failed step), before text or an empty line.
     fn elapsed(&mut self) -> bool {
         const BYTES: usize = 5;
         let point = digits(self.line, 0);
@@ -240,7 +240,7 @@ impl<'a> Scan<'a> {
         known && is_text
     }
 
-    /// `10:00:00 `, and strace's `123 10:00:00.123456 `: a shape without a date, so no time.
+    /// Takes `10:00:00 `, and strace's `123 10:00:00.123456 `: a shape without a date, so no time.
     fn clock(&mut self) -> bool {
         let number = digits(self.line, self.at);
         let start = if byte(self.line, number) == b' ' { number + 1 } else { self.at };
@@ -258,7 +258,8 @@ impl<'a> Scan<'a> {
             self.at = output;
             return true;
         }
-        // Jenkins' timestamper puts two blanks behind its clock, and then what a program printed; a logger puts its level there.
+        // Jenkins' timestamper puts two blanks after its clock, and
+        // then what a program printed; a logger puts its level there.
         let padded = start == 0 && end == CLOCK_BYTES && rest(self.line, end).starts_with(b"  ");
         let text = blanks(self.line, end);
         let level = run(self.line, text, |b| b.is_ascii_uppercase());
@@ -275,7 +276,8 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// `<134>` before a time, a version, the kernel's uptime, a program, or any text (what a service prints for the journal).
+    /// Takes `<134>` before a time, a version, the kernel's uptime, a
+    /// program, or any text (what a service prints for the journal).
     fn priority(&mut self) -> bool {
         let Some((level, end)) = writer::priority(self.line, self.at) else {
             return false;
@@ -309,12 +311,12 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// GitLab's runner puts stream number and output behind its time: `00O `, `01E+`.
+    /// Takes the stream number and output that GitLab's runner puts after its time: `00O `, `01E+`.
     fn runner_stream(&mut self) -> bool {
         let [a, b, output @ (b'O' | b'E'), tail @ ..] = rest(self.line, self.at) else {
             return false;
         };
-        // Of an empty line the blank at the end may have been cut off.
+        // The blank at the end of an empty line may have been cut off.
         if !a.is_ascii_hexdigit() || !b.is_ascii_hexdigit() || !matches!(tail.first(), None | Some(b' ' | b'+')) {
             return false;
         }
@@ -324,14 +326,14 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// Takes the level tag at or behind the current place, and settles body and message. Whether a tag was taken.
+    /// Takes the level tag at or after the current position, and sets body and message. Returns whether a tag was taken.
     fn tag(&mut self) -> bool {
         self.out.body = self.at;
         self.out.message = self.at;
         if self.tagged {
             return false;
         }
-        // Behind a first level and a second time a lower-case word begins the message.
+        // After a first level and a second time, a lower-case word begins the message.
         let ground = if self.out.level.is_some() && self.ground == Ground::Logger { Ground::Fields } else { self.ground };
         let Some(tag) = tag::find(self.line, self.at, ground) else {
             return false;
@@ -351,7 +353,7 @@ impl<'a> Scan<'a> {
         true
     }
 
-    /// A further time stands where the message would begin: goes there.
+    /// Moves to a further time where the message would begin; returns whether there is one.
     fn time_follows(&mut self) -> bool {
         let bracket = matches!(byte(self.line, self.out.message), b'[' | b'(');
         let follows = moment(self.line, self.out.message + usize::from(bracket), self.now).is_some();
@@ -362,8 +364,8 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Where the level of rich's handler stands behind a time that it does not repeat: eight columns, and the place at the
-/// line's end; 0 if none does.
+/// Returns where the level of rich's handler stands, after a time that is not
+/// repeated: eight columns, with the place at the line's end; 0 if there is none.
 fn rich_column(line: &[u8]) -> usize {
     const COLUMNS: usize = 9;
     let at = blanks(line, 0);
@@ -376,20 +378,20 @@ fn rich_column(line: &[u8]) -> usize {
     if known { at } else { 0 }
 }
 
-/// Where the output of a command, or what goes on below a message, begins behind mozharness' clock, which ends at `clock`.
-/// Programs indent by an even number of blanks.
+/// Returns where the output of a command, or the continuation of a message, begins after
+/// mozharness' clock, which ends at `clock`. Programs indent by an even number of blanks.
 fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
     let start = clock + HARNESS.len();
     let gap = run(line, start, |b| b == b' ').saturating_sub(start);
     (gap > 1 && rest(line, clock).starts_with(HARNESS)).then_some(start + 2 - gap % 2)
 }
 
-/// A gap follows, or a colon and a gap.
+/// Whether a gap follows, or a colon and a gap.
 fn is_stamp_end(line: &[u8], end: usize) -> bool {
     is_gap(byte(line, end)) || (byte(line, end) == b':' && is_gap(byte(line, end + 1)))
 }
 
-/// End of `10:00:00.123Z` at `at`.
+/// Returns the end of `10:00:00.123Z` at `at`.
 fn zulu_end(line: &[u8], at: usize) -> Option<usize> {
     let end = run(line, at, |b| b.is_ascii_digit() || matches!(b, b':' | b'.'));
     let zulu = byte(line, end) == b'Z' && is_gap(byte(line, end + 1)) && clock_end(&line[..end], at) == Some(end);

@@ -1,6 +1,6 @@
 //! The meaning of a structured record's fields, by the names that loggers give them.
-//! Input is the flat list of leaves that `json` walked; names are matched without case, nested or dotted alike. The record
-//! says what stands there; whether it is an error is for others.
+//! Input is the flat list of leaves from `json`; names are matched in any case, nested or
+//! dotted alike. The record states what is there; others decide whether it is an error.
 
 use super::json::{Leaf, Scalar, first, text_at, time_of};
 use crate::core::event::{Level, Timestamp};
@@ -8,7 +8,7 @@ use crate::core::event::{Level, Timestamp};
 mod level;
 use level::level;
 
-/// String values kept besides message and stack.
+/// Maximum number of string values kept besides message and stack.
 const MAX_STRINGS: usize = 64;
 
 const TIMES: [&str; 16] = [
@@ -67,7 +67,7 @@ const KINDS: [&str; 15] = [
     "exceptiontype",
     "attributes.exception.type",
 ];
-/// Last keys under which a stack trace is printed; `exception` and `error` only when their text has several lines.
+/// Last keys under which a stack trace is printed; `exception` and `error` only if their text has several lines.
 const STACKS: [&str; 9] = ["stack", "stacktrace", "stack_trace", "traceback", "backtrace", "@x", "exc_info", "full_message", "errorverbose"];
 const ERRORS: [&str; 13] =
     ["error", "err", "errors", "is_error", "iserror", "failure", "exception", "error_message", "errormessage", "errmsg", "err_msg", "error_msg", "exc_info"];
@@ -83,10 +83,10 @@ pub struct Text {
     pub text: String,
 }
 
-/// What a JSON object says as a log record; a field is `None` where the object has nothing of the kind.
+/// What a JSON object says as a log record; a field is `None` if the object has nothing of the kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// The level field's.
+    /// The level that a field states.
     pub level: Option<Level>,
     /// When it was logged.
     pub time: Option<Timestamp>,
@@ -98,11 +98,11 @@ pub struct Record {
     pub kind: Option<String>,
     /// All other string values in document order, at most 64.
     pub strings: Vec<Text>,
-    /// A field named as an error has a value that says there is one.
+    /// Whether a field named as an error has a value that says there is one.
     pub truthy_error: bool,
     /// Source file and 1-based line (0 when unknown) of the log statement.
     pub caller: Option<(String, u32)>,
-    /// Where a checker found what the record tells: file, line and column, from 1.
+    /// Where a checker found what the record reports: file, line and column, from 1.
     pub finding: Option<(String, u32, u32)>,
     /// Error code, such as `ENOENT`; a number as its digits.
     pub code: Option<String>,
@@ -175,7 +175,7 @@ fn is_truthy_error(leaf: &Leaf<'_>) -> bool {
         }
 }
 
-/// `"caller":"pkg/file.go:12"`, or a file and a line in fields of their own.
+/// Returns the place of the log statement: `"caller":"pkg/file.go:12"`, or a file and a line in separate fields.
 fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
     const PAIRS: [(&str, &str); 9] = [
         ("source.file", "source.line"),
@@ -197,7 +197,7 @@ fn caller(leaves: &[Leaf<'_>]) -> Option<(String, u32)> {
     })
 }
 
-/// A file with a line and a column, as mypy, Ruff and Semgrep name them: loggers know no column.
+/// Returns a file with a line and a column, as mypy, Ruff and Semgrep name them: loggers give no column.
 fn finding(leaves: &[Leaf<'_>]) -> Option<(String, u32, u32)> {
     const PLACES: [(&str, &str, &str); 4] =
         [("file", "line", "column"), ("filename", "location.row", "location.column"), ("path", "line", "column"), ("path", "start.line", "start.col")];
@@ -233,7 +233,7 @@ fn status(leaves: &[Leaf<'_>]) -> Option<u16> {
     first(leaves, &PATHS, |leaf| u16::try_from(leaf.int()?).ok().filter(|s| (100..600).contains(s)))
 }
 
-/// journald writes a message that is not plain text as an array of its bytes.
+/// Returns the message of journald, which writes a message that is not plain text as an array of its bytes.
 fn journal_bytes(leaves: &[Leaf<'_>]) -> Option<Text> {
     let item = |leaf: &&Leaf<'_>| leaf.pointer.starts_with("/MESSAGE/");
     let bytes: Option<Vec<u8>> = leaves.iter().filter(item).map(|leaf| u8::try_from(leaf.int()?).ok()).collect();

@@ -1,5 +1,5 @@
-//! Syslog as it comes over a wire: `<PRI>`, then the header of RFC 5424 or of RFC 3164 as programs really write it.
-//! Asked only where a stream says that its lines may be syslog; in files `prefix` knows the same headers by their shape.
+//! Syslog as it arrives over a network: `<PRI>`, then the header of RFC 5424, or of RFC 3164 as programs really write
+//! it. Used only for streams whose lines may be syslog; in files, `prefix` knows the same headers by their shape.
 
 use super::level::{level_word, severity};
 use super::scan::{byte, digits, rest, run, word};
@@ -7,15 +7,16 @@ use super::time::moment;
 use super::writer::past_blank;
 use crate::core::event::{Level, Timestamp};
 
-/// `user.notice`: what stands there when nobody has said a priority (RFC 3164, 4.3.3; `logger` without `-p`).
+/// `user.notice`: the priority if nobody has stated one (RFC 3164, 4.3.3; `logger` without `-p`).
 const UNSTATED: i64 = 13;
-/// Longest host name and longest name of a program that is looked for (RFC 5424, 6).
+/// Longest host or program name that is looked for, in bytes (RFC 5424, 6).
 const MAX_NAME_BYTES: usize = 255;
 
-/// What stands before the text of a syslog message. Ranges are in bytes of the line; an empty one is not there.
+/// What precedes the text of a syslog message. Ranges are in
+/// bytes of the line; an empty range means that it is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stated {
-    /// The severity; none where the priority is that of programs that state none.
+    /// The severity; none if the priority is that of programs that state none.
     pub level: Option<Level>,
     /// When the message was sent.
     pub time: Option<Timestamp>,
@@ -23,13 +24,13 @@ pub struct Stated {
     pub host: (usize, usize),
     /// The program, `APP-NAME` or `TAG`.
     pub app: (usize, usize),
-    /// Its process, `PROCID`.
+    /// The process, `PROCID`.
     pub process: (usize, usize),
     /// Offset of the text.
     pub text: usize,
 }
 
-/// Splits a syslog message; `None` for a line without a `<PRI>`. `now` gives the year where a stamp has none.
+/// Splits a syslog message; returns `None` for a line without a `<PRI>`. `now` supplies the year for a stamp without one.
 #[must_use]
 pub fn syslog(line: &[u8], now: Timestamp) -> Option<Stated> {
     let (value, end) = priority(line)?;
@@ -43,7 +44,7 @@ pub fn syslog(line: &[u8], now: Timestamp) -> Option<Stated> {
     Some(out)
 }
 
-/// The number of a `<PRI>` that begins the line, and its end.
+/// Returns the number of a `<PRI>` that begins the line, and its end.
 fn priority(line: &[u8]) -> Option<(i64, usize)> {
     let end = digits(line, 1);
     let number = line.get(1..end).filter(|number| (1..=3).contains(&number.len()))?;
@@ -51,7 +52,7 @@ fn priority(line: &[u8]) -> Option<(i64, usize)> {
     (line[0] == b'<' && byte(line, end) == b'>' && value < 192).then_some((value, end + 1))
 }
 
-/// RFC 5424 behind its version: `TIMESTAMP HOSTNAME APP-NAME PROCID MSGID STRUCTURED-DATA [MSG]`.
+/// Reads RFC 5424 after its version: `TIMESTAMP HOSTNAME APP-NAME PROCID MSGID STRUCTURED-DATA [MSG]`.
 fn modern(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) -> Option<()> {
     let mut fields = [(at, at); 5];
     let mut next = at;
@@ -75,7 +76,7 @@ fn modern(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) -> Option<()
     Some(())
 }
 
-/// The end of structured data: elements in brackets whose values are quoted.
+/// Returns the end of structured data: elements in brackets whose values are quoted.
 fn elements(line: &[u8], mut at: usize) -> Option<usize> {
     let first = at;
     while byte(line, at) == b'[' {
@@ -94,12 +95,12 @@ fn elements(line: &[u8], mut at: usize) -> Option<usize> {
     (at > first).then_some(at)
 }
 
-/// RFC 3164: `Mmm dd hh:mm:ss HOST TAG[PID]: text`. Programs that write to their own machine leave out the host,
-/// others the time; a text alone is allowed.
+/// Reads RFC 3164: `Mmm dd hh:mm:ss HOST TAG[PID]: text`. Programs that write to
+/// their own machine leave out the host, others the time; a text alone is allowed.
 fn traditional(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) {
     let start = past_blank(line, at);
     let Some(stamp) = moment(line, start, now) else {
-        // Without a time only a number in brackets tells a program from the first word of the text.
+        // Without a time, only a number in brackets distinguishes a program from the first word of the text.
         if let Some((app, process, text)) = tag(line, start).filter(|(_, process, _)| process.1 > 0) {
             (out.app, out.process, out.text) = (app, process, text);
         }
@@ -126,7 +127,8 @@ fn traditional(line: &[u8], at: usize, now: Timestamp, out: &mut Stated) {
 /// A range of bytes.
 type Range = (usize, usize);
 
-/// `prog[123]: ` or `prog: `: name, process, and where the text begins. An error's name before a colon is none.
+/// Returns name, process, and where the text begins, of `prog[123]: `
+/// or `prog: `. An error's name before a colon is no program.
 fn tag(line: &[u8], at: usize) -> Option<(Range, Range, usize)> {
     let end = run(line, at, |b| b.is_ascii_graphic() && !matches!(b, b':' | b'[' | b'{' | b'"' | b'=' | b','));
     let name = line.get(at..end).filter(|name| !name.is_empty() && name.len() <= MAX_NAME_BYTES)?;
@@ -179,7 +181,7 @@ mod tests {
             ("~<12> a", Some(Level::Warn), "", "", "", " a"),
         ];
         for (line, level, host, app, process, text) in rows {
-            // What is broken in the header is text.
+            // Whatever is broken in the header is text.
             let is_timeless = line.starts_with('~') || line.contains("[broken");
             let line = line.strip_prefix('~').unwrap_or(line);
             let host = if line.contains("[broken") { "" } else { host };

@@ -1,5 +1,6 @@
-//! What CI runners, process managers and log viewers put before each line: `build\tRun tests\t2026-11-20T10:00:00.1Z `,
-//! `shop-7d9f8b6c5-x2x9z web `, `0|app  | `. Each shape is one tool's, so that no message is taken for a writer. Serves `prefix`.
+//! What CI runners, process managers and log viewers put before each line:
+//! `build\tRun tests\t2026-11-20T10:00:00.1Z `, `shop-7d9f8b6c5-x2x9z web `, `0|app  | `.
+//! Each shape belongs to one tool, so that no message is taken for a writer. Used by `prefix`.
 
 use super::level::level_word;
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
@@ -9,9 +10,9 @@ use crate::core::event::{Io, Level, Timestamp};
 
 /// Longest name of a job, in bytes.
 const JOB_BYTES: usize = 160;
-/// Letters and digits of the names that Kubernetes makes up.
+/// Letters and digits in the names that Kubernetes generates.
 const POD_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
-/// Words behind a pod's name that tell of it.
+/// Words after a pod's name that say something about it.
 const VERBS: [&[u8]; 12] = [b"is", b"was", b"has", b"had", b"in", b"on", b"not", b"from", b"and", b"failed", b"did", b"to"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -27,7 +28,7 @@ pub fn job(line: &[u8], now: Timestamp) -> Option<Writer> {
     (stamped && named).then(|| Writer::new((0, first), time))
 }
 
-/// `build\t20-Nov-2026 10:00:00\t`: what a line is of (Bamboo). The text begins at the time.
+/// `build\t20-Nov-2026 10:00:00\t`: the kind of the line (Bamboo). The text begins at the time.
 pub fn bamboo(line: &[u8], now: Timestamp) -> Option<Writer> {
     let end = run(line, 0, |b| b.is_ascii_lowercase());
     if !matches!(&line[..end], b"build" | b"command" | b"simple") || byte(line, end) != b'\t' {
@@ -37,7 +38,7 @@ pub fn bamboo(line: &[u8], now: Timestamp) -> Option<Writer> {
     is_gap(byte(line, stamp.end)).then(|| Writer::new((0, end), end + 1))
 }
 
-/// `_bk;t=1732096801200␇`: a time in Buildkite's log, whose escape character is gone; the end behind it.
+/// `_bk;t=1732096801200␇`: a time in Buildkite's log, without its escape character, and where it ends.
 pub fn buildkite(line: &[u8], at: usize) -> Option<(Timestamp, usize)> {
     const HEAD: &[u8] = b"_bk;t=";
     let start = at + HEAD.len();
@@ -49,7 +50,7 @@ pub fn buildkite(line: &[u8], at: usize) -> Option<(Timestamp, usize)> {
     Some((Timestamp(millis * 1000), end + 1))
 }
 
-/// `shop-7d9f8b6c5-x2x9z web `: pod and container (stern). The names that Kubernetes makes up have letters of their own.
+/// `shop-7d9f8b6c5-x2x9z web `: pod and container (stern). The names that Kubernetes generates use certain letters only.
 pub fn pod(line: &[u8], at: usize) -> Option<Writer> {
     let is_label = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     let end = run(line, at, is_label);
@@ -122,8 +123,8 @@ pub fn provisioner(line: &[u8], at: usize) -> Option<Writer> {
     (line[at..end].contains(&b'.') && is_gap(byte(line, close))).then(|| Writer::new((at, end), past_blank(line, close)))
 }
 
-/// What stands behind a time: `[Step 1/2] `, `W:\t[Step 1/2] `, `:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud Foundry),
-/// `app[4d89ddda] ams [info] ` (Fly), `shop/web/0123…cdef ` (a stream of `aws logs tail`), `ubuntu | ` (Zuul).
+/// What follows a time: `[Step 1/2] `, `W:\t[Step 1/2] `, `:\t[Step 1/2] ` (TeamCity), `[APP/PROC/WEB/0] ERR ` (Cloud
+/// Foundry), `app[4d89ddda] ams [info] ` (Fly), `shop/web/0123…cdef ` (a stream of `aws logs tail`), `ubuntu | ` (Zuul).
 pub fn behind_time(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
         b'[' | b'\t' | b':' | b'i' | b'W' | b'E' | b'F' => step_of(line, at).or_else(|| instance(line, at)),
@@ -134,7 +135,7 @@ pub fn behind_time(line: &[u8], at: usize) -> Option<Writer> {
     .or_else(|| node(line, at))
 }
 
-/// `ubuntu | `: the node of a Zuul job, behind a time with microseconds and a bar.
+/// `ubuntu | `: the node of a Zuul job, after a time with microseconds and a bar.
 fn node(line: &[u8], at: usize) -> Option<Writer> {
     const FRACTION: usize = 6;
     let before = line[..at].strip_suffix(b" | ")?;
@@ -175,7 +176,7 @@ fn machine(line: &[u8], at: usize) -> Option<Writer> {
     let open = region + 1;
     let end = group(line, open).filter(|_| byte(line, close + 1) == b' ' && region == close + 5 && byte(line, region) == b' ' && byte(line, open) == b'[')?;
     let is_id = line[name + 1..close].iter().all(u8::is_ascii_hexdigit) && close > name + 8;
-    // All that a program prints is `info`.
+    // Everything that a program prints has level `info`.
     let level = level_word(&line[open + 1..end])?;
     is_id.then(|| Writer { level: Some(level).filter(|level| *level >= Level::Error), ..Writer::new((at, close + 1), past_blank(line, end + 1)) })
 }

@@ -1,6 +1,5 @@
-//! The level tag of a plain-text line and the fields before it.
-//! Serves `prefix`, after time, host and key. A field is skipped only on the way to a tag, so a line without a
-//! level loses nothing; a sentence is never searched for level words.
+//! The level tag of a plain-text line and the fields before it. Used by `prefix`, after time, host and key. A field is
+//! skipped only on the way to a tag, so a line without a level loses nothing; a sentence is never searched for level words.
 
 use super::letter;
 use super::level::{is_common, is_soft, level_word};
@@ -11,10 +10,10 @@ mod bracket;
 use bracket::bracketed;
 pub use bracket::{in_group, letter_in_group};
 
-/// Fields before a tag.
+/// Maximum number of fields before a tag.
 const MAX_FIELDS: usize = 8;
 
-/// What stands before the place where a tag is looked for; it decides how plain a tag must be.
+/// What precedes the place where a tag is looked for; it decides how clear a tag must be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ground {
     /// Nothing, or a transport: the text is the program's own.
@@ -34,7 +33,7 @@ pub struct Tag {
     pub end: usize,
 }
 
-/// The tag at `at`; behind a logger's time, also the one behind further fields.
+/// Returns the tag at `at`; after a logger's time, also one after further fields.
 pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     if ground == Ground::Bare {
         return tag_at(line, at, ground).or_else(|| behind_name(line, at));
@@ -58,15 +57,15 @@ pub fn find(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     None
 }
 
-/// A level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `; or in upper
-/// case behind the name of a program that runs beside others: `[0] ERROR `, `[api] WARN: `.
+/// Returns a level in the second of two brackets, the first of which holds a name: `[1234] [ERROR] `, `[shop][error] `;
+/// or one in upper case after the name of a program that runs beside others: `[0] ERROR `, `[api] WARN: `.
 fn behind_name(line: &[u8], at: usize) -> Option<Tag> {
     let close = group(line, at).filter(|_| byte(line, at) == b'[')?;
     let open = close + 1 + usize::from(byte(line, close + 1) == b' ');
     let end = run(line, open, |b| b.is_ascii_uppercase());
     if end > open && open > close + 1 {
         let name = &line[at + 1..close];
-        // A box that is ticked, a count.
+        // A ticked box, a count.
         let named = !name.is_empty() && !matches!(name, b"x" | b"X" | b"-" | b"_") && name.iter().all(|&b| is_name(b));
         let parted = is_blank(byte(line, end)) || (byte(line, end) == b':' && is_blank(byte(line, end + 1)));
         return level_word(&line[open..end]).filter(|_| named && parted && is_common(&line[open..end])).map(|level| Tag { level, start: open, end });
@@ -93,7 +92,7 @@ fn tag_at(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     }
 }
 
-/// Behind a time: `!ERROR!`, `{error}`
+/// Reads a level between signs, after a time: `!ERROR!`, `{error}`
 fn wrapped(line: &[u8], at: usize) -> Option<Tag> {
     let open = byte(line, at);
     let close = if open == b'{' { b'}' } else { open };
@@ -106,12 +105,12 @@ fn wrapped(line: &[u8], at: usize) -> Option<Tag> {
     level_word(text).filter(|_| fits).map(|level| Tag { level, start: at, end: stop })
 }
 
-/// A gap follows, or a colon and a gap.
+/// Whether a gap follows, or a colon and a gap.
 fn is_parted(line: &[u8], at: usize) -> bool {
     is_gap(byte(line, at)) || (byte(line, at) == b':' && is_gap(byte(line, at + 1)))
 }
 
-/// A column of a quoted table: behind a time, or before one.
+/// Reads a column of a quoted table: after a time, or before one.
 fn quoted(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     let end = run(line, at + 1, |b| b.is_ascii_alphabetic());
     let level = level_word(&line[at + 1..end]).filter(|_| rest(line, end).starts_with(b"\",\""))?;
@@ -119,12 +118,13 @@ fn quoted(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     (ground != Ground::Bare || dated).then_some(Tag { level, start: at, end: end + 1 })
 }
 
-/// A full date begins at `at`.
+/// Whether a full date begins at `at`.
 fn is_date(line: &[u8], at: usize) -> bool {
     digits(line, at) == at + 4 && matches!(byte(line, at + 4), b'-' | b'/')
 }
 
-/// `ERROR:`, `ERROR `, `ERROR|`, `ERRO[0012]`, `ERROR>`, `level=error`, and behind a logger's time `error `, `Error [`
+/// Reads a level word: `ERROR:`, `ERROR `, `ERROR|`, `ERRO[0012]`,
+/// `ERROR>`, `level=error`, and after a logger's time `error `, `Error [`
 fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     let end = run(line, at, is_name);
     let text = &line[at..end];
@@ -163,14 +163,14 @@ fn worded(line: &[u8], at: usize, ground: Ground) -> Option<Tag> {
     fits.then_some(Tag { level, start: at, end })
 }
 
-/// A letter between two signs, as in `|E|` and `-E- `.
+/// Returns the level of a letter between two signs, as in `|E|` and `-E- `.
 fn between(line: &[u8], at: usize) -> Option<Level> {
     let sign = *line.get(at.checked_sub(1)?)?;
     let parted = byte(line, at + 1) == sign && (sign == b'|' || (sign == b'-' && is_blank(byte(line, at + 2))));
     letter::alone(byte(line, at)).filter(|_| parted)
 }
 
-/// `zigbee2mqtt:error 2026-11-10 10:00:00: `: a level behind the program's name that ends at `colon`, and a date.
+/// `zigbee2mqtt:error 2026-11-10 10:00:00: `: a level after the program's name, which ends at `colon`, and a date.
 pub fn dated(line: &[u8], colon: usize) -> Option<Tag> {
     let end = run(line, colon + 1, |b| b.is_ascii_alphabetic());
     let date = blanks(line, end);
@@ -179,7 +179,7 @@ pub fn dated(line: &[u8], colon: usize) -> Option<Tag> {
     level_word(line.get(colon + 1..end)?).filter(|_| known).map(|level| Tag { level, start: colon + 1, end })
 }
 
-/// `error\t10-Nov-2026 10:00:00\t…` (Bamboo)
+/// Whether a date follows a level and a tab: `error\t10-Nov-2026 10:00:00\t…` (Bamboo)
 fn bare_before_date(line: &[u8], tab: usize) -> bool {
     let date = digits(line, tab + 1);
     matches!(date - tab, 3 | 5) && byte(line, date) == b'-' && byte(line, date + 1).is_ascii_alphanumeric()
@@ -207,7 +207,7 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
         let dated = text == b"CRIT" && next == b'[' && digits(line, after + 1) == after + 3;
         return ground != Ground::Bare || is_common(text) || dated;
     }
-    // Between the signs that part the columns, whatever its case.
+    // Between the signs that separate the columns, in any case.
     let back = |count: usize| at.checked_sub(count).map_or(0, |place| byte(line, place));
     let sign = if back(1) == b' ' { back(2) } else { back(1) };
     let parted = (matches!(next, b'|' | b'-') && next == sign && is_blank(byte(line, after + 1))) || (byte(line, end) == b'\t' && sign == b'\t');
@@ -226,7 +226,7 @@ fn before_gap(line: &[u8], at: usize, end: usize, ground: Ground) -> bool {
     wide || matches!(next, b'[' | b'|' | b'-') || (lower && !matches!(text, b"note" | b"fine" | b"panic")) || source_follows(line, after)
 }
 
-/// `Shop.Store `, `Store: `: the name of a logger.
+/// Whether the name of a logger follows: `Shop.Store `, `Store: `.
 fn source_follows(line: &[u8], at: usize) -> bool {
     let end = run(line, at, is_name);
     let name = &line[at..end];
@@ -234,7 +234,7 @@ fn source_follows(line: &[u8], at: usize) -> bool {
     name.first().is_some_and(u8::is_ascii_uppercase) && (dotted || (byte(line, end) == b':' && is_blank(byte(line, end + 1))))
 }
 
-/// `level=error`, `severity="error"`
+/// Reads `level=error`, `severity="error"`
 fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
     if !matches!(&line[at..equals], b"level" | b"lvl" | b"severity" | b"loglevel") {
         return None;
@@ -247,14 +247,15 @@ fn assigned(line: &[u8], at: usize, equals: usize) -> Option<Tag> {
     is_gap(byte(line, end)).then_some(Tag { level, start: at, end })
 }
 
-/// The lines that `PostgreSQL` writes along with an error carry no level of their own. Two spaces follow each of its tags.
+/// Reads the lines that `PostgreSQL` writes along with an error, which
+/// have no level of their own. Two spaces follow each of its tags.
 fn postgres(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     let text = &line[at..end];
     let known = matches!(text, b"LOG" | b"DETAIL" | b"HINT" | b"STATEMENT" | b"CONTEXT" | b"QUERY" | b"LOCATION");
     (known && rest(line, end).starts_with(b":  ")).then_some(Tag { level: Level::Info, start: at, end })
 }
 
-/// End of the field at `at`, `None` where prose begins.
+/// Returns the end of the field at `at`; `None` if prose begins there.
 fn field(line: &[u8], at: usize) -> Option<usize> {
     match byte(line, at) {
         b'[' | b'(' | b'<' => group(line, at).map(|close| close + 1),
@@ -269,12 +270,13 @@ fn field(line: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Only signs that draw a line or begin a comment: `____ ERROR collecting x ____` (pytest), `# ERROR: 0` (Automake).
+/// Whether the text has only signs that draw a line or begin a comment:
+/// `____ ERROR collecting x ____` (pytest), `# ERROR: 0` (Automake).
 fn is_ruled(text: &[u8]) -> bool {
     text.iter().all(|b| matches!(b, b'_' | b'#' | b'=' | b'~' | b'+'))
 }
 
-/// Behind `shop[1234] ` (coloredlogs, between host and level), if it stands at `at`.
+/// Returns the place after `shop[1234] ` (coloredlogs, between host and level), if that is at `at`.
 fn past_process(line: &[u8], at: usize) -> usize {
     let open = run(line, at, is_name);
     let close = digits(line, open + 1);
@@ -282,7 +284,7 @@ fn past_process(line: &[u8], at: usize) -> usize {
     if known { blanks(line, close + 1) } else { at }
 }
 
-/// A level that nobody writes in a sentence stands behind a thread's or host's name: `main ERROR `, `main [ERROR] `.
+/// Whether a level that nobody writes in a sentence follows a thread's or host's name: `main ERROR `, `main [ERROR] `.
 fn level_follows(line: &[u8], at: usize) -> bool {
     let at = past_process(line, at);
     let start = at + usize::from(byte(line, at) == b'[');
@@ -292,18 +294,19 @@ fn level_follows(line: &[u8], at: usize) -> bool {
     (closed && is_common(&line[start..end])) || (is_terse(&line[start..end]) && rest(line, end).starts_with(b": "))
 }
 
-/// A short word in lower case that stands before a colon as a level, and hardly ever begins a message.
+/// Whether this is a short lower-case word that is a level before a colon and hardly ever begins a message.
 fn is_terse(text: &[u8]) -> bool {
     text == b"err"
 }
 
-/// Not a word of prose: it holds a digit or a sign of names, and ends no sentence.
+/// Whether this is no word of prose: it holds a digit or a sign of names, and ends no sentence.
 fn is_field(text: &[u8]) -> bool {
     let named = |b: &u8| b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'=' | b':' | b'/' | b'@' | b'#' | b'$');
     text.iter().any(named) && !matches!(text.last(), Some(b'.' | b',' | b'!' | b'?'))
 }
 
-/// The tag that ends the field: `cpu22:44012977)ALERT:`, `@:[12760]:LOG:`, `production.ERROR:` (Monolog), `util.py[ERROR]:`
+/// Returns the tag that ends the field: `cpu22:44012977)ALERT:`,
+/// `@:[12760]:LOG:`, `production.ERROR:` (Monolog), `util.py[ERROR]:`
 fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     if let Some(tag) = bracket_suffix(line, at, end) {
         return Some(tag);
@@ -323,7 +326,7 @@ fn suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     tag.or_else(|| postgres(line, start, colon))
 }
 
-/// `util.py[ERROR]:`, `09[ERR]`
+/// Reads a level in a bracket that ends the field: `util.py[ERROR]:`, `09[ERR]`
 fn bracket_suffix(line: &[u8], at: usize, end: usize) -> Option<Tag> {
     let text = &line[at..end];
     let inner = text.strip_suffix(b":").unwrap_or(text).strip_suffix(b"]")?;

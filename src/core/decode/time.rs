@@ -1,6 +1,6 @@
-//! Time stamps as logs write them, read at a given place of a line.
-//! Serves `prefix`, `container`, `json` and `logfmt`. A stamp without a zone counts as UTC, one without a year belongs to the
-//! latest year that does not put it more than a day past `now`. Never reads the clock; a bare time of day is no stamp.
+//! Time stamps as logs write them, read at a given place of a line. Used by `prefix`, `container`,
+//! `json` and `logfmt`. A stamp without a zone counts as UTC; one without a year belongs to the latest
+//! year that puts it at most a day past `now`. Never reads the clock; a bare time of day is no stamp.
 
 mod clock;
 mod number;
@@ -12,11 +12,11 @@ use crate::core::event::Timestamp;
 /// A bare number that begins a line is a time only within these seconds (2015 to 2035): whether it is
 /// one must not depend on when it is read.
 const BARE_EPOCH_SECONDS: std::ops::Range<i64> = 1_420_070_400..2_051_222_400;
-/// From seven digits of a second on, a stamp is a transport's (GitHub's runner writes 7, container runtimes 9).
+/// With this many digits of a second or more, a stamp is a transport's (GitHub's runner writes 7, container runtimes 9).
 const TRANSPORT_DIGITS: usize = 7;
 const TAI64N_HEX: usize = 24;
 
-/// Reads the time stamp that begins at `at`; gives it with the offset behind it.
+/// Reads the time stamp that begins at `at`; returns it with the offset after it.
 #[must_use]
 pub fn parse_time_at(bytes: &[u8], at: usize, now: Timestamp) -> Option<(Timestamp, usize)> {
     moment(bytes, at, now).map(|m| (m.time, m.end))
@@ -34,7 +34,7 @@ pub fn parse_any_time(text: &[u8], now: Timestamp) -> Option<Timestamp> {
     parse_time_at(text, 0, now).filter(|&(_, end)| end == text.len()).map(|(time, _)| time)
 }
 
-/// Who writes a stamp of this form, which tells what may follow it.
+/// Who writes a stamp of this form, which determines what may follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A logger: level and fields follow.
@@ -45,7 +45,7 @@ pub enum Style {
     Syslog,
 }
 
-/// A stamp, the offset behind it and its style.
+/// A stamp, the offset after it and its style.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub time: Timestamp,
@@ -64,7 +64,7 @@ pub fn moment(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     }
 }
 
-/// The stamp of glog and klog at `at`: `0517 15:04:22.619632`, or with the year of two or four digits in front.
+/// Reads the stamp of glog and klog at `at`: `0517 15:04:22.619632`, or with a year of two or four digits in front.
 pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     let mut reader = Reader { bytes, at, now };
     let run = digits(bytes, at) - at;
@@ -78,7 +78,8 @@ pub fn glog(bytes: &[u8], at: usize, now: Timestamp) -> Option<Moment> {
     reader.finish(Date { year, month: date / 100 % 100, day: date % 100 })
 }
 
-/// End of a bare time of day (`10:00:00`, `10:00:00.123`, `00:00:01.234,567` of Zephyr, `9:05AM`) at `at`: a shape, but no time.
+/// Returns the end of a bare time of day (`10:00:00`, `10:00:00.123`,
+/// `00:00:01.234,567` of Zephyr, `9:05AM`) at `at`: a shape, but no time.
 pub fn clock_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut reader = Reader { bytes, at, now: Timestamp(0) };
     let clock = reader.clock()?;
@@ -113,7 +114,7 @@ impl Reader<'_> {
         self.at > from
     }
 
-    /// The whole run of digits as a number, if it has `least..=most` of them.
+    /// Reads the whole run of digits as a number, if it has `least..=most` of them.
     fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         let end = digits(self.bytes, self.at);
         if !(least..=most).contains(&(end - self.at)) {
@@ -175,7 +176,7 @@ impl Reader<'_> {
         Some(month)
     }
 
-    /// `20260327 11:34:21.908`, `20260327-113421`, `20260327T113421Z`, `20260327.113421.908`
+    /// Reads `20260327 11:34:21.908`, `20260327-113421`, `20260327T113421Z`, `20260327.113421.908`
     fn compact(mut self) -> Option<Moment> {
         let date = undivided(self.number(8, 8)?);
         self.at += 1;
@@ -187,7 +188,7 @@ impl Reader<'_> {
         self.moment(date, clock, zone)
     }
 
-    /// `20260327113421`
+    /// Reads `20260327113421`
     fn joined(mut self) -> Option<Moment> {
         let date = undivided(decimal(self.bytes.get(self.at..self.at + 8)?));
         self.at += 8;
@@ -257,7 +258,7 @@ impl Reader<'_> {
         })
     }
 
-    /// `11/10 10:00:00`: month and day, and seconds, without which it may as well be a fraction of something.
+    /// `11/10 10:00:00`: month and day, and a clock with seconds, without which it could be a fraction of something.
     fn slashed_day(mut self, month: i64, day: i64) -> Option<Moment> {
         let clock = self.at + 1;
         let seconds = digits(self.bytes, clock) == clock + 2 && byte(self.bytes, clock + 5) == b':';
@@ -267,7 +268,7 @@ impl Reader<'_> {
         self.finish(Date { year: None, month, day })
     }
 
-    /// `15.01.2024 10:00:00`
+    /// Reads `15.01.2024 10:00:00`
     fn dotted(mut self) -> Option<Moment> {
         let day = self.number(2, 2)?;
         self.at += 1;
@@ -284,7 +285,7 @@ impl Reader<'_> {
         self.finish(Date { year: Some(year), month, day })
     }
 
-    /// `01 Jan 2024 10:00:00.000`, `01 Jan 10:00:00`
+    /// Reads `01 Jan 2024 10:00:00.000`, `01 Jan 10:00:00`
     fn day_first(mut self) -> Option<Moment> {
         let day = self.number(1, 2)?;
         self.at += 1;
@@ -305,7 +306,7 @@ impl Reader<'_> {
         self.finish(Date { year, month, day })
     }
 
-    /// `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
+    /// Reads `Apr 28 04:02:03` (syslog), `Jan 01, 2024 10:00:00 AM` (`java.util.logging`), `Thu Jun 27 11:55:44.569531 2013`
     fn named(mut self) -> Option<Moment> {
         let weekday = matches!(self.bytes.get(self.at..self.at + 3)?, b"Mon" | b"Tue" | b"Wed" | b"Thu" | b"Fri" | b"Sat" | b"Sun");
         if weekday {
@@ -345,7 +346,7 @@ impl Reader<'_> {
         year
     }
 
-    /// Clock, zone, then perhaps the year: `00:01:01 UTC 2022`.
+    /// Reads clock, zone, then perhaps the year: `00:01:01 UTC 2022`.
     fn year_last(mut self, date: Date) -> Option<Moment> {
         let clock = self.clock()?;
         let zone = self.zone();
@@ -366,7 +367,7 @@ impl Reader<'_> {
     }
 
     fn moment(self, date: Date, clock: Clock, zone: i64) -> Option<Moment> {
-        // A stamp ends; `2026-01-01 10:00:00foo` is none.
+        // A stamp must end here; `2026-01-01 10:00:00foo` is none.
         if self.peek().is_ascii_alphanumeric() {
             return None;
         }
@@ -379,7 +380,7 @@ impl Reader<'_> {
     }
 }
 
-/// `20260327`
+/// Splits an undivided date: `20260327`
 fn undivided(date: i64) -> Date {
     Date { year: Some(date / 10_000), month: date / 100 % 100, day: date % 100 }
 }

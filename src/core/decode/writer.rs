@@ -1,12 +1,12 @@
-//! Who wrote a line, where a transport says so: the key of an interleaved writer, or a syslog header.
-//! Serves `prefix`. Conservative: what may as well be a table, a source listing or a message is no writer.
+//! Who wrote a line, if a transport says so: the key of an interleaved writer, or a syslog header. Used
+//! by `prefix`. Conservative: what could also be a table, a source listing or a message is no writer.
 
 use super::level::{level_word, severity};
 use super::runner;
 use super::scan::{blanks, byte, digits, group, is_blank, is_gap, is_name, rest, run, word};
 use crate::core::event::{Io, Level};
 
-/// A writer and where the text behind it begins.
+/// A writer and where the text after it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
     pub key: (usize, usize),
@@ -21,7 +21,7 @@ impl Writer {
     }
 }
 
-/// The key that begins at `at`.
+/// Returns the writer whose key begins at `at`.
 pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
     match byte(line, at) {
         b'[' => worker(line, at).or_else(|| mpi(line, at)).or_else(|| runner::numbered_line(line, at)).or_else(|| runner::local_job(line, at)),
@@ -32,7 +32,7 @@ pub fn key_at(line: &[u8], at: usize) -> Option<Writer> {
     }
 }
 
-/// A writer that begins with its name: the byte behind the name tells which it may be.
+/// Returns a writer that begins with its name: the byte after the name tells which it may be.
 fn named(line: &[u8], at: usize) -> Option<Writer> {
     let end = run(line, at, is_name);
     match byte(line, end) {
@@ -47,8 +47,9 @@ fn named(line: &[u8], at: usize) -> Option<Writer> {
     }
 }
 
-/// What Terraform relays at level debug of a plugin that crashed: `plugin.terraform-provider-x_v1: panic: …`, and what Go
-/// writes of its goroutines below it. All else that a plugin prints is of that level.
+/// Returns the writer of what Terraform relays, at level debug, from a plugin that
+/// crashed: `plugin.terraform-provider-x_v1: panic: …`, and what Go writes about
+/// its goroutines below. Everything else that a plugin prints is of that level.
 pub fn crashed_plugin(line: &[u8], at: usize) -> Option<Writer> {
     let name = rest(line, at).strip_prefix(b"plugin.").or_else(|| rest(line, at).strip_prefix(b"provider."))?;
     let end = word(line, at);
@@ -62,7 +63,7 @@ pub fn crashed_plugin(line: &[u8], at: usize) -> Option<Writer> {
     known.then(|| Writer::new((at, end - 1), past_blank(line, end)))
 }
 
-/// Behind one blank: further ones are the text's indentation.
+/// Skips one blank: further ones are the text's indentation.
 pub fn past_blank(line: &[u8], at: usize) -> usize {
     at + usize::from(is_blank(byte(line, at)))
 }
@@ -108,13 +109,13 @@ fn mpi(line: &[u8], at: usize) -> Option<Writer> {
         tail if tail.starts_with(b"<stderr>:") => (Io::Stderr, close + 10),
         _ => return None,
     };
-    // Version 5 names the host and puts a blank behind the colon; before it a blank is the text's own indentation.
+    // Version 5 names the host and puts a blank after the colon; before that version, a blank is the text's own indentation.
     let parted = byte(line, end) == b' ' && (line[at..close].contains(&b'@') || !is_blank(byte(line, end + 1)));
     Some(Writer { io: Some(io), ..Writer::new((at + 1, close), end + usize::from(parted)) })
 }
 
-/// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs the two spaces of their padding;
-/// the last words of a diffstat or a table are none.
+/// `service-1  | `, `web.1 | ` (docker compose, foreman). A name without a number needs
+/// the two spaces of its padding; the last words of a diffstat or a table do not count.
 fn service(line: &[u8], at: usize) -> Option<Writer> {
     let end = run(line, at, is_name);
     let bar = blanks(line, end);
@@ -132,7 +133,7 @@ fn service(line: &[u8], at: usize) -> Option<Writer> {
     Some(Writer::new((at, end), text))
 }
 
-/// Further cells of a table; a listing's number and bar are none (`2 |     let x`, `  |     ^`).
+/// Whether further cells of a table follow; a listing's number and bar do not count (`2 |     let x`, `  |     ^`).
 fn is_row(text: &[u8]) -> bool {
     let bar = |text: &[u8]| memchr::memmem::find(text, b" | ");
     let Some(first) = bar(text) else { return false };
@@ -140,7 +141,7 @@ fn is_row(text: &[u8]) -> bool {
     !is_listed || bar(&text[first + 2..]).is_some()
 }
 
-/// `12 ++--`, `Bin 0 -> 1 bytes`
+/// Whether this is the end of a diffstat's line: `12 ++--`, `Bin 0 -> 1 bytes`
 fn is_diffstat(text: &[u8]) -> bool {
     let start = blanks(text, 0);
     let end = digits(text, start);
@@ -180,9 +181,9 @@ fn task(line: &[u8], at: usize) -> Option<Writer> {
     (ends && TASKS.contains(&task)).then(|| Writer::new((at, end), past_blank(line, end + 1)))
 }
 
-/// The program behind a syslog time: `host prog[123]: `, `host daemon.err prog: `, `daemon.err prog[123]: ` (OpenWrt),
-/// `Er(3) prog[123]: ` (ESX). Behind any other time (`hosted` false)
-/// only with the process number. The key is the program with its number.
+/// Returns the program after a syslog time: `host prog[123]: `, `host daemon.err prog: `,
+/// `daemon.err prog[123]: ` (OpenWrt), `Er(3) prog[123]: ` (ESX). After any other time
+/// (`hosted` false), the process number is required. The key is the program with its number.
 pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if rest(line, at).starts_with(b"Caused by: ") {
         return None;
@@ -217,7 +218,7 @@ fn process(line: &[u8], at: usize) -> Option<Writer> {
     (known && byte(line, close) == b']' && is_blank(byte(line, close + 1))).then(|| Writer::new((at, close + 1), past_blank(line, close + 1)))
 }
 
-/// `<daemon.err> `, `<3.3> ` (FreeBSD with `-v`): facility and severity, and the end behind them.
+/// Returns the level of a facility and severity, and where they end: `<daemon.err> `, `<3.3> ` (FreeBSD with `-v`).
 fn angled_level(line: &[u8], at: usize) -> Option<(Level, usize)> {
     let close = group(line, at).filter(|_| byte(line, at) == b'<')?;
     let inner = &line[at + 1..close];
@@ -241,8 +242,8 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
                 // rustc's `error[E0308]: ` is no program.
                 let level = level_word(&line[start..end]).is_some() || level_word(&line[end + 1..close]).is_some();
                 let end = close + 1;
-                // `lowmem_reserve[]:` names no process.
-                // Nor does make: the number counts how deep it is called. What dyld says is of the program that it loads.
+                // `lowmem_reserve[]:` names no process. Nor does make, whose number is its
+                // recursion depth. What dyld prints is about the program that it loads.
                 let depth = (close - open < 4 && line[start..open].ends_with(b"make")) || &line[start..open] == b"dyld";
                 let text = !level && !depth && close > open + 1 && byte(line, end) == b':' && is_gap(byte(line, end + 1));
                 return text.then(|| Writer::new((at, end), past_blank(line, end + 1)));
@@ -257,7 +258,7 @@ fn program_tag(line: &[u8], at: usize, loose: bool) -> Option<Writer> {
     None
 }
 
-/// VMware ESX: `Er(3)`, `In(182)`.
+/// Returns the level of VMware ESX: `Er(3)`, `In(182)`.
 fn esx_level(text: &[u8]) -> Option<Level> {
     let number = text.strip_suffix(b")")?.get(3..)?;
     if text[2] != b'(' || number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
@@ -276,7 +277,7 @@ fn esx_level(text: &[u8]) -> Option<Level> {
     }))
 }
 
-/// The severity in `daemon.err`, in AIX' `daemon:err|error` too.
+/// Returns the severity in `daemon.err`, and in AIX' `daemon:err|error`.
 fn facility_level(text: &[u8]) -> Option<Level> {
     const FACILITIES: [&[u8]; 12] = [b"kern", b"user", b"mail", b"daemon", b"auth", b"syslog", b"lpr", b"news", b"uucp", b"cron", b"authpriv", b"ftp"];
     let dot = memchr::memchr2(b'.', b':', text)?;
@@ -285,8 +286,8 @@ fn facility_level(text: &[u8]) -> Option<Level> {
     (FACILITIES.contains(&facility) || facility.starts_with(b"local")).then(|| level_word(name))?
 }
 
-/// The rest of an RFC 5424 header behind its time: `host app procid msgid [structured data] `. Without a `<PRI>` before it
-/// (`sure` false) only with a process number and no message id.
+/// Returns the rest of an RFC 5424 header after its time: `host app procid msgid [structured data] `.
+/// Without a `<PRI>` before it (`sure` false), it must have a process number and no message id.
 pub fn header(line: &[u8], at: usize, sure: bool) -> Option<Writer> {
     let mut ends = [at; 4];
     let mut starts = [at; 4];
@@ -317,14 +318,14 @@ pub fn header(line: &[u8], at: usize, sure: bool) -> Option<Writer> {
     Some(Writer { level: data_level(&line[data..next]), ..writer })
 }
 
-/// The `level="…"` of structured data.
+/// Returns the `level="…"` of structured data.
 fn data_level(data: &[u8]) -> Option<Level> {
     const FIELD: &[u8] = b" level=\"";
     let start = memchr::memmem::find(data, FIELD)? + FIELD.len();
     level_word(&data[start..run(data, start, |b| b.is_ascii_alphabetic())])
 }
 
-/// The level and end of a `<PRI>` at `at`.
+/// Returns the level and end of a `<PRI>` at `at`.
 pub fn priority(line: &[u8], at: usize) -> Option<(Level, usize)> {
     let end = digits(line, at + 1);
     let number = line.get(at + 1..end).filter(|n| (1..=3).contains(&n.len()))?;

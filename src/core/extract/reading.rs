@@ -1,5 +1,5 @@
-//! What the lines of an event say: the rows of a trace, its look-back lines and the groups of a regex, read into what
-//! `extract` makes the event of. It decides nothing about where a trace begins or ends.
+//! What the lines of an event say: reads the rows of a trace, its look-back lines and the groups of a
+//! regex into what `extract` builds the event from. It does not decide where a trace begins or ends.
 
 use super::Said;
 use crate::core::engine::Engine;
@@ -10,7 +10,7 @@ use crate::core::trace::{OpenTrace, Outcome};
 use crate::rules::spec::Shape;
 use crate::rules::{Family, Groups, Machine, Pattern, Row, Take};
 
-/// `heading` is the file that a line above names.
+/// Reads a line by itself; `heading` is the file that a line above names.
 pub(super) fn read_line(regex: &Pattern, part: &[u8], heading: Option<&str>) -> Said {
     let mut said = Said { text: printable(part).trim().to_owned(), ..Said::default() };
     if regex.has_groups()
@@ -44,17 +44,17 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
         said.frames.reverse();
     }
     let head = rows.iter().position(|row| usize::from(*row) < machine.rows.len()).unwrap_or(0);
-    // A trace that names nothing is what the record above it says.
+    // If a trace names nothing, the record above it does.
     let named = named.unwrap_or(if trace.adopted.is_some() { 0 } else { head }).min(outcome.lines.min(trace.lines.len()) - 1);
     let text = printable(trace.lines.get(named).part);
     said.location = said.location.filter(|place| !place.file.is_empty());
-    // An exception group stands behind bars.
+    // The lines of an exception group begin with bars.
     said.text = if machine.crash_last { text.trim_start_matches([' ', '|']).trim() } else { text.trim() }.to_owned();
     said
 }
 
-/// Reads the look-back lines as they were found: nearest first, each wanted line as often as it may stand. The line that
-/// names the error, if one of them does.
+/// Reads the look-back lines as they were found: nearest first, each wanted line as often
+/// as it may occur. Returns the index of the line that names the error, if one does.
 fn read_lead(family: &Family, machine: &Machine, trace: &OpenTrace, said: &mut Said) -> Option<usize> {
     if machine.before.iter().all(|before| before.take == Take::Nothing) {
         return None;
@@ -95,7 +95,7 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part
                 link.message.push_str(printable(part).trim());
             }
         }
-        // Of a long stack only the frames at the crash are wanted.
+        // Of a long stack, only the frames at the crash are wanted.
         Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
         Take::Frame if row.shape.is_some() => {
             if let Some(shape) = row.shape {
@@ -128,7 +128,7 @@ fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
             if said.location.as_ref().is_none_or(|place| place.line == 0) {
                 read_place(groups, said);
             }
-            // Ruby and R name in the head where it was thrown.
+            // Ruby and R name the throwing function in the head.
             if groups.name("function").is_some() {
                 read_groups(family, Take::Frame, groups, said);
             }
@@ -136,11 +136,11 @@ fn read_groups(family: &Family, take: Take, groups: &Groups, said: &mut Said) {
     }
 }
 
-/// One line may name the file, and others the line in it and the column.
+/// Reads a place: one line may name the file, and others the line number and the column.
 fn read_place(groups: &Groups, said: &mut Said) {
     let (line, column) = (number(groups, "line"), number(groups, "column"));
     match &mut said.location {
-        // What no file was named for gives way to a whole place.
+        // A place without a file takes the file, and the line number if there is one.
         Some(place) if place.file.is_empty() && groups.name("file").is_some() => {
             place.file = file(groups);
             if line > 0 {
@@ -164,7 +164,7 @@ fn location(groups: &Groups) -> Option<Location> {
     Some(place_in(&file(groups), groups))
 }
 
-/// The name of the file, without the colon that a rule may take for a part of its fixed text.
+/// Returns the name of the file, without the colon after it that a rule may include.
 fn file(groups: &Groups) -> String {
     let file = text(groups, "file");
     file.strip_suffix(':').map_or_else(|| file.clone(), str::to_owned)

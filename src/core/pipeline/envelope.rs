@@ -1,4 +1,4 @@
-//! What stands in the envelopes that container runtimes and test runners put around a line, joined where it was split.
+//! The content of the envelopes that container runtimes and test runners put around a line, joined where it was split.
 
 use super::Stream;
 use crate::core::assemble::Context;
@@ -7,9 +7,9 @@ use crate::core::line::{Line, Place};
 use crate::core::lookback::LookBack;
 use crate::core::visible::visible;
 
-/// Most bytes of a record that a container runtime has split.
+/// Maximum size of a record that a container runtime has split, in bytes.
 const MAX_PIECES_BYTES: usize = 1 << 20;
-/// Most records of a stream that wait for their last piece.
+/// Maximum number of records per stream that wait for their last piece.
 const MAX_OPEN_RECORDS: usize = 8;
 /// A record whose next piece has not come within so many lines of its stream gets none: the container was killed while it
 /// wrote the line.
@@ -25,7 +25,7 @@ pub(super) struct Pieces {
 }
 
 impl Stream {
-    /// The content of an envelope: joined with its earlier pieces, or kept until the last one comes.
+    /// Handles the content of an envelope: joins it with its earlier pieces, or keeps it until the last piece comes.
     pub(super) fn unwrapped(&mut self, text: &[u8], partial: bool, place: Place, back: LookBack, now: Timestamp, out: &mut Vec<Event>) {
         let at = self.pieces.iter().position(|piece| piece.place.io == place.io && piece.place.key == place.key);
         let last_num = place.num;

@@ -14,7 +14,7 @@ impl<'a> Raw<'a> {
         &self.bytes[self.from..self.to]
     }
 
-    /// Whole lines in the buffer after line `num`, which is this line or one before it.
+    /// Returns the whole lines in the buffer after line `num`, which is this line or an earlier one.
     pub(super) fn after(&self, num: u64) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
         let mut from = self.from;
         let mut current = self.num;

@@ -1,5 +1,5 @@
-//! Records mode: a stream that is a transcript, line by line, and documents, which are one value over
-//! all lines. Where a stream is text, this costs a look at its first lines.
+//! Records mode. A transcript is read line by line; a document is one value that
+//! spans all lines. For plain text, this costs only a look at the first lines.
 
 use super::{DRESSED, Raw, Read, Stream};
 use crate::core::assemble::Context;
@@ -10,37 +10,38 @@ use crate::core::lookback::LookBack;
 use crate::core::prefilter::Hit;
 use crate::core::transcript::Document;
 
-/// So many bytes wait at most until they tell whether they begin a document.
+/// Maximum number of bytes held back until it is clear whether they begin a document.
 const MAX_HEAD_BYTES: usize = 256 << 10;
 
-/// Whether documents are read, and the one that is.
+/// Whether documents are read, and the open one.
 #[derive(Default)]
 pub(super) struct Documents {
     max_bytes: Option<u64>,
-    /// The stream's beginning, as long as it does not tell whether it is one, and from which length on it is asked again.
+    /// The beginning of the stream while it is undecided whether it
+    /// is a document, and the length at which it is checked again.
     head: Vec<u8>,
     wanted: usize,
-    /// That is settled.
+    /// Whether that is decided.
     is_told: bool,
     open: Option<Document>,
     is_cut: bool,
 }
 
 impl Stream {
-    /// Reads a document, too, up to so many bytes of it. For finished inputs.
+    /// Also reads a document, up to `max_bytes` of it. For finished inputs.
     #[must_use]
     pub fn with_documents(mut self, max_bytes: u64) -> Self {
         self.document.max_bytes = Some(max_bytes);
         self
     }
 
-    /// Whether a document was longer than the limit: the rest of it was not read.
+    /// Returns `true` if a document was longer than the limit, so that the rest of it was not read.
     #[must_use]
     pub fn is_document_cut(&self) -> bool {
         self.document.is_cut
     }
 
-    /// Whole lines, as text or as records.
+    /// Reads whole lines, as text or as records.
     pub(super) fn read(&mut self, framed: &Framed, now: Timestamp, out: &mut Vec<Event>) {
         let begins = self.transcript.begins(&self.buffer.bytes[framed.from..framed.to]);
         let Some(begins) = begins else { return self.lines(framed, now, out) };
@@ -51,7 +52,7 @@ impl Stream {
         self.records(&Framed { from, ..*framed }, now, out);
     }
 
-    /// The lines of a transcript, and those of other programs among them.
+    /// Reads the lines of a transcript, and lines of other programs among them.
     fn records(&mut self, framed: &Framed, now: Timestamp, out: &mut Vec<Event>) {
         let bytes = std::mem::take(&mut self.buffer.bytes);
         let mut from = framed.from;
@@ -77,7 +78,7 @@ impl Stream {
         self.assembler.expire(&cx, self.counts.lines, out);
     }
 
-    /// The bytes in the room belong to a document; whether they do.
+    /// Takes the bytes in the buffer's space if they belong to a document; returns whether they do.
     pub(super) fn in_document(&mut self, count: usize, now: Timestamp, out: &mut Vec<Event>) -> bool {
         let Some(max_bytes) = self.document.max_bytes else { return false };
         let begins = self.counts.bytes == 0 && count > 0 && !self.document.is_told;
@@ -96,7 +97,7 @@ impl Stream {
             }
             self.document.open = self.transcript.begins_document(&self.document.head);
             if self.document.open.is_none() && self.document.head.len() < MAX_HEAD_BYTES && Document::may_go_on(&self.document.head) {
-                // Twice as much each time: whoever writes byte by byte costs no more.
+                // Doubling keeps the cost low for input that arrives byte by byte.
                 self.document.wanted = MAX_HEAD_BYTES.min(2 * self.document.head.len());
                 return true;
             }
@@ -106,13 +107,13 @@ impl Stream {
         true
     }
 
-    /// It is settled whether the stream is a document: its bytes so far.
+    /// Marks as decided whether the stream is a document; returns its bytes so far.
     fn tell_document(&mut self) -> Vec<u8> {
         self.document.is_told = true;
         std::mem::take(&mut self.document.head)
     }
 
-    /// Reads what has waited for more of it, where no more comes.
+    /// At the end of the stream, reads what was held back.
     pub(super) fn end_head(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         let Some(max_bytes) = self.document.max_bytes.filter(|_| !self.document.head.is_empty()) else { return };
         self.document.open = self.transcript.begins_document(&self.document.head);
@@ -120,7 +121,7 @@ impl Stream {
         self.read_document(&bytes, max_bytes, now, out);
     }
 
-    /// Reads bytes of the document; where there is none, as text.
+    /// Reads bytes of the document, or as text if there is none.
     fn read_document(&mut self, bytes: &[u8], max_bytes: u64, now: Timestamp, out: &mut Vec<Event>) {
         let Some(mut document) = self.document.open.take() else { return self.push(bytes, now, out) };
         let count = bytes.len();
@@ -140,7 +141,7 @@ impl Stream {
         self.document.open = Some(document);
     }
 
-    /// What a transcript's end completes.
+    /// Finishes the transcript at the end of the stream.
     pub(super) fn finish_records(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         let events = out.len();
         let place = Place { num: self.counts.lines, offset: self.buffer.position(), ..Place::default() };

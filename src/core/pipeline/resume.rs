@@ -1,4 +1,4 @@
-//! A stream that stops and goes on: where it may be taken up again, and how little it keeps in between.
+//! Suspending and resuming a stream: where it can be resumed, and how little it keeps in between.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::core::frame::Buffer;
 use crate::core::lookback;
 use crate::core::transcript::Transcript;
 
-/// Bytes before a place that [`Stream::resume`] needs, at most: a look-back, in UTF-16 twice as long.
+/// Maximum number of bytes before a place that [`Stream::resume`] needs: one look-back, twice as long in UTF-16.
 pub const BEFORE_BYTES: u64 = 2 * lookback::MAX_BYTES as u64;
-/// A place that lies further back is given up for a newer one, at which something is open.
+/// A safe place further back than this is replaced by a newer one, even if something is open there.
 const MAX_BEHIND_BYTES: u64 = 64 << 20;
 
-/// Room that streams share: one has it while it works.
+/// Buffers that streams share; a stream has them only while it works.
 #[derive(Default)]
 pub struct Workspace {
     room: Vec<u8>,
@@ -24,12 +24,12 @@ pub struct Workspace {
 }
 
 impl Stream {
-    /// A stream that goes on at a place that [`safe`](Self::safe) named; `before` are the bytes in front
-    /// of it, up to [`BEFORE_BYTES`], for looking back.
+    /// Resumes a stream at a place that [`safe`](Self::safe) returned; `before`
+    /// are the bytes in front of it, up to [`BEFORE_BYTES`], for the look-back.
     #[must_use]
     pub fn resume(engine: Arc<Engine>, origin: Origin, safe: Snapshot, before: &[u8]) -> Self {
         let mut stream = Self::new(engine, origin);
-        // At the very beginning a byte order mark may still come.
+        // A byte order mark may come only at the very beginning.
         if safe.offset > 0 {
             stream.buffer = Buffer::resume(stream.engine.limits.max_line_bytes, safe.offset, before, safe.wide);
         }
@@ -41,8 +41,8 @@ impl Stream {
         stream
     }
 
-    /// The newest place at which the stream may be taken up again. Asked between two calls of
-    /// [`advance`](Self::advance); what was found behind it is found again.
+    /// Returns the newest place at which the stream can be resumed. Call it between two calls
+    /// of [`advance`](Self::advance). What was found after that place will be found again.
     pub fn safe(&mut self) -> &Snapshot {
         let mut here = Snapshot::here(self.buffer.position(), self.counts.lines, self.buffer.wide());
         if here.offset == self.safe.offset || self.buffer.is_at_start() {
@@ -61,48 +61,48 @@ impl Stream {
         &self.safe
     }
 
-    /// [`safe`](Self::safe) in a form that can be kept.
+    /// Returns [`safe`](Self::safe) in a form that can be stored.
     pub fn facts(&mut self) -> (u64, Facts) {
         let engine = self.engine.clone();
         let safe = self.safe();
         (safe.offset, safe.facts(&engine))
     }
 
-    /// Offset of the first line that is not finished, or of the end.
+    /// Returns the offset of the first unfinished line, or of the end.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.buffer.position()
     }
 
-    /// Whether a line has begun and not ended.
+    /// Returns `true` if a line has begun and not yet ended.
     #[must_use]
     pub fn has_partial(&self) -> bool {
         self.buffer.has_partial()
     }
 
-    /// Whether the stream stands between two lines of plain bytes.
+    /// Returns `true` if the stream is not UTF-16 and is between two lines.
     #[must_use]
     pub fn is_between_lines(&self) -> bool {
         self.buffer.wide().is_none() && !self.buffer.has_partial()
     }
 
-    /// Leaves out the next `count` bytes, where it stands [between two lines](Self::is_between_lines).
+    /// Skips the next `count` bytes. The stream must be [between two lines](Self::is_between_lines).
     pub fn skip(&mut self, count: u64) {
         self.buffer.skip(count);
         self.counts.bytes += count;
     }
 
-    /// Takes the room.
+    /// Takes the shared buffers from `space`.
     pub fn attach(&mut self, space: &mut Workspace) {
         self.buffer.attach(std::mem::take(&mut space.room));
         std::mem::swap(&mut self.work, &mut space.work);
         std::mem::swap(self.assembler.work(), &mut space.inner);
     }
 
-    /// Gives the room back and keeps only what it must.
+    /// Returns the shared buffers to `space` and keeps only what it must.
     pub fn detach(&mut self, space: &mut Workspace) {
         let is_idle = self.pieces.is_empty() && self.assembler.oldest().is_none();
-        // Something open may look back from one of its own lines.
+        // Whatever is open may look back from one of its own lines.
         space.room = self.buffer.detach(if is_idle { lookback::MAX_LINES } else { usize::MAX });
         std::mem::swap(&mut self.work, &mut space.work);
         std::mem::swap(self.assembler.work(), &mut space.inner);

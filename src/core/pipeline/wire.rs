@@ -1,5 +1,6 @@
-//! Streams whose lines may be syslog messages: the header is taken off like any envelope, and its severity decides
-//! (error and above is an event whatever the text says, below is none), as a level field does in a record.
+//! Streams whose lines may be syslog messages. The header is removed like any envelope.
+//! Its severity decides, as a level field does in a record: error and above is an event
+//! whatever the text says; below, only a warning is one, if warnings are wanted.
 
 use super::{DRESSED, Stream};
 use crate::core::decode;
@@ -11,17 +12,17 @@ use crate::core::prefilter::Hit;
 use crate::rules::FactKind;
 use crate::words::Level;
 
-/// What a severity leads to.
+/// The entries that severities lead to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wire {
-    /// The entry of errors by their level.
+    /// The entry for errors by level.
     error: Option<u16>,
-    /// The entry of warnings, if they are asked for.
+    /// The entry for warnings, if they are wanted.
     warning: Option<u16>,
 }
 
 impl Wire {
-    /// The entry that a level leads to by itself.
+    /// Returns the entry that a level leads to by itself.
     fn entry(self, level: Level) -> Option<u16> {
         match level {
             Level::Warn => self.warning,
@@ -32,21 +33,21 @@ impl Wire {
 }
 
 impl Stream {
-    /// Longer lines are cut, where that is less than the limit of all streams.
+    /// Cuts lines longer than `most` bytes, if that is less than the limit for all streams.
     #[must_use]
     pub fn with_max_line_bytes(mut self, most: usize) -> Self {
         self.buffer = Buffer::new(most.min(self.engine.limits.max_line_bytes));
         self
     }
 
-    /// Lines that begin with a `<PRI>` are syslog messages.
+    /// Treats lines that begin with `<PRI>` as syslog messages.
     #[must_use]
     pub fn with_syslog(mut self) -> Self {
         self.wire = Some(Wire { error: self.engine.rules.fact(FactKind::Level), warning: self.engine.rules.fact(FactKind::Warning) });
         self
     }
 
-    /// Messages that are an event by their severity need a look, whatever their text is.
+    /// Marks messages that are events by their severity, so that they are looked at whatever their text is.
     pub(super) fn mark_stated(&self, block: &[u8], hits: &mut Vec<Hit>) {
         let Some(wire) = self.wire else { return };
         let (mut at, known) = (0, hits.len());
@@ -63,7 +64,7 @@ impl Stream {
         }
     }
 
-    /// The text of a syslog message; what its header says goes to its place.
+    /// Returns the text of a syslog message and puts what its header says into `place`.
     pub(super) fn message(&self, raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>, bool)> {
         self.wire?;
         let said = decode::syslog(raw, now)?;
@@ -84,7 +85,7 @@ impl Stream {
         Some((raw[said.text.min(raw.len())..].to_vec(), false))
     }
 
-    /// What the severity says stands above what the literals of the text say. A record in the text has a level of its own.
+    /// Lets the severity override what the literals of the text say. A JSON record in the text has a level of its own.
     pub(super) fn decide(&self, place: &Place, text: &[u8], candidates: &mut Vec<Candidate>) {
         let (Some(wire), Some(level)) = (self.wire, place.level) else { return };
         if level < Level::Error && !text.trim_ascii_start().starts_with(b"{") {

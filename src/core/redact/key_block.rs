@@ -1,4 +1,4 @@
-//! A private key's block of lines: where it begins, what it holds, where it ends.
+//! The block of lines of a private key: where it begins, what it holds, where it ends.
 
 use super::PRIVATE_KEY;
 
@@ -9,7 +9,7 @@ pub struct KeyBlock {
 }
 
 impl KeyBlock {
-    /// Goes on to the next line; whether that is within the block.
+    /// Moves on to the next line; returns whether that is inside the block.
     pub fn takes(&mut self, line: &str) -> bool {
         if self.is_open && is_key_body(line) {
             self.is_open = !line.contains("-----END ");
@@ -19,13 +19,13 @@ impl KeyBlock {
         false
     }
 
-    /// Whether the next line may be within it.
+    /// Whether the next line may be inside the block.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// What stands for such a line.
+    /// Returns what replaces a line of the block.
     #[must_use]
     pub fn token() -> String {
         format!("[redacted:{PRIVATE_KEY}]")
@@ -42,7 +42,8 @@ pub(super) fn ends_key(line: &str) -> bool {
     line.contains("PRIVATE KEY-----") && line.contains("-----END ") && !line.contains("-----BEGIN ")
 }
 
-/// A line within a key's block: base64, a header (RFC 1421) or the end; the shape keeps a block without an end from hiding more.
+/// Whether the line may be inside a key's block: base64, a header (RFC 1421) or
+/// the end. The check of the shape keeps a block without an end from hiding more.
 pub(super) fn is_key_body(line: &str) -> bool {
     let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
     let base64 = bare.len() <= 100 && bare.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'\\'));

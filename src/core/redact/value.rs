@@ -13,11 +13,11 @@ pub(super) enum Value {
     Mixed,
     /// User and password of a URL, or a token in their place.
     Userinfo,
-    /// What stands after a key.
+    /// What follows a key.
     Assigned,
-    /// What stands after a flag that is named after it.
+    /// What follows a flag that is named after it.
     Flag,
-    /// What a program takes for a password by its place.
+    /// What a program takes for a password by its position.
     Argument,
     /// User and password in base64.
     Login,
@@ -25,9 +25,9 @@ pub(super) enum Value {
 
 /// Words that are no secret, from the patterns' file.
 pub(super) struct Plain {
-    /// What documentation writes in a secret's place.
+    /// What documentation writes in place of a secret.
     pub(super) placeholders: Vec<String>,
-    /// What text says after a flag's name.
+    /// Words that text uses after a flag's name.
     pub(super) prose: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ impl Plain {
         if weak && (value.len() < 6 || value.bytes().all(|b| b.is_ascii_digit()) || !value.bytes().any(|b| b.is_ascii_alphanumeric())) {
             return false;
         }
-        // `key = await f()` is code that is shown; a value on its own has digits when it is worth anything.
+        // `key = await f()` is displayed code; a value on its own has digits if it is worth anything.
         let alone = !weak && stands_alone(text, start, start + whole.len(), value);
         if !quoted && head.ends_with(' ') && head.contains('=') {
             return is_mixed(value) || alone;
@@ -67,7 +67,7 @@ impl Plain {
         !prose || (!complains(&text[..start]) && (is_mixed(value) && value.len() >= 6 || alone))
     }
 
-    /// A password, or a token that needs none.
+    /// Whether it holds a password, or a token that needs none.
     fn is_userinfo(&self, found: &str) -> bool {
         match found.rsplit_once(':') {
             Some((_, password)) if !password.is_empty() => !self.says_nothing(password),
@@ -76,7 +76,7 @@ impl Plain {
         }
     }
 
-    /// Whether `value`, the end of `whole`, is given to a flag, rather than a word about it, a file, a name.
+    /// Whether `value`, the end of `whole`, is given to a flag, rather than a word about it, a file or a name.
     fn is_flag(&self, whole: &str, value: &str, after: &str) -> bool {
         let head = &whole[..whole.len() - value.len()];
         let bare = value.trim_end_matches(['.', ',', ':', '!', '?']);
@@ -90,14 +90,14 @@ impl Plain {
         if is_mixed(bare) || has_case || has_sign {
             return true;
         }
-        // A word of letters: at the end of the line, or before the next flag.
+        // A word of letters counts at the end of the line, or before the next flag.
         let is_last = after.trim_start_matches(['"', '\'']).lines().next().is_none_or(|rest| rest.is_empty() || rest.starts_with(" -"));
         let is_word = bare.bytes().all(|b| b.is_ascii_lowercase()) || bare.bytes().all(|b| b.is_ascii_digit());
         let is_quoted = head.ends_with(['"', '\'']);
         is_password && bare.len() >= 4 && (is_quoted || (bare == value && is_word && is_last)) && !self.prose.iter().any(|word| word == bare)
     }
 
-    /// Stars, placeholders, references to variables, calls: nothing to hide.
+    /// Whether there is nothing to hide: stars, placeholders, references to variables, calls.
     fn says_nothing(&self, value: &str) -> bool {
         let bare = value.trim_matches(['"', '\'', '`', ',', ';', ')']);
         bare.is_empty()
@@ -113,18 +113,18 @@ impl Plain {
     }
 }
 
-/// Letters and digits.
+/// Whether the value has letters and digits.
 fn is_mixed(value: &str) -> bool {
     value.bytes().any(|b| b.is_ascii_digit()) && value.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// `8080:80`, `1000:1000`.
+/// Whether the value is a pair of numbers: `8080:80`, `1000:1000`.
 fn is_pair_of_numbers(value: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     value.split_once(':').is_some_and(|(left, right)| is_number(left) && is_number(right))
 }
 
-/// Whether base64 hides `user:password`: only text that can be printed, and a colon.
+/// Whether the value is base64 of `user:password`: only printable text, and a colon.
 fn is_login(value: &str) -> bool {
     const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut bits, mut held, mut colon) = (0_u32, 0, false);
@@ -143,7 +143,7 @@ fn is_login(value: &str) -> bool {
     colon
 }
 
-/// Whether the words before a key make what follows a complaint about it.
+/// Whether the word before a key makes what follows a complaint about it.
 fn complains(before: &str) -> bool {
     const WORDS: &[&str] = &["unexpected", "invalid", "illegal", "unknown", "expected", "missing", "bad", "near", "unrecognized", "undefined", "wrong"];
     let last = before.trim_end().rsplit([' ', '\t', '(', '[']).next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! A statement that calls: a name with its brackets, code before it and code behind it. One line
-//! (mark removed, trimmed), read once; a sentence that mentions a call is none.
+//! A statement that calls something: a name with its brackets, and code before and after it. Takes
+//! one line (mark removed, trimmed), read once; a sentence that mentions a call does not count.
 
-/// Words that may stand before a call without making the line a sentence.
+/// Words that may precede a call without making the line a sentence.
 const BEFORE_CALL: &[&[u8]] = &[
     b"return",
     b"await",
@@ -82,8 +82,8 @@ const BEFORE_CALL: &[&[u8]] = &[
     b"lambda",
 ];
 
-/// Whether the line is a call with its brackets, as `log.error("failed: %s", e)`: code before it, a
-/// quoted text or a statement's end, and nothing but code after it.
+/// Whether the line is a call with its brackets, such as `log.error("failed: %s", e)`:
+/// code before it, a quoted text or the end of a statement, and nothing but code after it.
 pub fn is_call(text: &[u8]) -> bool {
     let Some(open) = first_call(text) else { return false };
     if !is_before_call(&text[..name_start(text, open)]) {
@@ -95,18 +95,18 @@ pub fn is_call(text: &[u8]) -> bool {
     match &text[close + 1..] {
         [b' ', b'=' | b'-', b'>', ..] | [b' ', b'{', ..] | [b'{', ..] => true,
         [b':', b' ', tail @ ..] if tail.ends_with(b"{") || (tail.ends_with(b";") && !tail.contains(&b' ')) => true,
-        // A method's signature: typed parameters, and what it returns.
+        // A method's signature: typed parameters and a return type.
         [b':', b' ', tail @ ..] if memchr::memmem::find(&text[open..close], b": ").is_some() && !tail.contains(&b' ') => true,
         tail => is_after_call(tail) && (has_quote(&text[open..close]) || begins_statement(text) || matches!(text, [.., b';' | b'{' | b',' | b'?'])),
     }
 }
 
-/// `raise X(y)`, `return f(x)`: no text in the brackets is needed.
+/// Whether no text is needed in the brackets: `raise X(y)`, `return f(x)`.
 fn begins_statement(text: &[u8]) -> bool {
     [&b"raise "[..], b"throw ", b"return ", b"await ", b"yield ", b"if ", b"elif ", b"assert "].iter().any(|word| text.starts_with(word))
 }
 
-/// The first bracket right behind a name. GNU's style has a blank between them.
+/// Returns the first bracket directly after a name. GNU's style has a blank between them.
 fn first_call(text: &[u8]) -> Option<usize> {
     let gnu = text.ends_with(b");") || text.ends_with(b",");
     memchr::memchr_iter(b'(', text).find(|&at| {
@@ -116,7 +116,7 @@ fn first_call(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// Where the name before the bracket at `open` begins; a number is no name.
+/// Returns where the name before the bracket at `open` begins; a number is no name.
 fn name_start(text: &[u8], open: usize) -> usize {
     let name =
         |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'!' | b'?' | b'$' | b'@' | b'&' | b'*' | b'\\') || matches!(b, b':' | b'>' | b'-');
@@ -136,13 +136,13 @@ fn is_before_call(before: &[u8]) -> bool {
     })
 }
 
-/// `=`, `=>`, `->`, `{`, `||`, `&&`: what stands left of an expression.
+/// Whether the text is the left side of an expression: `=`, `=>`, `->`, `{`, `||`, `&&`.
 fn has_mark(before: &[u8]) -> bool {
     let ends = matches!(before, [.., b'=' | b'{' | b'|' | b'&' | b'(' | b'>' | b'?']);
     ends || memchr::memmem::find(before, b" = ").is_some() || memchr::memmem::find(before, b" := ").is_some()
 }
 
-/// A colon and a blank outside brackets: a message begins behind it. Those of `case x: ` do not count.
+/// Whether a colon and a blank occur outside brackets: a message begins after them. Those of `case x: ` do not count.
 pub(super) fn has_colon(before: &[u8]) -> bool {
     let mut depth = 0usize;
     for pair in before.windows(2) {
@@ -156,7 +156,7 @@ pub(super) fn has_colon(before: &[u8]) -> bool {
     false
 }
 
-/// The bracket that closes the one at `open`; brackets inside quotes do not count.
+/// Returns the bracket that closes the one at `open`; brackets inside quotes do not count.
 fn closing(text: &[u8], open: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = open;
@@ -173,12 +173,12 @@ fn closing(text: &[u8], open: usize) -> Option<usize> {
     None
 }
 
-/// A quote, and no apostrophe.
+/// Whether this is a quote rather than an apostrophe.
 fn is_quote(text: &[u8], at: usize) -> bool {
     text[at] != b'\'' || !at.checked_sub(1).is_some_and(|before| text[before].is_ascii_alphanumeric() || text[before] == b'&')
 }
 
-/// The quote that ends the text which begins at `open`.
+/// Returns the quote that ends the text which begins at `open`.
 pub(super) fn quote_end(text: &[u8], open: usize) -> Option<usize> {
     let quote = text[open];
     let mut at = open + 1;
@@ -197,7 +197,7 @@ fn has_quote(text: &[u8]) -> bool {
     memchr::memchr3(b'"', b'\'', b'`', text).is_some()
 }
 
-/// What may follow a call in a statement: an end, a further call, an operator, a comment.
+/// Whether the text may follow a call in a statement: an end, a further call, an operator, a comment.
 fn is_after_call(tail: &[u8]) -> bool {
     const OPERATORS: [&[u8]; 22] = [
         b" as ",

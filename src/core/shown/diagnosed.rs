@@ -1,23 +1,23 @@
-//! What a compiler says of a place: `a.cc:6:49: error: …`. It may quote the code that it tells of, and is none itself.
-//! Tests of bytes only, from the line's beginning.
+//! What a compiler says about a place: `a.cc:6:49: error: …`. It may quote the code that
+//! it is about, but is no code itself. Tests bytes only, from the beginning of the line.
 
-/// The words of an error behind a place.
+/// The words of an error after a place.
 const WORDS: [&[u8]; 3] = [b": error: ", b": fatal error: ", b": internal compiler error: "];
 
-/// Whether `line` begins with a file and its line, and then an error word; or with the code of one of rustc's errors.
+/// Whether `line` begins with a file, its line number and an error word, or with the code of a rustc error.
 pub fn is_diagnosed(line: &[u8]) -> bool {
     let is_told = |at: usize| WORDS.iter().any(|word| line[at..].starts_with(word)) && is_place(&line[..at]);
     is_numbered(line) || memchr::memchr_iter(b':', line).any(is_told)
 }
 
-/// `error[E0308]: …`
+/// Whether the line begins with the code of a rustc error: `error[E0308]: …`
 fn is_numbered(line: &[u8]) -> bool {
     let Some(rest) = line.strip_prefix(b"error[E") else { return false };
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && rest[digits..].starts_with(b"]: ")
 }
 
-/// `src/a.cc:6`, `a.cc:6:49`: a name with an extension and no blank, then numbers.
+/// Whether the text is a place: `src/a.cc:6`, `a.cc:6:49`, a name with an extension and no blank, then numbers.
 fn is_place(text: &[u8]) -> bool {
     let Some(file) = without_number(text) else { return false };
     let file = without_number(file).unwrap_or(file);
@@ -27,7 +27,7 @@ fn is_place(text: &[u8]) -> bool {
     has_extension && !file.iter().any(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`' | b'(' | b'='))
 }
 
-/// Without the `:6` at its end.
+/// Returns the text without the `:6` at its end.
 fn without_number(text: &[u8]) -> Option<&[u8]> {
     let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     (digits > 0).then(|| text[..text.len() - digits].strip_suffix(b":")).flatten()

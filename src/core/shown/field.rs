@@ -1,5 +1,5 @@
-//! A field, an element or an assignment of displayed source: a name with its type or value.
-//! One line (mark removed, trimmed); prose behind a name and a colon is a message.
+//! A field, an element or an assignment in displayed source: a name with its type or value.
+//! Takes one line (mark removed, trimmed); prose after a name and a colon is a message.
 
 use super::call::{has_colon, quote_end};
 
@@ -7,13 +7,13 @@ use super::call::{has_colon, quote_end};
 const MODIFIERS: &[&[u8]] =
     &[b"pub ", b"public ", b"private ", b"protected ", b"readonly ", b"static ", b"final ", b"mut ", b"val ", b"var ", b"let ", b"const ", b"ref "];
 
-/// What an error is called where it is caught.
+/// Names of an error where it is caught.
 const CAUGHT: &[&[u8]] = &[b"e", b"err", b"error", b"ex", b"exc", b"reason"];
 
 /// Whether the line is a field with its type or value: `error: Error | null,`, `error?: string;`,
 /// `error: "no such user",`, and in displayed code `errors: list[Error] = field(…)`.
 pub fn is_field(text: &[u8], displayed: bool) -> bool {
-    // Only what is displayed may end without one of these.
+    // Only displayed code may end without one of these.
     if !displayed && !text.ends_with(b",") && !text.ends_with(b";") {
         return false;
     }
@@ -37,14 +37,14 @@ pub fn is_field(text: &[u8], displayed: bool) -> bool {
     }
 }
 
-/// What is behind `T::Error`, `<T as TryFrom<U>>::Error`; empty where no bound follows.
+/// Returns what follows `T::Error`, `<T as TryFrom<U>>::Error`; empty if no bound follows.
 fn after_path(text: &[u8]) -> &[u8] {
     let end = memchr::memmem::find(text, b"::Error: ").map(|at| at + b"::Error".len());
     end.map_or(&[], |end| &text[end..])
 }
 
-/// A type or an expression rather than words; `sure` takes a text in single quotes too, which Node's
-/// inspector also prints.
+/// Whether this is a type or an expression rather than words. With `sure`,
+/// a text in single quotes counts, too, which Node's inspector also prints.
 fn is_value(value: &[u8], sure: bool) -> bool {
     match value[0] {
         b'"' | b'`' => return quote_end(value, 0) == Some(value.len() - 1),
@@ -58,7 +58,7 @@ fn is_value(value: &[u8], sure: bool) -> bool {
     words(value) == 1 || value.split(|b| *b == b' ').any(|word| OPERATORS.contains(&word))
 }
 
-/// Words outside brackets.
+/// Counts the words outside brackets.
 fn words(value: &[u8]) -> usize {
     let mut depth = 0usize;
     let mut words = 1;
@@ -73,7 +73,7 @@ fn words(value: &[u8]) -> usize {
     words
 }
 
-/// `str | None`, `Final[Counter]`: a type that no word of a message looks like.
+/// Whether this is a type that no word of a message looks like: `str | None`, `Final[Counter]`.
 fn is_type(value: &[u8]) -> bool {
     let mut parts = value.split(|b| *b == b'|').map(<[u8]>::trim_ascii);
     if value.contains(&b'|') { parts.all(|part| is_path(part) || is_generic(part)) } else { is_generic(value) }
@@ -84,13 +84,13 @@ fn is_generic(value: &[u8]) -> bool {
     value.ends_with(b"]") && value.iter().position(|b| *b == b'[').is_some_and(|open| is_path(&value[..open]))
 }
 
-/// A name, or names with what joins them.
+/// Whether this is a name, or names with what joins them.
 fn is_path(text: &[u8]) -> bool {
     text.first().is_some_and(u8::is_ascii_alphabetic) && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
 }
 
-/// `libc::EPIPE => EPIPE,`, `ENOENT => "No such file",`, `EROFS = libc::EROFS,`, `Errno::ENOENT`: an arm of a match, a
-/// member of an enum.
+/// Whether the line is an arm of a match or a member of an enum: `libc::EPIPE => EPIPE,`,
+/// `ENOENT => "No such file",`, `EROFS = libc::EROFS,`, `Errno::ENOENT`.
 pub fn is_arm(text: &[u8]) -> bool {
     if text.last().is_some_and(u8::is_ascii_uppercase)
         && memchr::memmem::rfind(text, b"::E").is_some_and(|at| is_path(text) && text[at + 2..].iter().all(u8::is_ascii_uppercase))
@@ -108,15 +108,15 @@ pub fn is_arm(text: &[u8]) -> bool {
     }
 }
 
-/// `str = ""`, `Exception | None = None`: a type and its default.
+/// Whether this is a type and its default: `str = ""`, `Exception | None = None`.
 fn is_default(value: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(value, b" = ") else { return false };
     let is_word = |word: &[u8]| word == b"|" || word.first().is_some_and(u8::is_ascii_uppercase) || word.len() == at;
     (is_type(&value[..at]) || value[..at].split(|b| *b == b' ').all(is_word)) && (words(&value[at + 3..]) == 1 || matches!(value[at + 3..], [b'"' | b'\'', ..]))
 }
 
-/// `ParseError { line: usize, error: String },`, `{name: "x", err: "error: y"},`: a variant or an
-/// element with its fields.
+/// Whether the line is a variant or an element with its fields:
+/// `ParseError { line: usize, error: String },`, `{name: "x", err: "error: y"},`.
 pub fn is_element(text: &[u8]) -> bool {
     // Go and C: `{"name", "error: x"},`
     if matches!(text, [b'{', b'"' | b'`', ..] | [b'{', b' ', b'"' | b'`', ..]) && text.ends_with(b"},") {
@@ -131,7 +131,7 @@ pub fn is_element(text: &[u8]) -> bool {
     first > 0 && fields.trim_ascii_start()[first..].starts_with(b": ") && matches!(text, [.., b'}', b',' | b';'])
 }
 
-/// `message = "error: …"`, `[E_BAD] = "error: …",` in displayed code.
+/// Whether the line is an assignment in displayed code: `message = "error: …"`, `[E_BAD] = "error: …",`
 pub fn is_assigned(text: &[u8]) -> bool {
     let Some(at) = memchr::memmem::find(text, b" = ") else { return false };
     let value = &text[at + 3..];
@@ -145,7 +145,7 @@ pub fn is_assigned(text: &[u8]) -> bool {
         && quote_end(value, 0).is_none_or(|end| matches!(value[end + 1..].first(), None | Some(b',' | b';' | b')')))
 }
 
-/// A text in quotes without the letter before it that says what kind it is: `f"…"`, `r'…'`.
+/// Returns a quoted text without the letter before it that names its kind: `f"…"`, `r'…'`.
 fn behind_kind(text: &[u8]) -> &[u8] {
     match text {
         [b'f' | b'r' | b'b' | b'u' | b'$' | b'@', b'"' | b'\'', ..] => &text[1..],
@@ -153,15 +153,15 @@ fn behind_kind(text: &[u8]) -> &[u8] {
     }
 }
 
-/// `message="error: …",` among the arguments of a call.
+/// Whether the line is an argument of a call: `message="error: …",`
 pub fn is_argument(text: &[u8]) -> bool {
     let name = text.iter().take_while(|b| b.is_ascii_lowercase() || **b == b'_').count();
     let Some(value) = text[name..].strip_prefix(b"=").map(behind_kind).filter(|_| name > 0) else { return false };
     matches!(value.first(), Some(b'"' | b'\'')) && quote_end(value, 0).is_some_and(|end| matches!(&value[end + 1..], b"" | b"," | b")" | b"),"))
 }
 
-/// `"error: cannot parse %s" % name`, `'a' => 'error: b',`: an element that is a text. Marked lines need
-/// no more than the quote, indented ones an operator behind it; an entry `key => text` is one everywhere.
+/// Whether the line is an element that is a text: `"error: cannot parse %s" % name`, `'a' => 'error: b',`. A marked
+/// line needs no more than the quote, an indented one an operator after it; an entry `key => text` counts everywhere.
 pub fn is_text(text: &[u8], displayed: bool, indented: bool) -> bool {
     let (text, whole) = (behind_kind(text), text);
     if !matches!(text.first(), Some(b'"' | b'\'' | b'`')) {

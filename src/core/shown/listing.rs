@@ -1,21 +1,21 @@
-//! What displays a line: a numbered listing, a diff, a search. Strips the mark and says how sure it is;
-//! never looks at what the line says.
+//! How tools display a line: a numbered listing, a diff, a search. Strips
+//! the mark and says how certain it is; never looks at what the line says.
 
-/// A line without the mark of what displays it.
+/// A line without the mark of the tool that displays it.
 pub struct Shown<'a> {
-    /// The text, white space at both ends removed.
+    /// The text, without white space at both ends.
     pub text: &'a [u8],
-    /// A diff or a search displays it, for sure: its own indentation follows the mark.
+    /// Whether a diff or a search certainly displays it: its own indentation follows the mark.
     pub marked: bool,
-    /// It is indented.
+    /// Whether it is indented.
     pub indented: bool,
-    /// A search displays it, with so many bytes of white space between the place and the text.
+    /// Set if a search displays it: the number of bytes of white space between the place and the text.
     pub found: Option<usize>,
 }
 
 impl Shown<'_> {
-    /// A line of a file, with its indentation, or of a comment of several lines: a tool that names a place has one
-    /// blank behind it, or none.
+    /// Whether this is a line of a file, with its indentation, or of a comment of
+    /// several lines. A tool that names a place puts one blank after it, or none.
     pub fn is_of_a_file(&self) -> bool {
         let is_comment = matches!(self.text, [b'*', b' ' | b'\t', ..] | [b'*', b'*', b' ', ..]);
         self.found.is_some_and(|blanks| (blanks > 0 && self.marked) || is_comment)
@@ -28,8 +28,8 @@ const PATH_BYTES: usize = 256;
 const CARGO_STEPS: &[&[u8]] =
     &[b"Compiling ", b"Finished `", b"Finished ", b"Checking ", b"Downloaded ", b"Running `", b"Running unittests", b"Doc-tests ", b"Blocking waiting "];
 
-/// Whether an indented line is the next thing that a tool prints, and no continuation of an error
-/// before it: a line of a numbered listing, a step of cargo, a mark of a test runner.
+/// Whether an indented line is the next thing that a tool prints, rather than a continuation of
+/// an error before it: a line of a numbered listing, a step of cargo, a mark of a test runner.
 #[must_use]
 pub fn stands_alone(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
@@ -39,7 +39,7 @@ pub fn stands_alone(line: &[u8]) -> bool {
             let digits = digits(text);
             digits <= 6 && (text[digits..].starts_with(b"\t") || text[digits..].starts_with("\u{2192}".as_bytes()))
         }
-        // Cargo's words end in the twelfth column; deeper, somebody quotes them.
+        // Cargo's words end in the twelfth column; if they are deeper, they are quoted.
         b'A'..=b'Z' => {
             let word = memchr::memchr(b' ', text).unwrap_or(text.len());
             line.len() - text.len() + word <= 12 && CARGO_STEPS.iter().any(|step| text.starts_with(step))
@@ -48,7 +48,7 @@ pub fn stands_alone(line: &[u8]) -> bool {
     }
 }
 
-/// `   12\tcode`, `12→code`, `>  12 | code`: a numbered listing.
+/// Whether the line is of a numbered listing: `   12\tcode`, `12→code`, `>  12 | code`.
 pub fn is_numbered(line: &[u8]) -> bool {
     let text = line.trim_ascii_start();
     let text = text.strip_prefix(b">").unwrap_or(text).trim_ascii_start();
@@ -60,8 +60,8 @@ pub fn is_numbered(line: &[u8]) -> bool {
     rest.starts_with(b"\t") || rest.starts_with("\u{2192}".as_bytes()) || rest.starts_with(b" | ") || rest.starts_with(b" |\t") || rest.starts_with(b"| ")
 }
 
-/// `> Traceback (most recent call last):`, `> TypeError: x`: a quotation of Markdown or of an old diff.
-/// Other tools begin their own messages so: only what heads an error is quoted.
+/// Whether the line is a quotation in Markdown or in an old diff: `> Traceback (most recent call last):`,
+/// `> TypeError: x`. Other tools begin their own messages like this, so only the head of an error counts.
 pub fn is_quoted(line: &[u8]) -> bool {
     let Some(text) = line.strip_prefix(b"> ").map(<[u8]>::trim_ascii_start) else { return false };
     let word = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_')).count();
@@ -69,7 +69,7 @@ pub fn is_quoted(line: &[u8]) -> bool {
     head || text.starts_with(b"Traceback (most recent") || text.starts_with(b"Exception in thread ")
 }
 
-/// Takes `+ code` of a diff, `src/a.rs:12:code` and `12-code` of a search apart.
+/// Separates the mark from the text: `+ code` of a diff, `src/a.rs:12:code` and `12-code` of a search.
 pub fn unmarked(line: &[u8]) -> Shown<'_> {
     let trimmed = line.trim_ascii();
     let indented = matches!(line.first(), Some(b' ' | b'\t'));
@@ -83,12 +83,12 @@ pub fn unmarked(line: &[u8]) -> Shown<'_> {
     Shown { text, marked: !is_one_blank(all), indented: true, found: found.map(|_| all.len() - text.len()) }
 }
 
-/// `>>> code`, `... code`: what follows the prompt of an interactive example.
+/// Returns what follows the prompt of an interactive example: `>>> code`, `... code`.
 fn prompted(text: &[u8]) -> Option<&[u8]> {
     text.strip_prefix(b">>> ").or_else(|| text.strip_prefix(b"... ")).map(<[u8]>::trim_ascii_start)
 }
 
-/// `58190597 (Ann Other 2026-11-20 17:54:13 +0000 187) code`: a line of `git blame`.
+/// Whether the line is of `git blame`: `58190597 (Ann Other 2026-11-20 17:54:13 +0000 187) code`.
 pub fn is_blamed(line: &[u8]) -> bool {
     let id = line.strip_prefix(b"^").unwrap_or(line);
     let hex = id.iter().take_while(|b| b.is_ascii_hexdigit()).count();
@@ -104,13 +104,13 @@ pub fn is_blamed(line: &[u8]) -> bool {
     number && zone && words.next().is_some_and(|word| word.len() == 8 && word[2] == b':')
 }
 
-/// `+ code`, `- code` of a diff: what follows the sign.
+/// Returns what follows the sign of a diff: `+ code`, `- code`.
 fn diff_line(text: &[u8]) -> Option<&[u8]> {
     let rest = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-"))?;
     (!rest.starts_with(b"-") && !rest.starts_with(b"+")).then_some(rest)
 }
 
-/// `src/a.rs:12:code`, `src/a.rs-12-code`, `12:code`: what follows the number, and a column after it.
+/// Returns what follows the number, and a column after it: `src/a.rs:12:code`, `src/a.rs-12-code`, `12:code`.
 fn found_line(text: &[u8]) -> Option<&[u8]> {
     let number = if text.first()?.is_ascii_digit() { 0 } else { path_end(text)? + 1 };
     let end = number + digits(&text[number..]);
@@ -123,7 +123,7 @@ fn found_line(text: &[u8]) -> Option<&[u8]> {
     Some(if sign == b':' && column > 0 && rest.get(column) == Some(&b':') { &rest[column + 1..] } else { rest })
 }
 
-/// End of a path with a folder or an extension that `:12` or `-12` follows.
+/// Returns the end of a path with a folder or an extension, if `:12` or `-12` follows it.
 fn path_end(text: &[u8]) -> Option<usize> {
     let path = &text[..text.len().min(PATH_BYTES)];
     let path = &path[..path.iter().position(|b| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'(' | b'<' | b'=')).unwrap_or(path.len())];
@@ -131,7 +131,7 @@ fn path_end(text: &[u8]) -> Option<usize> {
     memchr::memchr2_iter(b':', b'-', path).find(|&at| ends(at) && matches!(path[at + 1 + digits(&path[at + 1..])..].first(), Some(sign) if *sign == path[at]))
 }
 
-/// Exactly one blank first: what a tool puts before a message, rather than the indentation of code.
+/// Whether exactly one blank comes first: a tool puts that before a message, while code has its indentation.
 fn is_one_blank(text: &[u8]) -> bool {
     matches!(text, [b' ', next, ..] if !matches!(next, b' ' | b'\t'))
 }

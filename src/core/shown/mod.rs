@@ -1,6 +1,5 @@
-//! Is this line source code that somebody displays: a listing, a diff, a grep result, a comment?
-//! Tests of bytes only, because every candidate line is asked. A line that it does not recognise is
-//! taken for what it says; it never looks at other lines.
+//! Is this line displayed source code: a listing, a diff, a grep result, a comment? Tests bytes only, because every
+//! candidate line is asked. A line that is not recognised is taken at its word; other lines are never looked at.
 
 use std::sync::LazyLock;
 
@@ -17,8 +16,8 @@ mod said;
 
 pub use listing::stands_alone;
 
-/// Whether `line` (prefix removed) reads as source code or a comment rather than as a message. `signs` are its own, or
-/// those of more than it.
+/// Whether `line` (prefix removed) reads as source code or a comment rather than
+/// as a message. `signs` are those of the line, or of a text that holds it.
 #[must_use]
 pub fn reads_as_code(line: &[u8], signs: &Signs) -> bool {
     if signs.has(b':') && diagnosed::is_diagnosed(line) {
@@ -35,7 +34,7 @@ pub fn reads_as_code(line: &[u8], signs: &Signs) -> bool {
     begins_as_code(text) || is_statement(text, signs, marked, indented) || has_code_inside(text, signs)
 }
 
-/// Shapes that a language's words are not needed for.
+/// Whether the line has a shape of code that needs no words of a language.
 fn is_statement(text: &[u8], signs: &Signs, marked: bool, indented: bool) -> bool {
     (signs.has(b':') && field::is_field(text, marked || indented))
         || ((marked || indented) && signs.has(b'=') && (field::is_assigned(text) || field::is_argument(text)))
@@ -50,15 +49,16 @@ fn is_statement(text: &[u8], signs: &Signs, marked: bool, indented: bool) -> boo
         || (signs.has(b'(') && call::is_call(text))
 }
 
-/// ` * text` within `/* … */`: its star stands under the first one's, so one blank more than the code's
-/// indentation; nested bullets of Markdown have an even number of them.
+/// Whether the line is a ` * text` within `/* … */`. Its star is below the first one's, one
+/// blank beyond the code's indentation; nested bullets of Markdown have an even number of blanks.
 fn is_block_comment(line: &[u8]) -> bool {
     let blanks = line.iter().take_while(|b| **b == b' ' || **b == b'\t').count();
     let spaces = line[..blanks].iter().rev().take_while(|b| **b == b' ').count();
     spaces % 2 == 1 && line[blanks..].starts_with(b"* ")
 }
 
-/// `ValueError: If the size is negative.` in a list of what a function raises, or the name alone with its colon.
+/// Whether the line is `ValueError: If the size is negative.` in a
+/// list of what a function raises, or the name alone with its colon.
 fn is_documented(text: &[u8]) -> bool {
     let name = text.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.')).count();
     let bare = text[..name].strip_suffix(b"Error").or_else(|| text[..name].strip_suffix(b"Exception"));
@@ -84,7 +84,7 @@ fn is_comment(text: &[u8]) -> bool {
     }
 }
 
-/// `c8259e6 Fix TypeError: …`: a line of `git log --oneline`.
+/// Whether the line is of `git log --oneline`: `c8259e6 Fix TypeError: …`.
 fn is_commit(text: &[u8]) -> bool {
     let hex = text.iter().take_while(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')).count();
     let id = &text[..hex];
@@ -200,7 +200,7 @@ const OPENERS: &[&[u8]] = &[
     b"&& ",
 ];
 
-/// The opener with which the line begins: those that share its first byte are asked.
+/// Returns the opener with which the line begins; only those that share its first byte are compared.
 fn opener(text: &[u8]) -> Option<&'static [u8]> {
     static BY_FIRST: LazyLock<[Vec<&[u8]>; 256]> = LazyLock::new(|| {
         let mut by_first = [const { Vec::new() }; 256];
@@ -222,27 +222,27 @@ fn begins_as_code(text: &[u8]) -> bool {
         || has_code_punctuation(text)
 }
 
-/// `raise AssertionError`, `throw CartError(`: nothing but what is thrown.
+/// Whether the line says nothing but what is thrown: `raise AssertionError`, `throw CartError(`.
 fn is_thrown(opener: &[u8], text: &[u8]) -> bool {
     let thrown = text[opener.len()..].split(|b| *b == b'#').next().unwrap_or_default().trim_ascii_end();
     let thrown = thrown.strip_suffix(b"(").unwrap_or(thrown);
     [&b"raise "[..], b"throw "].contains(&opener) && !thrown.is_empty() && thrown.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':'))
 }
 
-/// `except KeyError as error:`, `for error in errors:`: a head of a block in Python.
+/// Whether the line is the head of a block in Python: `except KeyError as error:`, `for error in errors:`.
 fn is_block(opener: &[u8], text: &[u8]) -> bool {
     const BLOCKS: [&[u8]; 9] = [b"except ", b"except* ", b"class ", b"with ", b"elif ", b"else if", b"case ", b"def ", b"async def "];
     text.ends_with(b":") && (BLOCKS.contains(&opener) || (text.starts_with(b"if ") && is_condition(text)))
 }
 
-/// `if error:`, `if op[-1] is not nx.NetworkXError:`; a sentence has other words.
+/// Whether the line is a condition: `if error:`, `if op[-1] is not nx.NetworkXError:`; a sentence has other words.
 fn is_condition(text: &[u8]) -> bool {
     const PROSE: [&[u8]; 9] = [b"a", b"an", b"the", b"this", b"there", b"you", b"your", b"it", b"any"];
     let words = || text.split(|b| *b == b' ');
     words().count() <= 6 && !words().any(|word| PROSE.contains(&word))
 }
 
-/// `{`, `;`, `,`, `(`, `):`, `=>` and the like at the end of the line.
+/// Whether the line ends with `{`, `;`, `,`, `(`, `):`, `=>` or the like.
 fn ends_as_code(text: &[u8]) -> bool {
     matches!(text, [.., b'{' | b';' | b'}' | b'(' | b'\\'] | [.., b')', b':' | b','] | [.., b'=', b'>'])
 }
@@ -306,22 +306,22 @@ const INSIDE: &[&[u8]] = &[
     b" => '",
 ];
 
-/// Whether a few bytes stand in `text`, the first of which is rare: a search for them would take longer to be made.
+/// Whether `text` holds the few bytes of `part`, the first of which is rare: making a searcher would take longer.
 fn holds(text: &[u8], part: &[u8]) -> bool {
     memchr::memchr_iter(part[0], text).any(|at| text[at..].starts_with(part))
 }
 
-/// Whether the line holds a call or a construct that no message would spell.
+/// Whether the line holds a call or a construct that no message would spell out.
 fn has_code_inside(text: &[u8], signs: &Signs) -> bool {
     let compares = || signs.has(b'=') && holds(text, b"== ");
     if !signs.has(b'(') && !signs.has(b';') && !ends_as_code(text) && !compares() {
         return false;
     }
-    // V8 writes the call that it names so: `expect(...).toBeFoo is not a function`.
+    // V8 names a call like this: `expect(...).toBeFoo is not a function`.
     if signs.has(b'(') && holds(text, b"(...)") {
         return false;
     }
-    // Whatever stands around them.
+    // They count whatever surrounds them.
     static MARKS: LazyLock<Gate> = LazyLock::new(|| {
         let open: Vec<String> = INSIDE.iter().map(|mark| format!("*{}*", String::from_utf8_lossy(mark))).collect();
         Gate::new(open.iter().map(|mark| (mark.as_str(), true)))

@@ -1,5 +1,4 @@
-//! A verb with a quoted text, a line of a page, a statement with a comment behind it.
-//! One line (mark removed, trimmed).
+//! A verb with a quoted text, a line of a page, a statement with a comment after it. Takes one line (mark removed, trimmed).
 
 use super::call::{has_colon, quote_end};
 use crate::core::signs::Signs;
@@ -46,7 +45,7 @@ const VERBS: &[&[u8]] = &[
     b"and",
 ];
 
-/// Whether a verb with nothing but a quoted text behind it makes the line: `echo "error: …" >&2`,
+/// Whether the line is a verb with nothing but a quoted text after it: `echo "error: …" >&2`,
 /// `raise ArgumentError, "…"`, `[ -f x ] || echo "…"`.
 pub fn is_said(text: &[u8], signs: &Signs) -> bool {
     let to_stderr = text.ends_with(b">&2") && (text.starts_with(b"echo ") || text.starts_with(b"printf "));
@@ -84,7 +83,7 @@ fn says(text: &[u8]) -> bool {
     }
 }
 
-/// What may stand between a verb and its text: a flag, a class, a handle, a bracket.
+/// Whether the word may come between a verb and its text: a flag, a class, a handle, a bracket.
 fn is_between(word: &[u8]) -> bool {
     match word {
         [] | b">&2" | b"1>&2" | [b'-', ..] | [b'(', ..] | b"message:" | b"f" | b"r" | b"$" => true,
@@ -135,7 +134,7 @@ const ELEMENTS: &[&[u8]] = &[
     b"<summary",
 ];
 
-/// `<p>Error: {{ error }}</p>`: a line of a page or a component.
+/// Whether the line is of a page or a component: `<p>Error: {{ error }}</p>`.
 pub fn is_markup(text: &[u8]) -> bool {
     let element = text.strip_prefix(b"{").map_or(text, |rest| memchr::memchr(b'<', rest).map_or(rest, |at| &rest[at..]));
     if element.first() != Some(&b'<') {
@@ -144,8 +143,8 @@ pub fn is_markup(text: &[u8]) -> bool {
     ELEMENTS.iter().any(|tag| element.starts_with(tag)) || (element.ends_with(b">") && memchr::memmem::find(element, b"={").is_some())
 }
 
-/// A line of a list of changes, which ends with the number of its request or begins with a link to its commit; the
-/// target of a link.
+/// Whether the line is of a list of changes, which ends with the number of its
+/// request or begins with a link to its commit, or is the target of a link.
 pub fn is_change(text: &[u8], signs: &Signs) -> bool {
     if !signs.has(b'#') && !signs.has(b'[') {
         return false;
@@ -166,7 +165,7 @@ pub fn is_change(text: &[u8], signs: &Signs) -> bool {
     ends() || links()
 }
 
-/// `x(); // error: …`: a statement, and a comment behind it.
+/// Whether the line is a statement with a comment after it: `x(); // error: …`.
 pub fn has_comment(text: &[u8], signs: &Signs) -> bool {
     let is_hashed =
         || mark(text, b"; # ", 2).is_some() || mark(text, b"  # ", 2).is_some_and(|at| matches!(text[..at].trim_ascii_end(), [.., b')' | b':' | b',' | b']']));
@@ -174,12 +173,12 @@ pub fn has_comment(text: &[u8], signs: &Signs) -> bool {
     (signs.has(b'#') && is_hashed()) || (signs.has(b'/') && is_slashed())
 }
 
-/// Where `mark` stands last, found by its first byte.
+/// Returns where `mark` occurs last; found by its first byte.
 fn last_mark(text: &[u8], mark: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(mark[0], text).find(|&at| text[at..].starts_with(mark))
 }
 
-/// Where `mark` stands first, found by the sign at `sign` of it, which most lines do not have.
+/// Returns where `mark` occurs first; found by its byte at `sign`, which most lines do not have.
 fn mark(text: &[u8], mark: &[u8], sign: usize) -> Option<usize> {
     memchr::memchr_iter(mark[sign], text).filter_map(|at| at.checked_sub(sign)).find(|&at| text[at..].starts_with(mark))
 }

@@ -1,9 +1,9 @@
-//! The numbers that are the fault itself: exit codes, HTTP status, errno. They stay as they are.
+//! The numbers that are the fault itself: exit codes, HTTP status, errno. They are kept as they are.
 
 use super::normalise::{Listener, Machine, Span};
 
 impl<L: Listener> Machine<'_, '_, L> {
-    /// Whether a token with digits is what the fault is: a code after a word that says so, a status before its phrase.
+    /// Whether a token with digits is the fault itself: a code after a word that says so, or a status before its phrase.
     pub(super) fn is_fault(&self, (at, end): Span) -> bool {
         let token = self.slice((at, end));
         let number = token.strip_prefix(b"-").unwrap_or(token);
@@ -21,7 +21,8 @@ impl<L: Listener> Machine<'_, '_, L> {
             || (status && token[0] >= b'4' && says_status(&self.bytes[end..]))
     }
 
-    /// `Error 2`, `API Error: 429`, `exited with 1`, `status code was 500`.
+    /// Whether the words before a number make it the fault: `Error 2`,
+    /// `API Error: 429`, `exited with 1`, `status code was 500`.
     pub(super) fn follows_error(&self, word: &[u8], gap: &[u8], status: bool) -> bool {
         if word.eq_ignore_ascii_case(b"error") {
             return gap == b" " || gap == b" (" || (status && gap == b": ");
@@ -32,7 +33,7 @@ impl<L: Listener> Machine<'_, '_, L> {
     }
 }
 
-/// Words after which a number is the fault itself; also as the end of a longer name (`exitCode`, `http_status`).
+/// Whether a number after this word is the fault itself, also if the word ends a longer name (`exitCode`, `http_status`).
 fn names_code(word: &[u8]) -> bool {
     const ENDS: &[&[u8]] = &[b"code", b"status", b"errno", b"signal", b"sqlstate", b"hresult"];
     const WHOLE: &[&[u8]] = &[b"exit", b"http", b"rc", b"sig", b"winerror", b"ntstatus", b"httperror"];
@@ -40,7 +41,7 @@ fn names_code(word: &[u8]) -> bool {
         || WHOLE.iter().any(|whole| word.eq_ignore_ascii_case(whole))
 }
 
-/// Whether the text after a number makes it an HTTP status (reason phrases of RFC 9110, and `requests`' two).
+/// Whether the text after a number makes it an HTTP status (reason phrases of RFC 9110, and two of `requests`).
 fn says_status(after: &[u8]) -> bool {
     const PHRASES: &[&[u8]] = &[
         b"Bad Request",

@@ -4,11 +4,13 @@
 //! # Recipe, version 3 ([`SIG_VERSION`]; any change of an output raises it)
 //! 1. A text is normalised by one pass of a byte machine (`normalise`), in this order at each token:
 //!    what *is* the fault stays (HTTP status, exit code, errno, signal, compiler code, SQLSTATE); dates and times → `DATE`;
-//!    users after `user=` and, since version 3, in what sshd and PAM say of them → `USER`; URLs → `scheme://…/last part`; paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`,
-//!    e-mail addresses → `USER@HOST`; UUIDs → `UUID`; `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; hex ids → `N`, for one that
-//!    has no letter is a number (version 1: `HEX`); random strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`; sizes → `SIZE`; other digits → `N`,
-//!    within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`, `x86_64`). White space becomes one blank,
-//!    control characters are escaped: the result is one line. (Source: CLASSIFICATION §5.)
+//!    users after `user=` and, since version 3, where sshd and PAM name them → `USER`; URLs → `scheme://…/last part`;
+//!    paths → their file name, `TMP` for temporary ones; hosts → `HOST`, IP addresses → `IP`, e-mail addresses → `USER@HOST`;
+//!    UUIDs → `UUID`; `0x…` → `0xN`; Kubernetes pod suffixes → `POD`; hex ids → `N`, because one without letters is a number
+//!    (version 1: `HEX`); random strings → `ID`, of 24 and more characters → `B64`; versions → `VER`; durations → `DUR`;
+//!    sizes → `SIZE`; other digits → `N`, within names too (`rdd_3_1` → `rdd_N_N`), except in well-known words (`utf8`, `int32`,
+//!    `x86_64`). White space becomes one blank, control characters are escaped: the result is one line. (Source:
+//!    CLASSIFICATION §5.)
 //! 2. A function name loses Rust's symbol hash `::h` + 16 hex digits (rust-lang.org, *legacy symbol mangling*), its arguments,
 //!    which not every symbolizer shows (version 1: only Go's), and the numbers of generated names (`lambda$f$3`, `Outer$1`, `func2`)
 //!    become `N`.
@@ -34,13 +36,13 @@ pub use normalise::{Replacement, normalise, normalise_explained};
 
 /// Version of the recipe.
 pub const SIG_VERSION: u32 = 3;
-/// Frames that count.
+/// Maximum number of frames that count.
 const MAX_FRAMES: usize = 20;
-/// Room for what is signed of most errors.
+/// Room for the signed text of most errors.
 const TYPICAL_BYTES: usize = 1024;
 
-/// Strict and loose signature, 32 hex digits each. `kind` and `message` are those of the outermost exception; `chain` is outermost
-/// first and may be empty; a plain line is given as `message` with an empty `kind`.
+/// Returns the strict and the loose signature, 32 hex digits each. `kind` and `message` are those of the outermost
+/// exception. `chain` is outermost first and may be empty. A plain line is given as `message` with an empty `kind`.
 #[must_use]
 pub fn signature(language: Option<&str>, kind: &str, chain: &[Link], message: &str, frames: &Frames) -> (Hex, Hex) {
     let mut text = String::with_capacity(TYPICAL_BYTES);
@@ -81,7 +83,7 @@ fn frames_into(frames: &Frames, out: &mut String) {
     }
 }
 
-/// The last part of a path, without a URL's query.
+/// Returns the last part of a path, without a URL's query.
 fn file_name(path: &str) -> &str {
     let has_scheme = memchr::memchr_iter(b':', path.as_bytes()).any(|at| path[at..].starts_with("://"));
     let query = if has_scheme { memchr::memchr2(b'?', b'#', path.as_bytes()).filter(|&at| at > 0) } else { None };
@@ -91,7 +93,7 @@ fn file_name(path: &str) -> &str {
     &path[memchr::memrchr2(b'/', b'\\', &bytes[..last]).map_or(0, |slash| slash + 1)..=last]
 }
 
-/// The name of a file, normalised; most names are their own normal form.
+/// Appends the normalised name of a file; most names are their own normal form.
 fn file_into(path: &str, out: &mut String) {
     match plain_name(path) {
         Some(name) => out.push_str(name),
@@ -99,8 +101,8 @@ fn file_into(path: &str, out: &mut String) {
     }
 }
 
-/// What [`file_name`] finds, if it is its own normal form by a first look. Most paths are read from their end to the last
-/// slash, and no further.
+/// Returns what [`file_name`] finds, if a quick look shows that it is its own normal
+/// form. Most paths are read from their end to the last slash, and no further.
 fn plain_name(path: &str) -> Option<&str> {
     let bytes = path.as_bytes();
     let (mut from, mut dot) = (bytes.len(), 0);
@@ -114,12 +116,12 @@ fn plain_name(path: &str) -> Option<&str> {
         }
         from -= 1;
     }
-    // Before a query stands the path; it may have slashes itself.
+    // The path comes before the query, which may have slashes itself.
     let fits = dot > from && shape::is_plain_file((dot - from, &bytes[dot + 1..])) && memchr::memchr2(b'?', b'#', &bytes[..from]).is_none();
     fits.then(|| &path[from..])
 }
 
-/// A function or type name without what a compiler or a run gives it.
+/// Appends a function or type name without what a compiler or a run adds to it.
 fn function_into(name: &str, out: &mut String) {
     let name = without_arguments(without_hash(name));
     let bytes = name.as_bytes();
@@ -142,14 +144,14 @@ fn function_into(name: &str, out: &mut String) {
     }
 }
 
-/// `core::f::h0123456789abcdef` → `core::f`.
+/// Removes Rust's symbol hash: `core::f::h0123456789abcdef` → `core::f`.
 fn without_hash(name: &str) -> &str {
     let Some((head, tail)) = name.len().checked_sub("::h0123456789abcdef".len()).and_then(|at| name.split_at_checked(at)) else { return name };
     let is_hash = tail.strip_prefix("::h").is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
     if is_hash { head } else { name }
 }
 
-/// `main.f(0xc0000, 0x1)`, `main.f(...)`, `shop::f(int) const` → `main.f`, `shop::f`.
+/// Removes arguments: `main.f(0xc0000, 0x1)`, `main.f(...)`, `shop::f(int) const` → `main.f`, `shop::f`.
 fn without_arguments(name: &str) -> &str {
     let bare = name.strip_suffix(" const").unwrap_or(name);
     if !bare.ends_with(')') {
@@ -169,7 +171,7 @@ fn without_arguments(name: &str) -> &str {
     name
 }
 
-/// Whether the digits after `head` number a generated name rather than belong to one.
+/// Whether the digits after `head` number a generated name rather than belong to a chosen one.
 fn is_generated(head: &str, digits: usize) -> bool {
     const HEADS: &[&str] =
         &["$", "lambda", "lambda_", "func", "anonymous", "closure", "closure#", "closure_", "#", "@", "+0x", "Proxy", "<", "gowrap", "block_", "fn_"];

@@ -1,15 +1,15 @@
 //! The second half of the normaliser: what is inside a name. Words stay; numbers, ids, versions, sizes and durations do not.
 //! Called for each token that is not a date, path, host or code as a whole, and for the last part of paths and URLs.
-//! It never looks at what stands before the token.
+//! It never looks at what precedes the token.
 
 use super::normalise::{Listener, Machine, Span};
 use super::shape::{self, Unit};
 
-/// Most groups of a dotted number: each is read again from the next one when a letter follows them all.
+/// Maximum number of groups of a dotted number: if a letter follows them all, each is read again from the next one.
 const MAX_GROUPS: usize = 32;
 
 impl<L: Listener> Machine<'_, '_, L> {
-    /// The parts of a name: words stay, numbers, ids and versions do not.
+    /// Handles the parts of a name: words stay, numbers, ids and versions do not.
     pub(super) fn names(&mut self, (from, end): Span) {
         if self.code_or_sign((from, end)) {
             return;
@@ -40,7 +40,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         false
     }
 
-    /// One run of letters and digits within a name that reaches from `from` to `end`.
+    /// Handles one run of letters and digits within a name that reaches from `from` to `end`.
     fn part(&mut self, from: usize, at: usize, end: usize) -> usize {
         let stop = at + self.bytes[at..end].iter().take_while(|b| b.is_ascii_alphanumeric()).count();
         let word = self.slice((at, stop));
@@ -72,7 +72,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         self.mixed(at, stop, digits, end)
     }
 
-    /// A run of letters within a name: kept, unless it is a long random one in hex.
+    /// Handles a run of letters within a name: kept, unless it is a long random one in hex.
     fn letters(&mut self, at: usize, stop: usize, end: usize) -> usize {
         let word = self.slice((at, stop));
         if word.len() >= 16 && word.iter().all(u8::is_ascii_hexdigit) {
@@ -84,7 +84,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         stop
     }
 
-    /// What Kubernetes appends to names, after a `-` at `at - 1`.
+    /// Replaces what Kubernetes appends to names, after a `-` at `at - 1`.
     fn pod(&mut self, from: usize, at: usize, end: usize) -> Option<usize> {
         let fits = at > from + 1 && end - at >= 5 && end - at <= 16 && self.bytes[at - 1] == b'-' && self.bytes[from].is_ascii_alphabetic();
         (fits && shape::pod_suffix(self.bytes, at, end)).then(|| {
@@ -93,7 +93,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         })
     }
 
-    /// A number and what belongs to it: groups of a version or address, a fraction, a unit.
+    /// Handles a number and what belongs to it: groups of a version or address, a fraction, a unit.
     fn number(&mut self, at: usize, stop: usize, end: usize) -> Option<usize> {
         let (mut to, mut groups) = (at + shape::digits(self.bytes, at), 1);
         while groups < MAX_GROUPS && to < end && self.bytes[to] == b'.' && shape::digits(self.bytes, to + 1) > 0 {
@@ -114,7 +114,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         self.measured(at, to, end)
     }
 
-    /// `10.0.0.1` or `1.2.3-beta.1`.
+    /// Replaces an address or a version: `10.0.0.1` or `1.2.3-beta.1`.
     fn dotted(&mut self, (at, to): Span, groups: usize, end: usize) -> usize {
         let octet = |part: &[u8]| part.len() <= 3 && part.iter().fold(0u32, |sum, b| sum * 10 + u32::from(b - b'0')) < 256;
         if groups == 4 && self.slice((at, to)).split(|&b| b == b'.').all(octet) {
@@ -131,7 +131,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         stop
     }
 
-    /// The end of `1,234,567` when the token ends before its first comma.
+    /// Returns the end of `1,234,567` when the token ends before its first comma.
     fn thousands(&self, to: usize, end: usize) -> usize {
         let mut stop = to;
         while to == end && self.bytes.get(stop) == Some(&b',') && shape::digits(self.bytes, stop + 1) == 3 {
@@ -140,7 +140,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         stop
     }
 
-    /// A bare number, with a unit in the next word or without.
+    /// Replaces a bare number, with a unit in the next word or without.
     fn counted(&mut self, at: usize, to: usize, end: usize) -> usize {
         if to >= end && self.bytes.get(to) == Some(&b' ') {
             let letters = |b: &&u8| b.is_ascii_alphabetic() || **b >= 0x80;
@@ -159,7 +159,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         to
     }
 
-    /// `12ms`, `1m20s`, `3KiB`: a number with its unit in the same token.
+    /// Replaces `12ms`, `1m20s`, `3KiB`: a number with its unit in the same token.
     fn measured(&mut self, at: usize, first: usize, end: usize) -> Option<usize> {
         let (mut to, mut last) = (first, Unit::Time);
         loop {
@@ -179,7 +179,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         (to <= end && (to == end || matches!(self.bytes[to], b'/' | b'-'))).then(|| self.quantity((at, to), last))
     }
 
-    /// A duration or size. The same size again in parentheses, for people, says nothing more; nor does `<` before it.
+    /// Writes a duration or size. The same size again in parentheses, for people, adds nothing; nor does a `<` before it.
     fn quantity(&mut self, span: Span, unit: Unit) -> usize {
         self.keep(span.0);
         let (token, why) = if unit == Unit::Time { ("DUR", "duration") } else { ("SIZE", "size") };
@@ -195,7 +195,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         span.1
     }
 
-    /// Letters and digits mixed: an address, a hex id, a version, a random id, a known word, or a name with numbers in it.
+    /// Handles mixed letters and digits: an address, a hex id, a version, a random id, a known word, or a name with numbers in it.
     fn mixed(&mut self, at: usize, stop: usize, digits: usize, end: usize) -> usize {
         let word = self.slice((at, stop));
         let hex = word.iter().all(u8::is_ascii_hexdigit);

@@ -4,16 +4,16 @@
 
 use super::shape;
 
-/// One replacement, for people who ask why two faults are the same, or a part that stays although others like it go.
+/// One replacement, for people who ask why two faults are the same; or a part that stays although others like it do not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
-    /// Where it stood in the text, in bytes.
+    /// Its offset in the text, in bytes.
     pub at: usize,
-    /// What stood there.
+    /// The original text.
     pub from: String,
-    /// What stands in the normalised form.
+    /// Its replacement in the normalised form.
     pub to: String,
-    /// The step of the recipe.
+    /// The step of the recipe that made it.
     pub why: &'static str,
 }
 
@@ -22,7 +22,7 @@ pub fn normalise(text: &str, out: &mut String) {
     Machine::new(text, out, Silent).run();
 }
 
-/// The normalised form and every replacement that led to it.
+/// Returns the normalised form and every replacement that led to it.
 #[must_use]
 pub fn normalise_explained(text: &str) -> (String, Vec<Replacement>) {
     let (mut out, mut notes) = (String::with_capacity(text.len()), Vec::new());
@@ -32,9 +32,9 @@ pub fn normalise_explained(text: &str) -> (String, Vec<Replacement>) {
     (out, notes)
 }
 
-/// Who is told of replacements.
+/// Receives the replacements.
 pub(super) trait Listener {
-    /// The text `from`, which stood at byte `at`, became `to`.
+    /// Reports that the text `from`, at byte `at`, became `to`.
     fn replaced(&mut self, at: usize, from: &str, to: &str, why: &'static str);
 }
 
@@ -51,7 +51,7 @@ impl Listener for &mut Vec<Replacement> {
     }
 }
 
-/// What is taken off both ends of a text.
+/// What is trimmed from both ends of a text.
 const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
 /// A byte of a token.
 pub(super) const WORD: u8 = 1;
@@ -93,7 +93,7 @@ pub(super) struct Machine<'t, 'o, L> {
     pub(super) bytes: &'t [u8],
     pub(super) out: &'o mut String,
     listener: L,
-    /// Text before this is in `out`, as it was or replaced.
+    /// Text before this offset is in `out`, unchanged or replaced.
     pub(super) done: usize,
     /// The two words before the current token, as the text has them.
     pub(super) words: [Span; 2],
@@ -125,7 +125,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.keep(at);
     }
 
-    /// Copies the text up to `to` as it is.
+    /// Copies the text up to `to` unchanged.
     pub(super) fn keep(&mut self, to: usize) {
         self.out.push_str(&self.text[self.done..to]);
         self.done = to;
@@ -166,7 +166,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         end
     }
 
-    /// `::1` and the like; any other colon stays.
+    /// Replaces `::1` and the like; any other colon stays.
     fn colon(&mut self, at: usize) -> usize {
         let free = at == 0 || CLASS[self.bytes[at - 1] as usize] & WORD == 0;
         match shape::colon_address(self.bytes, at).filter(|_| free && self.bytes.get(at + 1) == Some(&b':')) {
@@ -187,7 +187,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         span.1.max(self.done)
     }
 
-    /// One token: finds its end and decides what it is.
+    /// Reads one token: finds its end and decides what it is.
     fn token(&mut self, at: usize) -> usize {
         let (mut end, mut flags) = (at, 0);
         for &b in &self.bytes[at..] {
@@ -203,7 +203,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         while end > at + 1 && self.bytes[end - 1] == b'.' {
             end -= 1;
         }
-        // Dots alone are one word; byte by byte, each would be looked for the end of them all.
+        // Dots alone are one word; byte by byte, each dot would be scanned to the end of them all.
         if end == at + 1 && self.bytes[at] == b'.' {
             return self.pass((at, full));
         }
@@ -222,7 +222,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         &self.bytes[from..to]
     }
 
-    /// A token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
+    /// Handles a token of letters only: a month of a date, a value after `user=`, a temporary name, a host after its errno, or a word.
     fn plain(&mut self, span: Span) -> usize {
         let word = self.slice(span);
         if shape::names_day_or_month(word)
@@ -239,7 +239,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         }
     }
 
-    /// What stands for a value that its name says is a user, host or id: `user=root`, `ENOTFOUND db`.
+    /// Returns what replaces a value whose name says that it is a user, host or id: `user=root`, `ENOTFOUND db`.
     fn value_of(&self, (at, end): Span) -> Option<&'static str> {
         let (from, to) = self.words[1];
         if at != to + 1 {
@@ -261,7 +261,8 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         }
     }
 
-    /// `Invalid user pi from`, `opened for user pi by`, `Failed password for pi from`: the value that ends at `end` is a user.
+    /// Whether the value that ends at `end` is a user: `Invalid user pi from`,
+    /// `opened for user pi by`, `Failed password for pi from`.
     fn names_user(&self, name: &[u8], end: usize) -> bool {
         let before = self.slice(self.words[0]);
         let follows = |word: &[u8]| self.bytes[end..].starts_with(word);
@@ -273,7 +274,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         }
     }
 
-    /// `Mon Jan  2 15:04:05 2026`, `Jan 2 15:04:05`, `Jan 2, 2026`: its end.
+    /// Returns the end of `Mon Jan  2 15:04:05 2026`, `Jan 2 15:04:05`, `Jan 2, 2026`.
     fn named_date(&self, (at, end): Span) -> Option<usize> {
         let after = |from: usize| from + self.bytes.get(from..).unwrap_or_default().iter().take_while(|b| matches!(b, b' ' | b',')).count();
         let mut month = at;
@@ -298,7 +299,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         Some(if shape::digits(self.bytes, year) == 4 && year > stop { year + 4 } else { stop })
     }
 
-    /// A date or time; two that follow each other are one.
+    /// Writes a date or time; two in a row become one.
     fn dated(&mut self, span: Span) -> usize {
         self.keep(span.0);
         let joined = ["DATE ", "DATE, ", "DATE T"].into_iter().find(|before| self.out.ends_with(before));
@@ -308,7 +309,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.whole(span, "DATE", "date or time")
     }
 
-    /// A token with digits, slashes, inner dots or `@`.
+    /// Handles a token with digits, slashes, inner dots or `@`.
     fn varied(&mut self, span: Span, flags: u8) -> usize {
         let end = span.1;
         if flags & DIGIT != 0 {
@@ -343,7 +344,7 @@ impl<'t, 'o, L: Listener> Machine<'t, 'o, L> {
         self.pass(span)
     }
 
-    /// Dates and clock times, which reach beyond the token.
+    /// Replaces dates and clock times, which reach beyond the token.
     fn starts_with_digit(&mut self, at: usize) -> Option<usize> {
         if !self.bytes[at].is_ascii_digit() {
             return None;

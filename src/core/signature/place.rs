@@ -1,4 +1,4 @@
-//! Places in a text: URLs, paths and addresses. They lose what one run or one machine gave them.
+//! Places in a text: URLs, paths and addresses. They lose what depends on one run or one machine.
 
 use super::normalise::{CLASS, Listener, Machine, ODD, Span, WORD};
 use super::shape;
@@ -23,7 +23,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         None
     }
 
-    /// A URL: scheme, then the last part of its path, normalised.
+    /// Writes a URL: scheme, then the last part of its path, normalised.
     pub(super) fn url(&mut self, at: usize, colon: usize) -> usize {
         let stops = |b: &u8| {
             b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b']' | b'}' | b',' | b'|') || CLASS[*b as usize] & ODD != 0
@@ -49,7 +49,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         self.pass((at, end))
     }
 
-    /// An e-mail address.
+    /// Replaces an e-mail address.
     pub(super) fn address(&mut self, span: Span) -> Option<usize> {
         let token = self.slice(span);
         let sign = memchr::memrchr(b'@', token).filter(|&sign| sign > 0)?;
@@ -73,7 +73,7 @@ impl<L: Listener> Machine<'_, '_, L> {
         token.len() > 1 && (matches!(token[0], b'/' | b'.' | b'~') || slashes >= 2 || shape::has_extension(last)) && !is_fraction(token)
     }
 
-    /// A path: its last part, normalised; `TMP` for what a temporary folder holds under a made-up name.
+    /// Writes a path: its last part, normalised; `TMP` for what a temporary folder holds under a made-up name.
     pub(super) fn path(&mut self, (at, end): Span) -> usize {
         let token = self.slice((at, end));
         let trimmed = token.len() - token.iter().rev().take_while(|b| matches!(b, b'/' | b'\\')).count();
@@ -96,7 +96,7 @@ impl<L: Listener> Machine<'_, '_, L> {
     }
 }
 
-/// `3/10`.
+/// Whether the token is a fraction, such as `3/10`.
 fn is_fraction(token: &[u8]) -> bool {
     token.iter().all(|b| b.is_ascii_digit() || matches!(b, b'/' | b'.')) && token[0].is_ascii_digit()
 }

@@ -1,8 +1,8 @@
-//! Shapes that the normaliser knows: dates, times, UUIDs, addresses, hosts, codes, units, random strings.
-//! Pure questions over bytes; each answers where a shape that starts at `at` ends, or whether a token is of a kind.
-//! It never writes anything.
+//! Shapes that the normaliser knows: dates, times, UUIDs, addresses, hosts, codes,
+//! units, random strings. Pure functions over bytes: each returns where a shape that
+//! starts at `at` ends, or whether a token is of a kind. Nothing is written here.
 
-/// Number of ASCII digits at `at`.
+/// Returns the number of ASCII digits at `at`.
 pub(super) fn digits(bytes: &[u8], at: usize) -> usize {
     bytes.get(at..).map_or(0, |rest| rest.iter().take_while(|b| b.is_ascii_digit()).count())
 }
@@ -19,29 +19,29 @@ fn ends_token(bytes: &[u8], at: usize) -> bool {
     !bytes.get(at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
 }
 
-/// Three-letter English month, any case.
+/// Whether the word is a three-letter English month, in any case.
 pub(super) fn is_month(word: &[u8]) -> bool {
     let months = |lower| matches!(&lower, b"jan" | b"feb" | b"mar" | b"apr" | b"may" | b"jun" | b"jul" | b"aug" | b"sep" | b"oct" | b"nov" | b"dec");
     three(word).is_some_and(months)
 }
 
-/// Three-letter English month or weekday, any case.
+/// Whether the word is a three-letter English month or weekday, in any case.
 pub(super) fn names_day_or_month(word: &[u8]) -> bool {
     word.len() == 3 && (is_month(word) || is_weekday(word))
 }
 
-/// Three bytes in lower case.
+/// Returns a word of three bytes in lower case.
 fn three(word: &[u8]) -> Option<[u8; 3]> {
     let &[first, second, third] = word else { return None };
     Some([first.to_ascii_lowercase(), second.to_ascii_lowercase(), third.to_ascii_lowercase()])
 }
 
-/// Three-letter English weekday, any case.
+/// Whether the word is a three-letter English weekday, in any case.
 pub(super) fn is_weekday(word: &[u8]) -> bool {
     three(word).is_some_and(|lower| matches!(&lower, b"mon" | b"tue" | b"wed" | b"thu" | b"fri" | b"sat" | b"sun"))
 }
 
-/// End of a date, a time, or both, that starts with a digit.
+/// Returns the end of a date, a time, or both, that starts with a digit.
 pub(super) fn date(bytes: &[u8], at: usize) -> Option<usize> {
     let end = match digits(bytes, at) {
         4 => iso_date(bytes, at)?,
@@ -56,7 +56,7 @@ pub(super) fn date(bytes: &[u8], at: usize) -> Option<usize> {
     next.or_else(|| ends_token(bytes, end).then_some(end))
 }
 
-/// `2026-01-02`, `2026/1/2`.
+/// Returns the end of `2026-01-02`, `2026/1/2`.
 fn iso_date(bytes: &[u8], at: usize) -> Option<usize> {
     let separator = *bytes.get(at + 4).filter(|b| matches!(b, b'-' | b'/' | b'.'))?;
     let month = digits(bytes, at + 5);
@@ -66,7 +66,7 @@ fn iso_date(bytes: &[u8], at: usize) -> Option<usize> {
     (whole && is(bytes, at, b"12")).then_some(day_at + day)
 }
 
-/// `01/02/2026`, `2-1-26`, `02/Jan/2026`, `2 Jan 2026`.
+/// Returns the end of `01/02/2026`, `2-1-26`, `02/Jan/2026`, `2 Jan 2026`.
 fn short_date(bytes: &[u8], at: usize) -> Option<usize> {
     let second = at + digits(bytes, at) + 1;
     let separator = *bytes.get(second - 1).filter(|b| matches!(b, b'-' | b'/' | b' '))?;
@@ -79,7 +79,7 @@ fn short_date(bytes: &[u8], at: usize) -> Option<usize> {
     whole.then(|| year + digits(bytes, year))
 }
 
-/// `12:34:56`, with a fraction, AM or PM, and a zone.
+/// Returns the end of `12:34:56`, with a fraction, AM or PM, and a zone.
 pub(super) fn time(bytes: &[u8], at: usize) -> Option<usize> {
     let hour = digits(bytes, at);
     let minute = at + hour;
@@ -98,7 +98,7 @@ pub(super) fn time(bytes: &[u8], at: usize) -> Option<usize> {
     Some(zone(bytes, end))
 }
 
-/// The end of `Z`, `+01:00`, ` +0000`, ` UTC` at `at`, or `at`.
+/// Returns the end of `Z`, `+01:00`, ` +0000`, ` UTC` at `at`, or `at`.
 fn zone(bytes: &[u8], at: usize) -> usize {
     if is(bytes, at, b"Zz") && ends_token(bytes, at + 1) {
         return at + 1;
@@ -114,13 +114,13 @@ fn zone(bytes: &[u8], at: usize) -> usize {
     }
 }
 
-/// `00:39`: minutes and seconds, two digits each, and nothing after.
+/// Returns the end of `00:39`: minutes and seconds, two digits each, and nothing after.
 pub(super) fn clock(bytes: &[u8], at: usize) -> Option<usize> {
     let whole = digits(bytes, at) == 2 && is(bytes, at + 2, b":") && digits(bytes, at + 3) == 2 && ends_token(bytes, at + 5) && !is(bytes, at + 5, b":");
     whole.then_some(at + 5)
 }
 
-/// 8-4-4-4-12 hex digits (RFC 9562).
+/// Returns the end of a UUID: 8-4-4-4-12 hex digits (RFC 9562).
 pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
     let mut end = at;
     for (index, length) in [8, 4, 4, 4, 12].into_iter().enumerate() {
@@ -134,10 +134,11 @@ pub(super) fn uuid(bytes: &[u8], at: usize) -> Option<usize> {
     ends_token(bytes, end).then_some(end)
 }
 
-/// Most colons of an address (`1:2:3:4:5:6:7::`); without a bound, each number of `1:2:3:…` would be read to the end of the text.
+/// Maximum number of colons in an address (`1:2:3:4:5:6:7::`); without a
+/// bound, each number of `1:2:3:…` would be read to the end of the text.
 const MAX_COLONS: usize = 8;
 
-/// An IPv6 or MAC address: hex groups and colons, with `::`, eight groups, or six groups of two digits.
+/// Returns the end of an IPv6 or MAC address: hex groups and colons, with `::`, eight groups, or six groups of two digits.
 pub(super) fn colon_address(bytes: &[u8], at: usize) -> Option<usize> {
     let (mut end, mut colons, mut double, mut pairs, mut numeric) = (at, 0, false, true, false);
     loop {
@@ -173,14 +174,14 @@ pub(super) fn is_host(name: &[u8], port_follows: bool) -> bool {
                 && (contains(LOCAL, last) || (port_follows && !last.is_empty() && last.iter().all(u8::is_ascii_lowercase) && !contains(EXTENSIONS, last)))))
 }
 
-/// Whether a name of a file is its own normal form by a first look: `worker.rs`, but not what has a host's ending. It has
-/// `stem` letters and low lines before its dot, and the letters `last` behind it.
+/// Whether a quick look shows that a file name is its own normal form: `worker.rs`, but not one with a
+/// host's ending. It has `stem` letters and underscores before its dot, and the letters `last` after it.
 pub(super) fn is_plain_file((stem, last): (usize, &[u8])) -> bool {
     // 16 letters and more may be a hex id.
     (1..16).contains(&stem) && (1..16).contains(&last.len()) && !is_tld(last)
 }
 
-/// Whether a file name ends in what file names end in.
+/// Whether a file name has an extension.
 pub(super) fn has_extension(name: &[u8]) -> bool {
     let Some(dot) = memchr::memrchr(b'.', name) else { return false };
     let last = &name[dot + 1..];
@@ -223,7 +224,7 @@ fn is_tld(label: &[u8]) -> bool {
             | b"lan"
     )
 }
-/// Last labels of private names; only with two dots and more.
+/// Last labels of private names; only with two or more dots.
 const LOCAL: &[&[u8]] = &[b"local", b"internal", b"svc", b"corp", b"in", b"us", b"ca", b"info", b"home", b"intra", b"consul"];
 /// Last labels before `:12` that make a name a file.
 const EXTENSIONS: &[&[u8]] = &[
@@ -232,7 +233,7 @@ const EXTENSIONS: &[&[u8]] = &[
     b"erl", b"hs", b"ml", b"clj", b"groovy", b"gradle", b"tf", b"cmake", b"proto", b"svelte", b"conf", b"in",
 ];
 
-/// A compiler's, linter's or database's code: `E0308`, `TS2304`, `CS1002`, `DEP0040`, `ORA-00942`, `MY-012487`, `CVE-2024-1`.
+/// Whether the token is a compiler's, linter's or database's code: `E0308`, `TS2304`, `CS1002`, `DEP0040`, `ORA-00942`, `MY-012487`, `CVE-2024-1`.
 pub(super) fn is_code(token: &[u8]) -> bool {
     const NO_CODE: &[&[u8]] = &[b"PID", b"TID", b"ID", b"USER", b"PORT", b"NODE", b"HOST", b"TASK", b"CORE", b"JOB", b"RUN", b"T", b"UID", b"POD", b"ROW"];
     const LONG: &[&[u8]] = &[b"NETSDK", b"PGRST", b"XAML"];
@@ -246,7 +247,7 @@ pub(super) fn is_code(token: &[u8]) -> bool {
     shaped && ((1..=4).contains(&letters) && !contains(NO_CODE, head) || contains(LONG, head))
 }
 
-/// Words whose digits belong to them, lower case.
+/// Words, in lower case, whose digits belong to them.
 const KNOWN: &[&[u8]] = &[
     b"a11y",
     b"aarch64",
@@ -338,7 +339,7 @@ pub(super) enum Unit {
     Size,
 }
 
-/// The unit that a word names.
+/// Returns the unit that a word names.
 pub(super) fn unit(word: &[u8]) -> Option<Unit> {
     if word == "µs".as_bytes() || word == "μs".as_bytes() {
         return Some(Unit::Time);
@@ -355,7 +356,8 @@ pub(super) fn unit(word: &[u8]) -> Option<Unit> {
     }
 }
 
-/// `7d9f8b6c5-x2x4z` at `at`: what Kubernetes appends to a pod's name (its alphabet without vowels and look-alikes).
+/// Whether `at` begins what Kubernetes appends to a pod's name:
+/// `7d9f8b6c5-x2x4z` (its alphabet is without vowels and look-alikes).
 pub(super) fn pod_suffix(bytes: &[u8], at: usize, end: usize) -> bool {
     let safe = |part: &[u8]| part.iter().all(|b| b"bcdfghjklmnpqrstvwxz2456789".contains(b));
     let token = &bytes[at..end];
@@ -370,12 +372,12 @@ pub(super) fn pod_suffix(bytes: &[u8], at: usize, end: usize) -> bool {
     tail.len() == 5 && safe(tail) && hashed && numeric && (!hash.is_empty() || tail.iter().filter(|b| b.is_ascii_digit()).count() >= 2)
 }
 
-/// How often a token changes between letters and digits.
+/// Counts how often a token changes between letters and digits.
 pub(super) fn changes(token: &[u8]) -> usize {
     token.windows(2).filter(|w| w[0].is_ascii_digit() != w[1].is_ascii_digit() && w.iter().all(u8::is_ascii_alphanumeric)).count()
 }
 
-/// Base64 or the like: at least 24 characters, upper, lower and digits, well mixed.
+/// Whether the token is Base64 or the like: at least 24 characters, upper, lower and digits, well mixed.
 pub(super) fn is_random(token: &[u8]) -> bool {
     let body = token.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'_' | b'/'));
     let mixed = token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);

@@ -1,4 +1,4 @@
-//! Signatures: which pairs of errors must meet, which must not, and what each part of a text is replaced by.
+//! Signatures: which pairs of errors must meet, which must not, and what replaces each part of a text.
 
 use super::*;
 
@@ -207,7 +207,7 @@ fn pairs_that_must_not_meet() {
     }
 }
 
-/// Tokens that reach over their end (units, groups, dates) in every neighbourhood: no panic, no control character, idempotent enough.
+/// Tokens that extend beyond their end (units, groups, dates) in every context: no panic, no control character, idempotent enough.
 #[test]
 fn any_order_of_odd_parts_is_survived() {
     const PARTS: &[&str] = &[
@@ -259,7 +259,7 @@ fn any_order_of_odd_parts_is_survived() {
     }
 }
 
-/// Each of these took time with the square of its length once: a text of this size would take minutes.
+/// Each of these once took quadratic time: a text of this size would take minutes.
 #[test]
 fn the_time_is_linear_in_the_text() {
     for part in [".", "1.", "1:", "a:", "a.1", "1,234", "Sun ", "12 ", "::", "aaaaaaaa-", "0x", "é.", "(", "/"] {

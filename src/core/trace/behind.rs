@@ -1,48 +1,48 @@
-//! What the lines of a trace stand behind, beside what `decode` has taken off: a lead-in that the head had and the others
-//! have too (a tag, a quote's mark), or the stamps of a logger that was given the trace line by line.
+//! What precedes the lines of a trace, beyond what `decode` has removed: a lead-in that the head and the
+//! other lines share (a tag, a quote mark), or the stamps of a logger that was given the trace line by line.
 
 use super::rival::{machine, starts};
 use super::stamp::Stamp;
 use super::{Entries, Line, OpenTrace, View};
 
 impl OpenTrace {
-    /// `part` without what the head stood behind; `None` when it does not stand there again.
+    /// Returns `part` without the head's lead-in; `None` if the lead-in is not there.
     #[must_use]
     pub fn own_part<'a>(&self, part: &'a [u8]) -> Option<&'a [u8]> {
         self.lead_in.behind(part)
     }
 
-    /// Lines of the trace have what the head stood behind: one without it is another writer's.
+    /// Whether the lines of the trace share the head's lead-in: one without it is another writer's.
     #[must_use]
     pub fn is_marked(&self) -> bool {
         self.lead_in.is_shared() && !self.lead_in.is_quote()
     }
 
-    /// Its lines are quoted, as the head was: one that is not is none of it.
+    /// Whether its lines are quoted, as the head is: an unquoted line does not belong to it.
     #[must_use]
     pub fn is_quoted(&self) -> bool {
         self.lead_in.is_shared() && self.lead_in.is_quote()
     }
 
-    /// The head alone shows no more than that it is quoted: what it begins is nothing until a further line is quoted, too.
+    /// Whether only the head is quoted so far: what it begins counts only once a further line is quoted, too.
     #[must_use]
     pub fn may_be_quoted(&self) -> bool {
         matches!(self.view, View::Quoted(_)) && !self.lead_in.is_shared() && !self.is_restamped()
     }
 
-    /// The line stands behind another writer's name.
+    /// Whether the line follows another writer's name.
     #[must_use]
     pub fn is_others(&self, part: &[u8]) -> bool {
         self.lead_in.is_other(part)
     }
 
-    /// What `line` says behind its stamp, and the length of that, if it may be the trace's next line although it is a record
-    /// of its own: a logger that is given a trace line by line stamps each of them.
+    /// Returns what `line` says after its stamp, and the stamp's length, if it may be the trace's next line
+    /// although it is a record of its own: a logger that is given a trace line by line stamps each line.
     #[must_use]
     pub fn restamped<'a>(&self, entries: &Entries, line: &Line<'a>) -> Option<(&'a [u8], usize)> {
         let stamp = self.stamp.as_ref().filter(|_| self.key.as_deref() == line.key())?;
         let starts_at = |entry: &u16, text: &[u8]| machine(entries, *entry).is_some_and(|machine| starts(machine, text));
-        // What only some of the machines can do without is no stamp.
+        // A stamp is only what all of these machines can do without.
         let begins = |text: &[u8]| {
             let mut able = self.rivals().filter(|entry| starts_at(entry, stamp.said())).peekable();
             able.peek().is_some() && able.all(|entry| starts_at(&entry, text))
@@ -50,19 +50,20 @@ impl OpenTrace {
         stamp.behind(line, begins)
     }
 
-    /// Whether a line that has its stamp is first read without it: no machine takes that for a word of its own.
+    /// Whether a line with its stamp is first read without it: no machine takes the stamp for a word of its own.
     #[must_use]
     pub fn prefers_restamped(&self) -> bool {
         self.stamp.as_ref().is_some_and(Stamp::comes_first)
     }
 
-    /// Its further lines are records of their own.
+    /// Whether its further lines are records of their own.
     #[must_use]
     pub fn is_restamped(&self) -> bool {
         self.stamp.as_ref().is_some_and(Stamp::is_shared)
     }
 
-    /// The line taken last is such a record, behind `length` bytes of the head's stamp: those are no part of the head either.
+    /// Notes that the line taken last is such a record, after `length`
+    /// bytes of the head's stamp, which are no part of the head either.
     pub fn mark_stamp(&mut self, line: &Line, length: usize) {
         let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
         let Some(stamp) = &mut self.stamp else { return };
@@ -73,7 +74,7 @@ impl OpenTrace {
         }
     }
 
-    /// The line taken last had what the head stood behind: that is no part of the head.
+    /// Notes that the line taken last has the head's lead-in, which is thus no part of the head.
     pub fn mark(&mut self) {
         let belongs = self.rivals.iter().any(|rival| rival.alive && rival.seen == rival.accepted);
         if !belongs || self.lead_in.is_shared() {

@@ -1,17 +1,17 @@
-//! One machine that competes for a trace: which rows have taken which lines, and how far they belong to it.
+//! One machine that competes for a trace: which rows have taken which lines, and how many lines belong to it.
 
 use super::{Entries, Kind, LeadIn, Line, Machine, TYPICAL_LINES, Take, View};
 use crate::rules::{Row, State, first_visible};
 
-/// Most lines that a machine takes on trial before it gives up.
+/// Maximum number of lines that a machine takes on trial before it gives up.
 const MAX_TRIAL_LINES: usize = 60;
-/// Most loose lines after an accepting one: what goes on for longer is no message.
+/// Maximum number of loose lines after an accepting one; what goes on for longer is no message.
 const MAX_LOOSE_LINES: usize = 24;
-/// A machine gives up after so many lines, even if its rows would take any line: a block whose end
-/// never comes must not hide what follows it for ever.
+/// Number of lines after which a machine gives up, even if its rows would
+/// take any line: a block that never ends must not hide what follows forever.
 pub const MAX_SEEN_LINES: usize = 20_000;
-/// Row number of a line that no row of the machine took: look-back, or the line that a log record
-/// put before the trace.
+/// Row number of a line that no row of the machine took: a look-back
+/// line, or the line that a log record put before the trace.
 pub(super) const NO_ROW: u16 = u16::MAX;
 
 /// One machine that competes for a trace.
@@ -20,21 +20,21 @@ pub(super) struct Rival {
     pub(super) entry: u16,
     state: u8,
     pub(super) alive: bool,
-    /// Row that took each line that is kept.
+    /// The row that took each kept line.
     pub(super) rows: Vec<u16>,
-    /// Lines seen.
+    /// Number of lines seen.
     pub(super) seen: usize,
-    /// Lines up to and including the last accepting one.
+    /// Number of lines up to and including the last accepting one.
     pub(super) accepted: usize,
     /// Number of that line in the stream.
     pub(super) accepted_num: u64,
     pub(super) has_frame: bool,
-    /// Frames came last, and the exception, which comes behind them, has not.
+    /// Whether frames came last, and the exception that follows them has not come yet.
     pub(super) is_unnamed: bool,
-    /// Loose lines since the last accepting one, up to the last that says something: how many lines there are with
-    /// them, and the number of that line.
+    /// Loose lines since the last accepting one, up to the last that is not blank:
+    /// the number of lines seen with them, and the number of that line in the stream.
     loose: Option<(usize, u64)>,
-    /// A line has told that this is no error of its own.
+    /// Whether a line has shown that this is no error of its own.
     pub(super) is_void: bool,
 }
 
@@ -45,14 +45,14 @@ pub(super) fn machine(entries: &Entries, entry: u16) -> Option<&Machine> {
     }
 }
 
-/// The first row of `machine` that takes `text` in `state`, whose first visible byte is `lead`; `plain`: nothing begins with
-/// it, so a loose row may.
+/// Returns the first row of `machine` that takes `text` in `state`; `lead` is the first visible
+/// byte of the text. `plain`: nothing begins with the text, so a loose row may take it.
 fn step(machine: &Machine, state: u8, text: &[u8], lead: Option<u8>, plain: bool) -> Option<u16> {
     machine.rows_of.get(usize::from(state))?.taker(&machine.rows, text, lead, plain)
 }
 
-/// The row with which `machine`, that of `entry`, begins at the part of `line` that `view` shows. What was asked of a line
-/// once, the line remembers.
+/// Returns the row with which `machine`, that of `entry`, begins at the
+/// part of `line` that `view` shows. The line remembers the answer.
 #[must_use]
 pub fn start_row<'m>(machine: &'m Machine, entry: u16, line: &Line, view: View) -> Option<&'m Row> {
     let number = start_number(machine, entry, line, view)?;
@@ -64,8 +64,8 @@ fn start_number(machine: &Machine, entry: u16, line: &Line, view: View) -> Optio
     line.start(entry, line.text.len() - part.len(), || step(machine, 0, part, first_visible(part), false))
 }
 
-/// What the head stands behind in the part of `line` that `view` shows: group `pre` of the row with which one of the
-/// machines `rivals` takes it.
+/// Returns what precedes the head in the part of `line` that `view` shows:
+/// group `pre` of the row with which one of the machines `rivals` takes it.
 #[must_use]
 pub fn lead_in(entries: &Entries, rivals: &[u16], line: &Line, view: View) -> LeadIn {
     let head = view.of(line);
@@ -83,7 +83,7 @@ pub fn starts(machine: &Machine, text: &[u8]) -> bool {
     step(machine, 0, text, first_visible(text), false).is_some()
 }
 
-/// Room for the rows of a usual trace, of which `lead` lines are none's.
+/// Makes room for the rows of a typical trace, the first `lead` lines of which have no row.
 fn rows(lead: usize) -> Vec<u16> {
     let mut rows = Vec::with_capacity(lead + TYPICAL_LINES);
     rows.resize(lead, NO_ROW);
@@ -107,21 +107,21 @@ impl Rival {
         }
     }
 
-    /// Takes the line with which it begins.
+    /// Takes the line with which the machine begins.
     pub(super) fn begin(&mut self, entries: &Entries, line: &Line, view: View) {
         let Some(machine) = machine(entries, self.entry) else { return };
         let number = start_number(machine, self.entry, line, view);
         self.alive = number.is_some_and(|number| self.go_on(machine, number, view.of(line), line.place.num));
     }
 
-    /// Takes the line, whose first visible byte is `lead`, if a row does. `repeats`: the head says the same.
+    /// Takes the line if a row does; `lead` is its first visible byte. `repeats`: the head says the same.
     pub(super) fn advance(&mut self, entries: &Entries, (text, lead): (&[u8], Option<u8>), num: u64, plain: bool, repeats: bool) -> bool {
         let Some(machine) = machine(entries, self.entry) else { return false };
         if self.seen >= MAX_SEEN_LINES {
             return false;
         }
         let Some(number) = step(machine, self.state, text, lead, plain) else { return false };
-        // No error is its own cause: it came a second time.
+        // No error is its own cause: this is the same error a second time.
         let comes_again = repeats && self.has_frame && machine.rows[usize::from(number)].take == Take::Exception;
         !comes_again && self.go_on(machine, number, text, num)
     }
@@ -129,7 +129,7 @@ impl Rival {
     /// Takes the line with row `number`, unless that ends the trace.
     fn go_on(&mut self, machine: &Machine, number: u16, text: &[u8], num: u64) -> bool {
         let row = &machine.rows[usize::from(number)];
-        // A frame of its own is no other's head.
+        // A frame of its own is not the head of another trace.
         if row.take != Take::Frame && self.accepted > 0 && machine.stop.as_ref().is_some_and(|stop| stop.is_match(text)) {
             return false;
         }
@@ -180,7 +180,7 @@ impl Rival {
         self.loose.is_some()
     }
 
-    /// The error is over: the loose lines before were its own.
+    /// Accepts the loose lines so far: the error is over, and they were its own.
     pub(super) fn keep_loose(&mut self) {
         if let Some((seen, num)) = self.loose.take() {
             (self.accepted, self.accepted_num) = (seen, num);

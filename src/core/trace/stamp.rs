@@ -1,6 +1,6 @@
-//! What a logger puts before every line of a trace that it is given line by line: time, level, thread, its name. The head
-//! shows where that ends; a record behind the same, not much later, is the trace's next line. It knows no format: words
-//! must be equal, and times may be others.
+//! What a logger puts before every line of a trace that it is given line by line: time, level,
+//! thread, its name. The head shows where the stamp ends; a record with the same stamp, not much
+//! later, is the trace's next line. No format is assumed: words must be equal, times may differ.
 
 use super::rival::starts;
 use super::{Entries, Line, Timestamp, machine};
@@ -11,26 +11,26 @@ const MAX_PAUSE_US: u64 = 1_000_000;
 /// Longest stamp, in bytes.
 const MAX_BYTES: usize = 1024;
 
-/// What stands before the head of a trace that begins a record with a level.
+/// The stamp before the head of a trace that begins with a leveled record.
 #[derive(Clone, Debug)]
 pub(super) struct Stamp {
-    /// The head, as far as it may be stamp.
+    /// The part of the head that may be stamp.
     text: Vec<u8>,
-    /// Where its message begins, if the logger says nothing more.
+    /// Where its message begins, if the logger adds nothing more.
     message: usize,
-    /// No machine takes the level for a word of its own.
+    /// Whether no machine takes the level for a word of its own.
     alone: bool,
-    /// How much of it is stamp, once a further line had that, too.
+    /// Length of the stamp, once a further line had it, too.
     shared: Option<usize>,
-    /// Of the last line.
+    /// Time of the last line.
     time: Option<Timestamp>,
-    /// Where the text begins that the machines have seen of the head.
+    /// Where the part of the head begins that the machines have seen.
     seen_from: usize,
 }
 
 impl Stamp {
-    /// Of the record `head`, of which the machines `rivals` see `part`; `None` when it has no level of its own, or when
-    /// all of them need that.
+    /// Returns the stamp of the record `head`, of which the machines `rivals` see `part`;
+    /// `None` if the record has no level of its own, or if all machines need the level.
     pub(super) fn of(entries: &Entries, rivals: &[u16], head: &Line, part: &[u8]) -> Option<Self> {
         let prefix = head.prefix();
         let message = prefix.message;
@@ -51,18 +51,18 @@ impl Stamp {
         })
     }
 
-    /// Whether a line that has it is first read without it.
+    /// Whether a line with this stamp is first read without it.
     pub(super) fn comes_first(&self) -> bool {
         self.alone || self.is_shared()
     }
 
-    /// The head as the machines have seen it, without the level.
+    /// Returns the head as the machines have seen it, without the level.
     pub(super) fn said(&self) -> &[u8] {
         &self.text[self.message.max(self.seen_from).min(self.text.len())..]
     }
 
-    /// What stands behind it in `line`, and how much of it stands there; `None` without it. `begins`: the trace may begin
-    /// with what follows it in the head.
+    /// Returns what follows the stamp in `line`, and the length of the stamp; `None` if the line does
+    /// not have it. `begins`: whether the trace may begin with what follows the stamp in the head.
     pub(super) fn behind<'a>(&self, line: &Line<'a>, begins: impl Fn(&[u8]) -> bool) -> Option<(&'a [u8], usize)> {
         let prefix = line.prefix();
         let is_near = match (self.time, prefix.time) {
@@ -76,7 +76,7 @@ impl Stamp {
         if let Some(length) = self.shared {
             return Some((strip(&self.text[..length], line.text)?, length));
         }
-        // Names behind the level are the logger's if the line has them, too; blanks beyond one are the trace's.
+        // Names after the level are the logger's if the line has them, too; blanks beyond the first are the trace's.
         let lengths: Vec<usize> = leadin::word_starts(&self.text, self.message).collect();
         let stripped = |length: usize| Some((strip(&self.text[..length], line.text)?, length));
         let found = |&length: &usize| stripped(length).or_else(|| stripped(self.but_one_blank(length))).filter(|_| begins(&self.text[length..]));
@@ -87,13 +87,13 @@ impl Stamp {
         length - self.text[..length].iter().rev().take_while(|byte| **byte == b' ').count().saturating_sub(1)
     }
 
-    /// `line` is the trace's.
+    /// Notes that `line` belongs to the trace.
     pub(super) fn go_on(&mut self, line: &Line) {
         self.time = line.prefix().time;
     }
 
-    /// A further line has its first `length` bytes, and belongs to the trace: how many bytes of what the machines have
-    /// seen of the head are stamp, too.
+    /// Notes that a further line of the trace has the first `length` bytes of the stamp.
+    /// Returns how many bytes of what the machines have seen of the head are part of the stamp.
     pub(super) fn share(&mut self, length: usize) -> usize {
         self.shared = Some(length);
         length.saturating_sub(self.seen_from)

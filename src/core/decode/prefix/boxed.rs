@@ -1,4 +1,4 @@
-//! Heads of a line in brackets: times, uptimes, labels, Chromium's fields; and the few words that stand before a full date.
+//! Heads of a line in brackets: times, uptimes, labels, Chromium's fields; and the few words that precede a full date.
 //! Part of `prefix`, which nests them; each takes one head at the current place or leaves it.
 
 use super::Scan;
@@ -91,8 +91,8 @@ impl Scan<'_> {
         stamped && self.enclosed_time()
     }
 
-    /// `[12345.678901] ` (kernel); with `journalctl -o short-monotonic` host and program follow. With its unit it is a
-    /// logger's: a level follows.
+    /// `[12345.678901] ` (kernel); with `journalctl -o short-monotonic`, host
+    /// and program follow. With a unit it is a logger's: a level follows.
     fn uptime(&mut self) -> bool {
         let Some(end) = uptime_end(self.line, self.at) else {
             return false;
@@ -105,7 +105,7 @@ impl Scan<'_> {
         true
     }
 
-    /// `[   18s] ` since the build began (openSUSE's build service).
+    /// `[   18s] `: the time since the build began (openSUSE's build service).
     pub(super) fn build_seconds(&mut self) -> bool {
         let start = blanks(self.line, self.at + 1);
         let end = digits(self.line, start);
@@ -116,7 +116,7 @@ impl Scan<'_> {
         known
     }
 
-    /// `1.234567s ` since the start (tracing).
+    /// `1.234567s `: the time since the start (tracing).
     pub(super) fn seconds(&mut self) -> bool {
         let point = digits(self.line, self.at);
         let end = digits(self.line, point + 1);
@@ -128,7 +128,7 @@ impl Scan<'_> {
         known
     }
 
-    /// `123 <11>1 2026-…`: the length of a syslog message before it (RFC 6587).
+    /// `123 <11>1 2026-…`: the length of a syslog message, before the message (RFC 6587).
     pub(super) fn counted(&mut self) -> bool {
         let next = digits(self.line, self.at) + 1;
         let follows = byte(self.line, next - 1) == b' ' && writer::priority(self.line, next).is_some_and(|(_, end)| rest(self.line, end).starts_with(b"1 "));
@@ -160,7 +160,7 @@ impl Scan<'_> {
         self.stamp_follows(end + 1, named)
     }
 
-    /// Goes to a full date at `at`.
+    /// Moves to a full date at `at`.
     fn stamp_follows(&mut self, at: usize, named: bool) -> bool {
         let dated = named && digits(self.line, at) == at + 4 && moment(self.line, at, self.now).is_some();
         self.at = if dated { at } else { self.at };
@@ -184,9 +184,9 @@ impl Scan<'_> {
     }
 }
 
-/// Behind `[2026-11-10T10:00:00.123Z]` or a clock in brackets, which ends at `close`, stands what a program printed, as Jenkins
-/// or AppVeyor stamps it, and no field of a logger: it is indented, deeper than a level in a column, begins with a sign, or has
-/// no level at all.
+/// Whether the text after `[2026-11-10T10:00:00.123Z]`, or after a clock in brackets, which ends at
+/// `close`, is what a program printed, as Jenkins or AppVeyor stamps it, and no field of a logger.
+/// It is indented deeper than a level in a column, begins with a sign, or has no level at all.
 fn is_before_text(line: &[u8], close: usize) -> bool {
     let text = blanks(line, close + 1);
     let gap = &line[close + 1..text];
@@ -200,7 +200,7 @@ fn is_before_text(line: &[u8], close: usize) -> bool {
     }
 }
 
-/// No level stands at `at`, not even behind the fields of a logger; or it is that of a compiler, behind the place.
+/// Whether there is no level at `at`, not even after the fields of a logger, or only a compiler's, after the place.
 fn is_untagged(line: &[u8], at: usize) -> bool {
     let end = run(line, at, |b| !is_blank(b));
     let place = line[at..end].strip_suffix(b":").unwrap_or_default();
@@ -209,7 +209,8 @@ fn is_untagged(line: &[u8], at: usize) -> bool {
     placed || line[at..].starts_with(b"::") || tag::find(line, at, Ground::Logger).is_none()
 }
 
-/// End of `[   12.345678]` at `at`, of `[   12.345678s]` (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
+/// Returns the end of `[   12.345678]` at `at`, of `[   12.345678s]`
+/// (Linkerd) and of `[   12.345678][  T123]` (the kernel's caller).
 pub(super) fn uptime_end(line: &[u8], at: usize) -> Option<usize> {
     let start = blanks(line, at + 1);
     let point = digits(line, start);

@@ -1,4 +1,4 @@
-//! Heads whose level is one letter, or stands in a shape of its own: glog, Ruby's logger, logcat, redis. Part of `prefix`,
+//! Heads whose level is one letter, or has a shape of its own: glog, Ruby's logger, logcat, redis. Part of `prefix`,
 //! which nests them; each takes one head at the current place or leaves it.
 
 use super::Scan;
@@ -29,7 +29,7 @@ impl Scan<'_> {
         self.at = past_blank(self.line, end);
     }
 
-    /// The shapes that begin with a one-letter level.
+    /// Takes the shapes that begin with a one-letter level.
     pub(super) fn lettered(&mut self) -> bool {
         let (line, at) = (self.line, self.at);
         match byte(line, at + 1) {

@@ -178,7 +178,7 @@ fn loggers() {
         ("17/06/09 20:10:52 INFO executor.Backend: Got", I, "", "INFO executor.Backend: Got", "Got"),
         ("2024-01-01T10:00:00.123Z error: boom", E, "", "error: boom", "boom"),
         ("20260327 11:34:21.908 - INFO - + START", I, "", "INFO - + START", "+ START"),
-        // What a command printed, in mozharness' log; what a runner of tests draws, behind Jenkins' clock.
+        // What a command printed, in mozharness' log; what a test runner draws, after Jenkins' clock.
         ("~10:11:12     INFO -      import nope", None, "", "    import nope", "    import nope"),
         ("~10:11:12     INFO - # TBPL FAILURE #", I, "", "INFO - # TBPL FAILURE #", "# TBPL FAILURE #"),
         ("~10:11:12  ____ ERROR collecting a.py ____", None, "", "____ ERROR collecting a.py ____", "____ ERROR collecting a.py ____"),

@@ -1,5 +1,5 @@
-//! The level of a structured record: a word or a number, in a field that some logger names so. The same number means
-//! another level to each logger, which its other fields tell.
+//! The level of a structured record: a word or a number, in a field that some logger uses for
+//! it. Each logger gives the same number another meaning; the record's other fields tell which.
 
 use super::has;
 use crate::core::decode::json::{Leaf, Scalar, first};
@@ -46,7 +46,7 @@ const LEVELS: [&str; 37] = [
     "messagetype",
 ];
 
-/// The level that a field states, or that the record's shape does.
+/// Returns the level that a field states, or that the record's shape implies.
 pub(super) fn level(leaves: &[Leaf<'_>]) -> Option<Level> {
     first(leaves, &LEVELS, |leaf| match &leaf.value {
         Scalar::Text(text) => word_level(text).or_else(|| number_level(leaf, leaf.int()?, leaves)),
@@ -58,7 +58,7 @@ pub(super) fn level(leaves: &[Leaf<'_>]) -> Option<Level> {
     .or_else(|| (has(leaves, "@t") && (has(leaves, "@m") || has(leaves, "@mt"))).then_some(Level::Info))
 }
 
-/// A level word, a logger's single letter, or slog's `ERROR+2`.
+/// Reads a level word, a logger's single letter, or slog's `ERROR+2`.
 fn word_level(text: &str) -> Option<Level> {
     let text = text.trim().trim_matches(['[', ']']);
     let word = text.split(['+', '-']).next().unwrap_or(text).as_bytes();
@@ -73,7 +73,7 @@ fn word_level(text: &str) -> Option<Level> {
     }
 }
 
-/// A number means what its logger means by it: the same 3 is an error to syslog and Nextcloud, and nothing to others.
+/// Returns what a number means to its logger: the same 3 is an error to syslog and Nextcloud, and nothing to others.
 fn number_level(leaf: &Leaf<'_>, number: i64, leaves: &[Leaf<'_>]) -> Option<Level> {
     if leaf.is("severitynumber") || leaf.is("severity_number") {
         return otel_level(number);
@@ -124,7 +124,7 @@ fn google_level(number: i64) -> Level {
     }
 }
 
-/// `{"t":{"$date":…},"s":"E","c":…}`
+/// Reads MongoDB's `{"t":{"$date":…},"s":"E","c":…}`
 fn mongo_level(leaves: &[Leaf<'_>]) -> Option<Level> {
     let mongo = has(leaves, "t.$date") && has(leaves, "c");
     first(leaves, &["s"], |leaf| leaf.text()?.bytes().next().and_then(letter)).filter(|_| mongo)

@@ -1,4 +1,4 @@
-//! A level that stands in a bracket, by itself or with something beside it.
+//! A level in a bracket, by itself or with something beside it.
 
 use super::super::letter;
 use super::super::level::{is_common, level_word};
@@ -6,10 +6,10 @@ use super::super::scan::{blanks, byte, group, is_blank, is_gap, is_name, word};
 use super::{Ground, MAX_FIELDS, Tag, is_date, is_field, is_parted};
 use crate::core::event::Level;
 
-/// Longest bracket that is a tag.
+/// Longest bracket that is a tag, in bytes.
 const BRACKET_BYTES: usize = 96;
 
-/// The level among the first words of a bracket's content, as in `[7F03ECE76700 verbose 'Default' …]`.
+/// Returns the level among the first words of a bracket's content, as in `[7F03ECE76700 verbose 'Default' …]`.
 pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
     let mut start = blanks(line, at);
     for _ in 0..MAX_FIELDS {
@@ -25,7 +25,7 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         if let Some(level) = level_word(bare) {
             return Some(Tag { level, start: blanks(line, close + 1), end: close + 1 });
         }
-        // What is no field is prose: `[the error handler]`.
+        // Anything but fields is prose: `[the error handler]`.
         if text.is_empty() || !(is_field(text) || text.ends_with(b"'") || matches!(text, b"-" | b"|")) {
             return None;
         }
@@ -34,14 +34,14 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
     None
 }
 
-/// The letter that stands first in a bracket behind its time, as in `[2026-11-10 10:00:00,123 E 12 34]` (Ray).
+/// Returns the letter that comes first in a bracket after its time, as in `[2026-11-10 10:00:00,123 E 12 34]` (Ray).
 pub fn letter_in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
     let start = blanks(line, at);
     let level = letter::alone(byte(line, start)).filter(|_| start > at && start < close && is_blank(byte(line, start + 1)))?;
     Some(Tag { level, start: blanks(line, close + 1), end: close + 1 })
 }
 
-/// `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
+/// Reads `[ERROR]`, `[core:error]`, `[INFO:choose_repo]`, `[Server thread/ERROR]`, `[shop.store#error]`, `(ERROR)`, `<error> `
 pub(super) fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag> {
     let close = group(line, open).filter(|close| close - open < BRACKET_BYTES)?;
     let next = byte(line, close + 1);
@@ -63,7 +63,7 @@ pub(super) fn bracketed(line: &[u8], open: usize, ground: Ground) -> Option<Tag>
     sure.then_some(Tag { level, start: open, end: close + 1 })
 }
 
-/// A level with something beside it in its bracket.
+/// Returns a level with something beside it in its bracket.
 fn parts(inner: &[u8], ground: Ground) -> Option<Level> {
     // `[ns_server:error,2026-…]` (Couchbase)
     let first = memchr::memchr(b',', inner).map_or(inner, |comma| &inner[..comma]);
@@ -104,14 +104,14 @@ fn last_part(inner: &[u8]) -> Option<Level> {
     level_word(part).filter(|_| fits)
 }
 
-/// Behind a logger's time: `[E]`, `[E:onnxruntime:, store.cc:12 load]`, `[E|app|1a2b]` (Foreman)
+/// Reads, after a logger's time, `[E]`, `[E:onnxruntime:, store.cc:12 load]`, `[E|app|1a2b]` (Foreman)
 fn lettered(inner: &[u8], ground: Ground) -> Option<Level> {
     let place = inner.get(1) == Some(&b':') && memchr::memmem::find(inner, b", ").is_some();
     let fits = place || (ground != Ground::Bare && inner.get(1).is_none_or(|next| matches!(next, b':' | b'|')));
     letter::alone(*inner.first()?).filter(|_| fits)
 }
 
-/// `[ID 702911 daemon.error]`
+/// Reads Solaris' `[ID 702911 daemon.error]`
 fn solaris(inner: &[u8]) -> Option<Level> {
     let dot = memchr::memrchr(b'.', inner).filter(|_| inner.starts_with(b"ID "))?;
     level_word(&inner[dot + 1..])

@@ -5,7 +5,7 @@ use crate::core::decode::calendar::{Clock, abbreviation, decimal, offset};
 use crate::core::decode::scan::{byte, digits};
 
 impl Reader<'_> {
-    /// `10:00`, `10:00:00`, `10:00:00.123456`, `10:00:00,123`, `10:00:00:123`, `1:00:00 PM`
+    /// Reads `10:00`, `10:00:00`, `10:00:00.123456`, `10:00:00,123`, `10:00:00:123`, `1:00:00 PM`
     pub(super) fn clock(&mut self) -> Option<Clock> {
         let mut clock = Clock { hour: self.number(1, 2)?, minute: 0, second: 0, nanos: 0, digits: 0 };
         if !self.eat(b':') {
@@ -21,14 +21,14 @@ impl Reader<'_> {
         Some(clock)
     }
 
-    /// Whether `10.00.00` or `10-00-00` stands here.
+    /// Whether `10.00.00` or `10-00-00` comes next.
     pub(super) fn is_signed_clock(&self) -> bool {
         let sign = byte(self.bytes, self.at + 2);
         let pair = |at: usize| digits(self.bytes, at) == at + 2;
         matches!(sign, b'.' | b'-') && byte(self.bytes, self.at + 5) == sign && pair(self.at) && pair(self.at + 3) && pair(self.at + 6)
     }
 
-    /// `10.00.00.123` (Db2), `10-00-00`
+    /// Reads `10.00.00.123` (Db2), `10-00-00`
     pub(super) fn signed_clock(&mut self) -> Option<Clock> {
         let hour = self.number(2, 2)?;
         self.at += 1;
@@ -39,7 +39,7 @@ impl Reader<'_> {
         Some(clock)
     }
 
-    /// `100000`, `100000.123`, as the next six digits.
+    /// Reads `100000`, `100000.123`, as the next six digits.
     pub(super) fn undivided_clock(&mut self) -> Option<Clock> {
         let number = decimal(self.bytes.get(self.at..self.at + 6)?);
         self.at += 6;
@@ -53,7 +53,7 @@ impl Reader<'_> {
         let end = digits(self.bytes, from);
         clock.digits = match self.peek() {
             b'.' | b',' => end - from,
-            // A colon also separates fields, so only milliseconds are read behind it.
+            // A colon also separates fields, so only milliseconds are read after it.
             b':' if end - from == 3 => 3,
             _ => 0,
         };
@@ -78,7 +78,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Seconds east of UTC of the zone that stands here; 0 if none does.
+    /// Reads the zone that comes next and returns it in seconds east of UTC; 0 if there is none.
     pub(super) fn zone(&mut self) -> i64 {
         if matches!(self.peek(), b'Z' | b'z') {
             self.at += 1;

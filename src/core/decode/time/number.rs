@@ -39,7 +39,7 @@ impl Reader<'_> {
     }
 }
 
-/// Value of at most 16 hex digits; `None` for other bytes, a sign included, and beyond `i64`.
+/// Returns the value of at most 16 hex digits; `None` for other bytes, including a sign, and for values beyond `i64`.
 fn hexadecimal(digits: &[u8]) -> Option<i64> {
     digits.iter().try_fold(0i64, |n, b| n.checked_mul(16)?.checked_add(i64::from(char::from(*b).to_digit(16)?)))
 }
