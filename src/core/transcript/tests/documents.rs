@@ -107,7 +107,7 @@ fn a_document_may_tell_late_that_it_is_one() {
 #[test]
 fn what_waits_for_more_is_not_lost() {
     for head in ["{\"a\": [", "[{\"a\": 1,", "{ ", "["] {
-        let text = format!("{head}\nmake: *** [Makefile:2: all] Error 2\n{}", "1,\n".repeat(200_000));
+        let text = format!("{head}\nbash: jq: command not found\n{}", "1,\n".repeat(200_000));
         for (text, chunk) in [(&text[..], 1000), (&text[..60], 1), (&text[..60], usize::MAX)] {
             let mut stream = stream().with_documents(u64::MAX);
             let mut events = Vec::new();
