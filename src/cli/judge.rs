@@ -102,6 +102,14 @@ fn checked(value: Value) -> Result<Value, String> {
     let Some(object) = value.as_object() else {
         return Err("a result is an object: {\"exit_code\": …, \"stderr\": …}".to_owned());
     };
+    if object.contains_key("success") && object.contains_key("status") && object.contains_key("summary") {
+        return Err("a verdict of siftd already, no result: use it as it is".to_owned());
+    }
+    // Ignoring a field that is only spelled in another way could turn a failure into a success.
+    let plain = |key: &str| key.replace(['_', '-'], "").to_ascii_lowercase();
+    if let Some((key, field)) = object.keys().find_map(|key| Some((key, FIELDS.iter().find(|field| **field != key.as_str() && plain(field) == plain(key))?))) {
+        return Err(format!("`{key}` is no field of a result, did you mean `{field}`?"));
+    }
     if !FIELDS.iter().any(|field| object.contains_key(*field)) {
         let slip = object.keys().find_map(|key| Some(format!("`{key}` is no field of a result, {}", did_you_mean(key, &FIELDS)?)));
         return Err(slip.unwrap_or_else(|| format!("no field of a result, which has {}", FIELDS.join(", "))));

@@ -46,7 +46,13 @@ fn parse(line: &[u8]) -> Result<Value, String> {
     let text = String::from_utf8_lossy(line);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let parsed: Result<Value, _> = serde_json::from_str(text);
-    parsed.or_else(|error| serde_json::from_str(&paired(text)).map_err(|_| format!("no JSON: {error}")))
+    parsed.or_else(|error| {
+        serde_json::from_str(&paired(text)).map_err(|_| {
+            // A line that only begins an object is one of many lines of it.
+            let advice = if error.is_eof() { "; give each object a line of its own" } else { "" };
+            format!("no JSON: {error}{advice}")
+        })
+    })
 }
 
 /// Replaces lone surrogates in JSON.

@@ -2,9 +2,8 @@
 //! A program that echoes its prompt prints them again, and that is no new error. Only digests in what the
 //! caller passes count: a program cannot hide errors by printing something that looks like a digest.
 
-use super::text::SHORT_WARNING;
 use crate::core::event::{Event, Severity};
-use crate::words::DIGEST_WARNING;
+use crate::words::{DIGEST_WARNING, SHORT_WARNING};
 
 /// The digests found in some texts.
 #[derive(Clone, Debug, Default)]

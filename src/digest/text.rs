@@ -2,10 +2,7 @@
 //! as many as fit, then their details. Lines are cut only if nothing else helps: the most telling one is always included.
 
 use super::{Digest, Item};
-use crate::words::DIGEST_WARNING;
-
-/// Precedes the fence, without a heading, if there is little room.
-pub(super) const SHORT_WARNING: &str = "Untrusted program output:";
+use crate::words::{DIGEST_WARNING, SHORT_WARNING};
 
 /// Renders the digest in at most `max_chars` characters.
 pub fn render(digest: &Digest, max_chars: usize, is_markdown: bool) -> String {

@@ -1,8 +1,9 @@
 //! Where a verdict, records or a digest are written: a file, stdout, or a descriptor that the caller has opened.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -17,7 +18,7 @@ const DESCRIPTORS: [&str; 2] = ["/dev/fd", "/proc/self/fd"];
 pub enum Mode {
     /// Its content is discarded.
     Replace,
-    /// Its content is kept.
+    /// Its content is kept. An unfinished last line, such as a killed program leaves, is ended first.
     Append,
 }
 
@@ -81,8 +82,23 @@ impl Target {
             Mode::Replace => options.write(true).truncate(true),
             Mode::Append => options.append(true),
         };
-        options.open(name)
+        let file = options.open(&name)?;
+        if mode == Mode::Append {
+            end_line(&file, &name)?;
+        }
+        Ok(file)
     }
+}
+
+/// Ends the last line of a file that does not end with a newline, so that the first record does not continue it.
+fn end_line(mut file: &File, name: &Path) -> io::Result<()> {
+    // Anything but a regular file has a length of 0.
+    let size = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if size > 0 && File::open(name).and_then(|file| file.read_exact_at(&mut last, size - 1)).is_ok() && last[0] != b'\n' {
+        file.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// Duplicates a descriptor that siftd was started with, which may be a socket. Writes continue at its position.

@@ -22,6 +22,10 @@ pub struct Problem {
     pub mend: String,
 }
 
+/// Tables of the configuration; what `rules import` makes of noise lists is one.
+const CONFIG_TABLES: [&str; 6] = ["error_detection", "sources", "sinks", "limits", "rules", "retry"];
+const CONFIG_ADVICE: &str = "this is a table of the configuration: give the file to --config, and check it with `siftd check --config FILE`";
+
 /// Describes a TOML syntax error or an unknown key.
 pub fn toml_problem(error: &toml::de::Error) -> Problem {
     let message = error.message().trim_end();
@@ -33,6 +37,9 @@ pub fn toml_problem(error: &toml::de::Error) -> Problem {
 fn unknown_key(message: &str) -> Option<(String, String)> {
     let mut quoted = message.strip_prefix("unknown field ")?.split('`').skip(1).step_by(2);
     let key = quoted.next()?;
+    if CONFIG_TABLES.contains(&key) {
+        return Some((format!("unknown key `{key}`"), CONFIG_ADVICE.to_owned()));
+    }
     let mend = did_you_mean(key, &quoted.collect::<Vec<_>>()).unwrap_or_else(|| CHAPTER.to_owned());
     Some((format!("unknown key `{key}`"), mend))
 }

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::words::DIGEST_WARNING;
+use crate::words::{DIGEST_WARNING, SHORT_WARNING};
 
 /// The forms of siftd's own output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,9 @@ fn is_digest(text: &[u8]) -> bool {
 }
 
 fn begins_as_digest(text: &[u8]) -> bool {
-    text.splitn(4, |&byte| byte == b'\n').skip(1).take(2).any(|line| line == DIGEST_WARNING.as_bytes())
+    let mut lines = text.splitn(4, |&byte| byte == b'\n');
+    let is_short = lines.next() == Some(SHORT_WARNING.as_bytes());
+    is_short || lines.take(2).any(|line| line == DIGEST_WARNING.as_bytes())
 }
 
 /// Whether something stands behind the second fence.
@@ -100,8 +102,21 @@ mod tests {
             (&digest, true),
             (&format!("{digest}~~~\n"), true),
             (&format!("{digest}~~~\n\nmake: *** [all] Error 1\n"), false),
+            (&format!("{SHORT_WARNING}\n~~~\nhigh runtime_error: a\n"), true),
         ] {
             assert_eq!(may_begin(head.as_bytes()), want, "{head}");
+        }
+    }
+
+    #[test]
+    fn a_digest_is_known_however_short_it_is() {
+        for (text, want) in [
+            (format!("1 error: 1 high\n{DIGEST_WARNING}\n~~~\nhigh runtime_error: a\n~~~\n"), true),
+            (format!("{SHORT_WARNING}\n~~~\nhigh runtime_error: a\n~~~\n"), true),
+            (format!("{SHORT_WARNING}\nhigh runtime_error: a\n"), false),
+            (format!("error: {SHORT_WARNING}\n~~~\na\n~~~\n"), false),
+        ] {
+            assert_eq!(is_written(text.as_bytes(), text.len()), want, "{text}");
         }
     }
 }

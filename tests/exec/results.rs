@@ -25,6 +25,17 @@ fn a_verdict_goes_where_it_is_wanted() {
     assert_eq!(piped.records()[0]["success"], true);
 }
 
+#[test]
+fn records_do_not_continue_a_line_that_is_left_unfinished() {
+    let folder = Folder::new();
+    folder.write("half.ndjson", "{\"schema\":1,\"kind\":\"err");
+    folder.exec(&["--events", "half.ndjson"], &format!("{BUG}; exit 1")).ended(1);
+    folder.exec(&["--events", "half.ndjson"], &format!("{BUG}; exit 1")).ended(1);
+    let written = folder.read("half.ndjson");
+    let kinds: Vec<bool> = written.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()).collect();
+    assert_eq!(kinds, [false, true, true], "{written}");
+}
+
 /// siftd's own descriptors have numbers, too: those of the state, of other files, of duplicates and of signals.
 #[test]
 fn a_descriptor_that_the_caller_has_not_opened_is_refused() {
