@@ -1,5 +1,5 @@
 //! The persistent state of `run`, in one SQLite file: how far each file was read, which events were found, and the records that wait for sinks. Events
-//! and marks come in in order and are committed together; sinks read committed records only. However a run ends, the next start continues from here.
+//! and marks arrive in order and are committed together; sinks read committed records only. However a run ends, the next start continues from here.
 //!
 //! `store` is the file, `committer` decides what goes into it, `withhold` what is held back, `outbox` hands committed records to sinks,
 //! `queue` is the bounded way in. `leave_out` is for a sink that is too far behind, `renew` for a file found damaged while in use, `loss`
