@@ -1,5 +1,5 @@
-//! Recognises siftd's own output by its first bytes: records, one per line, or the report of `scan --format
-//! report`. It is not a log: the errors it reports were found before, and would be found again in its texts.
+//! Recognises siftd's own output by its first bytes: records, one per line, or the report of
+//! `scan --format report`. It is not a log: the errors it reports were found before, and would be found again in its texts.
 
 use serde_json::Value;
 
