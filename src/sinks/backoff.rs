@@ -1,5 +1,5 @@
-//! When a peer that failed is tried again: pauses that double up to a cap, with jitter, so that many daemons
-//! do not come back at the same moment. Time and randomness are arguments.
+//! When to retry a peer that failed: after pauses that double up to a cap, with jitter, so
+//! that many daemons do not come back at the same moment. Time and randomness are arguments.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use crate::core::retry::backoff_ms;
 /// The first pause.
 const BASE_MS: u64 = 200;
 
-/// Any number.
+/// Returns random numbers.
 pub type Random = Box<dyn FnMut() -> u64 + Send>;
 
-/// Numbers that nobody can foresee; no secret rests on them.
+/// Returns a source of unpredictable numbers; not meant for secrets.
 #[must_use]
 pub fn random() -> Random {
     Box::new(|| RandomState::new().build_hasher().finish())
@@ -24,18 +24,18 @@ pub struct Backoff {
     max_ms: u64,
     random: Random,
     failures: u32,
-    /// Since when, and how long.
+    /// When the pause began, and its length in microseconds.
     pause: Option<(Timestamp, i64)>,
 }
 
 impl Backoff {
-    /// No pause is longer than `max`, unless the peer asks for it.
+    /// Pauses are at most `max` long, unless the peer asks for more.
     #[must_use]
     pub fn new(max: Duration, random: Random) -> Self {
         Self { max_ms: u64::try_from(max.as_millis()).unwrap_or(u64::MAX), random, failures: 0, pause: None }
     }
 
-    /// It failed: the next try is after a pause, of `asked` at least.
+    /// Notes a failure: the next try comes after a pause of at least `asked`.
     pub fn failed(&mut self, now: Timestamp, asked: Duration) {
         self.failures = self.failures.saturating_add(1);
         let whole = backoff_ms(self.failures, BASE_MS, self.max_ms);
@@ -44,12 +44,12 @@ impl Backoff {
         self.pause = Some((now, i64::try_from(pause.as_micros()).unwrap_or(i64::MAX)));
     }
 
-    /// It works.
+    /// Notes a success.
     pub fn works(&mut self) {
         (self.failures, self.pause) = (0, None);
     }
 
-    /// Until when nothing is tried; none: it may be tried now. A clock that was set back ends the pause.
+    /// Returns when the pause ends; `None` if the peer may be tried now. A clock that was set back ends the pause.
     #[must_use]
     pub fn until(&self, now: Timestamp) -> Option<Timestamp> {
         let (since, pause) = self.pause?;

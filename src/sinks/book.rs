@@ -1,4 +1,4 @@
-//! A desk for tests: records that are committed, and what a sink said.
+//! A desk for tests: committed records, and what a sink reported.
 
 use std::io;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use crate::config::Schema;
 use crate::core::event::{Category, Severity};
 use crate::delivery::{Chunk, Head, Node, SinkMark};
 
-/// Everything, as it is.
+/// Chooses all records, unchanged.
 pub fn everything() -> Choose {
     Choose { name: "out".into(), min_severity: Severity::Low, categories: Vec::new(), sources: Vec::new(), schema: Schema::Native }
 }
 
-/// Records that are committed, and what the sink said.
+/// Committed records, and what the sink reported.
 #[derive(Default)]
 pub struct Book {
     pub chunks: Vec<Arc<Chunk>>,
@@ -23,12 +23,12 @@ pub struct Book {
 }
 
 impl Book {
-    /// `count` records of so many bytes; their numbers go on.
+    /// Adds `count` records of `bytes` bytes each, with consecutive numbers.
     pub fn add(&mut self, count: u64, bytes: usize) {
         self.add_lines(count, |number| format!("{number} {}\n", "x".repeat(bytes)));
     }
 
-    /// The same with lines of the caller's, the newline included.
+    /// Adds records whose lines, including the newline, come from the caller.
     pub fn add_lines(&mut self, count: u64, line: impl Fn(u64) -> String) {
         let first = self.chunks.last().map_or(1, |chunk| chunk.last() + 1);
         let mut chunk = Chunk { first, ..Chunk::default() };

@@ -1,5 +1,5 @@
-//! Which records a sink wants, and under which names: a pure function of the committed record, so that
-//! the same record is the same bytes after any restart.
+//! Which records a sink wants, and under which field names: a pure function of the
+//! committed record, so that the same record gives the same bytes after any restart.
 
 use serde_json::Value;
 
@@ -8,23 +8,23 @@ use crate::config::Schema;
 use crate::core::event::{Category, Severity};
 use crate::delivery::{Chunk, FOR_SINK, Head};
 
-/// A sink's wishes.
+/// What a sink wants.
 #[derive(Clone, Debug)]
 pub struct Choose {
     /// The name of the sink.
     pub name: String,
-    /// Lesser errors are left out; what is no error is not.
+    /// Errors of lower severity are left out; records that are not errors stay.
     pub min_severity: Severity,
-    /// Only these, unless it is empty.
+    /// Only these categories, unless empty.
     pub categories: Vec<Category>,
-    /// Only these sources, unless it is empty.
+    /// Only these sources, unless empty.
     pub sources: Vec<String>,
-    /// The names of the fields.
+    /// The schema of the field names.
     pub schema: Schema,
 }
 
 impl Choose {
-    /// Whether every record of a chunk is wanted as it is; it may say no where the answer is yes.
+    /// Whether every record of a chunk is wanted unchanged; may say no where the answer is yes.
     #[must_use]
     pub fn takes_all(&self, chunk: &Chunk) -> bool {
         let asks_nothing = self.categories.is_empty() && self.sources.is_empty() && self.schema == Schema::Native;
@@ -32,7 +32,7 @@ impl Choose {
         asks_nothing && chunk.heads.iter().all(is_wanted)
     }
 
-    /// Appends the record as the sink wants it; nothing if it does not.
+    /// Appends the record as the sink wants it, or nothing if the sink does not want it.
     pub fn write(&self, head: Head, record: &[u8], out: &mut Vec<u8>) {
         if let Some((severity, category)) = head.kind
             && (severity < self.min_severity || !self.categories.is_empty() && !self.categories.contains(&category))
@@ -60,7 +60,7 @@ impl Choose {
         out.push(b'\n');
     }
 
-    /// How many records of a chunk after number `seq` are wanted.
+    /// Counts the records of a chunk after number `seq` that are wanted.
     #[must_use]
     pub fn count(&self, chunk: &Chunk, seq: u64) -> u64 {
         let mut space = Vec::new();
@@ -72,7 +72,7 @@ impl Choose {
         chunk.after(seq).filter(|record| is_wanted(record)).count() as u64
     }
 
-    /// What a sink has left out concerns that one alone.
+    /// Whether a record reports what another sink has left out: it concerns that sink alone.
     fn is_for_another(&self, record: &[u8]) -> bool {
         let Ok(value) = serde_json::from_slice::<Value>(record) else { return false };
         value["source"]["type"] == FOR_SINK && value["source"]["name"] != self.name.as_str()

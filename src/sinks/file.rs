@@ -1,9 +1,8 @@
-//! A file that records are appended to: whole records, no byte ever taken back, but for the half of a record that
-//! nobody will complete: at the end of a run without a state. What was written and not yet committed as written is
-//! found again by comparing the file's end with the records (PROTOCOLS, A). It is rotated by size, by age, or by someone
-//! else and SIGUSR1; each step of that is committed before the next, so that the file is found again under whatever name
-//! an end in the middle left it, and it is neither compressed nor removed before its successor is committed. Only one
-//! siftd writes to it (`tail::hold`); whoever else reads or moves it may do so.
+//! A file that records are appended to. Records are written whole, and no byte is ever taken back, with one exception: at the end of a run
+//! without a state, half a record that nobody will complete is cut off. What was written but not yet committed as written is found again by
+//! comparing the end of the file with the records (PROTOCOLS, A). The file is rotated by size, by age, or by someone else and SIGUSR1. Each
+//! step of a rotation is committed before the next, so that the file is found again under whatever name an interruption left it; it is neither
+//! compressed nor removed before its successor is committed. Only one siftd writes to it (`tail::hold`); any other program may read or move it.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -21,11 +20,11 @@ use crate::delivery::{Node, SinkMark};
 
 mod again;
 
-/// So many bytes are on disk before more are written, however seldom that is asked for: records that soon need
-/// not wait in the state any more are never copied from its log into its tables.
+/// This many bytes are synced to disk before more are written, however long `fsync_us` is: records
+/// that soon no longer need to wait in the state are then never copied from its log into its tables.
 const SYNC_BYTES: u64 = 2 << 20;
 
-/// A file that nothing is written to is looked at so often, whether it is still there.
+/// While nothing is written, the sink checks at this interval whether the file still exists.
 const LOOK_US: i64 = 1_000_000;
 
 /// How a file is written.
@@ -33,30 +32,30 @@ const LOOK_US: i64 = 1_000_000;
 pub struct Options {
     /// The file.
     pub path: PathBuf,
-    /// Which records, under which names.
+    /// Which records, under which field names.
     pub choose: Choose,
-    /// A new file is begun beyond so many bytes; 0: never.
+    /// Size in bytes beyond which a new file is begun; 0: never.
     pub rotate_size: u64,
-    /// A new file is begun after so many microseconds; 0: never.
+    /// Age in microseconds after which a new file is begun; 0: never.
     pub rotate_age_us: i64,
-    /// So many older files are kept.
+    /// Number of older files to keep.
     pub keep: u32,
-    /// Older files are compressed.
+    /// Whether older files are compressed.
     pub compress: bool,
-    /// What was written is on disk after so many microseconds at the latest.
+    /// What was written is on disk after at most this many microseconds.
     pub fsync_us: i64,
 }
 
 /// The sink.
 pub struct Output {
     options: Options,
-    /// Last record that is written, and where it ends.
+    /// The last record written, and where it ends.
     mark: SinkMark,
-    /// What was told of it.
+    /// The mark last told to the desk.
     told: SinkMark,
     file: Option<File>,
     rest: Option<Rest>,
-    /// Since when something is written and not on disk.
+    /// Since when written data has not been on disk.
     dirty_since: Option<Timestamp>,
     stage: Stage,
     wants_reopen: bool,
@@ -64,29 +63,29 @@ pub struct Output {
     packing: Option<JoinHandle<()>>,
 }
 
-/// Where it stands between two files.
+/// Where the sink is between two files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Closed,
     Open,
-    /// The end of the old file is told; then it gets its new name, if we give it one.
+    /// The end of the old file has been told; once that is committed, the file gets its new name, if siftd renames it.
     Leaving {
         rename: bool,
     },
-    /// The beginning of the new file is told.
+    /// The beginning of the new file has been told.
     Entering,
 }
 
 impl Output {
-    /// Goes on after `mark`.
+    /// Continues after `mark`.
     #[must_use]
     pub fn new(options: Options, mark: SinkMark) -> Self {
         let (file, rest, dirty_since, packing) = Default::default();
         Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, looked_at: Timestamp(0), packing }
     }
 
-    /// Records may be written. What was in the file before this one is known without it by now, so that it may change: an end
-    /// before that would leave nothing by which the next start knew it.
+    /// Begins writing records. By now the file before this one is no longer needed to find out what was
+    /// written, so it may change; if it had changed earlier, the next start could not have recognised it.
     fn begin(&mut self) {
         self.stage = Stage::Open;
         let Options { path, keep, compress, rotate_size, rotate_age_us, .. } = &self.options;
@@ -96,7 +95,7 @@ impl Output {
         }
     }
 
-    /// Opens the path, and tells that it is the file now; records wait until that is committed.
+    /// Opens the path and tells the desk that it is now the file; records wait until that is committed.
     fn enter(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
         let file = append_to(&self.options.path)?;
         hold(&file, &self.options.path)?;
@@ -118,7 +117,7 @@ impl Output {
         Ok(())
     }
 
-    /// Its own files are no logs, the older ones neither.
+    /// Claims the sink's own files, older ones included, so that they are not read as logs.
     fn claim(&self, desk: &mut dyn Desk) {
         for path in older::all(&self.options.path) {
             if let Ok(meta) = path.metadata() {
@@ -155,13 +154,13 @@ impl Output {
 
     fn write_rest(&mut self, now: Timestamp) -> io::Result<()> {
         let (Some(rest), Some(file)) = (&mut self.rest, &mut self.file) else { return Ok(()) };
-        // Some of it may be written although not all of it can be.
+        // Part of it may be written even if not all of it can be.
         self.dirty_since.get_or_insert(now);
         let seq = rest.write(&*file)?;
         self.rest = None;
         let meta = file.metadata()?;
         if self.mark.node.ino != 0 && meta.nlink() == 0 {
-            // Nobody will find it there: it is written again into the next file.
+            // Nobody can find the file any more: the records are written again into the next one.
             self.looked_at = Timestamp(0);
             return Ok(());
         }
@@ -172,8 +171,7 @@ impl Output {
         Ok(())
     }
 
-    /// Whether somebody has deleted the file. One that was moved away is still to be found, and is written until we are
-    /// told (SIGUSR1).
+    /// Whether somebody has deleted the file. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
     fn is_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
         let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
         if !self.looked_at.is_past(LOOK_US, now) {
@@ -186,7 +184,7 @@ impl Output {
         Ok(true)
     }
 
-    /// Goes on in a new file with what is not in the deleted one.
+    /// Continues in a new file with what the deleted file does not hold.
     fn renew(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
         (self.rest, self.dirty_since) = (None, None);
         self.enter(desk, now)?;
@@ -194,8 +192,7 @@ impl Output {
         Ok(())
     }
 
-    /// The file stays as it is: all that is whole counts as written, and what is torn is completed by the next start, if
-    /// there is to be one.
+    /// Leaves the file as it is: all whole records count as written, and a torn one is completed by the next start, if there will be one.
     fn leave_torn(&mut self, rest: &Rest, desk: &mut dyn Desk, is_final: bool) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let (seq, torn) = rest.written(&self.options.choose);
@@ -203,7 +200,7 @@ impl Output {
             let size = file.metadata()?.len();
             let whole = size.saturating_sub(torn.len() as u64);
             let mut end = vec![0; torn.len()];
-            // Somebody else has written behind it: the records must be compared.
+            // Somebody else has written after it: the next start must compare the records.
             if read_at(file, &mut end, whole)? < torn.len() || end != torn {
                 return Ok(());
             }
@@ -216,11 +213,11 @@ impl Output {
         self.sync(desk)
     }
 
-    /// The end of the old file is committed: on to the new one.
+    /// Moves on to the new file: the end of the old one is committed.
     fn leave(&mut self, rename: bool, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
         if rename {
             if let Some(packing) = self.packing.take() {
-                // Names must not move under it.
+                // The names must not change while it works.
                 let _ = packing.join();
             }
             let is_ours = self.options.path.metadata().is_ok_and(|meta| meta.ino() == self.mark.node.ino);

@@ -1,5 +1,5 @@
-//! The older generations of an output file: `events.ndjson.1` is the youngest. Shifted before a rotation,
-//! compressed after it, the oldest removed.
+//! The older generations of an output file; `events.ndjson.1` is the youngest. They
+//! are shifted before a rotation and compressed after it; the oldest is removed.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -14,10 +14,10 @@ use flate2::write::GzEncoder;
 
 use crate::core::event::Timestamp;
 
-/// No gzip file is smaller: its head and what stands at its end.
+/// The smallest possible gzip file: header and trailer.
 const GZIP_MIN: u64 = 18;
 
-/// `path.N`, or `path.N.gz`.
+/// Returns `path.N`, or `path.N.gz`.
 #[must_use]
 pub fn name(path: &Path, number: u32, packed: bool) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
@@ -25,7 +25,7 @@ pub fn name(path: &Path, number: u32, packed: bool) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// All files that are, or were, the output: `path` and `path.…`.
+/// Returns all files that are, or were, the output: `path` and `path.…`.
 #[must_use]
 pub fn all(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(base)) = (path.parent(), path.file_name()) else { return vec![path.to_owned()] };
@@ -36,8 +36,8 @@ pub fn all(path: &Path) -> Vec<PathBuf> {
     entries.filter(|entry| is_ours(&entry.file_name())).map(|entry| folder.join(entry.file_name())).collect()
 }
 
-/// Moves `path` to `path.1`, and each generation before it one further; what is beyond `keep` goes, but for the new
-/// `path.1`: that is for `settle`. An end in the middle leaves a number out and loses nothing.
+/// Moves `path` to `path.1`, and each older generation one further. Those beyond `keep` are removed, except the
+/// new `path.1`, which is left to [`settling`]. An interruption leaves a gap in the numbers but loses nothing.
 ///
 /// # Errors
 /// A file cannot be renamed.
@@ -59,13 +59,13 @@ pub fn shift(path: &Path, keep: u32) -> io::Result<()> {
     fs::rename(path, name(path, 1, false))
 }
 
-/// Whether something is to be done with `path.1` once nobody needs it any more to find out what is written.
+/// Whether `path.1` must be compressed or removed once it is no longer needed to find out what was written.
 #[must_use]
 pub fn is_unsettled(path: &Path, keep: u32, packs: bool) -> bool {
     (keep == 0 || packs) && name(path, 1, false).is_file()
 }
 
-/// Removes `path.1` where none is kept, else compresses it, in a thread of its own; what fails is said.
+/// Removes `path.1` if no older files are kept, else compresses it, in a thread of its own; failures are logged.
 #[must_use]
 pub fn settling(path: PathBuf, keep: u32) -> JoinHandle<()> {
     std::thread::spawn(move || {
@@ -83,10 +83,10 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Compresses `path` to `path.gz`, which the same may read, and removes it. An end in the middle leaves `path` whole.
+/// Compresses `path` to `path.gz`, readable by the same users, and removes `path`. An interruption leaves `path` whole.
 ///
 /// # Errors
-/// What the file system says; nothing has changed then.
+/// Those of the file system; nothing has changed then.
 pub fn pack(path: &Path) -> io::Result<()> {
     let packed = |end: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -96,7 +96,7 @@ pub fn pack(path: &Path) -> io::Result<()> {
     let half = packed(".gz.tmp");
     let done = pack_as(path, &half).and_then(|()| fs::rename(&half, packed(".gz")));
     if done.is_err() {
-        // Its disk may be the one that is full.
+        // Its disk may be the full one.
         let _ = remove(&half);
     }
     done?;
@@ -104,12 +104,12 @@ pub fn pack(path: &Path) -> io::Result<()> {
 }
 
 fn pack_as(path: &Path, packed: &Path) -> io::Result<()> {
-    // One that was left in the middle is somebody's whose rights it has.
+    // A leftover from an interruption would keep its own owner and permissions.
     remove(packed)?;
     let mut from = File::open(path)?;
     let meta = from.metadata()?;
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(packed)?;
-    // Only root may give it to somebody else.
+    // Only root may change the owner.
     let _ = fchown(&file, Some(meta.uid()), Some(meta.gid()));
     file.set_permissions(meta.permissions())?;
     let mut to = GzEncoder::new(file, Compression::default());
@@ -119,7 +119,7 @@ fn pack_as(path: &Path, packed: &Path) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether a file that was so long, and was begun at `since`, is there in a compressed form: whoever made that has moved it.
+/// Whether a file of this length, begun at `since`, exists in compressed form: another program has then rotated it.
 #[must_use]
 pub fn is_packed(path: &Path, len: u64, since: Timestamp) -> bool {
     let since = UNIX_EPOCH + Duration::from_micros(since.0.unsigned_abs());
@@ -128,7 +128,7 @@ pub fn is_packed(path: &Path, len: u64, since: Timestamp) -> bool {
         if !meta.is_file() || meta.len() < GZIP_MIN || meta.modified()? < since {
             return Ok(false);
         }
-        // A gzip file ends with how long its content is (RFC 1952, ISIZE).
+        // A gzip file ends with the length of its content (RFC 1952, ISIZE).
         let mut end = [0; 4];
         File::open(packed)?.read_exact_at(&mut end, meta.len() - 4)?;
         Ok(u32::from_le_bytes(end) == len as u32)
@@ -137,10 +137,10 @@ pub fn is_packed(path: &Path, len: u64, since: Timestamp) -> bool {
     len > 0 && all(path).iter().filter(|packed| is_gzip(packed)).any(|packed| is_it(packed).unwrap_or(false))
 }
 
-/// What was created or renamed in a file's folder survives a loss of power.
+/// Makes files created or renamed in the folder of `path` survive a power failure.
 pub fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Some file systems cannot; the names are then as durable as they make them.
+    // Some file systems cannot do this; names are then as durable as the file system makes them.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 

@@ -1,10 +1,9 @@
-//! Writes JSON (RFC 8259) straight into a buffer, member by member. It knows nothing of what the members mean.
+//! Writes JSON (RFC 8259) straight into a buffer, member by member. It does not know what the members mean.
 
 use crate::core::event::Lines;
 use crate::core::text::{MAX_DIGITS, decimal};
 
-/// What stands for a byte in a JSON string (RFC 8259, section 7): `0` the byte itself, `u` a `\u00xx`, else that
-/// letter behind a backslash.
+/// How each byte is written in a JSON string (RFC 8259, section 7): `0` as itself, `u` as `\u00xx`, any other value as that letter after a backslash.
 const ESCAPES: [u8; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -21,20 +20,20 @@ const ESCAPES: [u8; 256] = {
     table
 };
 
-/// Bytes of a JSON string that are looked at together: most runs of so many need no escape.
+/// Bytes of a JSON string to check together: most runs of this length need no escape.
 const RUN: usize = 32;
-/// Bytes that are moved at a time around a byte that needs an escape.
+/// Bytes to move at a time around a byte that needs an escape.
 const WORD: usize = 8;
-/// Two of them.
+/// Two words.
 const PAIR: usize = 16;
-/// Most bytes that stand for one byte.
+/// Maximum length of the escape of one byte.
 const LONGEST: usize = 6;
-/// Bytes that a run may become, and as many as are written beyond them to be written over.
+/// Maximum length of an escaped run, plus the bytes written beyond it and overwritten later.
 const RUN_ROOM: usize = RUN * LONGEST + WORD;
-/// Room that is made at once. (To clear much more than this, the processor is asked to do on its own, which takes its time.)
+/// Room to make at once. (Clearing much more would be left to the processor's block instruction, which is slow to start.)
 const ROOM: usize = 1024;
 
-/// Text of up to eight bytes, the first of them lowest, and how many bytes that is.
+/// Text of at most eight bytes, the first one lowest, and its length.
 #[derive(Clone, Copy)]
 struct Short(u64, usize);
 
@@ -51,13 +50,13 @@ impl Short {
 
 /// A line's end within a string.
 const NEWLINE: Short = Short::new(b"\\n");
-/// A line's end that begins a new string.
+/// A line's end that ends one string and begins the next.
 const NEXT: Short = Short::new(b"\",\"");
 /// A quotation mark.
 const QUOTE: Short = Short::new(b"\\\"");
 
-/// The highest bit of each of eight bytes that needs an escape. (Per byte: is it below 0x20, or equal to one of three?
-/// The highest bit is left out, so nothing is carried from byte to byte.)
+/// Sets the highest bit of each of the eight bytes that needs an escape. (Per byte: is it below 0x20,
+/// or equal to one of three? The highest bit is left out, so nothing carries from byte to byte.)
 #[inline(always)]
 fn odd_bytes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 255;
@@ -66,13 +65,13 @@ fn odd_bytes(word: u64) -> u64 {
     !((low + ONES * 0x60) & is_not(b'"') & is_not(b'\\') & is_not(0x7f) | word) & (ONES * 0x80)
 }
 
-/// Whether none of these bytes needs an escape. (A fold over truth values is what compilers make vectors of.)
+/// Whether none of these bytes needs an escape. (Compilers vectorise a fold over booleans.)
 #[inline(always)]
 fn is_plain(run: &[u8; RUN]) -> bool {
     !run.iter().fold(false, |odd, &byte| odd | (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == 0x7f))
 }
 
-/// Fewer than eight bytes as a word, the first of them lowest.
+/// Returns fewer than eight bytes as a word, the first one lowest.
 #[inline(always)]
 fn word_of(bytes: &[u8]) -> u64 {
     match (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
@@ -81,10 +80,9 @@ fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Appends JSON members to a buffer. A member is given with its name and all that stands before its
-/// value: a string's opening quote, too.
+/// Appends JSON members to a buffer. A member is given with everything that precedes its value: its name and, for a string, the opening quote.
 pub(super) struct Writer<'a> {
-    /// Behind `end` stands room for more, which goes when the writer does.
+    /// The part after `end` is spare room, which is cut off when the writer is dropped.
     out: &'a mut Vec<u8>,
     end: usize,
 }
@@ -102,12 +100,12 @@ impl<'a> Writer<'a> {
         Self { out, end }
     }
 
-    /// Bytes of the buffer, what stood in it before included.
+    /// Returns the length of the buffer, including what was in it before.
     pub(super) fn len(&self) -> usize {
         self.end
     }
 
-    /// Bytes as they are.
+    /// Appends bytes as they are.
     #[inline(always)]
     pub(super) fn raw(&mut self, bytes: &[u8]) {
         let end = self.end + bytes.len();
@@ -124,7 +122,7 @@ impl<'a> Writer<'a> {
         self.out.resize(self.end + bytes + ROOM, 0);
     }
 
-    /// A string in which nothing needs an escape.
+    /// Appends a string that needs no escapes.
     #[inline]
     pub(super) fn word(&mut self, head: &[u8], value: impl AsRef<[u8]>) {
         self.raw(head);
@@ -132,7 +130,7 @@ impl<'a> Writer<'a> {
         self.raw(b"\"");
     }
 
-    /// A string.
+    /// Appends a string.
     #[inline]
     pub(super) fn string(&mut self, head: &[u8], value: &str) {
         self.raw(head);
@@ -140,7 +138,7 @@ impl<'a> Writer<'a> {
         self.raw(b"\"");
     }
 
-    /// A string, if there is one.
+    /// Appends a string, if there is one.
     #[inline]
     pub(super) fn optional(&mut self, head: &[u8], value: Option<&str>) {
         if let Some(value) = value {
@@ -148,11 +146,11 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A number.
+    /// Appends a number.
     #[inline]
     pub(super) fn number(&mut self, head: &[u8], value: u64) {
         self.raw(head);
-        // A fixed number of bytes is moved without a call.
+        // A fixed number of bytes is copied without a call.
         let (digits, from) = decimal(value);
         if let Some(digits) = digits[from..].first_chunk::<MAX_DIGITS>() {
             self.raw(digits);
@@ -160,7 +158,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A number, if it is known.
+    /// Appends a number, if it is known (not 0).
     #[inline]
     pub(super) fn positive(&mut self, head: &[u8], value: u32) {
         if value > 0 {
@@ -168,7 +166,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A list of strings, one for each line.
+    /// Appends a list of strings, one per line.
     pub(super) fn lines(&mut self, head: &[u8], lines: &Lines) {
         if !lines.is_empty() {
             self.raw(head);
@@ -177,7 +175,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A list, each of whose values `each` writes; nothing when there is none.
+    /// Appends a list whose values are written by `each`; nothing if there are none.
     #[inline]
     pub(super) fn list<T>(&mut self, head: &[u8], values: impl Iterator<Item = T>, mut each: impl FnMut(&mut Self, T)) {
         let mut any = false;
@@ -191,7 +189,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// The inside of a JSON string; `newline` stands for `\n`.
+    /// Appends the inside of a JSON string; `newline` stands for `\n`.
     #[inline(never)]
     fn text(&mut self, bytes: &[u8], newline: Short) {
         let (runs, rest) = bytes.as_chunks::<RUN>();
@@ -211,7 +209,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Room for what a run may become.
+    /// Returns room for an escaped run.
     #[inline(always)]
     fn room(&mut self) -> &mut [u8; RUN_ROOM] {
         if self.out.len() - self.end < RUN_ROOM {
@@ -221,7 +219,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Writes at most a run of bytes with their escapes; returns how many bytes that is.
+/// Writes at most a run of bytes with their escapes; returns the length written.
 #[inline(never)]
 fn escaped(bytes: &[u8], newline: Short, room: &mut [u8; RUN_ROOM]) -> usize {
     let mut end = 0;
@@ -246,14 +244,14 @@ fn escaped(bytes: &[u8], newline: Short, room: &mut [u8; RUN_ROOM]) -> usize {
     }
     if !rest.is_empty() {
         let word = word_of(rest);
-        // What is no byte of the text does not count.
+        // Mask the bytes that are not part of the text.
         end = word_into(word, odd_bytes(word) & ((1 << (8 * rest.len())) - 1), newline, room, end) + rest.len();
     }
     end
 }
 
-/// Writes eight bytes, of which the `odd` ones need an escape, at `end`. Returns where eight bytes without an escape would
-/// have to begin to end where they do.
+/// Writes eight bytes at `end`, of which the `odd` ones need an escape. Returns the place
+/// at which eight bytes without an escape would begin if they ended where these do.
 #[inline(always)]
 fn word_into(mut word: u64, mut odd: u64, newline: Short, room: &mut [u8; RUN_ROOM], mut end: usize) -> usize {
     let mut gone = 0;
@@ -265,14 +263,14 @@ fn word_into(mut word: u64, mut odd: u64, newline: Short, room: &mut [u8; RUN_RO
         put(text, room, end + plain);
         end += plain + len;
         gone += plain + 1;
-        // All eight bytes may be gone: a shift by 64 is none.
+        // All eight bytes may be consumed, and a shift by 64 is not allowed.
         (word, odd) = (word >> bits >> 8, odd >> bits >> 8);
     }
     put(word, room, end);
     end - gone
 }
 
-/// Those of the eight bytes that do not count are written over.
+/// Writes all eight bytes of a word; those that do not count are overwritten later.
 #[inline(always)]
 fn put(word: u64, room: &mut [u8; RUN_ROOM], at: usize) {
     if let Some(place) = room.get_mut(at..at + WORD) {
@@ -280,7 +278,7 @@ fn put(word: u64, room: &mut [u8; RUN_ROOM], at: usize) {
     }
 }
 
-/// What stands for `byte`.
+/// Returns how `byte` is written.
 #[inline(always)]
 fn escape(byte: u8, newline: Short) -> Short {
     if byte == b'"' { QUOTE } else { rare_escape(byte, newline) }
@@ -308,7 +306,7 @@ mod tests {
         out
     }
 
-    /// The same, byte by byte.
+    /// As [`escaped`], byte by byte.
     fn plainly(text: &str) -> Vec<u8> {
         let one = |byte: u8| match ESCAPES[usize::from(byte)] {
             0 => vec![byte],

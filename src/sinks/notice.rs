@@ -1,5 +1,5 @@
-//! The wire form of what is no error: `gap`, `exit`, `repeat`, `silence`, `breaker`. One line each, with the envelope of
-//! every record; and of what the history adds to an error.
+//! The wire form of records that are not errors: `gap`, `exit`, `repeat`, `silence`, `breaker`,
+//! one line each, with the envelope of every record; and of what the history adds to an error.
 
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Missed, Notice};
@@ -27,7 +27,7 @@ pub fn write(out: &mut Vec<u8>, host: &str, label: &Label, notice: &Notice, now:
     line.raw(b"}\n");
 }
 
-/// Where the record is from.
+/// Writes where the record comes from.
 fn source(line: &mut Line, label: &Label) {
     line.text("name", &label.source);
     line.text("type", label.kind);
@@ -42,7 +42,7 @@ fn source(line: &mut Line, label: &Label) {
     }
 }
 
-/// What only its kind has.
+/// Writes the members that only this kind has.
 fn members(line: &mut Line, label: &Label, notice: &Notice) {
     match notice {
         Notice::Gap { why, missed, from, to, .. } => {
@@ -95,7 +95,7 @@ fn members(line: &mut Line, label: &Label, notice: &Notice) {
     }
 }
 
-/// Room that [`seen`] takes at most, in bytes.
+/// Maximum length of what [`seen`] writes, in bytes.
 pub const SEEN_BYTES: usize = 160;
 
 /// Appends the member `seen` of an error's record, with the comma before it.
@@ -111,7 +111,7 @@ pub fn seen(out: &mut Vec<u8>, status: &str, count: u64, (first, last): (Timesta
     out.extend_from_slice(b"\"}");
 }
 
-/// Members of a JSON object, appended.
+/// Appends members of a JSON object.
 struct Line<'a> {
     out: &'a mut Vec<u8>,
     is_first: bool,

@@ -1,9 +1,8 @@
-//! The wire form of an event: one NDJSON record, as the README's table of fields describes it.
-//! Wire types stand apart from the core's: here is the only place that knows the names and their
-//! order. Strings are written straight into one buffer; nothing is built in between.
+//! The wire form of an event: one NDJSON record, as the README's table of fields describes it. Wire types are separate from the core's:
+//! only this module knows the names and their order. Strings are written straight into one buffer, without intermediate values.
 //!
-//! A record is at most `max_event_bytes`: first the middle of `multiline`, then frames, then
-//! context, then the middle of `text` and `message` go, and `truncated` says so.
+//! A record is at most `max_event_bytes` long. To fit, it loses first the middle of `multiline`,
+//! then frames, then context, then the middle of `text` and `message`; `truncated` says so.
 
 use super::json::Writer;
 use super::stamp;
@@ -20,7 +19,7 @@ pub struct Envelope {
     pub kind: &'static str,
     /// Path of a file.
     pub path: Option<String>,
-    /// Who sends it over a socket.
+    /// The peer that sends it over a socket.
     pub peer: Option<String>,
     /// The command that printed it, without secrets.
     pub argv: Vec<String>,
@@ -33,7 +32,7 @@ pub fn write(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: u
     write_open(out, envelope, event, max_bytes);
 }
 
-/// The same. Returns where in the line a member `seen` belongs.
+/// As [`write()`]. Returns where in the line a member `seen` belongs.
 pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) -> usize {
     let start = out.len();
     let mut seen_at = write_whole(out, envelope, event);
@@ -63,11 +62,11 @@ pub fn write_open(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_byt
 }
 
 const MAX_STEPS: usize = 12;
-/// What is left in the end of a text that its source has in common with others: so small a part of the record, since a
-/// control character is written as six bytes.
+/// In the last step, texts that all events of a source share are cut to this fraction
+/// of the record: small, because a control character is written as six bytes.
 const LEAST: usize = 256;
 
-/// Takes away what is needed least, more at each step.
+/// Removes what is needed least, more at each step.
 fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
     event.truncated = true;
     let over = size.saturating_sub(max_bytes) + 256;
@@ -92,7 +91,7 @@ fn shrink(event: &mut Event, step: usize, size: usize, max_bytes: usize) {
     }
 }
 
-/// Cuts what the log wrote, apart from context.
+/// Shortens the texts that come from the log, except context.
 fn cut_texts(event: &mut Event, keep: usize) {
     let short = |text: &str| {
         let mut text = text.to_owned();
@@ -139,7 +138,7 @@ fn cut_middle(lines: &Lines, over: usize) -> Lines {
     kept
 }
 
-/// Takes away the middle of a text that has more than `keep` bytes.
+/// Removes the middle of a text that is longer than `keep` bytes.
 pub(super) fn cut_text(text: &mut String, keep: usize) {
     if text.len() <= keep {
         return;
@@ -260,7 +259,7 @@ fn retry(w: &mut Writer, event: &Event) {
     w.raw(b"}");
 }
 
-/// RFC 3339 in UTC with microseconds.
+/// Formats a time in RFC 3339, in UTC with microseconds.
 #[must_use]
 pub fn rfc3339(time: Timestamp) -> String {
     let mut text = String::new();
@@ -268,7 +267,7 @@ pub fn rfc3339(time: Timestamp) -> String {
     text
 }
 
-/// [`rfc3339`], without a piece of memory for it.
+/// As [`rfc3339`], without an allocation.
 pub(super) fn with_rfc3339(time: Timestamp, show: impl FnOnce(&[u8])) {
     match stamp::stamp(time) {
         Some(stamp) => show(&stamp),

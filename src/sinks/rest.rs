@@ -1,5 +1,5 @@
-//! The records of a chunk on their way into a descriptor: as they are committed, where a sink wants all of them
-//! so, without a copy; else those that it wants, under its names.
+//! The records of a chunk on their way into a descriptor. If the sink wants all of them unchanged,
+//! they are written as committed, without a copy; else only those it wants, under its field names.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
@@ -14,17 +14,17 @@ pub(super) struct Rest {
     chunk: Arc<Chunk>,
     /// Number of the record before them.
     seq: u64,
-    /// Not all of them, or under other names.
+    /// The sink's own form, if it does not want all of them unchanged.
     own: Option<Vec<u8>>,
-    /// Where they begin.
+    /// Where the records begin.
     from: usize,
-    /// Bytes that are written: of `own`, or of the chunk.
+    /// Where the next byte to write is, in `own` or in the chunk.
     at: usize,
     counted: Arc<SinkMetrics>,
 }
 
 impl Rest {
-    /// The records of a chunk after number `seq`.
+    /// Takes the records of a chunk after number `seq`.
     pub fn new(chunk: Arc<Chunk>, seq: u64, choose: &Choose) -> Self {
         let counted = metrics().sinks.of(&choose.name);
         if choose.takes_all(&chunk) {
@@ -36,10 +36,10 @@ impl Rest {
         Self { chunk, seq, own: Some(bytes), from: 0, at: 0, counted }
     }
 
-    /// Writes all of it, and returns the number of the last record.
+    /// Writes all records, and returns the number of the last one.
     ///
     /// # Errors
-    /// The file's; the next call goes on behind what was written.
+    /// Those of the file; the next call continues after what was written.
     pub fn write(&mut self, mut file: impl Write) -> io::Result<u64> {
         let bytes = self.own.as_ref().unwrap_or(&self.chunk.body);
         while self.at < bytes.len() {
@@ -56,7 +56,7 @@ impl Rest {
         Ok(self.chunk.last())
     }
 
-    /// Number of the last record that is written whole, and what is written of the next one.
+    /// Returns the number of the last record written whole, and what is written of the next one.
     pub fn written(&self, choose: &Choose) -> (u64, &[u8]) {
         let bytes = self.own.as_ref().unwrap_or(&self.chunk.body);
         let (mut last, mut end, mut space) = (self.seq, self.from, Vec::new());
@@ -84,7 +84,7 @@ mod tests {
     use crate::core::event::{Category, Severity};
     use crate::delivery::Head;
 
-    /// Takes so many bytes, then none.
+    /// Takes this many bytes, then no more.
     struct Full(usize);
 
     impl Write for Full {
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(written(&all, 6, 0), (6, String::new(), 4));
         assert_eq!(written(&all, 6, 5), (7, String::new(), 3));
         assert_eq!(written(&all, 7, 8), (8, "ccc".into(), 2));
-        // One that is not wanted is done with the one before.
+        // A record that is not wanted is done together with the one before.
         assert_eq!(written(&choose(Severity::High), 6, 7), (8, "cc".into(), 2));
     }
 }

@@ -1,6 +1,6 @@
 //! SARIF 2.1.0 (OASIS), which code-scanning viewers read: one document with one run. A result is written as soon as it is
-//! found; the tool stands behind the results, because only then it is known which rules found something (members of a JSON
-//! object have no order). Log text passes the sanitiser: a viewer shows it. It never decides what is an error.
+//! found. The tool follows the results, because only then is it known which rules found something (members of a JSON object
+//! have no order). Log text passes the sanitiser, because a viewer shows it. This module never decides what is an error.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::record::{Envelope, cut_text};
 use crate::core::event::{Event, Exception, Frame, Severity};
 use crate::core::signature::SIG_VERSION;
 
-/// Most bytes of a message; viewers show its first line.
+/// Maximum bytes of a message; viewers show its first line.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
-/// What stands before the results.
+/// The part before the results.
 pub const HEAD: &[u8] = b"{\"$schema\":\"https://json.schemastore.org/sarif-2.1.0.json\",\"version\":\"2.1.0\",\"runs\":[{\"results\":[";
 
-/// The rules that found something, with the hint of each: what a viewer explains a result by. Never more than there are rules.
+/// The rules that found something, each with the hint by which a viewer explains a result. Bounded by the number of rules.
 #[derive(Debug, Default)]
 pub struct Used(BTreeMap<Arc<str>, Option<Arc<str>>>);
 
@@ -28,7 +28,7 @@ impl Used {
         }
     }
 
-    /// What stands behind the results. `is_whole`: all of the input was read.
+    /// Returns the part after the results. `is_whole`: all input was read.
     #[must_use]
     pub fn tail(&self, is_whole: bool) -> Vec<u8> {
         let mut out = Vec::new();
@@ -53,7 +53,7 @@ impl Used {
     }
 }
 
-/// Appends one result behind a comma, the first one too. `max_bytes` bounds what it quotes of the log.
+/// Appends one result after a comma, including the first. `max_bytes` bounds what it quotes from the log.
 pub fn result(out: &mut Vec<u8>, envelope: &Envelope, event: &Event, max_bytes: usize) {
     let mut w = Writer::new(out);
     w.string(b",\n{\"ruleId\":\"", &event.rule);
@@ -83,12 +83,12 @@ fn level(severity: Severity) -> &'static str {
     }
 }
 
-/// The place in the code; where the log names none, the place in the log.
+/// Writes the place in the code, or the place in the log if the log names none.
 fn locations(w: &mut Writer, envelope: &Envelope, event: &Event) {
     let place = event.location.as_ref().filter(|place| !place.file.is_empty());
     if let Some(place) = place {
         w.raw(b",\"locations\":[{");
-        // Of a file without a line its beginning is shown.
+        // A file without a line number is shown from its beginning.
         physical(w, &place.file, (u64::from(place.line.max(1)), place.column));
         w.raw(b"}]");
     } else if let Some(path) = &envelope.path {
@@ -98,7 +98,7 @@ fn locations(w: &mut Writer, envelope: &Envelope, event: &Event) {
     }
 }
 
-/// Members of a place, without the braces around it; a number that is 0 is not known.
+/// Writes the members of a place, without braces; 0 stands for an unknown number.
 fn physical(w: &mut Writer, file: &str, (line, column): (u64, u32)) {
     w.string(b"\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"", &uri(file));
     w.raw(b"}");
@@ -110,7 +110,7 @@ fn physical(w: &mut Writer, file: &str, (line, column): (u64, u32)) {
     w.raw(b"}");
 }
 
-/// Where the log tells of it, with its lines; a stream has no place.
+/// Writes where the log reports the event, with its lines; a stream has no place.
 fn in_the_log(w: &mut Writer, envelope: &Envelope, event: &Event, max_bytes: usize) {
     let Some(path) = &envelope.path else { return };
     let mut lines: String = event.multiline.iter().map(|line| sanitise(line).into_owned() + "\n").collect();
@@ -155,7 +155,7 @@ fn message(text: &str) -> String {
     plain(&text)
 }
 
-/// Text that a viewer shows as it is: `{0}` would be a placeholder (3.11.5 of the standard), `[a](b)` a link (3.11.6).
+/// Escapes text so that a viewer shows it literally: `{0}` would be a placeholder (3.11.5 of the standard), `[a](b)` a link (3.11.6).
 fn plain(text: &str) -> String {
     let text = sanitise(text);
     let bytes = text.as_bytes();
@@ -173,18 +173,18 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// Whether the text before a `}` ends in `{` and digits.
+/// Whether the text before a `}` ends with `{` and digits.
 fn is_placeholder_end(before: &[u8]) -> bool {
     let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && before.iter().rev().nth(digits) == Some(&b'{')
 }
 
-/// `native.sanitizer` → `native: sanitizer`.
+/// Turns `native.sanitizer` into `native: sanitizer`.
 fn in_words(rule: &str) -> String {
     sanitise(&rule.replacen('.', ": ", 1).replace('-', " ")).into_owned()
 }
 
-/// A file as a URI reference (RFC 3986): relative names stay relative, absolute ones, Windows' too, become `file:` URIs.
+/// Returns a file as a URI reference (RFC 3986): relative names stay relative; absolute ones, Windows' included, become `file:` URIs.
 fn uri(file: &str) -> String {
     if let Some((scheme, _)) = file.split_once("://").filter(|(scheme, _)| scheme.len() > 1 && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')) {
         return scheme.to_owned() + &escaped(&file[scheme.len()..], b":?#[]@%");
@@ -200,7 +200,7 @@ fn uri(file: &str) -> String {
     }
 }
 
-/// A path without the folders that a `..` behind them leaves again.
+/// Resolves each `..` in a path against the folder before it.
 fn resolved(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -212,7 +212,7 @@ fn resolved(path: &str) -> String {
     parts.join("/")
 }
 
-/// All but what a path may hold, and what is `allowed` besides, as `%xx`.
+/// Percent-encodes everything except what a path may hold and what is `allowed` besides.
 fn escaped(text: &str, allowed: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     for &byte in text.as_bytes() {

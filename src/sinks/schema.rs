@@ -1,15 +1,15 @@
-//! The record under the names of others: the Elastic Common Schema and the OTLP/JSON log record. What
-//! they have no field for sits under `siftd`. Pure functions of the native record.
+//! The record in other schemas: the Elastic Common Schema and the OTLP/JSON log record.
+//! Members that have no field there go under `siftd`. Pure functions of the native record.
 
 use serde_json::{Map, Value, json};
 
-/// Version of the Elastic Common Schema whose names are used.
+/// The version of the Elastic Common Schema in use.
 const ECS_VERSION: &str = "8.17.0";
-/// Members of the native record that have a name of their own in both schemas, or say nothing new.
+/// Members of the native record that both schemas have a field for, or that say nothing new.
 const MAPPED: &[&str] =
     &["schema", "kind", "id", "timestamp", "observed_at", "host", "text", "exception", "location", "offset", "multiline", "severity", "labels"];
 
-/// As a document of the Elastic Common Schema.
+/// Converts a record to a document of the Elastic Common Schema.
 pub(super) fn ecs(record: &Value) -> Value {
     let is_error = record["kind"] == "error";
     let mut out = Map::new();
@@ -48,7 +48,7 @@ pub(super) fn ecs(record: &Value) -> Value {
     Value::Object(out)
 }
 
-/// As a log record of OTLP/JSON.
+/// Converts a record to a log record of OTLP/JSON.
 pub(super) fn otel(record: &Value) -> Value {
     let mut attributes = Vec::new();
     let mut add = |key: &str, value: Option<&Value>| {
@@ -87,7 +87,7 @@ pub(super) fn otel(record: &Value) -> Value {
     out
 }
 
-/// Severity → level of ECS, text and number of OTel.
+/// Maps severity to the ECS level, and to OTel's text and number.
 fn level(record: &Value) -> Option<(&'static str, &'static str, u8)> {
     Some(match record["severity"].as_str()? {
         "blocking" => ("critical", "FATAL", 21),
@@ -131,7 +131,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// OTLP's AnyValue; 64-bit integers are strings in its JSON.
+/// Converts a value to OTLP's AnyValue; its JSON has 64-bit integers as strings.
 fn any(value: &Value) -> Value {
     match value {
         Value::String(text) => json!({ "stringValue": text }),

@@ -1,5 +1,5 @@
-//! A moment as RFC 3339 writes it, digit by digit: records have two each, and a formatter costs as much as all else in
-//! them. It knows the years that logs are of; `record::rfc3339` leaves the others to a calendar.
+//! Formats a time in RFC 3339 digit by digit: each record has two, and a general formatter costs as much as the
+//! rest of the record. Only the years found in logs are covered; `record::rfc3339` leaves others to a calendar.
 
 use crate::core::event::Timestamp;
 
@@ -10,7 +10,7 @@ const DAY_S: u64 = 24 * 3600;
 /// 9999-01-01T00:00:00Z, in seconds.
 const END_S: u64 = 253_370_764_800;
 
-/// The stamp of a moment from 1970 to 9998.
+/// Returns the stamp of a time between 1970 and 9998.
 pub(super) fn stamp(time: Timestamp) -> Option<Stamp> {
     let micros = u64::try_from(time.0).ok()?;
     let (seconds, fraction) = (micros / 1_000_000, (micros % 1_000_000) as u32);
@@ -38,8 +38,8 @@ pub(super) fn stamp(time: Timestamp) -> Option<Stamp> {
     Some(out)
 }
 
-/// Year, month and day of a day since 1970-01-01. Counted from 0000-03-01, so that a leap day is the last of its year;
-/// five months from March on have 153 days. (Source: H. Hinnant, *chrono-Compatible Low-Level Date Algorithms*, `civil_from_days`.)
+/// Returns year, month and day of a day since 1970-01-01. Days are counted from 0000-03-01, so that a leap day is the last of its year,
+/// and every five months from March have 153 days. (Source: H. Hinnant, *chrono-Compatible Low-Level Date Algorithms*, `civil_from_days`.)
 fn date(day: u32) -> (u32, u32, u32) {
     let day = day + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);

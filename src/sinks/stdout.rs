@@ -1,5 +1,5 @@
-//! stdout, or any open descriptor that only takes bytes. What it did with them cannot be asked for after a
-//! restart: records since the last commit may come twice.
+//! stdout, or any open descriptor that only takes bytes. After a restart nobody can
+//! ask what became of those bytes, so records since the last commit may come twice.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -13,9 +13,9 @@ use super::{Desk, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::SinkMark;
 
-/// How often it says how far it is.
+/// How often the sink tells the desk how far it is.
 const TELL_US: i64 = 1_000_000;
-/// How often it looks whether the reader of a pipe is still there, while there is nothing to write.
+/// How often the sink checks, while there is nothing to write, whether the reader of a pipe is still there.
 const LOOK_US: i64 = 1_000_000;
 
 /// The sink.
@@ -26,13 +26,13 @@ pub struct Stdout {
     told: u64,
     told_at: Timestamp,
     rest: Option<Rest>,
-    /// It has a reader who may go.
+    /// The output has a reader that may go away.
     is_read: bool,
     looked_at: Timestamp,
 }
 
 impl Stdout {
-    /// Goes on after `mark`.
+    /// Continues after `mark`.
     #[must_use]
     pub fn new(file: File, choose: Choose, mark: SinkMark) -> Self {
         let told = mark.seq;
@@ -40,7 +40,8 @@ impl Stdout {
         Self { file, choose, mark, told, told_at: Timestamp(0), rest: None, is_read, looked_at: Timestamp(0) }
     }
 
-    /// A write would tell, but the next record may be hours away, and who waits for the end of a pipeline waits for it.
+    /// Fails if the reader has gone. A write would show that, but the next record may be
+    /// hours away, and whoever waits for the end of the pipeline would wait that long.
     fn check_reader(&mut self, now: Timestamp) -> io::Result<()> {
         if !self.is_read || !self.looked_at.is_past(LOOK_US, now) {
             return Ok(());

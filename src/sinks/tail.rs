@@ -1,4 +1,4 @@
-//! The end of an output file: what stands there, what is appended to it, and that nobody else does.
+//! The end of an output file: reading it, appending to it, and keeping other writers out.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
@@ -7,23 +7,23 @@ use std::path::Path;
 
 use crate::locks;
 
-/// Opens a file to append to it, and to read it back where that can be; one that is not there is made.
+/// Opens a file for appending, and for reading back if possible; creates it if it does not exist.
 pub(super) fn append_to(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).create(true).open(path).or_else(|error| {
-        // What cannot be read back, such as /dev/stderr or a pipe, can still be written.
+        // What cannot be read back, such as /dev/stderr or a pipe, may still be writable.
         let plain = OpenOptions::new().append(true).open(path);
         plain.map_err(|_| error)
     })
 }
 
-/// Keeps every other siftd from writing to a file, as long as it is open: records would be mixed, and rotated under each other.
-/// The lock is advisory: other programs neither see nor need it.
+/// Keeps every other siftd from writing to a file while it is open: records would be mixed, and each
+/// would rotate files under the other. The lock is advisory: other programs neither see nor need it.
 ///
 /// # Errors
-/// Another one has it already.
+/// Another siftd holds it already.
 pub(super) fn hold(file: &File, path: &Path) -> io::Result<()> {
     let meta = file.metadata()?;
-    // Behind such a name is what the shell has opened, perhaps for several programs.
+    // The shell has opened what such a name stands for, perhaps for several programs.
     let is_lent = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
     if is_lent || !meta.is_file() {
         return Ok(());
@@ -33,12 +33,12 @@ pub(super) fn hold(file: &File, path: &Path) -> io::Result<()> {
             let who = locks::writer(meta.ino(), 0..=u64::MAX).unwrap_or_else(|| "another siftd, or another sink of this one,".to_owned());
             Err(io::Error::new(ErrorKind::ResourceBusy, format!("{who} writes to it already: give each siftd an output of its own")))
         }
-        // There are file systems without locks.
+        // Some file systems have no locks.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
     }
 }
 
-/// Reads until `space` is full or the file ends; returns how much it is.
+/// Reads until `space` is full or the file ends; returns the number of bytes.
 pub(super) fn read_at(file: &File, space: &mut [u8], at: u64) -> io::Result<usize> {
     let mut count = 0;
     while count < space.len() {
@@ -50,12 +50,12 @@ pub(super) fn read_at(file: &File, space: &mut [u8], at: u64) -> io::Result<usiz
     Ok(count)
 }
 
-/// Appends all of it.
+/// Appends all bytes.
 pub(super) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Length of the line at `at`, its newline included, and whether it has one.
+/// Returns the length of the line at `at`, including its newline, and whether it has one.
 pub(super) fn line_at(file: &File, at: u64, size: u64) -> io::Result<(u64, bool)> {
     let mut space = vec![0; 64 << 10];
     let mut end = at;
@@ -71,7 +71,7 @@ pub(super) fn line_at(file: &File, at: u64, size: u64) -> io::Result<(u64, bool)
     }
 }
 
-/// A file that does not end with a newline gets one.
+/// Appends a newline to a file that does not end with one.
 pub(super) fn end_line(file: &File) -> io::Result<()> {
     let size = file.metadata()?.len();
     let mut last = [0];

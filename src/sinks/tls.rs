@@ -1,5 +1,5 @@
-//! The trust of a sink that speaks TLS, read from PEM files: whom it believes, and who it says that it is.
-//! rustls does the rest. It opens files and no connection.
+//! The trust settings of a sink that uses TLS, read from PEM files: whom it trusts, and how
+//! it identifies itself. rustls does the rest. This module opens files but no connections.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,32 +10,32 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
-/// Where it stands.
+/// The files with the settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
-    /// Authorities that are trusted; none: those of the system.
+    /// Trusted authorities; `None`: those of the system.
     pub ca: Option<PathBuf>,
     /// Our certificate and its key.
     pub own: Option<(PathBuf, PathBuf)>,
 }
 
-/// What they hold.
+/// The contents of the files.
 pub struct Trust {
-    /// Authorities that are trusted.
+    /// Trusted authorities.
     pub roots: Vec<CertificateDer<'static>>,
-    /// Who we are.
+    /// Our identity.
     pub own: Option<Own>,
 }
 
-/// Who we are.
+/// Our identity.
 pub struct Own {
-    /// Our certificate, with those above it.
+    /// Our certificate, with its issuers.
     pub chain: Vec<CertificateDer<'static>>,
-    /// Its key, as PEM.
+    /// Its private key, as PEM.
     pub key: Vec<u8>,
 }
 
-/// Which algorithms: named here, because a process may have several.
+/// Returns the cryptography provider, named explicitly because a process may have several.
 #[must_use]
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -45,7 +45,7 @@ impl Trust {
     /// Reads the files.
     ///
     /// # Errors
-    /// The file that cannot be read or holds nothing of the kind.
+    /// A file cannot be read, or holds nothing of the expected kind.
     pub fn read(files: &Files) -> io::Result<Self> {
         let roots = match &files.ca {
             Some(path) => certificates(path)?,
@@ -58,10 +58,10 @@ impl Trust {
         Ok(Self { roots, own })
     }
 
-    /// For a connection.
+    /// Builds the configuration of a connection.
     ///
     /// # Errors
-    /// Certificates that are none, or a key that does not belong to its certificate.
+    /// Invalid certificates, or a key that does not belong to its certificate.
     pub fn client(&self) -> io::Result<ClientConfig> {
         let mut store = RootCertStore::empty();
         let (added, _) = store.add_parsable_certificates(self.roots.iter().cloned());

@@ -1,19 +1,19 @@
-//! Files that hold others, packed, and that are not unpacked here: known by their first bytes, with what unpacks them.
+//! Archives and compressed files that siftd does not unpack: recognised by their first bytes, with the program that unpacks them.
 
-/// A form of packing.
+/// A format of packed files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// Where its mark stands.
+    /// Where its magic number is.
     at: usize,
-    /// Bytes that no text has there.
+    /// The magic number: bytes that no text has there.
     mark: &'static [u8],
-    /// What it is.
+    /// What the format is, for messages.
     what: &'static str,
-    /// What prints what is in it, before its name.
+    /// The command that prints the content, to be followed by the file's name.
     unpack: &'static str,
 }
 
-/// Those that are known.
+/// The known formats.
 pub const ALL: [Archive; 10] = [
     Archive { at: 0, mark: b"\xfd7zXZ\0", what: "compressed with xz", unpack: "xz -dc" },
     Archive { at: 4, mark: b"1AY&SY", what: "compressed with bzip2", unpack: "bzip2 -dc" },
@@ -26,30 +26,30 @@ pub const ALL: [Archive; 10] = [
     Archive { at: 257, mark: b"ustar\0", what: "a tar archive", unpack: TAR },
     Archive { at: 257, mark: b"ustar  \0", what: "a tar archive", unpack: TAR },
 ];
-/// What unpacks the one form that does not compress.
+/// Unpacks tar, the only format that does not compress.
 const TAR: &str = "tar -xOf";
 
 impl Archive {
-    /// What it is, and how `command` of siftd reads it.
+    /// Says what the file is, and how `command` of siftd can read it.
     #[must_use]
     pub fn advice(self, command: &str) -> String {
         format!("is {}, which is not read here: {} FILE | siftd {command}", self.what, self.unpack)
     }
 
-    /// Whether what it holds stands in it as it is, so that it can be read all the same.
+    /// Whether the archive holds its content uncompressed, so that it can be read all the same.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.unpack == TAR
     }
 }
 
-/// Whether so few first bytes may be those of an archive.
+/// Whether these few first bytes may begin an archive.
 #[must_use]
 pub fn may_begin(first: &[u8]) -> bool {
     ALL.iter().any(|archive| archive.at == 0 && first.len() < archive.mark.len() && archive.mark.starts_with(first))
 }
 
-/// What packed a file that begins so.
+/// Returns the format of a file that begins with these bytes.
 #[must_use]
 pub fn of(first: &[u8]) -> Option<Archive> {
     ALL.into_iter().find(|archive| first.get(archive.at..).is_some_and(|rest| rest.starts_with(archive.mark)))

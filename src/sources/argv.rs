@@ -4,12 +4,12 @@ use std::ffi::OsString;
 
 use crate::core::redact::Redactor;
 
-/// Most words.
+/// Maximum number of words.
 const MAX_WORDS: usize = 64;
-/// Most characters of a word.
+/// Maximum characters of a word.
 const MAX_CHARS: usize = 400;
 
-/// The words of `argv` as they may be written down.
+/// Returns the words of `argv`, safe to be written down.
 #[must_use]
 pub fn shown(argv: &[OsString]) -> Vec<String> {
     let redactor = Redactor::builtin();
@@ -33,7 +33,7 @@ pub fn shown(argv: &[OsString]) -> Vec<String> {
     words
 }
 
-/// A word that is a secret by its place, such as `alice:…` after `curl -u`.
+/// Redacts a word that its position shows to be a secret, such as `alice:…` after `curl -u`.
 fn place_of(redactor: &Redactor, before: &[String], word: &str) -> Option<String> {
     let program = before.first()?.rsplit('/').next()?;
     let verb = before.get(1).filter(|verb| before.len() > 2 && !verb.starts_with('-'));
@@ -45,7 +45,7 @@ fn place_of(redactor: &Redactor, before: &[String], word: &str) -> Option<String
     clean.strip_prefix(&head).filter(|_| count > 0).map(str::to_owned)
 }
 
-/// The value of a flag such as `--password`, if the two together are a secret.
+/// Redacts the value of a flag such as `--password`, if the two together are a secret.
 fn value_of(redactor: &Redactor, flag: &str, value: &str) -> Option<String> {
     let head = format!("{}=", flag.trim_start_matches('-'));
     let mut count = 0;

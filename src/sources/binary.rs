@@ -1,20 +1,20 @@
-//! Bytes that are no log: programs, databases, images and archives, told by the first of them.
+//! Recognises what is not a log by its first bytes: programs, databases, images and archives.
 
 use super::archive;
 use super::input::{GZIP, ZSTD};
 
-/// What is said of a file that is followed.
+/// The message for a followed file.
 pub(super) const LEFT_OUT: &str = "is a binary file and is not read";
-/// Of a file that is followed, which nobody could have read all the same, the bytes in which zeros count: in its first block
-/// a log that was damaged may have as many as a binary file.
+/// For a followed file, which no option reads all the same, only this many first bytes are
+/// checked for zeros: the first block of a damaged log may have as many zeros as a binary file.
 const HEAD_BYTES: usize = 64;
-/// From so many kinds of control characters on it is no text in any encoding: damage is zeros, and formats that separate
-/// fields by control characters have two or three.
+/// With this many kinds of control characters, a block is not text in any encoding: damage shows
+/// as zeros, and formats that separate fields by control characters use two or three kinds.
 const MIN_CONTROLS: usize = 8;
-/// From so many zeros amid text on a file is binary: one or two are a damaged log's.
+/// With this many runs of zeros amid text, a file is binary: a damaged log has one or two.
 const MIN_ZEROS: usize = 3;
 
-/// Why what begins so is not followed, if it is no log.
+/// Returns why a file that begins with these bytes is not followed, if it is not a log.
 #[must_use]
 pub fn left_out(first: &[u8]) -> Option<String> {
     let packed = archive::of(first).map(|archive| archive.advice("run"));
@@ -23,8 +23,7 @@ pub fn left_out(first: &[u8]) -> Option<String> {
         .or_else(|| (is_binary(&first[..first.len().min(HEAD_BYTES)]) || has_many_controls(first)).then(|| LEFT_OUT.to_owned()))
 }
 
-/// Whether bytes look drawn by lot, as those of pictures, keys and compressed data do. Those that terminals and shells use
-/// do not count.
+/// Whether the bytes look random, as those of pictures, keys and compressed data do. The control characters that terminals and shells use do not count.
 fn has_many_controls(block: &[u8]) -> bool {
     let mut kinds = 0u32;
     for byte in block.iter().filter(|byte| matches!(byte, 1..=6 | 0x10..=0x1a | 0x1c..=0x1f)) {
@@ -33,15 +32,15 @@ fn has_many_controls(block: &[u8]) -> bool {
     kinds.count_ones() as usize >= MIN_CONTROLS && !is_utf16(block)
 }
 
-/// What `run` unpacks only where the name says that it never grows.
+/// Says why a compressed file is not read: `run` unpacks it only if its name says that it never grows.
 fn unpacked_by_name(first: &[u8]) -> Option<String> {
     let forms = [(GZIP, "gzip", ".gz", "gzip -dc"), (ZSTD, "zstd", ".zst", "zstd -dc")];
     let (_, what, end, unpack) = forms.into_iter().find(|(magic, ..)| first.starts_with(magic))?;
     Some(format!("is compressed with {what}, and is read here only if its name ends with {end}: {unpack} FILE | siftd run"))
 }
 
-/// Zeros between text, and not those of a hole before a line, which a writer leaves whose file was truncated under it; or
-/// UTF-32, which is not read.
+/// Whether the block has zeros amid text, or is UTF-32, which is not read. Zeros before a
+/// line do not count: they are the hole that a writer leaves after its file was truncated.
 #[must_use]
 pub fn is_binary(block: &[u8]) -> bool {
     if block.starts_with(b"\xff\xfe\0\0") || block.starts_with(b"\0\0\xfe\xff") {
@@ -54,7 +53,7 @@ pub fn is_binary(block: &[u8]) -> bool {
     (0..block.len()).filter(|&at| begins(at)).nth(MIN_ZEROS - 1).is_some()
 }
 
-/// With a mark, or with a zero in every other byte and nowhere else.
+/// Whether the block has a byte-order mark, or zeros in every other byte and nowhere else.
 fn is_utf16(block: &[u8]) -> bool {
     let zeros = |from: usize| block.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
     let (even, odd) = (zeros(0), zeros(1));

@@ -1,5 +1,5 @@
-//! Bytes at an offset: those of a file, or those that a compressed file holds. The latter are unpacked from
-//! the beginning on; a look back further than some 64 KiB begins there again.
+//! Bytes at an offset, of a file or of a compressed file's content. Content is
+//! unpacked from the beginning; going back further than about 64 KiB starts over.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -11,17 +11,17 @@ use std::sync::Arc;
 use super::discover::is_packed;
 use super::input::{HEAD_BYTES, fill, unpacked};
 
-/// Bytes that were unpacked last and can be had again.
+/// Recently unpacked bytes to keep.
 const RECENT_BYTES: usize = 96 << 10;
-/// Bytes that are unpacked at once.
+/// Bytes to unpack at once.
 const STEP_BYTES: usize = 32 << 10;
 
-/// What can be read at any offset.
+/// A source that can be read at any offset.
 pub trait ReadAt {
-    /// Reads some bytes at `offset`; none: there is an end.
+    /// Reads some bytes at `offset`; 0 means the end.
     ///
     /// # Errors
-    /// What the file system or the decompressor says.
+    /// Those of the file system or the decompressor.
     fn read_at(&self, space: &mut [u8], offset: u64) -> io::Result<usize>;
 }
 
@@ -31,32 +31,32 @@ impl ReadAt for File {
     }
 }
 
-/// A file under way.
+/// A file being read.
 pub enum Bytes {
-    /// As it is.
+    /// The file as it is.
     Plain(File),
-    /// What it holds.
+    /// The content of a compressed file.
     Packed(Arc<File>, RefCell<Packed>),
 }
 
-/// Where unpacking stands.
+/// The state of unpacking.
 #[derive(Default)]
 pub struct Packed {
     rest: Option<Box<dyn Read + Send>>,
-    /// Bytes that were unpacked.
+    /// Bytes unpacked so far.
     at: u64,
-    /// The last of them.
+    /// The last of these bytes.
     recent: Vec<u8>,
 }
 
 impl Bytes {
-    /// Of an open file; its name says whether it is compressed, and its first bytes how.
+    /// Wraps an open file; its name says whether it is compressed, its first bytes how.
     #[must_use]
     pub fn new(file: File, path: &Path) -> Self {
         if is_packed(path) { Self::Packed(Arc::new(file), RefCell::default()) } else { Self::Plain(file) }
     }
 
-    /// The file itself.
+    /// Returns the file itself.
     #[must_use]
     pub fn file(&self) -> &File {
         match self {
@@ -93,7 +93,7 @@ impl Packed {
                 match self.unpack(file) {
                     Ok(0) => break,
                     Ok(_) => continue,
-                    // What stands before it is handed over; whoever reads on is told.
+                    // Hand over what came before the error; the next read reports it.
                     Err(_) if count > 0 => break,
                     Err(error) => return Err(error),
                 }
@@ -106,7 +106,7 @@ impl Packed {
         Ok(count)
     }
 
-    /// The next bytes; 0: there are no more.
+    /// Unpacks the next bytes; returns 0 if there are no more.
     fn unpack(&mut self, file: &Arc<File>) -> io::Result<usize> {
         let rest = match &mut self.rest {
             Some(rest) => rest,
@@ -132,7 +132,7 @@ impl Packed {
     }
 }
 
-/// A file from its beginning, whoever else reads it.
+/// Reads a file from its beginning, independently of other readers.
 struct WholeFile {
     file: Arc<File>,
     at: u64,

@@ -1,6 +1,6 @@
-//! Framing over a wire: newline-framed and octet-counted messages (RFC 6587), told apart for each message, become
-//! lines that end with a newline. A decoder that keeps nothing but an undecided head: a message goes on in pieces, and
-//! `core::frame`, through which they go, cuts the line that is too long. It never fails: what has no frame is text.
+//! Framing on the wire: newline-framed and octet-counted messages (RFC 6587), told apart message by message, become
+//! lines that end with a newline. The decoder keeps only an undecided head: a message is passed on in pieces, and
+//! `core::frame`, which receives them, cuts lines that are too long. It never fails: what has no frame is text.
 
 use std::io;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::config::Framing;
 use crate::core::frame::{Buffer, Framed};
 use crate::telemetry::metrics::Counter;
 
-/// A count above it is none.
+/// A number above this is not a count.
 const MAX_COUNT: usize = 1 << 20;
-/// Digits of a count.
+/// Maximum digits of a count.
 const MAX_DIGITS: usize = 7;
-/// The longest head of a message that has to be seen before it is decided: count, blank, priority.
+/// Maximum bytes needed to decide how a message is framed: count, space, priority.
 const HEAD_BYTES: usize = MAX_DIGITS + 1 + 5;
 
-/// Where the decoder stands.
+/// The state of the decoder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// A message begins.
+    /// At the beginning of a message.
     Start,
-    /// In a message that a newline ends.
+    /// Inside a message that ends with a newline.
     Line,
-    /// In a message of which so many bytes are left.
+    /// Inside a message of which this many bytes are left.
     Counted(usize),
-    /// Behind a counted message.
+    /// After a counted message.
     Behind,
-    /// A frame was broken; text, until a new one is found.
+    /// A frame was broken: text, until a new frame is found.
     Lost,
 }
 
@@ -38,28 +38,28 @@ enum State {
 pub struct Frames {
     framing: Framing,
     state: State,
-    /// Ends with a newline so far.
+    /// Whether the output ends with a newline so far.
     is_ended: bool,
     broken: Arc<Counter>,
 }
 
-/// What a head begins.
+/// What the first bytes of a message begin.
 enum Head {
-    /// Counted, with the length of the count and the blank.
+    /// A counted message: its count, and the length of the count with the space.
     Counted(usize, usize),
     Other,
-    /// Too short to say.
+    /// Too few bytes to tell.
     More,
 }
 
 impl Frames {
-    /// At the beginning of a connection. `broken` counts frames that are not what they say.
+    /// Starts at the beginning of a connection. `broken` counts broken frames.
     #[must_use]
     pub fn new(framing: Framing, broken: Arc<Counter>) -> Self {
         Self { framing, state: State::Start, is_ended: true, broken }
     }
 
-    /// Takes what can be decided out of `src`; `is_end`: nothing more comes.
+    /// Takes what can be decided from `src`; `is_end`: nothing more will come.
     fn take(&mut self, src: &mut BytesMut, is_end: bool) -> Bytes {
         if self.framing == Framing::Newline {
             return src.split().freeze();
@@ -104,7 +104,7 @@ impl Frames {
         }
     }
 
-    /// A line ends here, with or without its own newline.
+    /// Ends a line here, whether or not it brought its own newline.
     fn finish(&mut self, out: &mut BytesMut) {
         if !std::mem::replace(&mut self.is_ended, true) {
             out.extend_from_slice(b"\n");
@@ -125,7 +125,7 @@ impl Frames {
         true
     }
 
-    /// Some senders count and end with a newline as well. Behind a count only a count or a `<` begins a message.
+    /// Skips the newline that some senders add to a counted message. After a count, only a count or a `<` begins a message.
     fn behind(&mut self, src: &mut BytesMut, is_end: bool) -> bool {
         while let Some(b'\n' | b'\r' | 0) = src.first() {
             src.advance(1);
@@ -145,7 +145,7 @@ impl Frames {
         self.state = State::Lost;
     }
 
-    /// Text until a newline, or until something that looks like a frame.
+    /// Passes text up to a newline, or up to what looks like a frame.
     fn look_for_frame(&mut self, src: &mut BytesMut, is_end: bool, out: &mut BytesMut) -> bool {
         let newline = memchr::memchr(b'\n', src).map_or(src.len(), |at| at + 1);
         if let Some(frame) = memchr::memchr_iter(b'<', &src[..newline]).find_map(|at| frame_before(src, at)) {
@@ -165,11 +165,11 @@ impl Frames {
     }
 }
 
-/// Where the count begins that stands before the `<` at `at` of a priority.
+/// Returns where the count begins that precedes the `<` of a priority at `at`.
 fn frame_before(src: &[u8], at: usize) -> Option<usize> {
     let blank = at.checked_sub(1).filter(|blank| src[*blank] == b' ')?;
     let digits = src[..blank].iter().rev().take(MAX_DIGITS).take_while(|b| b.is_ascii_digit()).count();
-    // Zeros before it are no part of a count.
+    // Leading zeros are not part of a count.
     let zeros = src[blank - digits..blank].iter().take_while(|b| **b == b'0').count();
     let from = blank - digits + zeros;
     if from == blank {
@@ -178,7 +178,7 @@ fn frame_before(src: &[u8], at: usize) -> Option<usize> {
     matches!(head(&src[from..], false), Head::Counted(..)).then_some(from)
 }
 
-/// What the first bytes begin. Without `is_strict` a count must have a priority behind it: a line may begin with a number.
+/// Says what the first bytes begin. Unless `is_strict`, a priority must follow the count, because a line may begin with a number.
 fn head(src: &[u8], is_strict: bool) -> Head {
     let digits = src.iter().take(MAX_DIGITS + 1).take_while(|b| b.is_ascii_digit()).count();
     if digits == src.len() && digits <= MAX_DIGITS && src[0] != b'0' {
@@ -195,7 +195,7 @@ fn head(src: &[u8], is_strict: bool) -> Head {
     Head::Counted(count, digits + 1)
 }
 
-/// Whether these bytes begin with a `<PRI>`; `None`: they may.
+/// Whether these bytes begin with a `<PRI>`; `None` if that is undecided.
 fn is_priority(src: &[u8]) -> Option<bool> {
     let first = src.first()?;
     let digits = src[1..].iter().take(3).take_while(|b| b.is_ascii_digit()).count();
@@ -218,11 +218,11 @@ impl Decoder for Frames {
     }
 }
 
-/// Whole lines, without their ends, and whether they were cut: for readers of records that a program prints.
+/// Whole lines without their newlines, and whether each was cut: for readers of records that a program prints.
 pub struct Lines(Buffer);
 
 impl Lines {
-    /// At the beginning of a stream. A longer line is cut.
+    /// Starts at the beginning of a stream. Longer lines are cut.
     #[must_use]
     pub fn new(max_line_bytes: usize) -> Self {
         Self(Buffer::new(max_line_bytes))
@@ -271,7 +271,7 @@ impl Decoder for Lines {
 mod tests {
     use super::*;
 
-    /// What comes of `text` in pieces of `size` bytes, and how many frames were broken.
+    /// Decodes `text` in pieces of `size` bytes; returns the output and the number of broken frames.
     fn framed(framing: Framing, text: &[u8], size: usize) -> (String, u64) {
         let broken = Arc::new(Counter::default());
         let mut frames = Frames::new(framing, broken.clone());
@@ -303,7 +303,7 @@ mod tests {
         check(auto, "<11>one\n7 <11>two<11>three\nfour\n", "<11>one\n<11>two\n<11>three\nfour\n", 0);
         check(auto, "8 <11>two\n9 <11>three", "<11>two\n<11>three\n", 0);
         check(auto, "7 <11>two\n9 <11>three\n", "<11>two\n<11>three\n", 0);
-        // Several lines of one message.
+        // A message of several lines.
         check(auto, "12 <11>two\na\nb\nnext\n", "<11>two\na\nb\nnext\n", 1);
         // Text that begins with a number.
         check(auto, "12 apples\n12\n7 <a>\n0 <11>x\n", "12 apples\n12\n7 <a>\n0 <11>x\n", 0);
@@ -319,11 +319,11 @@ mod tests {
         let auto = Framing::Auto;
         // Too small: the rest is text, up to the next frame.
         check(auto, "6 <11>two9 <11>three", "<11>tw\no\n<11>three\n", 1);
-        // Too large: it takes a part of the next one.
+        // Too large: it takes part of the next one.
         check(auto, "10 <11>two9 <11>three8 <11>four", "<11>two9 <\n11>three\n<11>four\n", 1);
         check(Framing::OctetCounting, "x3 one\n3 two", "x3 one\ntwo\n", 1);
         check(Framing::OctetCounting, "2000000 one\n3 two", "2000000 one\ntwo\n", 1);
-        // The end in the middle of a frame.
+        // The input ends inside a frame.
         check(auto, "90 <11>two", "<11>two", 0);
     }
 

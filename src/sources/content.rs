@@ -1,24 +1,24 @@
-//! How a file is known again: hashes of its first bytes and of those before a place (PROTOCOLS, E). They
-//! cover only what was read, so that a file of one line has an identity, too.
+//! Recognises a file by hashes of its first bytes and of the bytes before an offset (PROTOCOLS,
+//! E). The hashes cover only what was read, so even a file of one line has an identity.
 
 use std::io::{self, ErrorKind};
 
 use super::bytes::ReadAt;
 use crate::delivery::{Content, Print};
 
-/// Bytes at the beginning.
+/// Bytes to hash at the beginning.
 pub const HEAD_BYTES: usize = 4096;
-/// Bytes before a place.
+/// Bytes to hash before an offset.
 pub const TAIL_BYTES: usize = 64;
-/// Bytes that are compared at once.
+/// Bytes to compare at once.
 const STEP_BYTES: usize = 64 << 10;
-/// Of a long file only so many bytes before a place are compared.
+/// Of a long file, at most this many bytes before an offset are compared.
 const MAX_COMPARED_BYTES: u64 = 1 << 20;
 
 /// Reads until `space` is full or the file ends.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn read_at(file: &impl ReadAt, space: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut count = 0;
     while count < space.len() {
@@ -32,10 +32,10 @@ pub fn read_at(file: &impl ReadAt, space: &mut [u8], offset: u64) -> io::Result<
     Ok(count)
 }
 
-/// `count` bytes at `offset`, or what there is.
+/// Returns `count` bytes at `offset`, or as many as there are.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn bytes_at(file: &impl ReadAt, offset: u64, count: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     let got = read_at(file, &mut bytes, offset)?;
@@ -43,10 +43,10 @@ pub fn bytes_at(file: &impl ReadAt, offset: u64, count: usize) -> io::Result<Vec
     Ok(bytes)
 }
 
-/// Whether the file holds what was read.
+/// Whether the file still holds what was read.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn is_same(file: &impl ReadAt, known: Content) -> io::Result<bool> {
     Ok(has(file, &known.head, 0)? && has(file, &known.tail, known.read.saturating_sub(u64::from(known.tail.len)))?)
 }
@@ -56,11 +56,10 @@ fn has(file: &impl ReadAt, print: &Print, offset: u64) -> io::Result<bool> {
     Ok(Print::of(&bytes) == *print)
 }
 
-/// Whether the first `len` bytes of both files are equal, as far as a bounded look can tell: their
-/// heads, and up to 1 MiB before `len`.
+/// Whether the first `len` bytes of both files are equal, as far as a bounded check can tell: it compares their heads, and up to 1 MiB before `len`.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn is_prefix(one: &impl ReadAt, other: &impl ReadAt, len: u64) -> io::Result<bool> {
     let head = len.min(HEAD_BYTES as u64);
     Ok(are_equal(one, other, 0, head)? && are_equal(one, other, len.saturating_sub(MAX_COMPARED_BYTES).max(head), len)?)
@@ -79,7 +78,7 @@ fn are_equal(one: &impl ReadAt, other: &impl ReadAt, from: u64, to: u64) -> io::
     Ok(true)
 }
 
-/// The first bytes of a stream: kept while there are few, then only their hash.
+/// The first bytes of a stream: kept while they are few, later only as a hash.
 #[derive(Clone, Debug, Default)]
 pub struct Head {
     bytes: Vec<u8>,
@@ -87,13 +86,13 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of a file that was read before; `bytes` are its first ones.
+    /// Continues the head of a file that was read before; `bytes` are its first bytes.
     #[must_use]
     pub fn known(print: Print, bytes: Vec<u8>) -> Self {
         if (print.len as usize) < HEAD_BYTES { Self { bytes, print: None } } else { Self { bytes: Vec::new(), print: Some(print) } }
     }
 
-    /// The next bytes of the stream.
+    /// Adds the next bytes of the stream.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.print.is_some() {
             return;
@@ -105,7 +104,7 @@ impl Head {
         }
     }
 
-    /// Their hash.
+    /// Returns the hash of the first bytes.
     #[must_use]
     pub fn print(&self) -> Print {
         self.print.unwrap_or_else(|| Print::of(&self.bytes))

@@ -1,5 +1,5 @@
-//! Which files a source means, now: its globs over the file system, without what it excludes, packed
-//! copies that it does not name, and links that lead out of its folders. Looks at names and metadata; opens nothing.
+//! Which files a source currently includes: the matches of its globs, without what it excludes, compressed copies
+//! that it does not name, and links that lead out of its folders. Looks only at names and metadata; opens nothing.
 
 use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
@@ -9,34 +9,34 @@ use globset::GlobMatcher;
 use super::expand::{base, depth, entries, is_glob, is_hidden, matcher, names_hidden};
 use super::open::Trust;
 
-/// Where reading begins in the files that are there when following begins.
+/// Where reading begins in files that exist when following begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// At offset 0.
     Beginning,
-    /// Behind what is there.
+    /// After the existing content.
     End,
 }
 
-/// What to follow under one name. Paths are absolute inside.
+/// What to follow under one source name. Paths are absolute inside.
 #[derive(Debug)]
 pub struct Spec {
     /// Name of the source.
     pub name: String,
     /// Where reading begins.
     pub start: Start,
-    /// How long a file that was replaced is still read.
+    /// How long a replaced file is still read.
     pub rotate_wait: Duration,
-    /// When the position of a vanished file is dropped.
+    /// How long the position of a vanished file is kept.
     pub forget_after: Duration,
-    /// Files that were named one by one.
+    /// Files named one by one.
     pub literals: Vec<PathBuf>,
     globs: Vec<Glob>,
     exclude: Vec<GlobMatcher>,
     links_into: Vec<PathBuf>,
-    /// What siftd itself writes: folders with all in them, and files with their older generations.
+    /// What siftd itself writes: state folders, and output files with their older generations.
     own: Vec<PathBuf>,
-    /// Where names begin that the user wrote from the root on.
+    /// Base folders of the names that the user wrote as absolute paths.
     rooted: Vec<PathBuf>,
     folder: PathBuf,
 }
@@ -46,14 +46,14 @@ struct Glob {
     base: PathBuf,
     depth: Option<usize>,
     matcher: GlobMatcher,
-    /// It speaks of compressed files: only then it means them.
+    /// Whether the glob names compressed files; otherwise it does not match them.
     packed: bool,
-    /// It writes the dot of hidden names: only then it means them.
+    /// Whether the glob writes the dot of hidden names; otherwise it does not match them.
     hidden: bool,
 }
 
 impl Spec {
-    /// A source that follows nothing yet.
+    /// Creates a source that follows nothing yet.
     ///
     /// # Errors
     /// There is no current folder.
@@ -68,7 +68,7 @@ impl Spec {
         Self { name, start, rotate_wait, forget_after, literals, globs, exclude, links_into, own, rooted, folder }
     }
 
-    /// The same source, with nothing to follow any more.
+    /// Returns the same source with nothing left to follow.
     #[must_use]
     pub fn without_files(&self) -> Self {
         Self { forget_after: self.forget_after, ..Self::within(self.folder.clone(), self.name.clone(), self.start, self.rotate_wait) }
@@ -77,7 +77,7 @@ impl Spec {
     /// Adds a file or a glob.
     ///
     /// # Errors
-    /// It is no valid glob.
+    /// It is not a valid glob.
     pub fn include(&mut self, name: &Path) -> Result<(), String> {
         let whole = absolute(name).map_err(|error| error.to_string())?;
         if name.is_absolute() {
@@ -99,29 +99,29 @@ impl Spec {
         self.literals.is_empty() && self.globs.is_empty()
     }
 
-    /// Leaves out what a glob matches.
+    /// Excludes what a glob matches.
     ///
     /// # Errors
-    /// It is no valid glob.
+    /// It is not a valid glob.
     pub fn exclude(&mut self, name: &Path) -> Result<(), String> {
         let whole = absolute(name).map_err(|error| error.to_string())?;
         self.exclude.push(matcher(&whole)?);
         Ok(())
     }
 
-    /// Lets links lead into a folder, which need not be there yet.
+    /// Lets links lead into a folder, which need not exist yet.
     pub fn follow_links_into(&mut self, folder: &Path) {
         self.links_into.push(folder.to_owned());
     }
 
-    /// The files that the globs match now.
+    /// Returns the files that the globs match now.
     #[must_use]
     pub fn matches(&self) -> Vec<PathBuf> {
         let entries = self.globs.iter().flat_map(|glob| entries(&glob.base, glob.depth));
         entries.flatten().filter(|entry| !entry.file_type().is_dir() && self.means(entry.path())).map(walkdir::DirEntry::into_path).collect()
     }
 
-    /// Globs that match no file now, as the user would write them.
+    /// Returns the globs that match no file now, as the user would write them.
     #[must_use]
     pub fn unmatched(&self) -> Vec<String> {
         let is_met = |glob: &Glob| entries(&glob.base, glob.depth).flatten().any(|entry| !entry.file_type().is_dir() && glob.matcher.is_match(entry.path()));
@@ -129,8 +129,7 @@ impl Spec {
         globs.map(|glob| self.shown(Path::new(glob.matcher.glob().glob()))).collect()
     }
 
-    /// Leaves out what siftd itself writes: the state in a folder, where logs may stand beside it, or a file with its older
-    /// generations.
+    /// Excludes what siftd itself writes: the state files in a folder, which may hold logs as well, or an output file with its older generations.
     ///
     /// # Errors
     /// The current folder is not known.
@@ -141,7 +140,7 @@ impl Spec {
         Ok(())
     }
 
-    /// What siftd itself writes and globs would match.
+    /// Returns siftd's own files and folders that globs would match.
     #[must_use]
     pub fn own_matched(&self) -> Vec<&Path> {
         let is_meant = |own: &&PathBuf| self.matches_glob(own) || self.matches_glob(&own.join("siftd.db"));
@@ -154,7 +153,7 @@ impl Spec {
         self.globs.iter().any(is_meant) && !self.exclude.iter().any(|glob| glob.is_match(path))
     }
 
-    /// Whether a path is one that the source follows.
+    /// Whether the source follows this path.
     #[must_use]
     pub fn means(&self, path: &Path) -> bool {
         if self.is_literal(path) {
@@ -163,20 +162,19 @@ impl Spec {
         self.matches_glob(path) && !self.is_own(path)
     }
 
-    /// Whether siftd itself writes it, by its name.
+    /// Whether siftd itself writes this path, judging by its name.
     #[must_use]
     pub fn is_own(&self, path: &Path) -> bool {
         self.own.iter().any(|own| is_own(own, path))
     }
 
-    /// Whether the file was named itself.
+    /// Whether the file was named explicitly.
     #[must_use]
     pub fn is_literal(&self, path: &Path) -> bool {
         self.literals.iter().any(|literal| literal == path)
     }
 
-    /// How far a path may lead: a file that was named, anywhere; one that a glob matched, into the
-    /// source's folders.
+    /// Returns how far a path may lead: a named file anywhere, a file matched by a glob only into the source's folders.
     #[must_use]
     pub fn trust(&self, path: &Path) -> Trust {
         if self.is_literal(path) {
@@ -186,7 +184,7 @@ impl Spec {
         Trust::Matched { link: true, within: folders.filter_map(|folder| folder.canonicalize().ok()).collect() }
     }
 
-    /// Folders whose changes concern the source, and whether their folders do, too.
+    /// Returns the folders whose changes concern the source, and whether their subfolders do, too.
     pub fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
         let literals = self.literals.iter().filter_map(|path| path.parent()).map(|folder| (folder, false));
         literals.chain(self.globs.iter().map(|glob| (glob.base.as_path(), glob.depth != Some(1))))
@@ -198,7 +196,7 @@ impl Spec {
         !self.globs.is_empty() || self.literals.iter().any(|path| !path.is_dir())
     }
 
-    /// A path as the user would write it.
+    /// Returns a path as the user would write it.
     #[must_use]
     pub fn shown(&self, path: &Path) -> String {
         let rooted = self.rooted.iter().any(|base| path.starts_with(base));
@@ -213,28 +211,26 @@ fn names_packed(glob: &Path) -> bool {
     [&b"gz"[..], b"zst"].iter().any(|end| memchr::memmem::find(last, end).is_some())
 }
 
-/// Whether siftd writes `path`, where `own` is its state's folder or an output. Bytes are compared: this is asked of every
-/// file of every look.
+/// Whether siftd writes `path`; `own` is a state folder or an output. Compares bytes, because every scan checks every file.
 fn is_own(own: &Path, path: &Path) -> bool {
     let rest = path.as_os_str().as_encoded_bytes().strip_prefix(own.as_os_str().as_encoded_bytes());
     rest.is_some_and(|rest| rest.is_empty() || is_state(rest) || is_generation(rest))
 }
 
-/// Whether this stands behind the state's folder in the name of one of its files: the database, what stands beside it and
-/// what was set aside, lock, socket.
+/// Whether the part of a path after the state folder is one of the state's files: the database, the files beside it, those set aside, lock, socket.
 fn is_state(rest: &[u8]) -> bool {
     let Some(name) = rest.strip_prefix(b"/") else { return false };
     (name.starts_with(b"siftd.db") && !name.contains(&b'/')) || [&b"lock"[..], b"status.sock"].contains(&name)
 }
 
-/// Whether this stands behind a file's name in that of an older generation: `.1`, `-20261122.gz`.
+/// Whether the part after a file's name is that of an older generation: `.1`, `-20261122.gz`.
 #[must_use]
 pub fn is_generation(rest: &[u8]) -> bool {
     let rest = rest.strip_suffix(b".gz").or(rest.strip_suffix(b".zst")).unwrap_or(rest);
     rest.len() > 1 && b".-".contains(&rest[0]) && rest[1..].iter().all(|byte| byte.is_ascii_digit() || b".-".contains(byte))
 }
 
-/// Whether a name is that of a rotated copy that was compressed: it never grows.
+/// Whether a name is that of a compressed, rotated copy, which never grows.
 #[must_use]
 pub fn is_packed(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "gz" || end == "zst")

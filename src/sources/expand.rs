@@ -1,43 +1,43 @@
-//! What a user names → the files that are meant: paths, globs that the shell left alone, folders.
-//! Works before any reading; it looks at names and metadata only.
+//! Turns the names a user gives into the files they mean: paths, globs that the shell
+//! left alone, folders. Runs before any reading; looks at names and metadata only.
 
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use walkdir::{DirEntry, WalkDir};
 
-/// One thing to read.
+/// One input to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
     /// `-`
     Stdin,
-    /// A file that was named.
+    /// A file named by the user.
     Named(PathBuf),
     /// A file that a folder or glob led to.
     Found(PathBuf),
 }
 
-/// What cannot be read, and why.
+/// An input that cannot be read, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// As the user named it, or where the walk met it.
+    /// The path as the user named it, or as the walk met it.
     pub path: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl Trouble {
-    /// About one path.
+    /// Creates one about a path.
     #[must_use]
     pub fn new(path: &Path, why: impl ToString) -> Self {
         let why = why.to_string();
-        // The number behind the words of an I/O error helps nobody.
+        // The number in an I/O error's text helps nobody.
         let words = why.split(" (os error").next().unwrap_or_default();
         Self { path: path.display().to_string(), why: words.to_owned() }
     }
 }
 
-/// The inputs behind `names`, in the order of the names; those of a folder or glob by name.
+/// Returns the inputs for `names`, in their order; those from a folder or glob are sorted by name.
 #[must_use]
 pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
     let mut found = (Vec::new(), Vec::new());
@@ -55,13 +55,13 @@ pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
     found
 }
 
-/// Whether the name has a sign that a glob gives a meaning.
+/// Whether the name has a character that is special in globs.
 #[must_use]
 pub fn is_glob(name: &Path) -> bool {
     name.as_os_str().as_encoded_bytes().iter().any(|b| b"*?[{".contains(b))
 }
 
-/// The folder that every match of a glob lies in: its parts before the first sign.
+/// Returns the folder that all matches of a glob lie in: its parts before the first special character.
 #[must_use]
 pub fn base(glob: &Path) -> PathBuf {
     let base: PathBuf = glob.components().take_while(|part| !is_glob(Path::new(part.as_os_str()))).collect();
@@ -71,16 +71,16 @@ pub fn base(glob: &Path) -> PathBuf {
     }
 }
 
-/// Without a leading `./`.
+/// Removes a leading `./`.
 #[must_use]
 pub fn bare(path: &Path) -> &Path {
     path.strip_prefix(".").unwrap_or(path)
 }
 
-/// A glob whose `*` stays within a name and whose `**` is any folders; it takes [`bare`] paths.
+/// Compiles a glob whose `*` stays within a name and whose `**` matches any folders; it takes [`bare`] paths.
 ///
 /// # Errors
-/// It is no valid glob.
+/// It is not a valid glob.
 pub fn matcher(glob: &Path) -> Result<GlobMatcher, String> {
     parsed(glob).map(|glob| glob.compile_matcher())
 }
@@ -90,7 +90,7 @@ fn parsed(glob: &Path) -> Result<Glob, String> {
     built.map_err(|error| error.kind().to_string())
 }
 
-/// The folders below its base that a match can lie in; `None` where `**` allows any.
+/// Returns how many levels below its base a match can lie; `None` if `**` allows any.
 #[must_use]
 pub fn depth(glob: &Path) -> Option<usize> {
     let parts = bare(glob).components().count() - bare(&base(glob)).components().count();
@@ -98,14 +98,14 @@ pub fn depth(glob: &Path) -> Option<usize> {
     (!any).then_some(parts)
 }
 
-/// Whether a glob names what is hidden: a part of it, below its base, begins with a dot.
+/// Whether a glob names hidden files: a part of it, below its base, begins with a dot.
 #[must_use]
 pub fn names_hidden(glob: &Path) -> bool {
     is_hidden(bare(glob), bare(&base(glob)))
 }
 
-/// Whether a path is hidden below `base`, as files are that a program is still copying. A glob means it only where it
-/// writes the dot, as in a shell.
+/// Whether a path is hidden below `base`, as files are that a program is still
+/// copying. As in a shell, a glob matches such a file only if it writes the dot.
 #[must_use]
 pub fn is_hidden(path: &Path, base: &Path) -> bool {
     let below = path.strip_prefix(base).unwrap_or(path);
@@ -120,7 +120,7 @@ fn expand_glob(glob: &Path, found: &mut (Vec<Input>, Vec<Trouble>)) {
     let known = found.0.len();
     let base = base(glob);
     if base.exists() {
-        // A third of a millisecond, which the places of rules that nobody has would cost at each start.
+        // Compiling takes a third of a millisecond, too much at each start for the rule folders that hardly anybody has.
         let matcher = parsed.compile_matcher();
         let is_meant = |path: &Path| matcher.is_match(path) && (names_hidden(glob) || !is_hidden(path, bare(&base)));
         walk(&base, depth(glob), is_meant, found);
@@ -144,8 +144,7 @@ fn walk(folder: &Path, depth: Option<usize>, wanted: impl Fn(&Path) -> bool, fou
     }
 }
 
-/// What is in a folder and its folders, by name; links are not followed, and what git keeps is left
-/// out: it is compressed and no log.
+/// Walks a folder and its subfolders by name. Links are not followed, and `.git` is left out: its content is compressed and not a log.
 pub fn entries(folder: &Path, depth: Option<usize>) -> impl Iterator<Item = walkdir::Result<DirEntry>> {
     let is_repository = |entry: &DirEntry| entry.depth() > 0 && entry.file_name() == ".git";
     let walk = WalkDir::new(folder).max_depth(depth.unwrap_or(usize::MAX)).sort_by_file_name();

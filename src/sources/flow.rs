@@ -1,7 +1,6 @@
-//! A stream that is no file: whoever reads it (a socket's task, a command's pipe, stdin) hands in its bytes, threads
-//! that read files look at them in turns, too. What was handed in and not looked at is bounded for each stream and for all
-//! of them together: beyond that the one who reads waits, and so does the writer. What was read once cannot be read
-//! again, so a stream has no place to go on from, unless its reader names one (the journal's cursor).
+//! A stream that is not a file. Its reader (a socket's task, a command's pipe, stdin) hands in the bytes; the threads that read files process them in turns
+//! as well. The bytes handed in but not yet processed are bounded, per stream and for all streams together: beyond that the reader waits, and so does the
+//! writer (back-pressure). Bytes cannot be read twice, so a stream has no position to continue from, unless its reader names one (the journal's cursor).
 
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -22,16 +21,16 @@ mod intake;
 mod tests;
 pub use intake::{Hooks, Intake, Nonce, Reading};
 
-/// Bytes of all streams that were handed in and not looked at.
+/// Maximum unprocessed bytes of all streams.
 const MAX_WAITING_BYTES: usize = 4 << 20;
-/// Bytes of one stream among them; what is handed in at once may be more.
+/// Maximum unprocessed bytes of one stream; a single piece may be larger.
 const MAX_FLOW_BYTES: usize = 128 << 10;
-/// A piece counts as so many bytes at least: one byte at a time would take many times its room.
+/// The minimum size a piece counts as: single bytes take many times their size in memory.
 const MIN_PIECE_BYTES: usize = 256;
-/// A stream is with one thread for so many bytes, then the next one has its turn.
+/// Bytes of one stream that a thread processes before the next stream has its turn.
 const TURN_BYTES: usize = 256 << 10;
 
-/// What a piece counts as.
+/// Returns what a piece counts as.
 fn cost(bytes: &Bytes) -> usize {
     bytes.len().max(MIN_PIECE_BYTES)
 }
@@ -40,16 +39,16 @@ fn lock<T>(inside: &Mutex<T>) -> MutexGuard<'_, T> {
     inside.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is handed in.
+/// What a reader hands in.
 enum Piece {
     Bytes(Bytes, OwnedSemaphorePermit),
     Notice(Notice),
-    /// Everything before it was read up to this place of its source.
+    /// Everything before this piece was read up to this position of the source.
     Cursor(String),
     End,
 }
 
-/// Where a stream stands between its turns.
+/// The state of a stream between its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     #[default]
@@ -63,7 +62,7 @@ struct State {
     pending: VecDeque<Piece>,
     bytes: usize,
     phase: Phase,
-    /// Its deadline has come.
+    /// Whether the stream's deadline has passed.
     is_due: bool,
     deadline: Option<Timestamp>,
     timer: Option<Timestamp>,
@@ -79,21 +78,21 @@ struct Work {
 /// One stream.
 pub struct Flow {
     id: u64,
-    /// What its records say.
+    /// What its records say about the source.
     pub label: Arc<Label>,
-    /// Identity of its ids.
+    /// The identity that its ids are derived from.
     pub uid: Uid,
     intake: Arc<Intake>,
     state: Mutex<State>,
     work: Mutex<Work>,
-    /// There is room. Apart from `over`: one notice wakes one who waits, and it must be the right one.
+    /// Signals room. Separate from `over`: one notification wakes one waiter, and it must be the right one.
     room: Notify,
-    /// It is finished.
+    /// Signals that the stream is finished.
     over: Notify,
 }
 
 impl Flow {
-    /// Hands in the next bytes; waits while there is no room. False: the stream has ended already.
+    /// Hands in the next bytes; waits while there is no room. Returns `false` if the stream has already ended.
     pub async fn push(self: &Arc<Self>, bytes: Bytes) -> bool {
         while lock(&self.state).bytes >= MAX_FLOW_BYTES {
             self.room.notified().await;
@@ -110,22 +109,22 @@ impl Flow {
         true
     }
 
-    /// Hands in a record that is no error.
+    /// Hands in a record that is not an error.
     pub fn notice(self: &Arc<Self>, notice: Notice) {
         self.hand_in(Piece::Notice(notice));
     }
 
-    /// Everything that was handed in is all that stands before this place of the source.
+    /// Notes that everything handed in so far lies before this position of the source.
     pub fn cursor(self: &Arc<Self>, cursor: String) {
         self.hand_in(Piece::Cursor(cursor));
     }
 
-    /// Nothing more will come.
+    /// Ends the stream: nothing more will come.
     pub fn end(self: &Arc<Self>) {
         self.hand_in(Piece::End);
     }
 
-    /// It cannot be read any further, which is said, and the run has not ended well.
+    /// Ends a stream that cannot be read any further: logs why, and makes the run count as failed.
     pub fn fail(self: &Arc<Self>, why: &str) {
         tracing::warn!("{}: {why}", self.label.source.escape_debug());
         self.intake.has_failed.store(true, Ordering::Release);
@@ -141,14 +140,14 @@ impl Flow {
         }
     }
 
-    /// Waits until all of an ended stream was looked at, and handed on.
+    /// Waits until an ended stream was completely processed and passed on.
     pub async fn finished(&self) {
         while !self.is_finished() {
             self.over.notified().await;
         }
     }
 
-    /// Whether all of an ended stream was looked at.
+    /// Whether an ended stream was completely processed.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         lock(&self.state).is_finished
@@ -168,7 +167,7 @@ impl Flow {
         }
     }
 
-    /// Looks at what was handed in, and at what is due. [`done`](Self::done) follows when it was handed on.
+    /// Processes what was handed in and what is due. Call [`done`](Self::done) once the result was passed on.
     pub fn turn(&self, space: &mut Space, now: Timestamp) -> Turn {
         let pieces = self.take();
         let mut turn = Turn::default();
@@ -193,7 +192,7 @@ impl Flow {
         }
         match (has_ended, &cursors) {
             (true, None) => stream.finish(now, &mut events),
-            // It goes on with the next start.
+            // It continues with the next start.
             (true, Some(_)) => stream.pause(Patience::Long, &mut events),
             (false, _) => {}
         }
@@ -228,7 +227,7 @@ impl Flow {
         pieces
     }
 
-    /// The turn was handed on.
+    /// Ends a turn, once its result was passed on.
     pub fn done(self: &Arc<Self>) {
         let mut state = lock(&self.state);
         state.phase = Phase::Idle;

@@ -1,29 +1,29 @@
-//! Inputs that are no log, told by their first block: programs, images and databases, archives, and siftd's own output. That
-//! nothing is found in them would be taken for an answer.
+//! Inputs that are not logs, recognised by their first block: programs, images and databases,
+//! archives, and siftd's own output. Otherwise "no errors found" in them would be taken for an answer.
 
 use super::archive::{self, Archive};
 use super::binary;
 use super::own::{Own, is_written};
 use crate::core::transcript::Mode;
 
-/// Bytes that are looked at.
+/// Bytes to examine.
 pub const BLOCK_BYTES: usize = 8 << 10;
 
-/// Why an input is no log.
+/// Why an input is not a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// Zeros stand between its bytes.
+    /// It has zeros amid its bytes.
     Binary,
     /// siftd wrote it.
     Own,
-    /// siftd wrote it, in a form for others.
+    /// siftd wrote it, in another format.
     Written,
-    /// It holds others, packed.
+    /// It is a packed archive.
     Packed(Archive),
 }
 
 impl Foreign {
-    /// What `scan` says of it.
+    /// Returns the message of `scan`.
     #[must_use]
     pub fn advice(self) -> String {
         match self {
@@ -34,7 +34,7 @@ impl Foreign {
         }
     }
 
-    /// What `run` says of it.
+    /// Returns the message of `run`.
     fn said(self) -> String {
         match self {
             Self::Binary => binary::LEFT_OUT.to_owned(),
@@ -45,7 +45,7 @@ impl Foreign {
     }
 }
 
-/// Judges the first bytes of an input, unpacked. `is_whole`: nothing stands behind them.
+/// Judges the first bytes of an input, unpacked. `is_whole`: nothing follows them.
 #[must_use]
 pub fn judge(first: &[u8], is_whole: bool) -> Option<Foreign> {
     let block = &first[..first.len().min(BLOCK_BYTES)];
@@ -54,7 +54,7 @@ pub fn judge(first: &[u8], is_whole: bool) -> Option<Foreign> {
         .or_else(|| binary::is_binary(block).then_some(Foreign::Binary))
 }
 
-/// A digest is one as a whole: others print it, and go on.
+/// Whether siftd wrote it. A digest counts only as a whole, because other programs print one and continue.
 fn own(block: &[u8], is_whole: bool) -> Option<Foreign> {
     if Own::of(block).is_some() {
         return Some(Foreign::Own);
@@ -62,20 +62,20 @@ fn own(block: &[u8], is_whole: bool) -> Option<Foreign> {
     is_written(block, if is_whole { block.len() } else { usize::MAX }).then_some(Foreign::Written)
 }
 
-/// What an input that begins so is, if it is not read in this mode.
+/// Returns what an input is that begins with these bytes, if it is not read in this mode.
 #[must_use]
 pub fn unread(first: &[u8], is_whole: bool, mode: Mode) -> Option<Foreign> {
     let is_meant = |foreign: &Foreign| mode == Mode::Text && matches!(foreign, Foreign::Own | Foreign::Written);
     judge(first, is_whole).filter(|foreign| !is_meant(foreign))
 }
 
-/// Why a pipe that begins so is not read, if it is no log.
+/// Returns why a pipe that begins with these bytes is not read, if it is not a log.
 #[must_use]
 pub fn left_out_of_pipe(first: &[u8], is_whole: bool, mode: Mode) -> Option<String> {
     unread(first, is_whole, mode).map(Foreign::said)
 }
 
-/// Why a file is not followed whose first [`BLOCK_BYTES`] these are, if it is no log.
+/// Returns why a file with these first [`BLOCK_BYTES`] is not followed, if it is not a log.
 #[must_use]
 pub fn left_out(first: &[u8], mode: Mode) -> Option<String> {
     let own = if mode == Mode::Text { None } else { own(first, first.len() < BLOCK_BYTES) };

@@ -1,5 +1,5 @@
-//! A reader over gzip members (RFC 1952), one after the other. Zeros and blanks behind them, with which a tape is
-//! padded, are no fault; reading ends before anything else that is no member, as that of gzip does, and says so.
+//! A reader over successive gzip members (RFC 1952). Zeros and blanks after them, as padding on
+//! tape, are no fault. Like gzip, it stops before anything else that is not a member, and says so.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
@@ -7,17 +7,17 @@ use flate2::bufread::GzDecoder;
 
 use super::input::fill;
 
-/// What a member begins with.
+/// The first bytes of a member.
 pub const MAGIC: [u8; 3] = [0x1f, 0x8b, 8];
 
-/// Decompresses what a source holds.
+/// Decompresses a source.
 pub struct Gz<R: BufRead> {
-    /// None: all were read.
+    /// `None`: all members were read.
     member: Option<GzDecoder<Ahead<R>>>,
 }
 
 impl<R: BufRead> Gz<R> {
-    /// Of a source that begins with a member.
+    /// Reads a source that begins with a member.
     pub fn new(source: R) -> Self {
         Self { member: Some(GzDecoder::new(Ahead { source, held: MAGIC, from: 0, to: 0 })) }
     }
@@ -41,10 +41,10 @@ impl<R: BufRead> Read for Gz<R> {
     }
 }
 
-/// Reads what stands behind all that is compressed, and does not go on.
+/// Reads what follows the compressed data and ends there.
 ///
 /// # Errors
-/// It is no padding: nobody would know that it was not read.
+/// It is not padding: its loss would otherwise go unnoticed.
 pub fn expect_padding(rest: &mut impl BufRead) -> io::Result<()> {
     loop {
         let bytes = rest.fill_buf()?;
@@ -58,12 +58,12 @@ pub fn expect_padding(rest: &mut impl BufRead) -> io::Result<()> {
     }
 }
 
-/// What is said of it.
+/// Returns the error for data that is not compressed.
 pub fn uncompressed() -> io::Error {
     io::Error::other("what follows its compressed data is not compressed, and is not read")
 }
 
-/// A source of which the next bytes were looked at.
+/// A source with look-ahead for the next member's first bytes.
 struct Ahead<R> {
     source: R,
     held: [u8; MAGIC.len()],
@@ -72,7 +72,7 @@ struct Ahead<R> {
 }
 
 impl<R: BufRead> Ahead<R> {
-    /// Whether another member follows; one that is cut in its first bytes is an error.
+    /// Whether another member follows; one cut off within its first bytes is an error.
     fn begins_member(&mut self) -> io::Result<bool> {
         (self.from, self.to) = (0, fill(&mut self.source, &mut self.held)?);
         match &self.held[..self.to] {

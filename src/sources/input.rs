@@ -1,5 +1,5 @@
-//! One finished input: a file or stdin, opened, its head read, decompressed where its first bytes say
-//! so. Stands between `expand` and the stream. It hands on bytes and counts them; it knows no lines.
+//! One finished input: a file or stdin, opened, with its head read, and decompressed if its first bytes
+//! say so. It sits between `expand` and the stream. It passes on bytes and counts them; it knows no lines.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Cursor, Read};
@@ -15,16 +15,16 @@ use super::interrupt::Interrupt;
 use super::own;
 use super::zst::Zst;
 
-/// Bytes at the start of a file that tell it from another one (PROTOCOLS, B).
+/// Bytes at the start of a file that distinguish it from others (PROTOCOLS, B).
 pub const HEAD_BYTES: usize = 4096;
-/// What a pipe can hold: so much is read of a live input after an interrupt, whoever writes on.
+/// What a pipe can hold: after an interrupt, at most this much of a live input is read, even if a writer continues.
 const LAST_BYTES: usize = 1 << 20;
 /// Buffer in front of a decompressor.
 const PACKED_BYTES: usize = 64 << 10;
 pub(super) const GZIP: &[u8] = &gz::MAGIC;
 pub(super) const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
-/// Device and inode: which file it is, whatever it is called.
+/// Device and inode: identifies a file, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// Device.
@@ -34,18 +34,18 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Of what a path leads to.
+    /// Returns the identity of what a path leads to.
     ///
     /// # Errors
-    /// What `stat` says.
+    /// Those of `stat`.
     pub fn at(path: &Path) -> io::Result<Self> {
         std::fs::metadata(path).map(|meta| Self { dev: meta.dev(), ino: meta.ino() })
     }
 
-    /// Of an open file.
+    /// Returns the identity of an open file.
     ///
     /// # Errors
-    /// What `fstat` says.
+    /// Those of `fstat`.
     pub fn of(file: &File) -> io::Result<Self> {
         file.metadata().map(|meta| Self { dev: meta.dev(), ino: meta.ino() })
     }
@@ -55,21 +55,21 @@ impl Identity {
 pub struct Opened {
     /// Its first bytes as they are stored, at most [`HEAD_BYTES`].
     pub head: Vec<u8>,
-    /// All of it, decompressed.
+    /// The whole input, decompressed.
     pub bytes: Box<dyn Read + Send>,
-    /// A read hands over what there is, so a live writer is not kept waiting.
+    /// Whether each read returns what is available, so that a live writer is not kept waiting.
     pub live: bool,
-    /// How many bytes it has as it is stored, if it is a regular file.
+    /// The stored size in bytes, if it is a regular file.
     pub size: Option<u64>,
-    /// It is known to end behind its head.
+    /// Whether it is known to end after its head.
     pub ended: bool,
 }
 
 impl Opened {
-    /// Its first bytes as they are read: what is packed is unpacked so far.
+    /// Returns the first bytes as they are read, unpacked if necessary.
     ///
     /// # Errors
-    /// What the reader says.
+    /// Those of the reader.
     pub fn first(&mut self) -> io::Result<Vec<u8>> {
         if ![GZIP, ZSTD].iter().any(|magic| self.head.starts_with(magic)) {
             return Ok(self.head.clone());
@@ -82,17 +82,17 @@ impl Opened {
         Ok(first)
     }
 
-    /// Whether its first `count` bytes are all of it.
+    /// Whether its first `count` bytes are the whole input.
     #[must_use]
     pub fn is_whole(&self, count: usize) -> bool {
         self.size == Some(count as u64) || (self.ended && count == self.head.len())
     }
 }
 
-/// Who watches the reading.
+/// Hooks to observe and to end the reading.
 #[derive(Clone, Default)]
 pub struct Watched {
-    /// Counts the bytes that are read, as they are stored.
+    /// Counts the bytes read, as they are stored.
     pub read: Arc<AtomicU64>,
     /// Ends a live input.
     pub interrupt: Option<Arc<Interrupt>>,
@@ -101,9 +101,9 @@ pub struct Watched {
 /// Opens a file.
 ///
 /// # Errors
-/// It is not there, is a folder, or may not be read.
+/// It does not exist, is a folder, or may not be read.
 pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
-    // The open of a FIFO waits for a writer and hears no signal; the first read then waits, and does.
+    // Opening a FIFO waits for a writer regardless of signals; waiting in the first read instead heeds them.
     let inner = if watched.interrupt.is_some() { open_at_once(path)? } else { File::open(path)? };
     let meta = inner.metadata()?;
     if meta.is_dir() {
@@ -117,7 +117,7 @@ pub fn file(path: &Path, watched: Watched) -> io::Result<Opened> {
     Ok(Opened { bytes: unpacked(&head, file), head, live, size: meta.is_file().then_some(meta.len()), ended: false })
 }
 
-/// Opens a file that is waited for before each read: until then a FIFO without a writer would look like one at its end.
+/// Opens a file that is waited for before each read: without that wait, a FIFO without a writer would seem to be at its end.
 fn open_at_once(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let flags = rustix::fs::fcntl_getfl(&file)?;
@@ -149,7 +149,7 @@ pub fn stdin(watched: Watched) -> io::Result<Opened> {
     Ok(Opened { bytes: unpacked(&head, stdin), head, live: true, size: meta.is_file().then_some(meta.len()), ended })
 }
 
-/// What an input holds whose first bytes are `head`; where it is damaged, all that stands before that.
+/// Returns the content of an input whose first bytes are `head`; if it is damaged, everything before the damage.
 pub(super) fn unpacked(head: &[u8], rest: impl Read + Send + 'static) -> Box<dyn Read + Send> {
     let all = Cursor::new(head.to_vec()).chain(rest);
     if head.starts_with(GZIP) {
@@ -161,7 +161,7 @@ pub(super) fn unpacked(head: &[u8], rest: impl Read + Send + 'static) -> Box<dyn
     }
 }
 
-/// A decompressor that has failed fails the same way whenever it is asked again.
+/// A decompressor that, once it has failed, fails in the same way on every later read.
 struct UntilFault<R> {
     inner: R,
     fault: Option<(io::ErrorKind, String)>,
@@ -186,11 +186,11 @@ impl<R: Read> Read for UntilFault<R> {
     }
 }
 
-/// Reads until `space` is full or the input ends; returns how much it is. What was read before an error is handed over: the
-/// next read says it again.
+/// Reads until `space` is full or the input ends; returns the number of bytes. What
+/// was read before an error is returned first; the next read reports the error.
 ///
 /// # Errors
-/// What the reader says.
+/// Those of the reader.
 pub fn fill(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
     let mut count = 0;
     while count < space.len() {
@@ -204,10 +204,10 @@ pub fn fill(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
     Ok(count)
 }
 
-/// One read; a signal does not end it.
+/// Reads once, retrying after signals.
 ///
 /// # Errors
-/// What the reader says.
+/// Those of the reader.
 pub fn retried(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
     loop {
         match reader.read(space) {
@@ -217,12 +217,12 @@ pub fn retried(reader: &mut impl Read, space: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Counts what passes; after an interrupt a live input ends where nothing waits to be read.
+/// Counts the bytes read; after an interrupt, a live input ends once nothing waits to be read.
 struct Counted {
     inner: File,
     watched: Watched,
     live: bool,
-    /// How much is read after an interrupt.
+    /// Bytes still to be read after an interrupt.
     last: usize,
 }
 

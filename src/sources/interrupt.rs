@@ -1,5 +1,5 @@
-//! SIGINT, SIGTERM and SIGHUP as an end of what is read: who asks for the errors of an input that is still being written gets those
-//! that are there by then. Readers wait for their input through this; whoever has written all lets the signal do its work.
+//! Treats SIGINT, SIGTERM and SIGHUP as the end of the input: whoever asks for the errors of an input that is still being written gets those
+//! found so far. Readers wait for their input through this module; once everything is written, siftd ends as the signal would have ended it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,24 +10,24 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, poll};
 
-/// A second signal so soon after the first is the same wish: who ends a process group often signals the process itself as
-/// well (`timeout` of the GNU coreutils does).
+/// A second signal this soon after the first is the same request: programs that signal a
+/// process group often signal the process itself as well (GNU coreutils' `timeout` does).
 const SAME_WISH: Duration = Duration::from_secs(1);
 
 /// Waits for a signal.
 pub struct Interrupt {
-    /// Its number; 0 is none.
+    /// The signal's number; 0: none.
     caught: Arc<AtomicI32>,
-    /// Ends with the first signal.
+    /// Reaches its end with the first signal.
     woken: io::PipeReader,
 }
 
 impl Interrupt {
-    /// Takes the signals, but for those that siftd was started to ignore. Before any other thread begins; it would not
-    /// leave them to this one.
+    /// Takes over the signals, except those that siftd was started to ignore. Must
+    /// be called before any other thread begins, which would otherwise receive them.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system.
     pub fn take() -> io::Result<Self> {
         let caught = Arc::new(AtomicI32::new(0));
         let (woken, wakes) = io::pipe()?;
@@ -35,7 +35,7 @@ impl Interrupt {
         set.thread_block()?;
         let shared = caught.clone();
         std::thread::spawn(move || {
-            // Without any, it waits for ever.
+            // If all are ignored, it waits for ever.
             let Ok(first) = set.wait() else { return };
             let since = Instant::now();
             shared.store(first as i32, Ordering::Relaxed);
@@ -51,16 +51,16 @@ impl Interrupt {
         Ok(Self { caught, woken })
     }
 
-    /// The signal that has come.
+    /// Returns the signal that has come, if any.
     #[must_use]
     pub fn caught(&self) -> Option<i32> {
         Some(self.caught.load(Ordering::Relaxed)).filter(|signal| *signal != 0)
     }
 
-    /// Waits until there is something to read, or its end; false when a signal has come and there is nothing.
+    /// Waits until there is something to read, or the input ends; returns `false` if a signal has come and nothing can be read.
     ///
     /// # Errors
-    /// What `poll` says.
+    /// Those of `poll`.
     pub fn readable(&self, input: BorrowedFd) -> io::Result<bool> {
         let mut both = [PollFd::from_borrowed_fd(input, PollFlags::IN), PollFd::from_borrowed_fd(self.woken.as_fd(), PollFlags::IN)];
         loop {
@@ -73,20 +73,20 @@ impl Interrupt {
     }
 }
 
-/// Ends siftd as the signal would have done: who called it sees that.
+/// Ends siftd as the signal would have, so that the caller can see it.
 pub fn end(signal: i32) -> ! {
-    // It returns only where the signal cannot be sent.
+    // It returns only if the signal cannot be sent.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     std::process::exit(128 + signal)
 }
 
-/// Whether siftd was started to ignore this signal, as `nohup` has it.
+/// Whether siftd was started to ignore this signal, for example by `nohup`.
 #[must_use]
 pub fn is_ignored(signal: Signal) -> bool {
     ignored() & (1 << (signal as u32 - 1)) != 0
 }
 
-/// The signals that siftd was started to ignore, a bit for each.
+/// Returns the signals that siftd was started to ignore, one bit each.
 #[must_use]
 pub fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,9 +1,8 @@
-//! Where bytes come from. `expand` turns what a user names into inputs and `input` reads a finished one, or until
-//! `interrupt`, but neither an `archive` nor what is `binary`; `follow` keeps files that grow: `discover` names them, `open` opens them, `bytes` reads at an offset,
-//! `content` knows them again, `reader` reads them, `watch` says when. What is no file is a `flow`: `service` makes
-//! such a source ready and runs it: a `socket`, with `tls` and a `codec` that finds the frames, a `command` (with
-//! `argv` as records show it), or `stdin`. `cursor` keeps the place of one that can be read again. Sources know files,
-//! folders and sockets; they never look into a line.
+//! Where bytes come from. `expand` turns the names a user gives into inputs, and `input` reads a finished one, or one until `interrupt`, but
+//! neither an `archive` nor what is `binary`. `follow` reads files that grow: `discover` names them, `open` opens them, `bytes` reads at an
+//! offset, `content` recognises them, `reader` reads them, `watch` says when. What is not a file is a `flow`. `service` prepares and runs
+//! such a source: a `socket`, with `tls` and a `codec` that finds the frames; a `command` (with `argv` as records show it); or `stdin`.
+//! `cursor` keeps the position of a source that can be read again. Sources know files, folders and sockets; they never look into a line.
 
 pub mod archive;
 pub mod argv;

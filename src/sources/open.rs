@@ -1,5 +1,5 @@
-//! Opening what an untrusted program may have left: never blocks on a FIFO, takes no device, follows no
-//! link that leads out of the source's folders, and asks the descriptor, not the name, what it is.
+//! Opens what an untrusted program may have left: never blocks on a FIFO, opens no device,
+//! follows no link out of the source's folders, and checks the descriptor, not the name.
 
 use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions};
@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 
 use crate::delivery::Node;
 
-/// How far names may lead.
+/// How far a name may lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// A person named the file itself: links are followed.
+    /// A person named the file explicitly: links are followed.
     Named,
-    /// A glob matched it. A link as its last part is followed if `link`; whatever the path, what is opened
-    /// must lie in one of these folders, which are real paths.
+    /// A glob matched the file. A link as its last part is followed if `link`; whatever
+    /// the path, the opened file must lie in one of these folders, which are real paths.
     Matched {
-        /// The last part may be a link.
+        /// Whether the last part may be a link.
         link: bool,
         /// Where the file must lie.
         within: Vec<PathBuf>,
     },
 }
 
-/// It is there and is not opened: what a glob may match without meaning it.
+/// The error for something that exists but is not opened: a glob may match it unintentionally.
 #[derive(Debug)]
 struct Refused(String);
 
@@ -40,16 +40,16 @@ fn refused(why: impl Into<String>) -> io::Error {
     io::Error::other(Refused(why.into()))
 }
 
-/// Whether [`open`] would not open what is there: no regular file, or one that lies elsewhere.
+/// Whether [`open`] refused what is there: it is not a regular file, or lies elsewhere.
 #[must_use]
 pub fn is_refused(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Refused>())
 }
 
-/// Opens a regular file to read it.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// It is not there, may not be read, is no regular file, or lies elsewhere.
+/// It does not exist, may not be read, is not a regular file, or lies elsewhere.
 pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
     let no_links = if matches!(trust, Trust::Matched { link: false, .. }) { libc::O_NOFOLLOW } else { 0 };
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY | no_links).open(path)?;
@@ -80,7 +80,7 @@ pub struct Seen {
     pub written: i128,
 }
 
-/// What a path leads to, if to anything.
+/// Returns what a path leads to, if anything.
 #[must_use]
 pub fn look(path: &Path) -> Option<Seen> {
     let meta = std::fs::metadata(path).ok()?;
@@ -88,11 +88,11 @@ pub fn look(path: &Path) -> Option<Seen> {
     Some(Seen { node: Node::of(&meta), size: meta.len(), written })
 }
 
-/// Where an open file lies; a switched folder on the way is seen here. Unknown without /proc.
+/// Returns where an open file lies, so that a folder switched on the way is noticed. Unknown without /proc.
 fn real_path(file: &File) -> Option<PathBuf> {
     use std::os::fd::AsRawFd;
     let link = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()?;
-    // Unlinked in the meantime: where it lay no longer says anything.
+    // Unlinked meanwhile: its former place says nothing.
     if link.as_os_str().as_encoded_bytes().ends_with(b" (deleted)") { None } else { Some(link) }
 }
 

@@ -1,5 +1,5 @@
-//! siftd's own output, known by its first bytes: records, one a line, or the report of `scan --format report`. It is no
-//! log: what it says of errors was found before, and would be found again in its texts.
+//! Recognises siftd's own output by its first bytes: records, one per line, or the report of
+//! `scan --format report`. It is not a log: the errors it reports were found before, and would be found again in its texts.
 
 use serde_json::Value;
 
@@ -8,14 +8,14 @@ use crate::words::{DIGEST_WARNING, SHORT_WARNING};
 /// The forms of siftd's own output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
-    /// Records, one a line.
+    /// Records, one per line.
     Records,
     /// One document with `errors` and `summary`.
     Report,
 }
 
 impl Own {
-    /// What `head`, the first bytes of an input, shows; a record may be longer than it.
+    /// Returns what `head`, the first bytes of an input, shows; a record may be longer than `head`.
     #[must_use]
     pub fn of(head: &[u8]) -> Option<Self> {
         let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -28,8 +28,8 @@ impl Own {
     }
 }
 
-/// Whether only what follows can show whether a pipe that begins so is siftd's own: the opening of a report may come by
-/// itself, and a digest is one as a whole.
+/// Whether more input is needed to decide if a pipe that begins with `head` is siftd's
+/// own: the opening of a report may arrive alone, and a digest counts only as a whole.
 #[must_use]
 pub fn may_begin(head: &[u8]) -> bool {
     const OPENING: &[u8] = b"{\"errors\":[";
@@ -38,8 +38,8 @@ pub fn may_begin(head: &[u8]) -> bool {
     opens || (begins_as_digest(head) && !goes_on_behind_fence(head))
 }
 
-/// Whether an input is siftd's own in a form that [`Own`] does not know: records for others (ECS, OpenTelemetry, SARIF), a
-/// verdict, or a digest. `head`: its first bytes; `size`: so many were seen at least.
+/// Whether siftd wrote the input in a form that [`Own`] does not cover: records for others (ECS, OpenTelemetry,
+/// SARIF), a verdict, or a digest. `head`: its first bytes; `size`: the minimum size of the input.
 #[must_use]
 pub fn is_written(head: &[u8], size: usize) -> bool {
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -57,7 +57,7 @@ pub fn is_written(head: &[u8], size: usize) -> bool {
     }
 }
 
-/// A digest as people and models read it, and nothing besides.
+/// Whether the text is a digest as people and models read it, and nothing else.
 fn is_digest(text: &[u8]) -> bool {
     let fence = |byte: &u8| *byte == b'~';
     begins_as_digest(text) && text.trim_ascii_end().iter().rev().take_while(|byte| fence(byte)).count() >= 3
@@ -69,14 +69,14 @@ fn begins_as_digest(text: &[u8]) -> bool {
     is_short || lines.take(2).any(|line| line == DIGEST_WARNING.as_bytes())
 }
 
-/// Whether something stands behind the second fence.
+/// Whether anything follows the second fence.
 fn goes_on_behind_fence(text: &[u8]) -> bool {
     let fence = |line: &&[u8]| line.len() >= 3 && line.iter().all(|byte| *byte == b'~');
     let mut behind = text.split(|&byte| byte == b'\n').skip_while(|line| !fence(line)).skip(1).skip_while(|line| !fence(line)).skip(1);
     behind.any(|line| !line.trim_ascii().is_empty())
 }
 
-/// A record as siftd writes it, or with its keys in another order.
+/// Whether the line is a record as siftd writes it, or with its keys in another order.
 fn is_record(line: &[u8]) -> bool {
     if line.starts_with(b"{\"schema\":1,\"kind\":\"") {
         return true;

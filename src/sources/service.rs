@@ -1,4 +1,4 @@
-//! Sources that are no files, made ready and run: what can be wrong with them is found out before any of them begins.
+//! Sources that are not files, prepared and run: what can be wrong with them is found before any of them begins.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::tls::Acceptor;
 use crate::config::{SourceConfig, SourceKind};
 use crate::delivery::{Label, Mark, Uid};
 
-/// A source that can begin.
+/// A source that is ready to begin.
 pub struct Service {
     config: Arc<SourceConfig>,
     kind: Kind,
@@ -30,18 +30,18 @@ enum Kind {
     Journal(Box<Journal>),
 }
 
-/// What a source may need that is not in its configuration.
+/// What a source may need besides its configuration.
 pub struct Around<'a> {
-    /// Sockets that a service manager has passed.
+    /// Sockets passed by a service manager.
     pub passed: &'a mut Passed,
-    /// What is known from before, of the source of that name.
+    /// Returns what earlier runs left of the source of that name.
     pub known: &'a dyn Fn(&str) -> Option<(Uid, Mark)>,
     /// Gives streams their identity.
     pub nonce: Nonce,
 }
 
 impl Service {
-    /// Makes a source ready: binds, reads certificates, looks for programs and users.
+    /// Prepares a source: binds, reads certificates, looks up programs and users.
     ///
     /// # Errors
     /// Why it cannot begin, and what to do.
@@ -60,10 +60,10 @@ impl Service {
         Ok(Self { config: Arc::new(config), kind })
     }
 
-    /// Whether a source could begin, without beginning anything: for `siftd check`.
+    /// Checks whether a source could begin, without beginning anything: for `siftd check`.
     ///
     /// # Errors
-    /// Why it could not; whether that is only because somebody listens there already.
+    /// Why it could not, and whether that is only because another process already listens there.
     pub fn check(config: &SourceConfig, nonce: Nonce) -> Result<(), (String, bool)> {
         let plain = |why| (why, false);
         match config.kind {
@@ -78,14 +78,13 @@ impl Service {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.config.name
     }
 
-    /// Runs it until it ends by itself, or `stop` says so; what it has read may still have to be looked at then.
-    /// Within a runtime.
+    /// Runs the source until it ends by itself, or `stop` says so; what it has read may still have to be processed then. Must be called within a runtime.
     pub async fn run(self, intake: Arc<Intake>, stop: watch::Receiver<bool>) {
         let name = self.config.name.clone();
         let mut served = Served::new(self.config, intake, stop);
@@ -112,7 +111,7 @@ impl Service {
                 if let Some(address) = bound.socket.address() {
                     tracing::info!("source {name}: listens on {address}");
                 }
-                // Its file goes when it is closed.
+                // Its file is removed when it is dropped.
                 let _file = bound.file;
                 serve(bound.socket, tls, served).await
             }

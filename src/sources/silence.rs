@@ -1,6 +1,6 @@
-//! Streams that should talk and do not. A stream that has talked and then is quiet for its source's `silence` is told
-//! once, and its end is told; so is a source none of whose streams talks. A stream is a file, with those that had
-//! its name before, or a connection; other sources are listened to as one. Pure: it is told what is heard, and the time.
+//! Streams that should talk and do not. If a stream that has talked is quiet for its source's `silence`, that is reported once,
+//! and so is its end; the same holds for a source none of whose streams talks. A stream is a file, together with those that had
+//! its name before, or a connection; other sources are monitored as a whole. Pure: it is told what is heard, and the time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice, Uid, derived_id};
 
-/// A silence that was told.
+/// A silence that was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// Id of its record.
     pub id: String,
-    /// Since when nothing was heard.
+    /// Since when nothing has been heard.
     pub since: Timestamp,
 }
 
-/// Something that is listened to.
+/// A stream or source that is monitored.
 #[derive(Clone, Debug)]
 struct Heard {
     label: Arc<Label>,
@@ -25,37 +25,37 @@ struct Heard {
     told: Option<Told>,
 }
 
-/// Who is listened to, and for how long.
+/// For how long a source may be silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Microseconds without a word that are told.
+    /// Microseconds of silence after which it is reported.
     pub after_us: i64,
-    /// Type of the source, as records say it.
+    /// The source's type, as in records.
     pub kind: &'static str,
-    /// Each of its streams should talk; else it is enough that one does.
+    /// Whether each stream should talk; otherwise it is enough if one does.
     pub by_stream: bool,
 }
 
-/// A record to write: of which stream, under which label.
+/// A record to write: its stream, its label, the notice.
 pub type Said = (Uid, Arc<Label>, Notice);
 
-/// The file that has a rotated one's name.
+/// The file that has taken a rotated file's name.
 pub type Heir = (Uid, Arc<Label>);
 
-/// All that is listened to.
+/// Everything that is monitored.
 #[derive(Default)]
 pub struct Silence {
-    /// By the name of a source; others are not listened to.
+    /// By source name; other sources are not monitored.
     limits: HashMap<String, Limit>,
     streams: HashMap<Uid, Heard>,
-    /// Those of them that are connections.
+    /// The streams that are connections.
     connections: HashSet<Uid>,
-    /// Sources as such.
+    /// Sources as a whole.
     sources: HashMap<String, (Uid, Heard)>,
 }
 
 impl Silence {
-    /// Listens from now on. `told`: silences of the last run, which go on.
+    /// Starts monitoring. `told`: silences reported by the last run, which continue.
     #[must_use]
     pub fn new(limits: HashMap<String, Limit>, told: Vec<(Uid, Label, Told)>, now: Timestamp) -> Self {
         let mut all = Self::default();
@@ -66,14 +66,14 @@ impl Silence {
             match all.sources.get_mut(&heard.label.source) {
                 Some((source, known)) if *source == uid => *known = heard,
                 Some(_) => drop(all.streams.insert(uid, heard)),
-                // Nobody listens to it any more.
+                // The source is no longer monitored.
                 None => {}
             }
         }
         all
     }
 
-    /// Listens to these from now on. A silence that was told ends with the wish to hear of it.
+    /// Sets what is monitored from now on. A reported silence ends if its source's limit changes.
     pub fn set_limits(&mut self, limits: HashMap<String, Limit>, now: Timestamp) -> Vec<Said> {
         let is_other = |name: &str| limits.get(name) != self.limits.get(name);
         let streams = self.streams.extract_if(|_, stream| is_other(&stream.label.source));
@@ -87,13 +87,13 @@ impl Silence {
         said
     }
 
-    /// Whether no source is listened to.
+    /// Whether no source is monitored.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.limits.is_empty()
     }
 
-    /// A stream has said something.
+    /// Notes that a stream has talked.
     pub fn heard(&mut self, uid: Uid, label: &Arc<Label>, now: Timestamp) -> Vec<Said> {
         let Some((source, known)) = self.sources.get_mut(&label.source) else { return Vec::new() };
         let mut said = Vec::new();
@@ -108,7 +108,7 @@ impl Silence {
         said
     }
 
-    /// A connection has said something; it is known until it [ends](Self::ended).
+    /// Notes that a connection has talked; it is known until it [ends](Self::ended).
     pub fn heard_over(&mut self, uid: Uid, label: &Arc<Label>, now: Timestamp) -> Vec<Said> {
         let said = self.heard(uid, label, now);
         if self.streams.contains_key(&uid) {
@@ -117,22 +117,22 @@ impl Silence {
         said
     }
 
-    /// A connection has ended, and is not waited for.
+    /// Ends a connection, which is not waited for any more.
     pub fn ended(&mut self, uid: &Uid, now: Timestamp) -> Vec<Said> {
         self.connections.remove(uid);
         let told = self.streams.remove(uid).and_then(|stream| Some((*uid, stream.label, ended(&stream.told?, now))));
         told.into_iter().collect()
     }
 
-    /// Files that are gone are not waited for, nor are connections of the last run. `there`: the files that are, and whom
-    /// a rotated one has left its name to. That one is the same voice: it has said what the older one said, and when.
+    /// Drops files that are gone, and connections of the last run. `there`: the existing files, each with the file
+    /// that took its name, if any. That file is the same voice: it is taken to have talked when the older one did.
     pub fn keep(&mut self, there: &HashMap<Uid, Option<Heir>>, now: Timestamp) -> Vec<Said> {
         let is_over = |uid: &&Uid| !self.connections.contains(*uid) && !matches!(there.get(*uid), Some(None));
         let over: Vec<Uid> = self.streams.keys().filter(is_over).copied().collect();
         let mut said = Vec::new();
         for uid in over {
             if let (Some((heir, label)), Some(former)) = (there.get(&uid).cloned().flatten(), self.streams.get(&uid)) {
-                // A silence that was told ends here; the next one begins when it is over.
+                // A reported silence ends here; the next one begins when it is over.
                 let last = if former.told.is_some() { now } else { former.last };
                 let heard = self.streams.entry(heir).or_insert(Heard { label, last, told: None });
                 heard.last = heard.last.max(last);
@@ -142,7 +142,7 @@ impl Silence {
         said
     }
 
-    /// What has been quiet for too long.
+    /// Returns what has been quiet for too long.
     pub fn due(&mut self, now: Timestamp) -> Vec<Said> {
         let limits = &self.limits;
         let mut said = Vec::new();
@@ -156,7 +156,7 @@ impl Silence {
             }
         };
         self.streams.iter_mut().for_each(|(uid, heard)| ask(*uid, heard));
-        // Where streams have talked, their silence is told one by one.
+        // If streams have talked, their silences are reported one by one.
         let with_streams: HashSet<&str> = self.streams.values().map(|stream| stream.label.source.as_str()).collect();
         self.sources.values_mut().filter(|(_, heard)| !with_streams.contains(heard.label.source.as_str())).for_each(|(uid, heard)| ask(*uid, heard));
         said
@@ -166,7 +166,7 @@ impl Silence {
         self.streams.values().any(|stream| stream.label.source == source)
     }
 
-    /// When something may be due.
+    /// Returns when something may be due.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         let sources = self.sources.iter().filter(|(name, _)| !self.has_streams(name)).map(|(_, (_, heard))| heard);
@@ -181,7 +181,7 @@ fn ended(told: &Told, now: Timestamp) -> Notice {
     Notice::Silence { id, since: told.since, seconds, ended: Some(now) }
 }
 
-/// A source as such has an identity that no stream has.
+/// Returns the identity of a source as a whole, which no stream has.
 fn source_uid(name: &str) -> Uid {
     let id = derived_id("silent source", &[name.as_bytes()]);
     crate::core::event::Hex::parse(&id).map(|id| id.digest()).unwrap_or_default()
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(shown(&silence.due(Timestamp(69 * S))), [""; 0]);
         let said = silence.due(Timestamp(70 * S));
         assert_eq!((shown(&said), said[0].0), (vec!["a 10 60".to_owned()], [2; 16]), "the younger one, which never spoke");
-        // Rotated once more while it is silent: that has ended, and is not told again at once.
+        // Rotated again while it is silent: that silence ends, and is not reported again at once.
         let rotated = HashMap::from([([2; 16], Some(([3; 16], label("agent", "a")))), ([3; 16], None)]);
         assert_eq!(shown(&silence.keep(&rotated, Timestamp(80 * S))), ["a 10 70 ended"]);
         assert_eq!(shown(&silence.due(Timestamp(139 * S))), [""; 0]);
@@ -283,7 +283,7 @@ mod tests {
         let (a, b) = (label("agents", "a"), label("agents", "b"));
         silence.heard_over([1; 16], &a, Timestamp(0));
         silence.heard_over([2; 16], &b, Timestamp(30 * S));
-        // No file is there; a connection of the last run cannot go on.
+        // No file exists; a connection of the last run cannot continue.
         assert_eq!(shown(&silence.keep(&HashMap::new(), Timestamp(31 * S))), ["old -90 121 ended"]);
         assert_eq!(shown(&silence.due(Timestamp(60 * S))), ["a 0 60"]);
         assert_eq!(shown(&silence.heard_over([1; 16], &a, Timestamp(61 * S))), ["a 0 61 ended"]);

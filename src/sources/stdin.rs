@@ -1,5 +1,5 @@
-//! stdin as a source: a thread that reads it, for a terminal or a pipe cannot be asked to wait. What was read and not
-//! committed cannot be read again. What is compressed is unpacked, and what is no log is left out, as `scan` does.
+//! stdin as a source, read by a thread of its own, because a terminal or a pipe cannot be asked to wait. What was read and
+//! not committed cannot be read again. Compressed input is unpacked, and what is not a log is left out, as `scan` does.
 
 use std::io;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use super::foreign;
 use super::input::{self, Watched};
 use crate::core::transcript::Mode;
 
-/// Bytes of one read.
+/// Bytes per read.
 const READ_BYTES: usize = 64 << 10;
 
-/// Reads stdin into a stream until it ends, or until the stream was ended. The writer waits while there is no room.
+/// Reads stdin into a stream until stdin ends, or the stream was ended. The writer waits while there is no room.
 pub fn read(flow: Arc<Flow>, mode: Mode) {
     std::thread::spawn(move || match pass(&flow, mode) {
         Ok(()) => flow.end(),
@@ -22,7 +22,7 @@ pub fn read(flow: Arc<Flow>, mode: Mode) {
     });
 }
 
-/// Passes all of it on; the error says why that was not to be.
+/// Passes everything on; the error says why that was not possible.
 fn pass(flow: &Arc<Flow>, mode: Mode) -> Result<(), String> {
     let ended_early = |error: io::Error| format!("reading ended early: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(ended_early)?;

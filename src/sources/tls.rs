@@ -1,5 +1,5 @@
-//! TLS of a source: certificate, key and the roots of clients' certificates from PEM files, and handshakes that end in
-//! time. What is wrong with a file is said with its name when the source starts.
+//! TLS of a source: certificate, key and the roots of client certificates from PEM files, and
+//! handshakes with a timeout. An invalid file is reported by name when the source starts.
 
 use std::io;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::socket::said::Said;
 use crate::config::TlsConfig;
 use crate::words::counted;
 
-/// Makes connections encrypted.
+/// Encrypts connections.
 #[derive(Clone)]
 pub struct Acceptor {
     inner: TlsAcceptor,
@@ -28,10 +28,10 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// With the files of a configuration.
+    /// Reads the files of a configuration.
     ///
     /// # Errors
-    /// Which of them is not what it should be, and why.
+    /// Which file is invalid, and why.
     pub fn new(config: &TlsConfig) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
         let certificates = certificates("certificate", &config.certificate)?;
@@ -54,7 +54,7 @@ impl Acceptor {
         Ok(Self { inner: TlsAcceptor::from(Arc::new(server)), timeout: config.handshake_timeout, said: Arc::default() })
     }
 
-    /// A handshake.
+    /// Makes a handshake.
     ///
     /// # Errors
     /// It failed, or took too long.
@@ -65,7 +65,7 @@ impl Acceptor {
         }
     }
 
-    /// Says that one failed, if it is time to say so.
+    /// Logs a failed handshake, if a message is due.
     pub fn failed(&self, source: &str, peer: &str, error: &io::Error) {
         if let Some(count) = self.said.lock().unwrap_or_else(PoisonError::into_inner).happened(Instant::now()) {
             tracing::warn!("source {source}: {} failed, the last with {peer}: {error}", counted(count, "TLS handshake"));

@@ -1,5 +1,5 @@
-//! Who says that a file has changed: the kernel's notices for the folders of what is followed. Notices
-//! may be late, lost or missing (NFS): a sweep by time is the truth, this only makes it fast.
+//! How siftd learns that a file has changed: kernel notifications for the folders of followed files. Notifications
+//! may be late, lost or missing (NFS): the periodic sweep is authoritative, this only makes it fast.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -12,29 +12,29 @@ use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::delivery::Node;
 
-/// Paths that are noted until somebody asks; with more of them it is cheaper to look everywhere.
+/// Maximum paths to note between two calls; with more of them it is cheaper to look everywhere.
 const MAX_PATHS: usize = 4096;
 
-/// What changed since it was last asked.
+/// What has changed since the last call.
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Files that were written.
     pub written: HashSet<PathBuf>,
-    /// Names that were made, moved or removed.
+    /// Names that were created, moved or removed.
     pub named: HashSet<PathBuf>,
-    /// Notices were lost: look everywhere.
+    /// Notifications were lost: look everywhere.
     pub lost: bool,
-    /// The kernel had no room for more of them: nothing is watched any more, name the folders again.
+    /// The kernel's queue overflowed: nothing is watched any more, so the folders must be named again.
     pub overflowed: bool,
-    /// A new folder could not be watched any more: what is to be said.
+    /// A new folder could not be watched: the message to log.
     limit: Option<String>,
-    /// Whoever asks was woken and has not asked yet.
+    /// The caller was woken and has not asked yet.
     is_told: bool,
 }
 
 impl Changes {
-    /// Takes a notice in; true: somebody is to be woken. Once, until the changes are taken: who asks may
-    /// be busy for long.
+    /// Notes an event. Returns `true` if the caller must be woken, which happens
+    /// only once until the changes are taken, since the caller may be busy for long.
     fn note(&mut self, event: notify::Result<Event>) -> bool {
         match event {
             Ok(event) if !event.need_rescan() => match event.kind {
@@ -64,7 +64,7 @@ type Make = Box<dyn Fn() -> notify::Result<RecommendedWatcher> + Send>;
 /// A folder that is watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Watched {
-    /// Its path may mean another one by now, which the kernel says nothing of.
+    /// Its path may lead to another folder by now, which the kernel does not report.
     node: Node,
     recursive: bool,
 }
@@ -72,18 +72,18 @@ struct Watched {
 /// Watches folders.
 pub struct Watch {
     watcher: Option<RecommendedWatcher>,
-    /// Makes another one like it.
+    /// Creates another watcher like it.
     make: Option<Make>,
     folders: HashMap<PathBuf, Watched>,
     changes: Shared,
-    /// Folders that could not be watched, said once.
+    /// Folders that could not be watched; each was logged once.
     refused: HashSet<PathBuf>,
-    /// Folders below watched ones are not watched, nobody knows which: a limit was reached when they were made.
+    /// Some folders below watched ones are not watched, and it is unknown which: a limit was reached when they were created.
     is_partial: bool,
 }
 
 impl Watch {
-    /// `wake` is called, from another thread, when something has changed; not again before [`take`](Self::take).
+    /// Calls `wake`, from another thread, when something has changed; not again before [`take`](Self::take).
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         let none = Self::none();
         let (noted, wake) = (none.changes.clone(), Arc::new(wake));
@@ -99,24 +99,24 @@ impl Watch {
         Self { watcher, make: Some(Box::new(make)), ..none }
     }
 
-    /// Nobody says anything: everything is found by looking.
+    /// Watches nothing: every change is found by looking.
     #[must_use]
     pub fn none() -> Self {
         let (watcher, make, is_partial) = (None, None, false);
         Self { watcher, make, folders: HashMap::new(), changes: Shared::default(), refused: HashSet::new(), is_partial }
     }
 
-    /// Watches a folder, if it is there; asking again is cheap. True: it is watched since now.
+    /// Watches a folder, if it exists; repeated calls are cheap. Returns `true` if it is newly watched.
     pub fn folder(&mut self, folder: &Path, recursive: bool) -> bool {
         let there = folder.metadata().ok().filter(Metadata::is_dir).map(|meta| Watched { node: Node::of(&meta), recursive });
-        // Where two patterns name it, one of them may want less.
+        // If two patterns name it, one of them may want less.
         let is_watched = |there: Watched| self.folders.get(folder).is_some_and(|known| known.node == there.node && known.recursive >= recursive);
         if there.is_some_and(is_watched) {
             return false;
         }
         let Some(watcher) = &mut self.watcher else { return false };
         if self.folders.remove(folder).is_some() {
-            // One that was moved away would go on telling under the name of this one; of one that was removed it is over already.
+            // A folder that was moved away would keep reporting under this name; for a removed one, watching has already ended.
             let _ = watcher.unwatch(folder);
         }
         let Some(watched) = there else { return false };
@@ -144,13 +144,13 @@ impl Watch {
             || !self.is_partial && above.any(|folder| self.folders.get(folder).is_some_and(|watched| watched.recursive))
     }
 
-    /// Whether new folders may be there that are not watched.
+    /// Whether there may be new folders that are not watched.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.is_partial
     }
 
-    /// What has changed since the last call.
+    /// Takes what has changed since the last call.
     #[must_use]
     pub fn take(&mut self) -> Changes {
         let changes = std::mem::take(&mut *lock(&self.changes));
@@ -165,9 +165,9 @@ impl Watch {
         changes
     }
 
-    /// Watches nothing: which folders were made, moved or removed while notices were lost nobody knows.
+    /// Drops all watches: nobody knows which folders were created, moved or removed while notifications were lost.
     fn begin_anew(&mut self) {
-        // Where there is no second watcher to be had, the old one goes through the folders again.
+        // If no second watcher is available, the old one is given the folders again.
         if let Some(Ok(watcher)) = self.make.as_ref().map(|make| make()) {
             self.watcher = Some(watcher);
         }
@@ -175,7 +175,7 @@ impl Watch {
     }
 }
 
-/// What to do when the kernel gives no notices; files are followed all the same, only later.
+/// Says what to do when the kernel gives no notifications; files are followed all the same, only later.
 #[must_use]
 pub fn advice(error: &notify::Error) -> String {
     let go_on = "until then files are looked at every second, thousands of them every few seconds";
@@ -195,7 +195,7 @@ pub fn advice(error: &notify::Error) -> String {
     }
 }
 
-/// The limit of the kernel that an error is about.
+/// Returns the kernel limit that an error is about.
 fn limit_of(error: &notify::Error) -> Option<&'static str> {
     match &error.kind {
         ErrorKind::MaxFilesWatch => Some("fs.inotify.max_user_watches"),
@@ -240,7 +240,7 @@ mod tests {
         let mut watch = Watch { changes: changes.clone(), folders, ..Watch::none() };
         assert!(watch.sees(Path::new("/logs/new/a.log")) && !watch.is_partial());
         assert!(lock(&changes).note(Err(notify::Error::new(ErrorKind::MaxFilesWatch))));
-        // A flood behind it does not wash it away.
+        // A flood after it does not hide it.
         let woken = (0..=MAX_PATHS).filter(|n| lock(&changes).note(written(&format!("/logs/{n}.log")))).count();
         assert_eq!(woken, 0, "it was told already");
         assert!(watch.take().lost && watch.is_partial());
@@ -256,7 +256,7 @@ mod tests {
         assert!(watch.folder(folder.path(), true) && !watch.folder(folder.path(), true));
         let rescan = || Ok(Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan));
         lock(&watch.changes).note(rescan());
-        // A flood behind it does not wash it away.
+        // A flood after it does not hide it.
         let woken = (0..=MAX_PATHS).filter(|n| lock(&watch.changes).note(written(&format!("/logs/{n}.log")))).count();
         assert_eq!(woken, 0, "it was told already");
         let taken = watch.take();
@@ -277,7 +277,7 @@ mod tests {
         std::fs::create_dir(&logs).unwrap();
         assert!(watch.folder(&logs, true) && !watch.folder(&logs, true));
         for moves in [true, false] {
-            // Between two looks. As long as the old one is open, its inode is not handed out again.
+            // Between two checks. As long as the old one is open, its inode is not reused.
             let _old = std::fs::File::open(&logs).unwrap();
             if moves {
                 std::fs::rename(&logs, folder.path().join("old")).unwrap();

@@ -1,4 +1,4 @@
-//! A reader over Zstandard frames (RFC 8878), one after the other, skippable ones left out.
+//! A reader over successive Zstandard frames (RFC 8878); skippable ones are left out.
 //! Memory is bounded by the window that a frame asks for, which the decoder limits.
 
 use std::io::{self, BufRead, Read};
@@ -8,27 +8,27 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::gz::{expect_padding, uncompressed};
 
-/// An empty block that ends its frame, and a checksum, should the frame have one.
+/// An empty block that ends its frame, and a checksum in case the frame has one.
 const LAST_BLOCK: [u8; 7] = [1, 0, 0, 0, 0, 0, 0];
-/// First bytes of frames, and of those that are left out.
+/// First bytes of frames, and of skippable frames.
 const FIRST: [std::ops::RangeInclusive<u8>; 2] = [0x28..=0x28, 0x50..=0x5f];
 
-/// Decompresses what `source` holds.
+/// Decompresses `source`.
 pub struct Zst<R> {
     source: R,
     decoder: FrameDecoder,
     in_frame: bool,
-    /// Why the frame cannot be read to its end: said behind what was read of it.
+    /// Why the frame cannot be read to its end; reported after what was read of it.
     fault: Option<io::Error>,
 }
 
 impl<R: BufRead> Zst<R> {
-    /// Nothing is read yet.
+    /// Creates a reader that has read nothing yet.
     pub fn new(source: R) -> Self {
         Self { source, decoder: FrameDecoder::new(), in_frame: false, fault: None }
     }
 
-    /// Goes to the next frame; false at the end, behind which padding may stand.
+    /// Goes to the next frame; returns `false` at the end, after which there may be padding.
     fn next_frame(&mut self) -> io::Result<bool> {
         while self.source.fill_buf()?.first().is_some_and(|first| FIRST.iter().any(|all| all.contains(first))) {
             match self.decoder.init(&mut self.source) {
@@ -44,8 +44,8 @@ impl<R: BufRead> Zst<R> {
         Ok(false)
     }
 
-    /// Decodes until there is something to hand over. Of a frame that goes no further, all is handed over that was decoded:
-    /// as the decoder keeps it for blocks to come, it is told that none do.
+    /// Decodes until there is something to return. If a frame breaks off, everything decoded so
+    /// far is returned: the decoder keeps it for later blocks, so it is told that there are none.
     fn decode(&mut self) -> io::Result<()> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
             if let Err(error) = self.decoder.decode_blocks(&mut self.source, BlockDecodingStrategy::UptoBlocks(1)) {
@@ -57,7 +57,7 @@ impl<R: BufRead> Zst<R> {
     }
 }
 
-/// What a user can be told: the decoder's own words are those of its code.
+/// Returns an error that a user can understand: the decoder's own messages refer to its code.
 fn plain(error: FrameDecoderError) -> io::Error {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(error) = cause {

@@ -1,5 +1,5 @@
-//! The breakers in the state file: one row for each name, and the last transitions of all. Which name a stream, task
-//! or session has is said here; what a breaker does is `core::breaker`.
+//! The breakers in the state file: one row per name, plus the last transitions of all of them. This
+//! module defines the name of a stream, task or session; what a breaker does is in `core::breaker`.
 
 use rusqlite::{Connection, OptionalExtension, Row as SqlRow, params};
 
@@ -20,14 +20,14 @@ CREATE INDEX transition_waits ON transition (seq) WHERE waits = 1;
 /// The columns of a row.
 pub(super) const COLUMNS: &str =
     "name, unit, state, since, trip, trip_signature, is_probe, transient, transient_last, last, counts, source, kind, path, last_id, why";
-/// Breakers that are kept; those that failed longest ago go.
+/// Breakers to keep; those whose last failure is oldest are dropped first.
 const MAX_BREAKERS: i64 = 10_000;
-/// Transitions that are kept.
+/// Transitions to keep.
 const MAX_TRANSITIONS: i64 = 1000;
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 pub const MAX_NAME_BYTES: usize = 500;
 
-/// The name of the breaker of a task, session or stream; a plain name stands for itself.
+/// Returns the name of the breaker of a task, session or stream; a plain name stands for itself.
 #[must_use]
 pub fn name_of(kind: &str, value: &str) -> String {
     let mut name = format!("{kind}:{value}");
@@ -35,27 +35,27 @@ pub fn name_of(kind: &str, value: &str) -> String {
     name
 }
 
-/// A breaker and what is known beside it.
+/// A breaker and what is stored with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The breaker.
     pub breaker: Breaker,
-    /// Where the records of its transitions say they come from.
+    /// The label of its transitions' records.
     pub label: Label,
-    /// Id of the last transition's record; ids of those that the time makes follow from it.
+    /// Id of the last transition's record; the ids of transitions caused by time alone are derived from it.
     pub last_id: String,
-    /// Why it is as it is, in the record's word.
+    /// Why the breaker is in its state, as the record words it.
     pub why: String,
 }
 
 impl Kept {
-    /// A closed one.
+    /// Returns a closed breaker.
     #[must_use]
     pub fn new(unit: Unit, label: Label, now: Timestamp) -> Self {
         Self { breaker: Breaker::new(unit, now), label, last_id: String::new(), why: String::new() }
     }
 
-    /// Whether it says nothing that a new one would not say.
+    /// Whether the breaker says no more than a new one would.
     fn is_blank(&self) -> bool {
         self.breaker.state == State::Closed && self.breaker.counts.is_empty() && self.breaker.transient == 0
     }
@@ -66,7 +66,7 @@ pub(super) fn find(db: &Connection, name: &str) -> Result<Option<Kept>, StoreErr
     Ok(one.query_row([name], |row| kept_of(row).map(|(_, kept)| kept)).optional()?)
 }
 
-/// All of them, by name.
+/// Returns all breakers, by name.
 pub(super) fn all(db: &Connection) -> Result<Vec<(String, Kept)>, StoreError> {
     let mut all = db.prepare("SELECT * FROM breaker ORDER BY name")?;
     Ok(all.query_map([], kept_of)?.collect::<Result<_, _>>()?)
@@ -102,7 +102,7 @@ pub(super) fn put(db: &Connection, name: &str, kept: &Kept) -> Result<(), StoreE
     Ok(())
 }
 
-/// Makes room where there are too many, first of what says nothing any more.
+/// Makes room if there are too many breakers: closed ones go first.
 pub(super) fn prune(db: &Connection) -> Result<(), StoreError> {
     let rows: i64 = db.query_row("SELECT count(*) FROM breaker", [], |row| row.get(0))?;
     if rows > MAX_BREAKERS {
@@ -112,20 +112,19 @@ pub(super) fn prune(db: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Forgets one.
 pub(super) fn remove(db: &Connection, name: &str) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM breaker WHERE name = ?1")?.execute([name])?;
     Ok(())
 }
 
-/// Keeps the record of a transition. `waits`: a `run` on this state is to write it.
+/// Keeps the record of a transition. With `waits`, a `run` on this state is to write the record.
 pub(super) fn add_transition(db: &Connection, name: &str, body: &[u8], waits: bool) -> Result<(), StoreError> {
     db.prepare_cached("INSERT INTO transition (name, body, waits) VALUES (?1, ?2, ?3)")?.execute(params![name, body, waits])?;
     db.prepare_cached("DELETE FROM transition WHERE seq <= ?1")?.execute([db.last_insert_rowid() - MAX_TRANSITIONS])?;
     Ok(())
 }
 
-/// Records that other processes have left for this one; they are its own from now on.
+/// Takes the records that other processes have left for this one; from now on this process writes them.
 pub(super) fn take_waiting(db: &Connection) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut all = db.prepare_cached("SELECT body FROM transition WHERE waits = 1 ORDER BY seq")?;
     let bodies: Vec<Vec<u8>> = all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -135,7 +134,7 @@ pub(super) fn take_waiting(db: &Connection) -> Result<Vec<Vec<u8>>, StoreError> 
     Ok(bodies)
 }
 
-/// The records of the last transitions, the oldest first; of one breaker, or of all.
+/// Returns the records of the last transitions, oldest first, of one breaker or of all.
 pub(super) fn transitions(db: &Connection, name: Option<&str>, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut all = db.prepare("SELECT body FROM transition WHERE ?1 IS NULL OR name = ?1 ORDER BY seq DESC LIMIT ?2")?;
     let mut bodies: Vec<Vec<u8>> = all.query_map(params![name, limit as i64], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -148,7 +147,7 @@ pub(super) fn is_blank(kept: &Kept) -> bool {
     kept.is_blank() && kept.last_id.is_empty()
 }
 
-/// Whether a row can be what was written.
+/// Whether a row can be one that siftd wrote.
 pub(super) fn is_sound(row: &SqlRow) -> bool {
     kept_of(row).is_ok()
 }
@@ -182,7 +181,7 @@ fn known_kind(kind: &str) -> &'static str {
     KINDS.into_iter().find(|known| *known == kind).unwrap_or("file")
 }
 
-/// Signature, runs, time of the last one: 28 bytes each.
+/// Packs each count into 28 bytes: signature, runs, time of the last run.
 fn packed(counts: &[Count]) -> Vec<u8> {
     let one = |count: &Count| [&count.signature.digest()[..], &count.runs.to_le_bytes(), &count.last.0.to_le_bytes()].concat();
     counts.iter().flat_map(one).collect()

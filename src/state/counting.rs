@@ -1,27 +1,27 @@
-//! What a transaction adds to the counters of this process: gathered on the way, told when it is committed, so
-//! that one that is tried again counts once.
+//! What a transaction adds to this process's counters: gathered while it is drafted and
+//! published once it is committed, so that a transaction that is retried counts once.
 
 use super::outbox::Outbox;
 use crate::delivery::{Batch, Missed, Notice, Record, SinkMark};
 use crate::telemetry::metrics;
 use crate::words::{Category, Severity};
 
-/// What one transaction has to tell.
+/// What one transaction adds to the counters.
 #[derive(Default)]
 pub(super) struct Counted {
     /// Number of the batch, and the kind of the error.
     events: Vec<(u32, Category, Severity)>,
-    /// Why, bytes, and what else is missing.
+    /// Reason, bytes, and other items missing.
     gaps: Vec<(&'static str, u64, u64)>,
 }
 
 impl Counted {
-    /// An error that sinks are to have.
+    /// Counts an error that sinks will get.
     pub fn event(&mut self, batch: usize, record: &Record) {
         self.events.push((batch as u32, record.category, record.severity));
     }
 
-    /// Something that is no error.
+    /// Counts a record that is not an error.
     pub fn notice(&mut self, notice: &Notice) {
         if let Notice::Gap { why, missed, .. } = notice {
             let (bytes, items) = match *missed {
@@ -34,7 +34,7 @@ impl Counted {
     }
 }
 
-/// It is committed.
+/// Publishes the counts of a committed transaction.
 pub(super) fn publish(batches: &[Batch], counted: &Counted) {
     let mut rest = &counted.events[..];
     while let Some((number, ..)) = rest.first() {
@@ -53,7 +53,7 @@ pub(super) fn publish(batches: &[Batch], counted: &Counted) {
     }
 }
 
-/// What waits for sinks now.
+/// Publishes what waits for sinks now.
 pub(super) fn outbox(outbox: &Outbox, sinks: &[SinkMark]) {
     metrics().outbox_bytes.set(outbox.waiting_bytes());
     metrics().outbox_last.set(outbox.last());

@@ -1,4 +1,4 @@
-//! The state folder itself: that it is made, and whether its disk has room.
+//! The state folder itself: creating it, and checking whether its disk has room.
 
 use std::fs;
 use std::io::{Error, ErrorKind};
@@ -8,21 +8,21 @@ use rustix::process::geteuid;
 
 use super::store::StoreError;
 
-/// What is said where there is none.
+/// The reason given when there is no room.
 pub const FULL: &str = "no room is left on its disk";
-/// With less SQLite cannot even make the file by which those who have the state open know of each other, of 32 KiB.
+/// With less room SQLite cannot even create its 32 KiB shared-memory file, by which the processes that have the state open know of each other.
 const LITTLE: u64 = 64 << 10;
 
-/// Makes it where there is none.
+/// Creates the folder if it does not exist.
 ///
 /// # Errors
-/// Something else has its name, it may not be written, or there is no room. The text says what to do.
+/// Something else has its name, it may not be created, or there is no room. The text says what to do.
 pub fn make(folder: &Path) -> Result<(), StoreError> {
     let Err(error) = fs::create_dir_all(folder) else { return Ok(()) };
     Err(in_the_way(folder).map_or_else(|| fault(&error), StoreError::Fatal))
 }
 
-/// What is no folder, and has its name or that of one above it. The text says what to do.
+/// Names whatever is not a folder and has the name of the folder or of one of its parents. The text says what to do.
 #[must_use]
 pub fn in_the_way(folder: &Path) -> Option<String> {
     let other = folder.ancestors().find(|path| path.symlink_metadata().is_ok()).filter(|path| !path.is_dir())?;
@@ -31,7 +31,7 @@ pub fn in_the_way(folder: &Path) -> Option<String> {
     Some(format!("{name} is {what}: name another one with state_dir or --state-dir"))
 }
 
-/// What the system says of a file in it.
+/// Turns an I/O error on a file in the folder into a [`StoreError`].
 pub fn fault(error: &Error) -> StoreError {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Later(error.to_string()),
@@ -39,19 +39,19 @@ pub fn fault(error: &Error) -> StoreError {
     }
 }
 
-/// Why nothing can be written there for now: SQLite says no more than "disk I/O error" of some files that find no room.
+/// Says why nothing can be written there for now: for some files without room, SQLite says only "disk I/O error".
 #[must_use]
 pub fn reason(folder: &Path, why: &str) -> String {
     if why != FULL && is_full(folder) { format!("{FULL} ({why})") } else { why.to_owned() }
 }
 
-/// Whether its disk, or the one where it is to be made, is full.
+/// Whether the disk of the folder (or of its nearest existing parent) is full.
 fn is_full(folder: &Path) -> bool {
     let there = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
     let Ok(disk) = rustix::fs::statvfs(there) else { return false };
-    // What is kept for root is free for root alone.
+    // The blocks reserved for root are available to root alone.
     let blocks = if geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
-    // File systems that do not count in advance say that there are none at all.
+    // File systems that do not count in advance report a total of 0.
     let is_without_bytes = disk.f_blocks > 0 && blocks.saturating_mul(disk.f_frsize) < LITTLE;
     is_without_bytes || disk.f_files > 0 && disk.f_favail == 0
 }

@@ -1,4 +1,4 @@
-//! Who keeps the state file from others: the process that holds a lock on it, or else the `run` that has the folder.
+//! Finds out who blocks the state file: the process that holds a lock on it, or else the `run` that has the folder.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use crate::locks::writer;
 /// The byte of the shared-memory file that a writer locks (sqlite.org, "WAL-mode File Format", 2.3.1).
 const WRITE_LOCK: u64 = 120;
 
-/// The process that writes, in words for a message; `None`: nobody is known.
+/// Names the process that writes, in words for a message; `None` if it is not known.
 #[must_use]
 pub fn holder(folder: &Path) -> Option<String> {
     let file = file(folder);

@@ -1,6 +1,6 @@
-//! A sink that is behind by more than `outbox_max`, and is to leave records out then: the oldest that it was
-//! not given are dropped, so that half of the room is free again, and a `gap` record for this sink has the
-//! count. What it was given before stays until it is done, so that its file can be compared after a kill.
+//! Leaves records out for a sink that is behind by more than `outbox_max`, if it is configured so. The oldest records
+//! the sink was not given are dropped, so that half of the room is free again; a `gap` record for this sink has the
+//! count. Records it was given before stay until it is done with them, so that its file can be compared after a kill.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,14 @@ use crate::delivery::{FOR_SINK, Label, Missed, Notice, SinkMark, Why, derived_id
 #[derive(Clone, Debug)]
 pub(super) struct LeftOut {
     sink: String,
-    /// Behind this one …
+    /// After this record …
     from: u64,
-    /// … up to this one.
+    /// … up to and including this one.
     to: u64,
-    /// How many, with those of earlier ones whose record is among them.
+    /// How many, including those of earlier gaps whose record is among them.
     count: u64,
     at: Timestamp,
-    /// Number of the record that says so.
+    /// Number of the record that reports it.
     pub said: Option<u64>,
 }
 
@@ -35,7 +35,7 @@ impl LeftOut {
     }
 }
 
-/// Chunks that no sink needs: each has it behind it, or left out. They are named by their first record.
+/// Returns the chunks that no sink needs, by their first record: every sink has either passed or left out each of them.
 pub(super) fn needless(waiting: &VecDeque<(u64, u64, u64)>, sinks: &[SinkMark], left_out: &[LeftOut]) -> Vec<u64> {
     if left_out.is_empty() {
         return Vec::new();
@@ -45,8 +45,8 @@ pub(super) fn needless(waiting: &VecDeque<(u64, u64, u64)>, sinks: &[SinkMark], 
 }
 
 impl Committer {
-    /// These sinks leave out what is too much: what waits is at most half of `max_bytes` then, if nobody else
-    /// needs it. It is so with the next commit.
+    /// Makes these sinks leave out the excess: afterwards at most half of `max_bytes`
+    /// waits, unless another sink needs more. Takes effect with the next commit.
     pub fn leave_out(&mut self, sinks: &[String], max_bytes: u64, now: Timestamp) {
         let mut kept = 0;
         let newest = self.waiting.iter().rev().take_while(|(.., bytes)| {
@@ -60,7 +60,7 @@ impl Committer {
                 continue;
             }
             let mut new = LeftOut { sink: sink.name.clone(), from, to, count: to - from, at: now, said: None };
-            // A record of that kind that is left out itself is said again, in this one.
+            // If an earlier `gap` record is itself left out, this one includes its count.
             let is_among = |out: &&LeftOut| out.sink == sink.name && out.said.is_some_and(|said| from < said && said <= to);
             for old in self.left_out.iter().filter(is_among) {
                 (new.count, new.at) = (new.count + old.count - 1, new.at.min(old.at));
@@ -70,7 +70,7 @@ impl Committer {
         }
     }
 
-    /// After a commit: what was left out is said, and gone where nobody else needs it.
+    /// Forgets, after a commit, the left-out chunks that no sink needs.
     pub(super) fn forget_left_out(&mut self) {
         if self.left_out.is_empty() {
             return;

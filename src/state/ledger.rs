@@ -1,6 +1,6 @@
-//! What each new event changes beside itself: its row in the history and the breaker of its stream, in the transaction
-//! that commits it. What is in use stays in memory and is written once a transaction, however many events had it; when
-//! another process has written the file, or a transaction has failed, memory is forgotten and the file asked.
+//! What each new event changes besides itself: its row in the history and the breaker of its stream, in the transaction that
+//! commits it. Rows and breakers in use stay in memory and are written once per transaction, however many events changed them.
+//! When another process has written the file, or a transaction has failed, memory is discarded and the file is read again.
 
 use std::collections::HashMap;
 
@@ -12,21 +12,21 @@ use crate::core::breaker::{Limits, State, Transition, Unit};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice, Record, Weight, derived_id};
 
-/// Breakers that stay in memory between two transactions.
+/// Breakers to keep in memory between two transactions.
 const MAX_BREAKERS: usize = 4096;
 
 /// What is kept, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Bounds of the history; none: there is none.
+    /// Bounds of the history; `None`: there is no history.
     pub history: Option<history::Rules>,
     /// Limits of the breakers.
     pub breaker: Limits,
-    /// Streams have breakers.
+    /// Whether streams have breakers.
     pub streams: bool,
 }
 
-/// Something that is to be written behind an event.
+/// A record that is to be written after an event.
 pub(super) struct Made {
     pub label: Label,
     pub name: String,
@@ -39,43 +39,42 @@ struct Cached {
     is_dirty: bool,
 }
 
-/// What is in use of the history and the breakers.
+/// The part of the history and the breakers that is in use.
 #[derive(Default)]
 pub struct Ledger {
     rules: Rules,
     rows: Rows,
     breakers: HashMap<String, Cached>,
-    /// SQLite's count of what other connections have written.
+    /// SQLite's counter of changes by other connections.
     version: Option<i64>,
-    /// When a breaker changes by itself.
+    /// When the next breaker changes by itself.
     breaker_deadline: Option<Timestamp>,
 }
 
 impl Ledger {
-    /// Goes on under other rules.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }
 
-    /// Keeps what the rules say.
+    /// Keeps what the rules ask for.
     #[must_use]
     pub fn new(rules: Rules) -> Self {
         Self { rules, ..Self::default() }
     }
 
-    /// For one who has many transactions a second: the table of the history is written once a second.
+    /// For a process with many transactions per second: the history's table is written once a second.
     #[must_use]
     pub fn of_many(rules: Rules) -> Self {
         Self { rows: Rows::new(FOLD_US), ..Self::new(rules) }
     }
 
-    /// The rules.
+    /// Returns the rules.
     #[must_use]
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Memory is not what the file holds.
+    /// Discards what is in memory: it may differ from what the file holds.
     pub fn forget(&mut self) {
         self.rows.forget();
         self.breakers.clear();
@@ -87,13 +86,13 @@ impl Ledger {
         self.version.is_some_and(|known| store.data_version().is_ok_and(|version| version != known))
     }
 
-    /// When there is something to do without an event.
+    /// Returns when there is something to do without an event.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.breaker_deadline.into_iter().chain(self.rows.deadline()).min()
     }
 
-    /// At the beginning of each transaction: notices what others have written. True: they have, or nothing is known yet.
+    /// Begins a transaction: notices what others have written. Returns `true` if they have, or if nothing is known yet.
     pub(super) fn begin(&mut self, tx: &Tx<'_>) -> Result<bool, StoreError> {
         let version = tx.data_version()?;
         if self.version == Some(version) {
@@ -110,13 +109,13 @@ impl Ledger {
         Ok(true)
     }
 
-    /// An event's place in the history; `bytes` is its record.
+    /// Returns an event's place in the history; `bytes` is its record.
     pub(super) fn seen(&mut self, tx: &Tx<'_>, (label, record): (&Label, &Record), bytes: &[u8]) -> Result<Option<Seen>, StoreError> {
         let Some(rules) = self.rules.history else { return Ok(None) };
         self.rows.seen(tx.db(), &rules, (label, record), bytes).map(Some)
     }
 
-    /// What an event does to the breaker of its session or stream.
+    /// Updates the breaker of an event's session or stream.
     pub(super) fn step(&mut self, tx: &Tx<'_>, (stream, label, record): (&str, &Label, &Record), made: &mut Vec<Made>) -> Result<(), StoreError> {
         if !self.rules.streams || record.weight == Weight::None {
             return Ok(());
@@ -137,7 +136,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What the time has changed.
+    /// Makes the transitions that are due by time alone.
     pub(super) fn pass(&mut self, now: Timestamp, made: &mut Vec<Made>) {
         if self.breaker_deadline.is_none_or(|at| now < at) {
             return;
@@ -153,7 +152,7 @@ impl Ledger {
         }
     }
 
-    /// At the end of each transaction.
+    /// Ends a transaction: writes what it has changed.
     pub(super) fn end(&mut self, tx: &Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
         self.rows.end(tx.db(), self.rules.history.as_ref(), now)?;
         let mut is_changed = false;
@@ -171,7 +170,7 @@ impl Ledger {
         if self.breakers.len() > MAX_BREAKERS {
             self.breakers.retain(|_, cached| cached.kept.breaker.deadline(&self.rules.breaker).is_some());
             if self.breakers.len() > 2 * MAX_BREAKERS {
-                // The file holds fewer: they are read again.
+                // The file holds fewer: read them again.
                 self.version = None;
             }
         }
@@ -183,13 +182,13 @@ impl Ledger {
     }
 }
 
-/// The breaker of a stream is named after its path, or after its source where it has none.
+/// Returns the name of a stream's breaker: that of its path, or of its source if it has no path.
 #[must_use]
 pub fn stream_name(label: &Label) -> String {
     name_of("stream", if label.path.is_empty() { &label.source } else { &label.path })
 }
 
-/// Notes transitions in what is kept, and says them. Their ids follow from the trigger's.
+/// Stores transitions in `kept` and makes their records, whose ids are derived from the trigger's id.
 pub(super) fn tell(name: &str, kept: &mut Kept, transitions: &[Transition], trigger: &str, made: &mut Vec<Made>) {
     for transition in transitions {
         let id = derived_id("breaker", &[trigger.as_bytes(), name.as_bytes(), transition.reason.as_str().as_bytes()]);

@@ -1,4 +1,4 @@
-//! One `run` per state folder: a lock file that holds the owner's process number.
+//! One `run` per state folder: a lock file that holds the owner's process id.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use super::store::{FILE, file, with_end};
 
-/// Held as long as it lives.
+/// The lock of a state folder; held until it is dropped.
 #[derive(Debug)]
 pub struct Lock {
     files: Vec<File>,
 }
 
-/// Why there is no lock.
+/// Why the lock was not taken.
 #[derive(Debug)]
 pub enum LockError {
-    /// Another process has it.
+    /// Another process holds it.
     Held {
-        /// Its number, as far as it has said.
+        /// Its process id, if it could write one.
         pid: String,
     },
-    /// The file could not be made.
+    /// The lock file could not be made.
     Io(std::io::Error),
 }
 
@@ -29,13 +29,13 @@ impl Lock {
     /// Takes the lock of a state folder.
     ///
     /// # Errors
-    /// Another process has it, or the folder may not be written.
+    /// Another process holds it, or the folder may not be written.
     pub fn take(folder: &Path) -> Result<Self, LockError> {
         names(folder).iter().map(|name| take(name)).collect::<Result<_, _>>().map(|files| Self { files })
     }
 
-    /// Whether it still stands for the folder: the files are where they were, as far as that can be seen. Who takes it when they
-    /// are gone has it as well.
+    /// Whether this lock still guards the folder: as far as can be seen, the lock files
+    /// are where they were. If they are gone, another process can take the lock as well.
     #[must_use]
     pub fn is_of(&self, folder: &Path) -> bool {
         let node = |meta: std::fs::Metadata| (meta.dev(), meta.ino());
@@ -48,15 +48,15 @@ impl Lock {
         names.len() == self.files.len() && self.files.iter().zip(&names).all(is)
     }
 
-    /// The process that holds the lock of a folder, if one does.
+    /// Returns the process that holds the lock of a folder, if any.
     #[must_use]
     pub fn holder(folder: &Path) -> Option<String> {
         names(folder).iter().find_map(|name| holder(name))
     }
 }
 
-/// The lock of a folder; where the state file is a link, that of the file which it leads to, too: another folder may be
-/// linked to the same one, or be its own.
+/// Returns the lock files of a folder. If the state file is a link, the lock of the file
+/// it leads to is included: another folder may link to the same file, or contain it.
 fn names(folder: &Path) -> Vec<PathBuf> {
     let (own, file) = (folder.join("lock"), file(folder));
     let of_file = match file.file_name() == Some(FILE.as_ref()) {
@@ -78,7 +78,7 @@ fn take(name: &Path) -> Result<File, LockError> {
         }
         Err(TryLockError::Error(error)) => return Err(LockError::Io(error)),
     }
-    // On a full disk the number is missing, and the lock holds all the same.
+    // On a full disk the process id is missing, but the lock holds all the same.
     let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
     Ok(file)
 }

@@ -1,6 +1,5 @@
-//! What is said of a state file that was set aside before this start: where its files were read to is lost, so that
-//! what came meanwhile may be skipped, or found a second time. A `gap` record of each source stands for it, committed
-//! together with the word that it was said.
+//! Reports a state file that was set aside before this start. The positions of its files are lost, so lines written meanwhile may be
+//! skipped or found a second time. A `gap` record of each source reports this, committed together with the note that it was reported.
 
 use std::sync::Arc;
 
@@ -11,10 +10,10 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Missed, Notice, Uid, Why, derived_id};
 
 impl Committer {
-    /// Says for each of these sources that an earlier state is lost, if one is and nobody has said so.
+    /// Reports for each of these sources that an earlier state is lost, if one is and no `run` has reported it yet.
     ///
     /// # Errors
-    /// The store's: nothing was said then.
+    /// Those of the store: nothing was reported then.
     pub fn say_loss(&mut self, sources: &[Label], now: Timestamp) -> Result<(), StoreError> {
         let Some(since) = self.store.as_ref().map_or(Ok(None), |store| store.loss())? else { return Ok(()) };
         let gaps: Vec<Batch> = sources.iter().map(|label| gap(label, since, now)).collect();

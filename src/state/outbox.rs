@@ -1,5 +1,5 @@
-//! Committed records on their way to sinks. The newest stay in memory, so that a sink that keeps up
-//! never asks the file; one that is behind reads the file until it has caught up.
+//! Committed records on their way to sinks. The newest stay in memory, so that a sink that
+//! keeps up never reads the file; a sink that is behind reads the file until it has caught up.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,25 +7,25 @@ use std::time::{Duration, Instant};
 
 use crate::delivery::{Chunk, SinkMark};
 
-/// Bytes of records that stay in memory.
+/// Bytes of records to keep in memory.
 const MAX_RING_BYTES: usize = 2 << 20;
 
 #[derive(Default)]
 struct Inside {
     chunks: VecDeque<Arc<Chunk>>,
     bytes: usize,
-    /// Number of the last record that was committed.
+    /// Number of the last committed record.
     last: u64,
-    /// Records up to here are done by every sink.
+    /// Every sink is done with the records up to here.
     done: u64,
-    /// Bytes of records that are not.
+    /// Bytes of records that some sink is not done with.
     waiting_bytes: u64,
     closed: bool,
-    /// What is known of the sinks, committed.
+    /// The committed marks of the sinks.
     marks: Vec<SinkMark>,
-    /// By the name of a sink: what it was given, and what it is not given any more.
+    /// By sink name: what the sink was given, and what is left out for it.
     given: HashMap<String, Given>,
-    /// By the name of a sink that is to begin: the last record that is not for it.
+    /// By name of a sink that is about to begin: the last record that is not for it.
     held: HashMap<String, u64>,
     version: u64,
 }
@@ -33,10 +33,9 @@ struct Inside {
 /// What a sink was given.
 #[derive(Clone, Default)]
 struct Given {
-    /// The last record of it.
+    /// The last record it was given.
     last: u64,
-    /// What is left out, in order: behind one record, up to another. A sink may ask again for what it was
-    /// given before, so this is more than one number.
+    /// The ranges left out, in order: after one record, up to another. A sink may ask again for what it was given before, so a single number is not enough.
     left_out: VecDeque<(u64, u64)>,
 }
 
@@ -46,30 +45,30 @@ impl Given {
     }
 }
 
-/// Shared by the committer and the sinks.
+/// Committed records, shared by the committer and the sinks.
 #[derive(Default)]
 pub struct Outbox {
     inside: Mutex<Inside>,
     changed: Condvar,
-    /// There is no file behind it: what waits stays in memory.
+    /// Without a file, everything that waits stays in memory.
     keeps_all: bool,
 }
 
 /// What a sink gets when it asks for the next records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// They are here.
+    /// These records.
     Chunk(Arc<Chunk>),
-    /// They are in the file.
+    /// The records are in the file.
     InFile,
-    /// There are none yet.
+    /// No records yet.
     Nothing,
-    /// There will be none.
+    /// No more records will come.
     End,
 }
 
 impl Outbox {
-    /// An outbox after record `last`, of which those up to `done` are done; `keeps_all` where there is no file.
+    /// Returns an outbox whose last record is `last` and whose sinks are done up to `done`; with `keeps_all` there is no file.
     #[must_use]
     pub fn new(last: u64, done: u64, waiting_bytes: u64, keeps_all: bool) -> Self {
         let inside = Inside { last, done, waiting_bytes, ..Inside::default() };
@@ -86,7 +85,7 @@ impl Outbox {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A chunk was committed.
+    /// Adds a committed chunk.
     pub fn push(&self, chunk: Arc<Chunk>) {
         let mut inside = self.lock();
         inside.last = chunk.last();
@@ -102,7 +101,7 @@ impl Outbox {
         self.tell(inside);
     }
 
-    /// Every sink has done the records up to `seq`; `waiting_bytes` still wait in the file.
+    /// Notes that every sink is done up to `seq`; `waiting_bytes` still wait in the file.
     pub fn done(&self, seq: u64, waiting_bytes: Option<u64>) {
         let mut inside = self.lock();
         inside.done = seq;
@@ -113,32 +112,32 @@ impl Outbox {
         inside.waiting_bytes = waiting_bytes.unwrap_or(inside.bytes as u64);
     }
 
-    /// Bytes of records that some sink has not done.
+    /// Returns the bytes of records that some sink is not done with.
     #[must_use]
     pub fn waiting_bytes(&self) -> u64 {
         self.lock().waiting_bytes
     }
 
-    /// Records that some sink has not done.
+    /// Returns the number of records that some sink is not done with.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         let inside = self.lock();
         inside.last - inside.done
     }
 
-    /// Whether nothing more will come.
+    /// Whether no more records will come.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    /// Number of the last committed record.
+    /// Returns the number of the last committed record.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.lock().last
     }
 
-    /// The records after `seq`.
+    /// Returns the records after `seq`.
     #[must_use]
     pub fn next(&self, seq: u64) -> Next {
         let inside = self.lock();
@@ -152,13 +151,13 @@ impl Outbox {
         }
     }
 
-    /// What is in memory, in order; the newest records are.
+    /// Returns the chunks in memory, in order; they hold the newest records.
     #[must_use]
     pub fn kept(&self) -> Vec<Arc<Chunk>> {
         self.lock().chunks.iter().cloned().collect()
     }
 
-    /// Where a sink goes on that has done the records up to `seq`: further, if some were left out.
+    /// Returns where a sink that is done up to `seq` continues: further on, if records after `seq` were left out.
     #[must_use]
     pub fn goes_on(&self, sink: &str, seq: u64) -> u64 {
         let inside = self.lock();
@@ -166,7 +165,7 @@ impl Outbox {
         over.map_or(seq, |(_, to)| *to)
     }
 
-    /// A sink is given a chunk. False: it is left out meanwhile.
+    /// Gives a sink a chunk. Returns `false` if the chunk has been left out meanwhile.
     #[must_use]
     pub fn give(&self, sink: &str, chunk: &Chunk) -> bool {
         let mut inside = self.lock();
@@ -178,7 +177,7 @@ impl Outbox {
         is_given
     }
 
-    /// A sink is not given the records up to `to`, unless it has them: those after the returned number.
+    /// Leaves out the records up to `to` for a sink, except those it already has. Those after the returned number are left out.
     pub fn leave_out(&self, sink: &str, to: u64) -> u64 {
         let mut inside = self.lock();
         let given = inside.given.entry(sink.to_owned()).or_default();
@@ -191,7 +190,7 @@ impl Outbox {
         from
     }
 
-    /// Chunks that nobody needs any more; `waiting_bytes` still wait.
+    /// Drops chunks that no sink needs any more; `waiting_bytes` still wait.
     pub fn forget(&self, firsts: &[u64], waiting_bytes: u64) {
         let mut inside = self.lock();
         inside.chunks.retain(|chunk| !firsts.contains(&chunk.first));
@@ -199,9 +198,8 @@ impl Outbox {
         inside.waiting_bytes = waiting_bytes;
     }
 
-    /// Some sinks end behind the last committed record, and others begin there: what comes after it is held for these
-    /// until they have begun. `end` is told its number while nothing is given out, so that no record is for both or for
-    /// neither. One that is held for already keeps its place.
+    /// Ends some sinks after the last committed record and begins others there: later records are held for these until they have begun. `end` is called
+    /// with that record's number while nothing is given out, so that no record goes to both or to neither. A sink already being held for keeps its place.
     pub fn hand_over(&self, begin: &[String], end: impl FnOnce(u64)) -> u64 {
         let mut inside = self.lock();
         let last = inside.last;
@@ -212,24 +210,24 @@ impl Outbox {
         last
     }
 
-    /// The sink has begun: its mark holds what it needs.
+    /// Releases what was held for a sink that has begun: its mark now holds what it needs.
     pub fn let_go(&self, sink: &str) {
         self.lock().held.remove(sink);
     }
 
-    /// The last record that is for no sink that is to begin.
+    /// Returns the last record that no sink about to begin needs.
     #[must_use]
     pub fn held(&self) -> Option<u64> {
         self.lock().held.values().min().copied()
     }
 
-    /// Counts what has happened here: to be asked before looking, and given to [`wait`](Self::wait).
+    /// Returns a counter of changes, to be read before looking and passed to [`wait`](Self::wait).
     #[must_use]
     pub fn version(&self) -> u64 {
         self.lock().version
     }
 
-    /// Waits until something has happened since `version`, up to `timeout`.
+    /// Waits until something has changed since `version`, for at most `timeout`.
     pub fn wait(&self, version: u64, timeout: Duration) {
         let until = Instant::now() + timeout;
         let mut inside = self.lock();
@@ -242,7 +240,7 @@ impl Outbox {
         }
     }
 
-    /// The marks of the sinks are committed.
+    /// Notes that these marks of the sinks are committed.
     pub fn committed(&self, marks: &[SinkMark]) {
         let mut inside = self.lock();
         inside.marks = marks.to_vec();
@@ -253,18 +251,18 @@ impl Outbox {
         self.tell(inside);
     }
 
-    /// Whether a mark of a sink is committed.
+    /// Whether this mark of a sink is committed.
     #[must_use]
     pub fn is_committed(&self, mark: &SinkMark) -> bool {
         self.lock().marks.contains(mark)
     }
 
-    /// Wakes the sinks: there is something else to do.
+    /// Wakes the sinks, which have something else to do.
     pub fn nudge(&self) {
         self.tell(self.lock());
     }
 
-    /// Nothing more will come.
+    /// Closes the outbox: no more records will come.
     pub fn close(&self) {
         let mut inside = self.lock();
         inside.closed = true;

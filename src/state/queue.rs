@@ -1,5 +1,5 @@
-//! The way to the committer: batches, bounded in bytes, whose senders wait while it is full; and the
-//! marks of sinks, which never wait, for they are what empties it.
+//! The way to the committer: batches, bounded in bytes, whose senders wait while the queue
+//! is full; and the marks of sinks, which never wait, because they are what empties it.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,45 +9,44 @@ use super::ledger;
 use super::withhold::Rules;
 use crate::delivery::{Batch, SinkMark, Uid};
 
-/// Messages that need no room.
+/// Messages that take no room in the queue.
 #[derive(Debug)]
 pub enum Word {
-    /// A sink has written so far.
+    /// A sink has written up to this mark.
     Sink(SinkMark),
-    /// These files are still there.
+    /// These files still exist.
     Seen(Vec<Uid>),
     /// This stream is gone for good.
     Forget(Uid),
-    /// A sink begins: where it was, or with what comes after record `after`; the outbox holds that for it until this
-    /// is committed.
+    /// A sink begins: at its old mark, or after record `after`. The outbox holds later records for it until this is committed.
     SinkBegins {
         /// Its name.
         name: String,
-        /// The last record that is not for it.
+        /// The last record that is not for the sink.
         after: u64,
     },
-    /// There is no sink of this name any more.
+    /// The sink of this name no longer exists.
     SinkEnds(String),
-    /// These sources were followed from here on; said behind the marks of their files.
+    /// These sources are followed from now on; sent after the marks of their files.
     Sources(Vec<String>),
-    /// It was said that an earlier state is lost.
+    /// The loss of an earlier state has been reported.
     LossIsSaid,
-    /// What is held back from now on.
+    /// The rules for what is held back from now on.
     Withhold(Rules),
-    /// How history and breakers are kept from now on.
+    /// The rules for history and breakers from now on.
     Ledger(ledger::Rules),
 }
 
-/// What has come in.
+/// What one call has taken from the queue.
 #[derive(Debug, Default)]
 pub struct Arrived {
     /// In order.
     pub batches: Vec<Batch>,
     /// In order.
     pub words: Vec<Word>,
-    /// Nothing more will come.
+    /// The queue is closed and empty.
     pub closed: bool,
-    /// All batches were taken.
+    /// No batch is left in the queue.
     pub drained: bool,
 }
 
@@ -65,7 +64,7 @@ struct Inside {
     words: Vec<Word>,
     bytes: usize,
     closed: bool,
-    /// Who takes knows that nothing more will come.
+    /// The receiver knows that nothing more will come.
     is_told: bool,
     nudged: bool,
 }
@@ -79,7 +78,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Room for so many bytes; one batch always fits.
+    /// Returns a queue with room for `max_bytes`; one batch always fits.
     #[must_use]
     pub fn new(max_bytes: usize) -> Self {
         Self { inside: Mutex::default(), came: Condvar::new(), went: Condvar::new(), max_bytes }
@@ -89,7 +88,7 @@ impl Queue {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over a batch; waits while there is no room. False: the queue is closed.
+    /// Sends a batch; waits while there is no room. Returns `false` if the queue is closed.
     pub fn send(&self, batch: Batch) -> bool {
         let mut inside = self.lock();
         while inside.bytes >= self.max_bytes && !inside.closed {
@@ -98,7 +97,7 @@ impl Queue {
         self.take_in(inside, batch)
     }
 
-    /// The same, up to a moment. False: the queue is closed, or there was no room in time.
+    /// As [`send`](Self::send), but waits at most until `until`. Returns `false` if the queue is closed or there was no room in time.
     pub fn send_until(&self, batch: Batch, until: Instant) -> bool {
         let mut inside = self.lock();
         while inside.bytes >= self.max_bytes && !inside.closed {
@@ -111,8 +110,8 @@ impl Queue {
         self.take_in(inside, batch)
     }
 
-    /// Hands over what has no events, at once: for the thread that must go on hearing signals while the others wait
-    /// for room. What it says is small, and once for each file.
+    /// Sends a batch without events at once: for the thread that must keep handling signals
+    /// while others wait for room. Such batches are small, and there is one per file.
     pub fn put(&self, batch: Batch) -> bool {
         self.take_in(self.lock(), batch)
     }
@@ -127,7 +126,7 @@ impl Queue {
         true
     }
 
-    /// Says something, at once.
+    /// Sends a word at once.
     pub fn tell(&self, word: Word) {
         self.lock().words.push(word);
         self.came.notify_all();
@@ -140,21 +139,21 @@ impl Queue {
         inside.bytes >= self.max_bytes && !inside.closed
     }
 
-    /// Wakes the one who takes.
+    /// Wakes the receiver.
     pub fn nudge(&self) {
         self.lock().nudged = true;
         self.came.notify_all();
     }
 
-    /// Ends it: senders are turned away, what came in is still taken.
+    /// Closes the queue: senders are turned away, what came in is still taken.
     pub fn close(&self) {
         self.lock().closed = true;
         self.came.notify_all();
         self.went.notify_all();
     }
 
-    /// Waits for something up to `timeout`, then until `gather` for more, up to `max_bytes`. Without `batches`
-    /// only words are taken. The end is told at once; after that words are waited for as before.
+    /// Waits up to `timeout` for a message, then until `gather` for more batches, up to `max_bytes`. Without
+    /// `batches`, only words are taken. The end is reported at once; after that, words are waited for as before.
     pub fn take(&self, batches: bool, timeout: Duration, gather: Option<Instant>, max_bytes: usize) -> Arrived {
         let until = Instant::now() + timeout;
         let mut inside = self.lock();
@@ -194,7 +193,7 @@ mod tests {
     use super::*;
     use crate::core::event::Timestamp;
 
-    /// A source is known when the marks of all its files are, and mostly there is a pause in between.
+    /// A source is known once the marks of all its files are, usually after a pause.
     #[test]
     fn whether_all_was_taken_is_said_after_a_pause_as_well() {
         let queue = Queue::new(1);

@@ -1,5 +1,5 @@
-//! A state file that turned out to be damaged, or gone, while it was in use: it is set aside, and a new one gets all
-//! that is known without it. Marks of files are not known here; who follows them says them again.
+//! Replaces a state file that turns out to be damaged or gone while in use: the file is set aside, and a new one
+//! gets everything known without it. Marks of files are not known here; the followers of the files send them again.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, Label, Missed, Notice, Why, derived_id};
 
 impl Committer {
-    /// Goes on with a new file. The text says what was set aside.
+    /// Continues with a new file. The text says what was set aside.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
@@ -18,8 +18,7 @@ impl Committer {
         self.go_on(made, folder, now)
     }
 
-    /// The same where the file was removed, or another one put in its place: nothing is lost, for the one that is open
-    /// can still be read.
+    /// As [`renew`](Self::renew), for a file that was removed or replaced by another: nothing is lost, because the open file can still be read.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
@@ -28,14 +27,14 @@ impl Committer {
         self.go_on(made, folder, now)
     }
 
-    /// Whether the file that is open is the one in the folder.
+    /// Whether the open file is the one in the folder.
     #[must_use]
     pub fn has_its_file(&self, folder: &Path) -> bool {
         self.store.as_ref().is_none_or(|store| store.is_at(&file(folder)))
     }
 
     fn go_on(&mut self, (mut store, mut said): (Store, String), folder: &Path, now: Timestamp) -> Result<String, StoreError> {
-        // The old one is still open, under its new name: what waits in it may be readable.
+        // The old file is still open, under its new name: what waits in it may be readable.
         let old = self.store.take();
         let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
         let lost = restore_chunks(&mut store, old.as_ref(), done, &self.outbox.kept())?;
@@ -63,8 +62,7 @@ impl Committer {
     }
 }
 
-/// What sinks have not done: from the old file as far as it can be read, the newest from memory. Returns how
-/// many records are in neither.
+/// Restores what sinks are not done with: from the old file as far as it can be read, the newest from memory. Returns how many records are in neither.
 fn restore_chunks(store: &mut Store, old: Option<&Store>, done: u64, kept: &[std::sync::Arc<Chunk>]) -> Result<u64, StoreError> {
     let first = kept.first().map(|chunk| chunk.first);
     let mut seq = done;

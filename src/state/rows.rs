@@ -1,6 +1,5 @@
-//! The rows of the history that are in use. An event changes its row in memory; each transaction writes what it has
-//! changed to the history's tail, and now and then all of that goes into the table, in the order of its index. So what
-//! a flood of new errors costs the table does not rise with the number of transactions.
+//! The rows of the history that are in use. An event changes its row in memory. Each transaction writes its changed rows to the history's tail; now and
+//! then all of them go into the table, in index order. So the cost of a flood of new errors to the table does not rise with the number of transactions.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,22 +10,22 @@ use super::store::StoreError;
 use crate::core::event::{Hex, Timestamp};
 use crate::delivery::{Label, Record};
 
-/// Rows that stay in memory when all of them are in the table.
+/// Rows to keep in memory once all of them are in the table.
 const MAX_ROWS: usize = 4096;
-/// So many changed rows go into the table at once.
+/// This many changed rows are folded into the table at once.
 const FOLD_ROWS: usize = 8192;
-/// So many bytes of the tail do.
+/// A tail of this many bytes is folded into the table at once.
 const FOLD_BYTES: usize = 4 << 20;
-/// What has changed is in the table after so long, in microseconds.
+/// Changes are in the table after this many microseconds.
 pub(super) const FOLD_US: i64 = 1_000_000;
-/// How often rows are looked through for those that are too old.
+/// How often rows that are too old are looked for, in microseconds.
 const PRUNE_US: i64 = 60_000_000;
 
 /// Where a row of the history is.
 enum Place {
-    /// In the table, under this number; there it is said to be first seen then.
+    /// In the table: its number, and when it was first seen according to the table.
     Table(i64, Timestamp),
-    /// Not there yet: it is inserted with what its first event says of it.
+    /// Not in the table yet: it will be inserted with its first event's sample.
     New(Sample),
 }
 
@@ -42,54 +41,54 @@ struct Known {
 /// The rows in use.
 #[derive(Default)]
 pub(super) struct Rows {
-    /// Boxed: in a flood of new errors the map grows to many thousand places, of which half are empty.
+    /// Boxed: in a flood of new errors the map grows to many thousand slots, half of them empty.
     known: HashMap<Hex, Box<Known>>,
     dirty: Vec<Hex>,
     unfolded: Vec<Hex>,
     sums: BTreeMap<i64, Sum>,
     /// Bytes in the tail.
     tail_bytes: usize,
-    /// What the table need not be asked for.
+    /// Knows which signatures have no row in the table.
     sieve: Sieve,
-    /// Rows may go on under another signature.
+    /// Rows may continue under another signature.
     has_past: bool,
-    /// How long the tail may grow, in microseconds; 0: there is none.
+    /// How long the tail may grow, in microseconds; 0: there is no tail.
     pace_us: i64,
     folded: Option<Timestamp>,
     pruned: Option<Timestamp>,
 }
 
 impl Rows {
-    /// None in memory; the table is written every `pace_us` microseconds at most.
+    /// Starts empty; the table is written at most every `pace_us` microseconds.
     pub fn new(pace_us: i64) -> Self {
         Self { pace_us, ..Self::default() }
     }
 
-    /// Memory is not what the file holds.
+    /// Discards what is in memory: it may differ from what the file holds.
     pub fn forget(&mut self) {
         *self = Self { folded: self.folded, pruned: self.pruned, ..Self::new(self.pace_us) };
     }
 
-    /// The file is as someone else has left it: what it has waiting is put into the table.
+    /// Takes the file as another process left it: its tail is folded into the table.
     pub fn begin(&mut self, db: &Connection) -> Result<(), StoreError> {
         tail::fold(db)?;
         (self.has_past, self.sieve) = (history::has_past(db)?, Sieve::of(db)?);
         Ok(())
     }
 
-    /// When the tail is to be folded.
+    /// Returns when the tail is due to be folded.
     pub fn deadline(&self) -> Option<Timestamp> {
         let folded = self.folded.filter(|_| !self.unfolded.is_empty())?;
         Some(Timestamp(folded.0.saturating_add(self.pace_us)))
     }
 
-    /// An event's place in the history; `bytes` is its record.
+    /// Returns an event's place in the history; `bytes` is its record.
     pub fn seen(&mut self, db: &Connection, rules: &Rules, (label, record): (&Label, &Record), bytes: &[u8]) -> Result<Seen, StoreError> {
         if !self.known.contains_key(&record.signature) {
             let known = self.ask(db, record, bytes)?;
             self.known.insert(record.signature, Box::new(known));
         }
-        // It is there since the line above.
+        // The lines above have inserted it.
         let Some(known) = self.known.get_mut(&record.signature) else { return Err(StoreError::Fatal("a row is gone".to_owned())) };
         let stream = if label.path.is_empty() { &label.source } else { &label.path };
         let seen = known.row.step(record.at, stream, rules);
@@ -106,7 +105,7 @@ impl Rows {
         Ok(seen)
     }
 
-    /// What is known of an error that is not in memory.
+    /// Looks up an error that is not in memory.
     fn ask(&mut self, db: &Connection, record: &Record, bytes: &[u8]) -> Result<Known, StoreError> {
         let sign = Sign::now(record.signature);
         if self.sieve.may_have(record.signature) {
@@ -120,13 +119,13 @@ impl Rows {
         Ok(Known { row: old.unwrap_or_else(|| Row::new(record.at)), place: Place::New(sample), is_dirty: false, is_unfolded: false })
     }
 
-    /// At the end of each transaction.
+    /// Ends a transaction: writes its changes to the tail or the table.
     pub fn end(&mut self, db: &Connection, rules: Option<&Rules>, now: Timestamp) -> Result<(), StoreError> {
         for (hour, sum) in std::mem::take(&mut self.sums) {
             history::add_hour(db, hour, sum)?;
         }
         let waited = self.folded.map_or(i64::MAX, |at| now.0.saturating_sub(at.0));
-        // A clock that goes back makes it wait no longer.
+        // If the clock goes back, fold at once.
         let is_time = !(0..self.pace_us).contains(&waited) || self.unfolded.len() >= FOLD_ROWS || self.tail_bytes >= FOLD_BYTES;
         if is_time && !self.unfolded.is_empty() {
             self.folded = Some(now);
@@ -160,10 +159,10 @@ impl Rows {
         tail::append(db, &out)
     }
 
-    /// All that has changed goes into the table; returns how many rows are new there.
+    /// Folds all changes into the table; returns how many rows were inserted.
     fn fold(&mut self, db: &Connection) -> Result<u64, StoreError> {
         self.dirty.clear();
-        // In this order neighbours in the index are written one after the other.
+        // In this order, neighbours in the index are written one after the other.
         self.unfolded.sort_unstable();
         let mut inserted = 0;
         for signature in self.unfolded.drain(..) {
@@ -199,14 +198,14 @@ impl Rows {
         Ok(())
     }
 
-    /// Rows that were last seen until then may be gone from the table.
+    /// Drops rows last seen up to `last`: they may be gone from the table.
     fn drop_until(&mut self, last: Option<Timestamp>) {
         if let Some(last) = last {
             self.known.retain(|_, known| known.row.last > last);
         }
     }
 
-    /// Too many are in memory: an error that was seen once is the least likely to come again.
+    /// Drops rows when too many are in memory, first those seen once: they are the least likely to come again.
     fn drop_many(&mut self) {
         if self.known.len() > MAX_ROWS {
             self.known.retain(|_, known| known.row.count > 1);

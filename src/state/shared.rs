@@ -1,5 +1,5 @@
-//! The state file as other commands use it, beside a `run` that may be at work: they read, and write only the history
-//! and the breakers. Each change is one short transaction; whoever holds the file longer than that is named.
+//! The state file as other commands use it, alongside a `run` that may be active: they read, and write only the
+//! history and the breakers. Each change is one short transaction; a process that holds the file for longer is named.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,61 +15,61 @@ use crate::core::breaker::{Breaker, State, Transition, Unit};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice, Record};
 
-/// Between two tries where SQLite does not wait by itself.
+/// Pause between two tries, where SQLite does not wait by itself.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice<'a> = &'a dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp);
 
-/// The open file, and what is in use of it.
+/// The open state file, with the part of it that is in use.
 pub struct Shared {
     folder: PathBuf,
     store: Store,
     ledger: Ledger,
     patience: Duration,
-    /// What was set aside when it was opened, for the user.
+    /// What was set aside when the file was opened, in words for the user.
     pub aside: Option<String>,
 }
 
-/// What a change of a breaker came to.
+/// The result of changing a breaker.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// The breaker as it is now.
+    /// The breaker after the change.
     pub kept: Kept,
-    /// The records of the transitions, one a line.
+    /// The records of the transitions, one line each.
     pub records: Vec<Vec<u8>>,
-    /// The last of them that opened it.
+    /// The last of these records that opened the breaker.
     pub opened: Option<Vec<u8>>,
 }
 
-/// What the list of the history shows.
+/// A page of the history's list.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     /// The rows.
     pub entries: Vec<Entry>,
-    /// Rows in all, those of other pages and those that are left out included.
+    /// Rows in all, including those on other pages and those left out.
     pub rows: u64,
 }
 
 impl Shared {
-    /// Opens the state of a folder, and makes both where there is none. A damaged one is set aside.
+    /// Opens the state of a folder, and creates both if they do not exist. A damaged state is set aside.
     ///
     /// # Errors
-    /// A text for the user: the folder may not be written, or the file is held by the process that it names.
+    /// A text for the user: the folder may not be written, or the named process holds the file.
     pub fn open(folder: &Path, rules: Rules, patience: Duration) -> Result<Self, String> {
         folder::make(folder).map_err(|error| format!("state folder {}: {}", folder.display(), folder::reason(folder, &error.to_string())))?;
         let (store, aside) = retried(folder, patience, || damaged::join(folder, patience))?;
         Ok(Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside })
     }
 
-    /// From now on others are waited for so long.
+    /// Sets how long to wait for other processes from now on.
     pub fn set_patience(&mut self, patience: Duration) {
         if self.patience != patience && self.store.db().busy_timeout(patience).is_ok() {
             self.patience = patience;
         }
     }
 
-    /// Opens the state of a folder if there is one.
+    /// Opens the state of a folder if it exists.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -78,10 +78,10 @@ impl Shared {
         is_there.then(|| Self::open(folder, rules, patience)).transpose()
     }
 
-    /// Opens the state of a folder, if there is one, for questions alone: nothing about it changes.
+    /// Opens the state of a folder, if it exists, for queries only: nothing about it changes.
     ///
     /// # Errors
-    /// A text for the user: it may not be read, or is no state file.
+    /// A text for the user: it may not be read, or is not a state file.
     pub fn ask_of(folder: &Path, rules: Rules, patience: Duration) -> Result<Option<Self>, String> {
         let store = retried(folder, patience, || Store::ask_history(folder))?;
         Ok(store.map(|store| Self { folder: folder.to_owned(), store, ledger: Ledger::new(rules), patience, aside: None }))
@@ -104,12 +104,12 @@ impl Shared {
         })
     }
 
-    /// Asks something; others may write meanwhile.
+    /// Runs a query; other processes may write meanwhile.
     fn ask<T>(&self, ask: impl Fn(&rusqlite::Connection) -> Result<T, StoreError>) -> Result<T, String> {
         retried(&self.folder, self.patience, || ask(self.store.db()))
     }
 
-    /// Asks the history.
+    /// Runs a query on the history, whose tail is folded first.
     fn ask_history<T>(&self, ask: impl Fn(&rusqlite::Connection) -> Result<T, StoreError>) -> Result<T, String> {
         self.ask(|db| {
             history::tail::settle(db)?;
@@ -117,11 +117,11 @@ impl Shared {
         })
     }
 
-    /// Takes records into the history, and writes what it says of each into its line. `body` has the lines of `records`,
-    /// one after the other; the answer has the new lines, and what each error is.
+    /// Adds records to the history, and writes what it says of each into its line. `body` holds the
+    /// lines of `records` in order; the result holds the new lines and the status of each error.
     ///
     /// # Errors
-    /// As [`open`](Self::open); nothing was taken in then.
+    /// As [`open`](Self::open); nothing was added then.
     pub fn take_in(&mut self, (label, records): (&Label, &[Record]), body: &[u8], write_seen: WriteSeen<'_>, now: Timestamp) -> Result<Taken, String> {
         self.change(now, |ledger, tx| {
             let mut out = Vec::with_capacity(body.len() + 160 * records.len());
@@ -145,7 +145,7 @@ impl Shared {
         })
     }
 
-    /// A breaker as it is; `None`: nothing was ever recorded for it.
+    /// Returns a breaker; `None` if nothing was ever recorded for it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -153,7 +153,7 @@ impl Shared {
         self.ask(|db| breakers::find(db, name))
     }
 
-    /// All breakers, by name.
+    /// Returns all breakers, by name.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -161,7 +161,7 @@ impl Shared {
         self.ask(breakers::all)
     }
 
-    /// The records of the last transitions, the oldest first.
+    /// Returns the records of the last transitions, oldest first.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -169,8 +169,8 @@ impl Shared {
         self.ask(|db| breakers::transitions(db, name, limit))
     }
 
-    /// Changes a breaker; one that is not known is made. `trigger` is the id of what brings the change about. Records of
-    /// transitions wait for a `run` on this state, unless `is_written`: then the caller has written them.
+    /// Changes a breaker; an unknown one is created. `trigger` is the id of what causes the
+    /// change. The records of the transitions wait for a `run` on this state to write them.
     ///
     /// # Errors
     /// As [`open`](Self::open); nothing has changed then.
@@ -209,7 +209,7 @@ impl Shared {
         })
     }
 
-    /// A page of the history.
+    /// Returns a page of the history.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -217,7 +217,7 @@ impl Shared {
         self.ask_history(|db| history::list(db, choice, now)).map(|(entries, rows)| Page { entries, rows })
     }
 
-    /// The rows whose signature begins so, at most ten.
+    /// Returns at most ten rows whose signature begins with `digits`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -225,7 +225,7 @@ impl Shared {
         self.ask_history(|db| history::begin_with(db, digits))
     }
 
-    /// What a row goes on from: the signature of an older recipe, or one that it was joined with.
+    /// Returns what a row continues: the signature of an older recipe, or one it was joined with.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -233,7 +233,7 @@ impl Shared {
         self.ask_history(|db| history::former(db, sign))
     }
 
-    /// All errors by the hour, since an hour.
+    /// Returns the hourly sums of all errors since an hour.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -241,7 +241,7 @@ impl Shared {
         self.ask(|db| history::sums(db, since))
     }
 
-    /// Changes what people say of a row. False: there is none.
+    /// Changes a row's user marks, such as resolved or muted. Returns `false` if there is no such row.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -254,7 +254,7 @@ impl Shared {
         })
     }
 
-    /// One row goes on as another: their counts are one from now on.
+    /// Lets one row continue as another: from now on they have one count.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -270,13 +270,13 @@ impl Shared {
     }
 }
 
-/// Lines of records, and what the history says of each.
+/// Lines of records, and the history's status of each.
 pub type Taken = (Vec<u8>, Vec<Option<history::Status>>);
 
 /// Writes what the history says into a record.
 pub type WriteSeen<'a> = &'a dyn Fn(&mut Vec<u8>, &history::Seen);
 
-/// Tries until others are done, up to `patience`; then says who they are.
+/// Tries until others are done, for at most `patience`; then names them.
 fn retried<T>(folder: &Path, patience: Duration, mut step: impl FnMut() -> Result<T, StoreError>) -> Result<T, String> {
     let until = Instant::now() + patience;
     loop {

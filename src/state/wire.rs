@@ -16,12 +16,12 @@ pub(super) fn encode(heads: &[Head]) -> Vec<u8> {
     out
 }
 
-/// The kind of an error as a number; none where there is none.
+/// Packs the kind of an error into a number; `None` for no error.
 pub(super) fn packed(kind: Option<(Severity, Category)>) -> Option<i64> {
     kind.map(|(severity, category)| i64::from(severity as u8) << 8 | i64::from(category as u8))
 }
 
-/// What [`packed`] made.
+/// Unpacks what [`packed`] made.
 pub(super) fn unpacked(number: Option<i64>) -> Option<(Severity, Category)> {
     let number = usize::try_from(number?).ok()?;
     Severity::ALL.get(number >> 8).copied().zip(Category::ALL.get(number & 0xff).copied())

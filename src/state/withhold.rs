@@ -1,49 +1,48 @@
-//! What is held back on purpose, and said: events beyond `max_events_per_second`, and equal errors
-//! within `repeat_window`. Time is an argument; what is held is kept in the state, so that no count is lost. A clock that
-//! was set back ends what began later than it says now.
+//! What is held back on purpose and reported: events beyond `max_events_per_second`, and equal errors within `repeat_window`. Time is an
+//! argument. Held counts are kept in the state, so that none is lost. If the clock is set back, whatever began later than the new time ends.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::core::event::{Category, Severity, Timestamp};
 use crate::delivery::{Label, Missed, Notice, Record, Why, derived_id};
 
-/// A source's flood is over when it kept within its limit for so long.
+/// A source's flood is over once the source has kept within its limit for this long.
 const SECOND_US: i64 = 1_000_000;
-/// A flood that does not end is reported so often.
+/// A flood that does not end is reported at this interval.
 const MAX_FLOOD_US: i64 = 60 * SECOND_US;
-/// Most signatures that are remembered; the oldest one is reported and forgotten.
+/// Signatures to remember at most; beyond that, the oldest is reported and forgotten.
 const MAX_REPEATS: usize = 10_000;
 
-/// What is allowed.
+/// The limits.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Name of a source → events a second.
+    /// Name of a source → events per second.
     pub per_second: HashMap<String, u32>,
-    /// Microseconds; 0: off.
+    /// Length of the window in microseconds; 0: off.
     pub repeat_window_us: i64,
 }
 
-/// Something held back.
+/// What is held back under one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Id of the first event that was concerned.
+    /// Id of the first event concerned.
     pub first_id: String,
-    /// When it was.
+    /// When that event occurred.
     pub since: Timestamp,
-    /// When the last one was.
+    /// When the last one occurred.
     pub to: Timestamp,
     /// How many were held back.
     pub count: u64,
-    /// What the first one was; the others are like it. A flood is of all kinds.
+    /// Kind of the first event, which the others share; `None` for a flood, which has all kinds.
     pub kind: Option<(Severity, Category)>,
 }
 
-/// What it is held under: the label of the stream, and a signature, which is empty for a flood.
+/// The key of what is held back: the source, and a signature, which is empty for a flood.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     /// Name of the source.
     pub source: String,
-    /// What the events have in common; empty for a flood.
+    /// The signature that the events share; empty for a flood.
     pub signature: String,
 }
 
@@ -54,20 +53,20 @@ struct Second {
     held_at: i64,
 }
 
-/// The state of both.
+/// Floods and repeats being held back.
 #[derive(Debug, Default)]
 pub struct Withhold {
     rules: Rules,
     seconds: HashMap<String, Second>,
     held: BTreeMap<Key, Held>,
-    /// Repeats, by the time of their first one.
+    /// Repeats, by the time of their first event.
     oldest: BTreeSet<(Timestamp, Key)>,
     /// Sources with a flood.
     floods: BTreeSet<String>,
     before: Before,
 }
 
-/// What a transaction has changed, as it was before.
+/// The entries that a transaction has changed, as they were before.
 #[derive(Debug, Default)]
 struct Before {
     held: BTreeMap<Key, Option<Held>>,
@@ -75,7 +74,7 @@ struct Before {
 }
 
 impl Withhold {
-    /// Goes on with what was held.
+    /// Continues with what was held.
     #[must_use]
     pub fn new(rules: Rules, held: BTreeMap<Key, Held>) -> Self {
         let mut all = Self { rules, ..Self::default() };
@@ -83,29 +82,29 @@ impl Withhold {
         all
     }
 
-    /// Goes on under other rules.
+    /// Replaces the rules.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }
 
-    /// From here on it can be taken back.
+    /// Begins a transaction: later changes can be taken back.
     pub fn begin(&mut self) {
         self.before = Before { held: BTreeMap::new(), seconds: self.seconds.clone() };
     }
 
-    /// All is as it was at [`begin`](Self::begin).
+    /// Restores everything to its state at [`begin`](Self::begin).
     pub fn take_back(&mut self) {
         let Before { held, seconds } = std::mem::take(&mut self.before);
         self.seconds = seconds;
         held.into_iter().for_each(|(key, held)| drop(self.put(key, held)));
     }
 
-    /// What has changed since [`begin`](Self::begin); `None`: it is gone.
+    /// Returns what has changed since [`begin`](Self::begin); `None` for an entry that was removed.
     pub fn changed(&self) -> impl Iterator<Item = (&Key, Option<&Held>)> {
         self.before.held.keys().map(|key| (key, self.held.get(key)))
     }
 
-    /// Puts an entry in the place of another, which is returned.
+    /// Replaces an entry, and returns the old one.
     fn put(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
         let old = self.held.remove(&key);
         let is_flood = key.signature.is_empty();
@@ -125,14 +124,14 @@ impl Withhold {
         old
     }
 
-    /// The same, so that it can be taken back.
+    /// As [`put`](Self::put), but can be taken back.
     fn change(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
         let old = self.put(key.clone(), held);
         self.before.held.entry(key).or_insert_with(|| old.clone());
         old
     }
 
-    /// One more is held back; false: nothing is held under this key.
+    /// Counts one more event as held back. Returns `false` if nothing is held under this key.
     fn count(&mut self, key: &Key, now: Timestamp) -> bool {
         let Some(held) = self.held.get_mut(key) else { return false };
         if !self.before.held.contains_key(key) {
@@ -178,7 +177,7 @@ impl Withhold {
         false
     }
 
-    /// What is over: its source and what is to be said of it.
+    /// Ends what is over, and returns each source with the notice to write.
     pub fn due(&mut self, now: Timestamp, all: bool) -> Vec<(String, Notice)> {
         let mut notices = Vec::new();
         let flood = |source: &String| Key { source: source.clone(), signature: String::new() };
@@ -198,7 +197,7 @@ impl Withhold {
         notices
     }
 
-    /// When something is over at the latest.
+    /// Returns when the next entry is over at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         let repeat = self.oldest.first().map(|(since, _)| since.0 + self.rules.repeat_window_us);
@@ -207,7 +206,7 @@ impl Withhold {
         floods.chain(repeat).min().map(Timestamp)
     }
 
-    /// All that is held.
+    /// Returns everything that is held.
     pub fn all(&self) -> impl Iterator<Item = (&Key, &Held)> {
         self.held.iter()
     }
@@ -285,7 +284,7 @@ mod tests {
         let pass = |withhold: &mut Withhold, at: i64, n: u8| withhold.passes(&label(), &record(u64::from(n), &char::from(n).to_string()), Timestamp(at));
         let later = 3600 * S;
         assert!([b'a', b'b'].iter().all(|n| pass(&mut withhold, later, *n)) && !pass(&mut withhold, later + S / 2, b'c'));
-        // A batch that another thread had a little earlier is of the same second.
+        // A batch that another thread took slightly earlier belongs to the same second.
         assert!(!pass(&mut withhold, later - S / 2, b'd'));
         assert_eq!(withhold.due(Timestamp(later + S / 2), false), []);
 
@@ -297,7 +296,7 @@ mod tests {
         assert!(pass(&mut withhold, 62 * S, b'a'), "its window is over");
     }
 
-    /// A transaction that fails has held nothing back, and the same events find all as they did before.
+    /// A failed transaction has held nothing back: the same events find everything as it was.
     #[test]
     fn what_a_transaction_has_changed_is_known_and_can_be_taken_back() {
         let rules = Rules { per_second: HashMap::from([("agent".into(), 2)]), repeat_window_us: 10 * S };

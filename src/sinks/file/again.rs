@@ -1,5 +1,5 @@
-//! The file of the last run, found again by its node under whatever name it has by now, and its true end: what was
-//! written behind the committed one is compared with the records that could be there.
+//! Finds the file of the last run by its inode, under whatever name it has by now, and determines its
+//! true end: what was written after the committed end is compared with the records that could be there.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,7 @@ use super::{Desk, Output, older};
 use crate::core::event::Timestamp;
 
 impl Output {
-    /// Finds the file of the last run and its true end; begins one if there is none.
+    /// Finds the file of the last run and its true end, or begins one if there is none.
     pub(super) fn open(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
         self.claim(desk);
         let old = self.find_old()?;
@@ -26,8 +26,8 @@ impl Output {
                     return Ok(());
                 }
             }
-            // What it had and was committed is not written again, so that only the rest is worth a warning; and compressed, as long
-            // as it was then, it had no rest.
+            // Committed records are not written again, so only records after them are worth a
+            // warning. A file that was compressed at its committed length had none after them.
             None if self.mark.node.ino != 0
                 && desk.after(self.mark.seq)?.is_some()
                 && !older::is_packed(&self.options.path, self.mark.len, self.mark.since) =>
@@ -42,7 +42,7 @@ impl Output {
         self.enter(desk, now)
     }
 
-    /// The file that was written last, if it is whole: at its path or under an older name.
+    /// Finds the file written last, if it is whole: at its path or under an older name.
     fn find_old(&self) -> io::Result<Option<(PathBuf, File)>> {
         if self.mark.node.ino == 0 {
             return Ok(None);
@@ -56,7 +56,7 @@ impl Output {
         Ok(None)
     }
 
-    /// Compares what stands behind the committed end with the records that could be there.
+    /// Compares what follows the committed end with the records that could be there.
     fn reconcile(&mut self, file: &File, desk: &mut dyn Desk) -> io::Result<()> {
         let (mut at, mut seq) = (self.mark.len, self.mark.seq);
         let size = file.metadata()?.len();
@@ -74,7 +74,7 @@ impl Output {
                             if count == 0 {
                                 break 'records;
                             }
-                            // A torn end: the rest of this record.
+                            // A torn end: write the rest of this record.
                             write_all(file, &wanted[count..])?;
                         }
                         at += wanted.len() as u64;

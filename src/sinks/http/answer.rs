@@ -1,5 +1,5 @@
-//! What an answer means for the records that were sent. Pure: status, headers, body and time in, verdict out.
-//! Sources: RFC 9110 (status codes, Retry-After), and Elasticsearch's bulk API for its items.
+//! What a response means for the records that were sent. Pure: status, headers, body and time in, verdict
+//! out. Sources: RFC 9110 (status codes, Retry-After), and Elasticsearch's bulk API for its items.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::config::HttpFormat;
 use crate::core::event::Timestamp;
 use crate::core::redact::clean;
 
-/// Longest text of the server that is kept as a reason, in characters.
+/// Maximum length of the server's text kept as a reason, in characters.
 const MAX_REASON_CHARS: usize = 300;
 
-/// What the server said.
+/// The server's response.
 #[derive(Clone, Debug, Default)]
 pub struct Answer {
     /// The status code.
@@ -22,44 +22,44 @@ pub struct Answer {
     pub retry_after: Option<String>,
     /// `Location`.
     pub location: Option<String>,
-    /// The body; none if it was too long or broke off.
+    /// The body; `None` if it was too long or incomplete.
     pub body: Option<Vec<u8>>,
 }
 
-/// What comes of it.
+/// What to do about a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// The server has all of them.
+    /// The server has all records.
     Done,
-    /// None of them is done; the same again, after a pause that the server asks for.
+    /// The server has none of them: send the same again, after the pause that the server asks for.
     Again(String, Duration),
-    /// Something is wrong with one of them, or they are too many.
+    /// One of the records is bad, or there are too many: send fewer.
     Fewer(Refusal),
-    /// It wants none of them.
+    /// The server wants none of the records.
     Refused(Refusal),
-    /// Each one for itself, in order.
+    /// Each record has a result of its own, in order.
     Each(Vec<Fate>),
 }
 
-/// What became of one record.
+/// The result of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Done,
-    /// With the status.
+    /// To be sent again; with the status.
     Again(u16),
     Refused(Refusal),
 }
 
-/// Why a record is not wanted.
+/// Why the server refuses a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub status: u16,
-    /// In the server's words, made harmless.
+    /// In the server's words, sanitised.
     pub reason: String,
 }
 
 impl Refusal {
-    /// Status and reason, where that is not the status again.
+    /// Returns status and reason, without repeating the status.
     pub fn shown(&self) -> String {
         let status = self.status.to_string();
         if self.reason.starts_with(&status) { self.reason.clone() } else { format!("{status} {}", self.reason) }
@@ -78,7 +78,7 @@ pub(super) fn verdict(format: HttpFormat, answer: &Answer, count: usize, now: Ti
         }
         400 | 413 | 422 if count > 1 => Verdict::Fewer(refusal()),
         400..=499 => Verdict::Refused(refusal()),
-        // Followed, it might send records and a token to anyone.
+        // Following it might send records and a token to anyone.
         300..=399 => {
             let to = answer.location.as_deref().map(|to| format!(" to {}", harmless(to))).unwrap_or_default();
             Verdict::Again(format!("{}, a redirect{to}, which is not followed: correct the url", named(status)), Duration::ZERO)
@@ -92,8 +92,7 @@ fn named(status: u16) -> String {
     known.map_or_else(|| format!("status {status}"), |name| format!("{status} {name}"))
 }
 
-/// A bulk answer: what of it is looked at. Anything of another shape is refused as it is read, so that garbage
-/// takes no memory.
+/// The parts of a bulk response that are used. Any other shape is rejected while it is read, so that garbage takes no memory.
 #[derive(Deserialize)]
 struct Bulk {
     errors: bool,
@@ -121,13 +120,13 @@ struct Why {
     reason: String,
 }
 
-/// What is said of a request as a whole.
+/// The error of a request as a whole.
 #[derive(Deserialize)]
 struct Whole {
     error: Why,
 }
 
-/// The items of a bulk answer. One that does not fit what was sent says nothing of it.
+/// Evaluates the items of a bulk response. A response that does not match what was sent says nothing about it.
 fn items(answer: &Answer, count: usize) -> Verdict {
     let garbage = |why: &str| Verdict::Again(format!("{}, but {why}: is it the _bulk of Elasticsearch?", named(answer.status)), Duration::ZERO);
     let Some(body) = &answer.body else { return garbage("the body is too long or broke off") };
@@ -139,7 +138,7 @@ fn items(answer: &Answer, count: usize) -> Verdict {
         return garbage("it does not have an item for each record");
     }
     let fate = |Item { create: said }| match said.status {
-        // 409: it is there already.
+        // 409: the server has the record already.
         200..=299 | 409 => Fate::Done,
         400..=499 if !matches!(said.status, 408 | 429) => {
             Fate::Refused(Refusal { status: said.status, reason: harmless(&format!("{}: {}", said.error.kind, said.error.reason)) })
@@ -161,7 +160,7 @@ fn reason(format: HttpFormat, answer: &Answer) -> String {
     if text.is_empty() { named(answer.status) } else { text }
 }
 
-/// Short, without secrets, and without what a terminal obeys: the text is someone else's.
+/// Makes the server's text safe to show: short, without secrets, and without control characters.
 fn harmless(text: &str) -> String {
     let text = clean(text);
     let plain =
@@ -169,7 +168,7 @@ fn harmless(text: &str) -> String {
     plain.take(MAX_REASON_CHARS).collect()
 }
 
-/// Seconds, or a date.
+/// Parses seconds or a date.
 fn retry_after(text: &str, now: Timestamp) -> Option<Duration> {
     let text = text.trim();
     if text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,5 +1,4 @@
-//! Records that go together: how many, in which form, and whether that is squeezed. Pure; the order of records
-//! is the order of the outbox.
+//! Which records are sent together, in which format, and whether compressed. Pure; records keep the order of the outbox.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -18,7 +17,7 @@ pub(super) struct Row {
     pub number: u64,
     /// Its id.
     pub id: String,
-    /// As it is sent, without a newline.
+    /// The record as it is sent, without a newline.
     pub bytes: Vec<u8>,
 }
 
@@ -27,7 +26,7 @@ pub(super) struct Row {
 pub(super) struct Batch {
     pub rows: VecDeque<Row>,
     bytes: u64,
-    /// When the first one came.
+    /// When the first record came.
     pub since: Option<Timestamp>,
 }
 
@@ -37,7 +36,7 @@ struct Named<'a> {
     id: &'a str,
 }
 
-/// The `id` of a native record; none in what has none.
+/// Returns the `id` of a native record; empty if it has none.
 pub(super) fn id_of(record: &[u8]) -> String {
     serde_json::from_slice::<Named>(record).map_or_else(|_| String::new(), |named| named.id.to_owned())
 }
@@ -47,7 +46,7 @@ impl Batch {
         self.rows.len() >= max_rows || self.bytes >= max_bytes
     }
 
-    /// Whether one more of that size still goes with the others. The first one always does.
+    /// Whether a record of that size still fits. The first record always does.
     pub fn has_room(&self, bytes: usize, max_bytes: u64) -> bool {
         self.rows.is_empty() || self.bytes + bytes as u64 <= max_bytes
     }
@@ -58,7 +57,7 @@ impl Batch {
         self.rows.push_back(row);
     }
 
-    /// Takes those of the first `count` out of which `is_over` says so, by their place.
+    /// Takes those of the first `count` records for which `is_over` is true; `is_over` gets their index.
     pub fn take(&mut self, count: usize, mut is_over: impl FnMut(usize) -> bool) -> Vec<Row> {
         let mut taken = Vec::new();
         let mut kept = VecDeque::new();
@@ -77,7 +76,7 @@ impl Batch {
     }
 }
 
-/// What is sent for the first `count` records.
+/// Returns the body for the first `count` records.
 pub(super) fn body(format: HttpFormat, rows: &VecDeque<Row>, count: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(rows.iter().take(count).map(|row| row.bytes.len() + 64).sum());
     if format == HttpFormat::Json {
@@ -88,7 +87,7 @@ pub(super) fn body(format: HttpFormat, rows: &VecDeque<Row>, count: usize) -> Ve
             HttpFormat::Ndjson => {}
             HttpFormat::Json if at > 0 => out.push(b','),
             HttpFormat::Json => {}
-            // An id is hexadecimal digits: nothing in it needs an escape.
+            // An id is made of hexadecimal digits, so it needs no escaping.
             HttpFormat::Elasticsearch => out.extend(format!("{{\"create\":{{\"_id\":\"{}\"}}}}\n", row.id).bytes()),
         }
         out.extend_from_slice(&row.bytes);
@@ -109,7 +108,7 @@ pub(super) const fn content_type(format: HttpFormat) -> &'static str {
     }
 }
 
-/// With gzip.
+/// Compresses a body with gzip.
 pub(super) fn squeezed(body: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::default());
     encoder.write_all(body)?;

@@ -1,5 +1,5 @@
-//! One request and its answer, by ureq and rustls, blocking, within the sink's `timeout`. Redirects and proxies
-//! are not followed; the token is read again whenever its file changes, and neither it nor any header is shown.
+//! One request and its response, by ureq and rustls, blocking, within the sink's `timeout`. Redirects are not followed and
+//! proxies not used. The token is read again whenever its file changes; neither the token nor any header is ever shown.
 
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
@@ -13,23 +13,23 @@ use ureq::{Agent, Body};
 use super::answer::Answer;
 use crate::sinks::tls::{Own, Trust, provider};
 
-/// So much of a body is read …
+/// At most this much of a body is read …
 const MAX_ANSWER_BYTES: u64 = 64 << 10;
-/// … and so much more for each record that has an answer of its own, where it says why it was refused.
+/// … plus this much for each record with a result of its own, which may say why it was refused.
 const MAX_ITEM_BYTES: u64 = 2 << 10;
-/// A longer file is no token.
+/// A longer file is not a token.
 const MAX_TOKEN_BYTES: u64 = 64 << 10;
 
-/// Sends a body; a seam, so that the sink can be played without a server.
+/// Sends a body; a trait, so that the sink can be tested without a server.
 pub trait Post: Send {
-    /// One request.
+    /// Sends one request.
     ///
     /// # Errors
-    /// There is no answer: the peer cannot be reached, is not trusted, breaks off, or takes too long.
+    /// There is no response: the peer is unreachable, is not trusted, disconnects, or takes too long.
     fn post(&mut self, body: &[u8]) -> io::Result<Answer>;
 }
 
-/// The real one.
+/// The real client.
 pub struct Client {
     agent: Agent,
     url: String,
@@ -40,7 +40,7 @@ pub struct Client {
 
 /// How a server is reached.
 pub struct Way<'a> {
-    /// Where it is.
+    /// The server's URL.
     pub url: String,
     /// The headers of each request.
     pub headers: &'a [(String, String)],
@@ -48,17 +48,17 @@ pub struct Way<'a> {
     pub token: Option<PathBuf>,
     /// Needed for https.
     pub trust: Option<&'a Trust>,
-    /// The longest time for a request and its answer.
+    /// Maximum time for a request and its response.
     pub timeout: Duration,
-    /// Records of one request that have an answer of their own.
+    /// Maximum records per request that have a result of their own.
     pub items: u64,
 }
 
 impl Client {
-    /// Connects to nobody yet.
+    /// Creates a client; it does not connect yet.
     ///
     /// # Errors
-    /// A header that is none, or a key that is none.
+    /// A header or a key is invalid.
     pub fn new(way: Way<'_>) -> io::Result<Self> {
         let mut config = Agent::config_builder()
             .http_status_as_error(false)
@@ -89,7 +89,7 @@ impl Client {
         let (retry_after, location) = (text("retry-after"), text("location"));
         let mut body = response.body_mut().with_config().limit(self.max_answer_bytes).read_to_vec().ok();
         let status = response.status().as_u16();
-        // A server that repeats what it was sent must not bring a secret into messages.
+        // A server that echoes what it was sent must not bring a secret into messages.
         let secrets = self.headers.iter().map(|(_, value)| value).chain(self.token.as_ref().map(|token| &token.header));
         if status >= 400 && secrets.into_iter().any(|secret| body.as_ref().is_some_and(|body| repeats(body, secret))) {
             body = Some(b"(repeats our headers)".to_vec());
@@ -98,7 +98,7 @@ impl Client {
     }
 }
 
-/// Whether a text has a header's value in it, or the last word of one.
+/// Whether a text contains a header's value, or its last word.
 fn repeats(text: &[u8], value: &HeaderValue) -> bool {
     let word = value.as_bytes().rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     word.len() >= 8 && memchr::memmem::find(text, word).is_some()
@@ -132,25 +132,25 @@ fn tls(trust: &Trust) -> io::Result<TlsConfig> {
     Ok(TlsConfig::builder().root_certs(RootCerts::from(roots)).client_cert(client.transpose()?).unversioned_rustls_crypto_provider(provider()).build())
 }
 
-/// A bearer token and the file that it stands in.
+/// A bearer token and the file that holds it.
 pub struct Token {
     path: PathBuf,
-    /// What the file was when it was read: inode, size, times of content and of inode.
+    /// The file's metadata when it was read: inode, size, modification and change times.
     seen: Option<[i64; 6]>,
     header: HeaderValue,
 }
 
 impl Token {
-    /// Nothing is read yet.
+    /// Creates a token; the file is not read yet.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self { path, seen: None, header: HeaderValue::from_static("") }
     }
 
-    /// The value of the `Authorization` header, as of now.
+    /// Returns the current value of the `Authorization` header.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no token.
+    /// The file cannot be read, or does not hold a token.
     pub fn header(&mut self) -> io::Result<HeaderValue> {
         let fault = |why: &dyn std::fmt::Display| io::Error::other(format!("token_file {}: {why}", self.path.display()));
         let unread = |why| fault(&format!("{why}: write the token there, and see that siftd may read it"));

@@ -1,6 +1,5 @@
-//! Records that a server refuses for good: an NDJSON file, one line each, with the reason. Whoever runs siftd
-//! looks at it, mends what is wrong and sends them again; nothing here reads it. It is bounded: a full one takes
-//! nothing more, and the sink waits. A record may stand in it twice after a kill, with the same id.
+//! Records that a server refuses for good: an NDJSON file, one line each, with the reason. The operator inspects it, fixes the cause and sends the
+//! records again; siftd never reads it. It is bounded: once it is full, the sink waits. After a kill a record may appear in it twice, with the same id.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -18,12 +17,12 @@ use crate::sinks::record::rfc3339;
 pub struct DeadLetter {
     /// Where it is.
     pub path: PathBuf,
-    /// It grows no further; an empty one takes any record.
+    /// Maximum size in bytes; an empty file takes any record.
     pub max_bytes: u64,
 }
 
 impl DeadLetter {
-    /// Appends records as long as there is room, and has them on disk; how many.
+    /// Appends records as long as there is room, and syncs them to disk; returns how many.
     ///
     /// # Errors
     /// The file cannot be written, or is full already.
@@ -54,7 +53,7 @@ impl DeadLetter {
     }
 
     fn open(&self) -> io::Result<File> {
-        // What is refused may be what others must not read.
+        // Refused records may hold what others must not read.
         OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&self.path)
     }
 
@@ -64,7 +63,7 @@ impl DeadLetter {
     }
 }
 
-/// What ends a line that was begun by a write that did not come to its end.
+/// Returns the newline that ends a line left incomplete by an interrupted write.
 fn torn_end(file: &mut File, size: u64) -> io::Result<Vec<u8>> {
     let mut last = [b'\n'];
     if size > 0 {

@@ -1,23 +1,23 @@
-//! How refused records are mentioned in the log: the first at once, what comes then with its number when a while is over,
-//! or at the end. A server that refuses everything fills no log, and the numbers in it add up. It knows no clock.
+//! How refused records are logged: the first at once, later ones with their number once an interval is over, or at the
+//! end. A server that refuses everything does not flood the log, and the logged numbers add up. Time is an argument.
 
 use crate::core::event::Timestamp;
 
-/// How often they are mentioned.
+/// Minimum interval between two mentions.
 const EVERY_US: i64 = 60_000_000;
 
-/// What was mentioned, and what was not.
+/// What has been mentioned, and what has not.
 #[derive(Default)]
 pub(super) struct Mentions {
     at: Option<Timestamp>,
-    /// So many were refused since.
+    /// Records refused since the last mention.
     count: usize,
-    /// Why the first of them was.
+    /// Why the first of them was refused.
     why: String,
 }
 
 impl Mentions {
-    /// So many more were refused.
+    /// Adds refused records.
     pub fn add(&mut self, count: usize, why: &str) {
         if self.count == 0 {
             why.clone_into(&mut self.why);
@@ -25,8 +25,7 @@ impl Mentions {
         self.count += count;
     }
 
-    /// What is to be mentioned now, if anything is: how many, and why the first of them was refused. `is_last`: there will
-    /// be no other occasion.
+    /// Returns what is to be mentioned now, if anything: how many were refused, and why the first of them was. `is_last`: there will be no later call.
     pub fn take(&mut self, now: Timestamp, is_last: bool) -> Option<(usize, String)> {
         let is_due = is_last || self.at.is_none_or(|at| at.is_past(EVERY_US, now));
         if self.count == 0 || !is_due {
@@ -36,7 +35,7 @@ impl Mentions {
         Some((std::mem::take(&mut self.count), std::mem::take(&mut self.why)))
     }
 
-    /// When something is to be mentioned.
+    /// Returns when the next mention is due.
     pub fn deadline(&self) -> Option<Timestamp> {
         let at = self.at.filter(|_| self.count > 0)?;
         Some(Timestamp(at.0 + EVERY_US))

@@ -1,8 +1,6 @@
-//! A server that takes batches by POST and answers. A record is done when the server says that it has it, when
-//! it says that it has it already, or when it is on disk as a dead letter; everything else is tried again, one
-//! request at a time and in order (PROTOCOLS, A). After a failure the next batch is half as large, down to one
-//! record; with each success it is twice as large again: that finds the record that spoils a batch, and a size
-//! that the server takes.
+//! A server that takes batches by POST and responds. A record is done when the server confirms it, says that it has the record already, or when the
+//! record is on disk as a dead letter. Everything else is retried, one request at a time and in order (PROTOCOLS, A). Each failure halves the batch
+//! size, down to one record, and each success doubles it again: this isolates a record that spoils a batch, and finds a size that the server accepts.
 
 use std::io;
 use std::sync::Arc;
@@ -32,35 +30,35 @@ pub use client::{Client, Post, Token, Way};
 pub use dead_letter::DeadLetter;
 use mention::Mentions;
 
-/// How often it says how far it is.
+/// How often the sink tells the desk how far it is.
 const TELL_US: i64 = 1_000_000;
 
 /// What is sent, and how.
 #[derive(Clone)]
 pub struct Options {
-    /// For messages: without what follows `?`.
+    /// The URL for messages, without the part after `?`.
     pub place: String,
-    /// Which records, under which names.
+    /// Which records, under which field names.
     pub choose: Choose,
     /// The form of a body.
     pub format: HttpFormat,
-    /// Bodies are squeezed.
+    /// Whether bodies are compressed.
     pub gzip: bool,
-    /// Most records of a request.
+    /// Maximum records per request.
     pub batch_rows: usize,
-    /// Most bytes of a request.
+    /// Maximum bytes per request.
     pub batch_bytes: u64,
     /// How long a record waits for others.
     pub batch_wait: Duration,
-    /// The longest pause of our own.
+    /// Maximum pause of our own.
     pub max_delay: Duration,
-    /// The longest pause that the server may ask for.
+    /// Maximum pause that the server may ask for.
     pub max_reset_wait: Duration,
     /// Where refused records go.
     pub dead_letter: DeadLetter,
 }
 
-/// The headers that go with the bodies of these options.
+/// Returns the headers that describe bodies of these options.
 #[must_use]
 pub fn own_headers(options: &Options) -> Vec<(String, String)> {
     let mut headers = vec![("content-type".to_owned(), batch::content_type(options.format).to_owned())];
@@ -72,15 +70,15 @@ pub fn own_headers(options: &Options) -> Vec<(String, String)> {
 pub struct Http {
     options: Options,
     client: Box<dyn Post>,
-    /// Last record that is done.
+    /// The last record that is done.
     mark: SinkMark,
     told: u64,
     told_at: Timestamp,
-    /// What was given last, and the last record of it that is in the batch, or not wanted.
+    /// The chunk taken last, and its last record that is in the batch or not wanted.
     chunk: Option<Arc<Chunk>>,
     read: u64,
     batch: Batch,
-    /// So many go with the next request.
+    /// Number of records in the next request.
     size: usize,
     backoff: Backoff,
     counted: Arc<SinkMetrics>,
@@ -91,7 +89,7 @@ pub struct Http {
 }
 
 impl Http {
-    /// Goes on after `mark`.
+    /// Continues after `mark`.
     #[must_use]
     pub fn new(options: Options, client: Box<dyn Post>, mark: SinkMark, random: Random) -> Self {
         let backoff = Backoff::new(options.max_delay, random);
@@ -126,19 +124,19 @@ impl Http {
         Ok(())
     }
 
-    /// Whether the batch goes now.
+    /// Whether to send the batch now.
     fn is_due(&self, now: Timestamp, hurry: bool) -> bool {
         let Options { batch_rows, batch_bytes, batch_wait, .. } = self.options;
         let waits_since = |since: Timestamp| since.is_past(batch_wait.as_micros() as i64, now);
         hurry || self.size < batch_rows || self.batch.is_full(batch_rows, batch_bytes) || self.holds_more() || self.batch.since.is_some_and(waits_since)
     }
 
-    /// A record that did not fit any more.
+    /// Whether the chunk holds a record that did not fit.
     fn holds_more(&self) -> bool {
         self.chunk.as_ref().is_some_and(|chunk| chunk.last() > self.read)
     }
 
-    /// One request.
+    /// Sends one request.
     fn send(&mut self, now: Timestamp) -> io::Result<()> {
         let count = self.size.min(self.batch.rows.len());
         let mut bytes = body(self.options.format, &self.batch.rows, count);
@@ -150,7 +148,7 @@ impl Http {
         match verdict(self.options.format, &answer, count, now) {
             Verdict::Done => drop(self.batch.take(count, |_| true)),
             Verdict::Again(why, asked) => return Err(self.failed(&why, asked, now)),
-            // It works, but not with so many.
+            // The server works, but not with this many records.
             Verdict::Fewer(_) => {
                 self.size = count.div_ceil(2);
                 return Ok(());
@@ -180,14 +178,14 @@ impl Http {
         }
     }
 
-    /// The first records of the batch become dead letters where they have a reason to.
+    /// Turns those of the batch's first records that have a reason into dead letters.
     fn bury(&mut self, reasons: &[Option<Refusal>], now: Timestamp) -> io::Result<()> {
         let rows = self.batch.rows.iter().zip(reasons);
         let refused: Vec<(Row, Refusal)> = rows.filter_map(|(row, reason)| Some((row.clone(), reason.clone()?))).collect();
         let Some((_, first)) = refused.first() else { return Ok(()) };
         let count = match self.options.dead_letter.append(&self.mark.name, &refused, now) {
             Ok(count) => count,
-            // They stay, and are sent again: the server may want them by then.
+            // They stay in the batch and are sent again: the server may accept them by then.
             Err(why) => return Err(self.failed(&format!("{}: {why}", first.shown()), self.options.max_delay, now)),
         };
         let mut left = count;
@@ -203,7 +201,7 @@ impl Http {
         Ok(())
     }
 
-    /// Says what was refused, if that is due.
+    /// Logs the refused records, if due.
     fn mention(&mut self, now: Timestamp, is_last: bool) {
         let Some((count, why)) = self.mentions.take(now, is_last) else { return };
         let (name, path) = (&self.mark.name, self.options.dead_letter.path.display());
@@ -214,7 +212,7 @@ impl Http {
     fn failed(&mut self, why: &str, asked: Duration, now: Timestamp) -> io::Error {
         self.size = self.size.min(self.batch.rows.len()).div_ceil(2).max(1);
         self.backoff.failed(now, asked.min(self.options.max_reset_wait));
-        // The kind would mean something else to whoever owns a sink.
+        // The caller would misread any other kind, such as `BrokenPipe`.
         io::Error::other(format!("{}: {why}", self.options.place))
     }
 

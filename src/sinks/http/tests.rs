@@ -1,4 +1,4 @@
-//! The sink against a server that is played, with the test's time; and against a real one on the loopback.
+//! The sink against a simulated server, on the test's clock; and against a real one on the loopback.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -16,7 +16,7 @@ use crate::sinks::tls::{Own, Trust, provider};
 
 const S: i64 = 1_000_000;
 
-/// Answers that are given one after the other, then 200; and what was sent.
+/// Responses to give in order, then 200; and what was sent.
 #[derive(Clone, Default)]
 struct Played {
     answers: Arc<Mutex<VecDeque<io::Result<Answer>>>>,
@@ -28,7 +28,7 @@ impl Played {
         self.answers.lock().unwrap().push_back(Ok(Answer { status, body: Some(body.into()), ..Answer::default() }));
     }
 
-    /// The `n` of each record of each request.
+    /// Returns the `n` of each record of each request.
     fn sent(&self) -> Vec<Vec<u64>> {
         let numbers = |body: &String| body.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()?["n"].as_u64()).collect();
         self.bodies.lock().unwrap().iter().map(numbers).collect()
@@ -72,7 +72,7 @@ impl Play {
         self.sink.step(&mut self.book, self.now, false)
     }
 
-    /// Lets time pass until nothing is left to do; returns what went wrong on the way.
+    /// Lets time pass until nothing is left to do; returns the errors on the way.
     fn settle(&mut self) -> Vec<String> {
         let mut wrong = Vec::new();
         for _ in 0..1000 {
@@ -176,7 +176,7 @@ fn one_bad_record_is_found_and_put_aside() {
     assert_eq!((play.done(), metrics().sinks.of("out").dead_letters.get() > 0), (8, true));
 }
 
-/// What was refused after the first mention is mentioned when its minute is over, though nothing else comes.
+/// Records refused after the first mention are mentioned once their minute is over, even if no others follow.
 #[test]
 fn refused_records_are_mentioned_again_with_their_number() {
     let mut play = Play::new(HttpFormat::Ndjson, 4);
@@ -301,7 +301,7 @@ fn servers_that_hang_break_off_or_talk_nonsense_give_an_error_and_no_more() {
             // Not a reset: what was sent is read.
             let _ = stream.read(&mut [0; 4096]);
         }
-        // This one says nothing until the other side has gone.
+        // This connection stays silent until the client has gone.
         let mut stream = listener.accept().unwrap().0;
         while stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {}
     });

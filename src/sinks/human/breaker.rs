@@ -7,7 +7,7 @@ use crate::core::breaker::{Breaker, Limits, State, Trip, Unit};
 use crate::core::event::{Hex, Timestamp};
 use crate::sinks::record::rfc3339;
 
-/// The error that tells most: what opened it, else what came most often.
+/// Returns the most telling error: the one that opened the breaker, else the most frequent one.
 #[must_use]
 pub fn telling(breaker: &Breaker) -> Option<Hex> {
     let tripped = match breaker.trip {
@@ -19,13 +19,13 @@ pub fn telling(breaker: &Breaker) -> Option<Hex> {
     tripped.or_else(|| breaker.worst().filter(|_| breaker.state != State::Closed).map(|worst| worst.signature))
 }
 
-/// A moment, to the second, in UTC.
+/// Formats a moment in UTC, to the second.
 #[must_use]
 pub fn moment(at: Timestamp) -> String {
     rfc3339(at).split('.').next().unwrap_or_default().to_owned() + "Z"
 }
 
-/// What it counts: runs, or of a stream the times within which an error counts once.
+/// Returns the unit a breaker counts in: runs, or for a stream the windows within which an error counts once.
 #[must_use]
 pub fn unit(breaker: &Breaker, limits: &Limits) -> Cow<'static, str> {
     const UNITS: [(i64, &str); 4] = [(3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1000, "ms")];
@@ -40,7 +40,7 @@ pub fn unit(breaker: &Breaker, limits: &Limits) -> Cow<'static, str> {
     }
 }
 
-/// Why it is as it is, in a few words.
+/// Says in a few words why the breaker is in its state.
 #[must_use]
 pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
     let unit = unit(breaker, limits);
@@ -54,14 +54,13 @@ pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
     }
 }
 
-/// The command that closes it. `flags`: those that lead to its state, with a space before each; empty for the usual place.
+/// Returns the command that closes the breaker. `flags`: those that select its state, each with a space before it; empty for the default place.
 #[must_use]
 pub fn reset_command(name: &str, flags: &str) -> String {
     shlex::try_quote(name).map_or_else(|_| "NAME".into(), |name| format!("siftd breaker reset {name}{flags}"))
 }
 
-/// One sentence: name, state, why, the error itself, and what comes next. `flags` as in
-/// [`reset_command`].
+/// Returns one sentence: name, state, reason, the error itself, and what comes next. `flags` as in [`reset_command`].
 #[must_use]
 pub fn sentence((name, flags): (&str, &str), breaker: &Breaker, why: &str, limits: &Limits, sample: Option<&str>) -> String {
     let reset = reset_command(name, flags);

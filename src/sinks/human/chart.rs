@@ -1,6 +1,6 @@
 //! Small charts of counts for a terminal: a line of eight heights, a bar of eighths.
 
-/// A line as long as `counts`, each as high as its count; a blank is none.
+/// Returns a line with one character per count, each as high as its count; blank for 0.
 #[must_use]
 pub fn spark(counts: &[u64]) -> String {
     const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -12,7 +12,7 @@ pub fn spark(counts: &[u64]) -> String {
     counts.iter().map(|count| height(*count)).collect()
 }
 
-/// A bar of `width` characters for `most`; what is there at all shows.
+/// Returns a bar that is `width` characters long for `most`; any count above 0 is visible.
 #[must_use]
 pub fn bar(count: u64, most: u64, width: usize) -> String {
     const PARTS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];

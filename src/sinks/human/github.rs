@@ -1,19 +1,19 @@
-//! Annotations for a GitHub workflow: `::error file=…,line=…,col=…,title=…::text`, one line each; `warning` and `notice` for
-//! what is less. The text of the log is sanitised, then escaped as the runner's command syntax asks.
+//! Annotations for a GitHub workflow: `::error file=…,line=…,col=…,title=…::text`, one line each; `warning` and
+//! `notice` for lower severities. Log text is sanitised, then escaped as the runner's command syntax requires.
 
 use super::{sanitise, target};
 use crate::core::event::{Event, Severity};
 use crate::sinks::record::{Envelope, cut_text};
 
-/// Most bytes of a message: GitHub refuses annotations of more than 64 KiB, and shows a few lines.
+/// Maximum bytes of a message: GitHub refuses annotations of more than 64 KiB, and shows only a few lines.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
-/// Appends one annotation. What has no place, neither in the code nor in a file of the log, names none.
+/// Appends one annotation. An event with a place neither in the code nor in a log file names none.
 pub fn github(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {
     let mut line = format!("::{} ", command(event.severity));
     if event.location.is_some() || envelope.path.is_some() {
         let place = target(envelope, event);
-        // As git names it: GitHub finds the file by that name.
+        // As git names it: GitHub matches files by that name.
         let file = place.file.strip_prefix("./").unwrap_or(place.file);
         line.push_str(&format!("file={},line={},", property(file), place.line));
         if let Some(column) = place.column {
@@ -35,12 +35,12 @@ fn command(severity: Severity) -> &'static str {
     }
 }
 
-/// The part behind the second `::` (actions/toolkit, `command.ts`, `escapeData`).
+/// Escapes the part after the second `::` (actions/toolkit, `command.ts`, `escapeData`).
 fn data(text: &str) -> String {
     sanitise(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The value of a property (`escapeProperty`).
+/// Escapes the value of a property (`escapeProperty`).
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

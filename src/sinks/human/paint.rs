@@ -1,16 +1,16 @@
-//! Colours for a terminal, or none. siftd's own signs only: log text is sanitised before it comes here.
+//! Colours for a terminal, or none. They are for siftd's own output only: log text is sanitised before it gets here.
 
 use crate::core::event::Severity;
 
 /// Whether to colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
-    /// Writes escape sequences.
+    /// Whether to write escape sequences.
     pub on: bool,
 }
 
 impl Paint {
-    /// In the colour of a severity.
+    /// Colours text by severity.
     #[must_use]
     pub fn severity(self, severity: Severity, text: &str) -> String {
         let code = match severity {
@@ -22,13 +22,13 @@ impl Paint {
         self.wrap(code, text)
     }
 
-    /// Bold.
+    /// Makes text bold.
     #[must_use]
     pub fn bold(self, text: &str) -> String {
         self.wrap("1", text)
     }
 
-    /// What frames the text.
+    /// Dims text that frames the rest.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.wrap("2", text)

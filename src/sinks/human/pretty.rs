@@ -1,5 +1,5 @@
-//! Errors as a person reads them in a terminal: head, place, the lines with their numbers, advice.
-//! Log text passes the sanitiser; long errors lose their middle. It never writes a bare log line.
+//! Errors for a person at a terminal: head, place, the lines with their numbers, advice. Log
+//! text passes the sanitiser; long errors lose their middle. No log line is ever written bare.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use super::{Paint, log_name, sanitise};
 use crate::core::event::{Event, RetryClass, Severity};
 use crate::sinks::record::Envelope;
 
-/// Most lines of one error that are shown.
+/// Maximum lines to show of one error.
 const MAX_LINES: usize = 24;
 
-/// Most characters of a line that are shown, and how many of them are its first.
+/// Maximum characters to show of a line, and how many of them come from its beginning.
 const MAX_CHARS: usize = 1000;
 const FIRST_CHARS: usize = 700;
 
@@ -58,7 +58,7 @@ impl Page {
     fn lines(&mut self, event: &Event) {
         let rows = rows(event);
         let width = rows.iter().filter_map(|row| row.num).max().map_or(1, |num| num.to_string().len());
-        // The note on a single line would take as much room as the line.
+        // A note about a single hidden line would take as much room as the line.
         let hidden = match rows.len().saturating_sub(MAX_LINES) {
             1 => 0,
             count => count,
@@ -99,7 +99,7 @@ impl Page {
     }
 }
 
-/// A line as a terminal may have it; a long one loses its middle.
+/// Returns a line that is safe for a terminal; a long one loses its middle.
 fn shown(text: &str) -> Cow<'_, str> {
     let text = sanitise(text);
     let count = if text.len() > MAX_CHARS { text.chars().count() } else { 0 };
@@ -118,13 +118,13 @@ struct Row<'a> {
     error: bool,
 }
 
-/// Context before, the error, context after. The error's lines have numbers where they stand together.
+/// Returns the context before, the error, and the context after. The error's lines are numbered if they are consecutive.
 fn rows(event: &Event) -> Vec<Row<'_>> {
     let context: Vec<Row> = event.context.iter().filter_map(numbered).collect();
     let whole = event.line_end - event.line_num.min(event.line_end) + 1 == event.multiline.len() as u64;
     let error = event.multiline.iter().enumerate();
     let error = error.map(|(index, text)| Row { num: (whole || index == 0).then(|| event.line_num + index as u64), text, error: true });
-    // The numbers of a record's own text begin at 1: what the error shows of it is known by its words.
+    // Line numbers within a record's own text start at 1, so lines that the error already shows are recognised by their text.
     let is_apart = !context.is_empty() && !context.iter().any(|row| within(event, row));
     let is_shown = |row: &Row| within(event, row) || (is_apart && event.multiline.iter().any(|line| line == row.text));
     let (before, after): (Vec<Row>, Vec<Row>) = context.into_iter().filter(|row| !is_shown(row)).partition(|row| row.num < Some(event.line_num));
@@ -135,46 +135,46 @@ fn within(event: &Event, row: &Row) -> bool {
     row.num.is_some_and(|num| (event.line_num..=event.line_end).contains(&num))
 }
 
-/// `"40: text"` → its number and text.
+/// Splits `"40: text"` into its number and text.
 fn numbered(line: &str) -> Option<Row<'_>> {
     let (num, text) = line.split_once(": ").or_else(|| line.split_once(':'))?;
     Some(Row { num: Some(num.parse().ok()?), text, error: false })
 }
 
-/// How many events there were of each severity.
+/// Counts of events by severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally([u64; Severity::ALL.len()]);
 
 impl Tally {
-    /// Counts one.
+    /// Counts one event.
     pub fn add(&mut self, severity: Severity) {
         self.0[severity as usize] += 1;
     }
 
-    /// Counts all of another.
+    /// Adds the counts of another tally.
     pub fn merge(&mut self, other: Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
     }
 
-    /// Of one severity.
+    /// Returns the count of one severity.
     #[must_use]
     pub fn of(&self, severity: Severity) -> u64 {
         self.0[severity as usize]
     }
 
-    /// Of this severity and worse.
+    /// Returns the count of this severity and worse.
     #[must_use]
     pub fn at_least(&self, severity: Severity) -> u64 {
         self.0[severity as usize..].iter().sum()
     }
 
-    /// Of all.
+    /// Returns the total.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// `3 errors: 1 blocking, 2 high`, worst first.
+    /// Returns a line such as `3 errors: 1 blocking, 2 high`, worst first.
     #[must_use]
     pub fn line(&self, paint: Paint) -> String {
         let noun = if self.total() == 1 { "error" } else { "errors" };

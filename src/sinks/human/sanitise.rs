@@ -1,12 +1,11 @@
-//! The one sanitiser between log text and whatever reads siftd's human forms: a terminal, a CI runner,
-//! a shell. Stands at the very end, in front of each piece of text. It never sees siftd's own colours.
+//! The one sanitiser between log text and whatever reads siftd's human forms: a terminal, a CI
+//! runner, a shell. It is applied last, to each piece of text. It never sees siftd's own colours.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// `text` as one line without power: control characters (ESC and with it OSC, C1, NUL …), characters
-/// that change direction or are invisible, and workflow commands of CI runners are spelled out.
-/// A tab becomes four spaces. Text without any of these comes back as it is.
+/// Returns `text` as one harmless line. Control characters (ESC and with it OSC, C1, NUL …), characters that change direction or are
+/// invisible, and workflow commands of CI runners are spelled out. A tab becomes four spaces. Text without any of these is returned unchanged.
 #[must_use]
 pub fn sanitise(text: &str) -> Cow<'_, str> {
     let plain = if text.chars().all(is_harmless) { Cow::Borrowed(text) } else { Cow::Owned(spelled_out(text)) };
@@ -40,8 +39,8 @@ fn may_hold_command(text: &str) -> bool {
     text.contains("::") || text.contains("##")
 }
 
-/// GitHub reads `::name …::` at the start of a line and `##[name]` anywhere; Azure `##vso[`, TeamCity
-/// `##teamcity[`. A space between the two signs is enough. `std::vector` and `#[derive]` stay.
+/// Breaks CI commands with a space between the two signs, which is enough. GitHub reads `::name …::` at the start
+/// of a line and `##[name]` anywhere; Azure `##vso[`, TeamCity `##teamcity[`. `std::vector` and `#[derive]` stay.
 fn disarm(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = String::with_capacity(text.len() + 8);
@@ -64,7 +63,7 @@ fn disarm(text: &str) -> String {
     out
 }
 
-/// `::` that nothing qualifies (`foo::bar` does), or whose word has a hyphen (`stop-commands`).
+/// Whether `::` is unqualified (unlike in `foo::bar`), or the word after it has a hyphen (`stop-commands`).
 fn is_colon_command(bytes: &[u8], at: usize) -> bool {
     let before = bytes[..at].last().copied().unwrap_or(b' ');
     if before == b'[' && is_address(&bytes[at..]) {
@@ -80,7 +79,7 @@ fn is_colon_command(bytes: &[u8], at: usize) -> bool {
     length > 0 && (!qualified || hyphen)
 }
 
-/// `::1]`: the rest of an IPv6 address in brackets.
+/// Whether this is the rest of an IPv6 address in brackets, such as `::1]`.
 fn is_address(from: &[u8]) -> bool {
     let length = from.iter().take_while(|byte| byte.is_ascii_hexdigit() || b":.".contains(byte)).count();
     from.get(length) == Some(&b']')

@@ -1,4 +1,4 @@
-//! `file:line:col: severity: text`, the form that editors jump by (vim's quickfix, emacs' compile mode).
+//! `file:line:col: severity: text`, the form that editors can jump to (vim's quickfix, emacs' compile mode).
 
 use super::{sanitise, target};
 use crate::core::event::Event;

@@ -1,5 +1,5 @@
-//! One connection to a peer, plain or with TLS: bytes are handed over without waiting, and whatever the peer
-//! says is read and dropped, for it shows whether it is still there. It knows no records.
+//! One connection to a peer, plain or with TLS. Bytes are handed over without waiting; whatever the peer sends
+//! is read and dropped, because it shows whether the peer is still there. This module knows nothing of records.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -14,26 +14,26 @@ use rustix::net::sockopt;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
 
-/// What we ask for; the kernel takes twice as much. Small, for so much is sent again after a break.
+/// The send buffer to ask for; the kernel takes twice as much. Small, because this much is sent again after a disconnect.
 const SEND_BUFFER_BYTES: usize = 64 << 10;
-/// The kernel takes the last piece whole.
+/// The kernel takes the last piece whole, even beyond the buffer.
 const LAST_PIECE_BYTES: usize = 64 << 10;
-/// What TLS may hold before the kernel does.
+/// What TLS may buffer before the kernel does.
 const TLS_BUFFER_BYTES: usize = 64 << 10;
-/// A peer that says more than this at once is read on later.
+/// Bytes to read from the peer at once; more is read later.
 const MAX_HEARD_BYTES: usize = 64 << 10;
 
 /// Where the peer is.
 #[derive(Clone)]
 pub enum Target {
-    /// `host:port`, and with TLS whom to trust.
+    /// `host:port`, and the trust settings for TLS.
     Tcp(String, Option<Arc<ClientConfig>>),
-    /// A socket in the file system.
+    /// A unix socket's path.
     Unix(PathBuf),
 }
 
 impl Target {
-    /// For messages.
+    /// Returns the target for messages.
     #[must_use]
     pub fn shown(&self) -> String {
         match self {
@@ -53,12 +53,12 @@ enum Socket {
 pub struct Connection {
     socket: Socket,
     tls: Option<Box<ClientConnection>>,
-    /// Bytes that may be on their way: what was written before the last so many is with the peer.
+    /// Maximum bytes in flight: everything written before the last `in_flight_max` bytes has reached the peer.
     pub in_flight_max: u64,
 }
 
 impl Connection {
-    /// Connects, and agrees on TLS; both within `longest`.
+    /// Connects and negotiates TLS, both within `longest`.
     ///
     /// # Errors
     /// The peer cannot be found, does not listen, does not answer, or is not trusted.
@@ -102,7 +102,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Hands bytes over; how many were taken, 0 if none can be now.
+    /// Writes bytes; returns how many were taken, 0 if none can be now.
     ///
     /// # Errors
     /// The connection is lost.
@@ -118,7 +118,7 @@ impl Connection {
         Ok(taken)
     }
 
-    /// Hands over what TLS still holds; true: it holds nothing.
+    /// Flushes what TLS still buffers; returns `true` if it buffers nothing any more.
     ///
     /// # Errors
     /// The connection is lost.
@@ -134,7 +134,7 @@ impl Connection {
         Ok(true)
     }
 
-    /// Reads what the peer says and drops it; true: it has ended its side.
+    /// Reads what the peer sends and drops it; returns `true` if the peer has closed its side.
     ///
     /// # Errors
     /// The connection is lost.
@@ -157,16 +157,15 @@ impl Connection {
         Ok(false)
     }
 
-    /// Waits until the peer says something, or takes something, or the time is over.
+    /// Waits until the peer sends something, or can take something (`to_write`), for at most `longest`.
     pub fn wait(&self, to_write: bool, longest: Duration) {
         let flags = if to_write { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         let time = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
-        // Whatever went wrong shows with the next read.
+        // The next read shows any error.
         let _ = poll(&mut [PollFd::new(&self.socket, flags)], Some(&time));
     }
 
-    /// Says that nothing more will come. A peer that ends its side after that has read all of it: one that
-    /// leaves bytes unread resets the connection instead.
+    /// Closes our side. A peer that closes its side after that has read everything: a peer that leaves bytes unread resets the connection instead.
     ///
     /// # Errors
     /// The connection is lost.
@@ -182,11 +181,11 @@ impl Connection {
     }
 }
 
-/// Some bytes of the peer, whether or not they come to text.
+/// Reads bytes from the peer, whether or not they contain plaintext.
 fn read_tls(tls: &mut ClientConnection, socket: &mut Socket, space: &mut [u8]) -> io::Result<usize> {
     let count = tls.read_tls(socket)?;
     let state = tls.process_new_packets().map_err(|why| {
-        // The peer is told why, if it listens.
+        // Tell the peer why, if it listens.
         io::Error::other(format!("TLS: {why}"))
     });
     if state.is_err() {
@@ -195,7 +194,7 @@ fn read_tls(tls: &mut ClientConnection, socket: &mut Socket, space: &mut [u8]) -
     if state?.peer_has_closed() {
         return Ok(0);
     }
-    // The room of TLS is bounded: what it has is taken out before more is read.
+    // TLS buffers are bounded: empty them before reading more.
     while tls.reader().read(space).is_ok_and(|count| count > 0) {}
     Ok(count)
 }
@@ -216,7 +215,7 @@ fn connect_tcp(address: &str, until: Instant, longest: Duration) -> io::Result<T
         if left.is_zero() {
             return Err(io::Error::new(ErrorKind::TimedOut, "nobody answered in time"));
         }
-        // One that leads nowhere leaves time for the others.
+        // An address that leads nowhere must leave time for the others.
         match TcpStream::connect_timeout(address, left / (all.len() - at) as u32) {
             Ok(stream) => {
                 prepare(&stream, longest)?;
@@ -232,7 +231,7 @@ fn prepare(stream: &TcpStream, longest: Duration) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;
     sockopt::set_socket_send_buffer_size(stream, SEND_BUFFER_BYTES)?;
-    // A peer that vanished without a word is found out, with or without something to send.
+    // Detect a peer that vanished silently, with or without something to send.
     sockopt::set_socket_keepalive(stream, true)?;
     sockopt::set_tcp_keepidle(stream, Duration::from_secs(60))?;
     let millis = u32::try_from(longest.as_millis()).unwrap_or(u32::MAX);
@@ -242,7 +241,7 @@ fn prepare(stream: &TcpStream, longest: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Without waiting: a listener whose queue is full would hold a blocking connect for ever.
+/// Connects without blocking: a listener whose queue is full would block for ever.
 fn connect_unix(path: &Path) -> io::Result<UnixStream> {
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

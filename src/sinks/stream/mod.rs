@@ -1,9 +1,8 @@
-//! A peer that takes records as lines, over tcp or a unix socket. It answers nothing, so a record is done when
-//! as many bytes were written after it as our send buffer holds (PROTOCOLS, A): the kernel of the peer has it
-//! then. A peer that hangs has not read it yet, so it must also be older than any hang that we wait for, or
-//! have as much behind it as a receive buffer holds. What is not done is sent again after a reconnect.
-//! At an orderly end we end our side first; a peer that ends its side after that has read all of it, and
-//! nothing is sent again. What the peer itself did with its bytes nobody can know.
+//! A peer that takes records as lines, over tcp or a unix socket. It sends no acknowledgements, so a record is done when as many
+//! bytes were written after it as our send buffer holds (PROTOCOLS, A): the peer's kernel then has it. A peer that hangs has not
+//! read it yet; so the record must also be older than any hang that we wait for, or have as many bytes after it as a receive
+//! buffer holds. What is not done is sent again after a reconnect. At an orderly end we close our side first; if the peer then
+//! closes its side, it has read everything, and nothing is sent again. What the peer did with the bytes, nobody can know.
 
 use std::collections::VecDeque;
 use std::io;
@@ -25,15 +24,15 @@ mod tests;
 use connection::Connection;
 pub use connection::Target;
 
-/// How often it says how far it is, and asks whether the peer is still there.
+/// How often the sink tells the desk how far it is, and checks whether the peer is still there.
 const TELL_US: i64 = 1_000_000;
-/// A connection that lived so long is no failed try.
+/// A connection that lived this long does not count as a failed try.
 const LIVED_US: i64 = 10_000_000;
 /// How long a step waits for a peer that takes nothing.
 const STEP_WAIT: Duration = Duration::from_millis(200);
-/// A peer that hung for less may come back, or break off with what it has not read.
+/// A peer that hangs for less than this may recover, or disconnect without having read everything.
 const MAX_HANG: Duration = Duration::from_secs(60);
-/// How long a peer may take to end its side after ours.
+/// How long a peer may take to close its side after ours.
 const LINGER_US: i64 = 2_000_000;
 
 /// More than a peer's kernel holds unread: Linux lets a receive buffer grow to 6 MiB.
@@ -42,22 +41,22 @@ pub const MAX_UNREAD_BYTES: u64 = 8 << 20;
 /// How a peer is reached.
 #[derive(Clone)]
 pub struct Options {
-    /// Where it is.
+    /// The peer's address.
     pub target: Target,
-    /// Which records, under which names.
+    /// Which records, under which field names.
     pub choose: Choose,
-    /// The longest time for a connection, and without a byte taken.
+    /// Maximum time for connecting, and for the peer to take no byte.
     pub timeout: Duration,
-    /// The longest pause between two tries.
+    /// Maximum pause between two tries.
     pub max_delay: Duration,
-    /// What was written before the last so many bytes is read; at most [`MAX_UNREAD_BYTES`].
+    /// The peer has read whatever was written before the last `unread_max` bytes; at most [`MAX_UNREAD_BYTES`].
     pub unread_max: u64,
 }
 
 /// The sink.
 pub struct Stream {
     options: Options,
-    /// Last record that is done.
+    /// The last record that is done.
     mark: SinkMark,
     told: u64,
     told_at: Timestamp,
@@ -65,19 +64,19 @@ pub struct Stream {
     backoff: Backoff,
     counted: Arc<SinkMetrics>,
     stage: Stage,
-    /// It was tried once more after the end was announced.
+    /// Whether one more try was made after the end was announced.
     has_hurried: bool,
     connects: u64,
-    /// When it was last stepped.
+    /// When the sink was last stepped.
     looked_at: Timestamp,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Nobody waits for a peer at the start.
+    /// No start waits for a peer.
     New,
     Open,
-    /// Our side is ended, since then.
+    /// Our side is closed, since then.
     Finishing(Timestamp),
     Finished,
 }
@@ -86,12 +85,12 @@ enum Stage {
 struct Link {
     connection: Connection,
     since: Timestamp,
-    /// Bytes of records that it took.
+    /// Bytes of records that the peer has taken.
     written: u64,
     took_at: Timestamp,
     /// Records that are not done, in order.
     ends: VecDeque<End>,
-    /// Last record that was taken from the desk.
+    /// The last record taken from the desk.
     read: u64,
     rest: Option<Rest>,
 }
@@ -99,7 +98,7 @@ struct Link {
 /// A record that was handed over.
 struct End {
     number: u64,
-    /// Where it ends in `written`.
+    /// Where the record ends in `written`.
     at: u64,
     when: Timestamp,
 }
@@ -111,7 +110,7 @@ struct Rest {
 }
 
 impl Stream {
-    /// Goes on after `mark`.
+    /// Continues after `mark`.
     #[must_use]
     pub fn new(options: Options, mark: SinkMark, random: Random) -> Self {
         let backoff = Backoff::new(options.max_delay, random);
@@ -129,19 +128,19 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether nothing is under way: all that was read from the desk is done.
+    /// Whether nothing is in progress: everything read from the desk is done.
     fn is_clear(&self) -> bool {
         self.link.as_ref().is_none_or(|link| link.ends.is_empty() && link.rest.is_none())
     }
 
-    /// The connection is of no use any more.
+    /// Drops a connection that has failed.
     fn lost(&mut self, why: &io::Error, now: Timestamp) -> io::Error {
         if self.link.take().is_some_and(|link| now.0 - link.since.0 >= LIVED_US) {
             self.backoff.works();
         }
         self.backoff.failed(now, Duration::ZERO);
         self.stage = Stage::Open;
-        // The kind would mean something else to whoever owns a sink.
+        // The caller would misread any other kind, such as `BrokenPipe`.
         io::Error::other(format!("{}: {why}", self.options.target.shown()))
     }
 
@@ -149,7 +148,7 @@ impl Stream {
         if let Some(link) = &mut self.link {
             if link.connection.hear()? {
                 if self.is_clear() {
-                    // It owes us nothing: the next record makes a new connection.
+                    // Nothing is outstanding: the next record makes a new connection.
                     self.link = None;
                     return Ok(Step::Done);
                 }
@@ -169,7 +168,7 @@ impl Stream {
         for (number, head, record) in chunk.after(read) {
             self.options.choose.write(head, record, &mut bytes);
             let at = from + bytes.len() as u64;
-            // One that is not chosen goes with the one before.
+            // A record that is not chosen is done together with the one before.
             match ends.back_mut().filter(|last| last.at == at) {
                 Some(last) => last.number = number,
                 None => ends.push_back(End { number, at, when: now }),
@@ -195,7 +194,7 @@ impl Stream {
         Ok(Step::Done)
     }
 
-    /// There is nothing to write.
+    /// Handles a step with nothing to write.
     fn rest_step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
         if !(hurry && desk.is_over()) {
             return Ok(if self.is_clear() && self.told == self.mark.seq { Step::Settled } else { Step::Idle });
@@ -216,7 +215,7 @@ impl Stream {
         Ok(Step::Done)
     }
 
-    /// Waits until the peer has ended its side.
+    /// Waits until the peer has closed its side.
     fn finish_step(&mut self, since: Timestamp, now: Timestamp) -> io::Result<Step> {
         let Some(link) = &mut self.link else { return Ok(Step::Done) };
         if link.connection.hear()? {
@@ -224,7 +223,7 @@ impl Stream {
             self.link = None;
             self.stage = Stage::Finished;
         } else if since.is_past(LINGER_US, now) {
-            // It may have everything; what is not sure comes again.
+            // It may have everything; what is uncertain is sent again.
             self.link = None;
             self.stage = Stage::Finished;
         } else {
@@ -240,14 +239,14 @@ impl Stream {
         }
     }
 
-    /// A connection that has just begun proves nothing.
+    /// Whether the connection has proved to work: one that has just begun proves nothing.
     fn is_proven(&self, now: Timestamp) -> bool {
         self.link.as_ref().is_none_or(|link| link.written > link.connection.in_flight_max || link.since.is_past(TELL_US, now))
     }
 }
 
 impl Link {
-    /// Writes on. What was written long enough ago is done.
+    /// Continues writing.
     fn push(&mut self, options: &Options, counted: &SinkMetrics, now: Timestamp) -> io::Result<Step> {
         let Some(rest) = &mut self.rest else { return Ok(Step::Done) };
         while rest.at < rest.bytes.len() {
@@ -270,7 +269,7 @@ impl Link {
         Ok(Step::Done)
     }
 
-    /// The last record that is done by now.
+    /// Returns the last record that is done by now.
     fn done(&mut self, options: &Options, now: Timestamp) -> Option<u64> {
         let old = now.0.saturating_sub(MAX_HANG.max(options.timeout * 2).as_micros() as i64);
         let is_done = |end: &End| {

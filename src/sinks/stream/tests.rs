@@ -1,4 +1,4 @@
-//! Real sockets on the loopback; the sink's time is the test's.
+//! Real sockets on the loopback; the sink runs on the test's clock.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -22,7 +22,7 @@ fn sink(target: Target) -> Stream {
     Stream::new(options, SinkMark { name: "out".into(), ..SinkMark::default() }, Box::new(|| 0))
 }
 
-/// Steps until `is_so`, on a clock that goes on by `pace` with each step.
+/// Steps until `is_so`, on a clock that advances by `pace` with each step.
 #[track_caller]
 fn drive(sink: &mut Stream, book: &mut Book, now: &mut i64, pace: i64, is_so: impl Fn(&Book, &io::Result<Step>) -> bool) -> io::Result<Step> {
     let start = Instant::now();
@@ -37,7 +37,7 @@ fn drive(sink: &mut Stream, book: &mut Book, now: &mut i64, pace: i64, is_so: im
     }
 }
 
-/// Everything that a peer was sent until the end of the connection.
+/// Returns everything that a peer received until the end of the connection.
 fn all(mut stream: impl Read) -> Vec<u64> {
     let mut text = Vec::new();
     let _ = stream.read_to_end(&mut text);
@@ -73,7 +73,7 @@ fn what_may_be_unread_is_sent_again_after_a_reset() {
     let (listener, target) = tcp();
     let (mut sink, mut book, mut now) = (sink(target), Book::default(), 0);
     let peer = std::thread::spawn(move || {
-        // Reads some, and leaves the rest unread: the end of it is a reset.
+        // Read some, and leave the rest unread: closing then causes a reset.
         let (mut stream, _) = listener.accept().unwrap();
         let mut seen = vec![0; 40_000];
         stream.read_exact(&mut seen).unwrap();
@@ -105,7 +105,7 @@ fn a_record_is_done_with_enough_behind_it_and_not_before() {
     let (link, seq) = (sink.link.as_ref().unwrap(), sink.mark.seq);
     let behind = link.written - 1004 * seq;
     assert!(seq > 0 && link.ends.len() as u64 == 2000 - seq && behind >= 1 << 20, "{seq} {behind}");
-    // With time those too, but for what may be on its way.
+    // With time, those are done too, except what may be in flight.
     drive(&mut sink, &mut book, &mut now, S, |book, _| book.told.last().is_some_and(|mark| mark.seq > seq)).unwrap();
     let link = sink.link.as_ref().unwrap();
     let unsure: u64 = link.ends.len() as u64 * 1003;
@@ -135,7 +135,7 @@ fn a_peer_that_closes_when_it_owes_nothing_is_no_failure() {
     let (mut sink, mut book, mut now) = (sink(target), Book::default(), 0);
     sink.options.choose.min_severity = Severity::Blocking;
     book.add(50_000, 10);
-    // Nothing is chosen: nobody is asked, and no memory is taken.
+    // Nothing is chosen: no connection is made, and no memory is taken.
     drive(&mut sink, &mut book, &mut now, S, |_, step| matches!(step, Ok(Step::Settled))).unwrap();
     assert!(sink.link.is_none());
     sink.options.choose.min_severity = Severity::Low;
@@ -148,7 +148,7 @@ fn a_peer_that_closes_when_it_owes_nothing_is_no_failure() {
     drive(&mut sink, &mut book, &mut now, S, |_, step| matches!(step, Ok(Step::Idle))).unwrap();
     assert_eq!(sink.link.as_ref().unwrap().ends.len(), 1);
     drop(first);
-    // One record may not have been read.
+    // One record may be unread.
     drive(&mut sink, &mut book, &mut now, S, |_, step| step.is_err()).unwrap_err();
 }
 
@@ -167,7 +167,7 @@ fn a_socket_in_the_file_system() {
     assert_eq!(peer.join().unwrap(), [1, 2, 3]);
 }
 
-/// A server with a certificate of its own for this name; it wants one of the client if it is to.
+/// A server with a self-signed certificate for this name; it may require one from the client.
 fn server(name: &str, wants_client: bool) -> (rcgen::CertifiedKey<rcgen::KeyPair>, ServerConfig) {
     let own = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
     let key = || PrivateKeyDer::from_pem_slice(own.signing_key.serialize_pem().as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! One process: what is run, by whom and where; its group, and the end of that.
+//! One process: what to run, as whom and where; its process group, and how it is ended.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,10 +18,10 @@ use crate::sources::argv;
 use crate::sources::socket::Served;
 use crate::words::Io;
 
-/// While a group ends it is looked at so often.
+/// How often a group that is ending is checked.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What is run.
+/// What to run.
 #[derive(Clone, Debug)]
 pub struct Program {
     argv: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Program {
     pub shown: Vec<String>,
     environment: Vec<(String, String)>,
     directory: Option<PathBuf>,
-    /// Number of the user, and of its group.
+    /// Ids of the user and of its group.
     user: Option<(u32, u32)>,
 }
 
@@ -40,15 +40,15 @@ pub struct Ended {
     pub code: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
-    /// It was told to.
+    /// It was told to end.
     pub was_stopped: bool,
 }
 
 impl Program {
-    /// The program of a source, if it can be run.
+    /// Prepares the program of a source.
     ///
     /// # Errors
-    /// There is no such program, folder or user; or only root could do it.
+    /// There is no such program, folder or user; or only root could run it.
     pub fn new(config: &SourceConfig) -> Result<Self, String> {
         let fault = |why: String| format!("source {:?}: {why}", config.name);
         let user = user(&config.user).map_err(fault)?;
@@ -68,7 +68,7 @@ impl Program {
         })
     }
 
-    /// The same program with other arguments behind those that it has.
+    /// Returns the same program with further arguments appended.
     #[must_use]
     pub fn with(&self, more: &[String]) -> Self {
         let mut other = self.clone();
@@ -80,7 +80,7 @@ impl Program {
         let mut words = self.argv.iter();
         let mut command = Command::new(words.next().map(String::as_str).unwrap_or_default());
         command.args(words).envs(self.environment.iter().map(|(name, value)| (name, value)));
-        // Nobody is to take the notices and sockets of siftd for its own.
+        // The child must not take siftd's notification socket and passed sockets for its own.
         for name in ["NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_FDNAMES"] {
             if !self.environment.iter().any(|(given, _)| given == name) {
                 command.env_remove(name);
@@ -96,17 +96,17 @@ impl Program {
         command
     }
 
-    /// Starts it, in a group of its own. Within a runtime.
+    /// Starts the program in a process group of its own. Must be called within a runtime.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system.
     pub fn start(&self) -> io::Result<Child> {
         let child = self.command().spawn()?;
         let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         Ok(Child { child, group })
     }
 
-    /// All that it prints to stdout, up to its end.
+    /// Runs the program and returns everything it prints to stdout.
     ///
     /// # Errors
     /// It cannot be started.
@@ -115,7 +115,7 @@ impl Program {
     }
 }
 
-/// The numbers of a user, if siftd may run something as that user.
+/// Returns the ids of a user, if siftd may run something as that user.
 fn user(name: &str) -> Result<Option<(u32, u32)>, String> {
     if name.is_empty() {
         return Ok(None);
@@ -128,7 +128,7 @@ fn user(name: &str) -> Result<Option<(u32, u32)>, String> {
     Ok(Some((user.uid.as_raw(), user.gid.as_raw())))
 }
 
-/// Whether there is such a program.
+/// Checks that the program exists and can be executed.
 fn find(name: &str, directory: Option<&Path>, path: &OsString) -> Result<(), String> {
     let is_program = |file: &Path| fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     if name.contains('/') {
@@ -149,7 +149,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// What it writes, by output.
+    /// Takes the process's outputs.
     pub fn take_outputs(&mut self) -> Outputs {
         let mut outputs = Outputs::new();
         if let Some(stdout) = self.child.stdout.take() {
@@ -161,7 +161,7 @@ impl Child {
         outputs
     }
 
-    /// Waits until it ends, or until the source is to end; then its whole group ends.
+    /// Waits until the process ends, or stops its whole group when the source is to end.
     pub async fn wait(mut self, served: &mut Served) -> Ended {
         let timeout = served.config.stop_timeout;
         tokio::select! {

@@ -1,6 +1,5 @@
-//! The systemd journal, as `journalctl` prints it: its entries become syslog messages of one stream, which goes on
-//! behind the entry at which it stood, by the journal's own cursor. An entry that a service merely printed carries a
-//! priority that nobody stated; it is judged by its text.
+//! The systemd journal, as `journalctl` prints it. Its entries become syslog messages of one stream, which continues after its last entry
+//! by the journal's own cursor. An entry that a service merely printed has a priority that nobody stated, so it is judged by its text.
 
 use std::fmt::Write;
 use std::future::poll_fn;
@@ -28,17 +27,17 @@ use crate::sources::socket::Served;
 use crate::telemetry::metrics::SourceMetrics;
 use crate::words::Io;
 
-/// A longer entry is left out, and counted.
+/// Longer entries are left out and counted.
 const MAX_ENTRY_BYTES: usize = 4 << 20;
-/// Bytes that are handed on at once.
+/// Bytes to pass on at once.
 const BATCH_BYTES: usize = 16 << 10;
-/// The fields that are read; the cursor and the times come always.
+/// The fields to read; the cursor and the times always come.
 const FIELDS: &str = "MESSAGE,PRIORITY,SYSLOG_IDENTIFIER,SYSLOG_PID,_COMM,_HOSTNAME,_PID,_SYSTEMD_UNIT,_TRANSPORT";
-/// A message whose priority nobody has stated (RFC 3164, 4.3.3).
+/// The priority of a message that states none (RFC 3164, 4.3.3).
 const UNSTATED: i64 = 13;
 
-/// Begins what stands in the place of a cursor where none is known yet: seconds since 1970, as `journalctl` takes them. A cursor of the
-/// journal's own begins with a name (`s=`).
+/// Prefix of a time in place of a cursor, while no cursor is known: seconds since 1970,
+/// as `journalctl` takes them. The journal's own cursors begin with a name (`s=`).
 const SINCE: &str = "@";
 
 /// The journal of a source, ready to be read.
@@ -49,7 +48,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// With what is known of it from before.
+    /// Prepares the journal of a source; `known` is what earlier runs left.
     ///
     /// # Errors
     /// There is no `journalctl`.
@@ -61,7 +60,7 @@ impl Journal {
         Ok(Self { program: Program::new(&command)?, known, nonce })
     }
 
-    /// Reads it until the source is to end.
+    /// Reads the journal until the source is to end.
     pub async fn run(self, mut served: Served) {
         let label = Label { kind: SourceKind::Command.as_str(), argv: self.program.shown.clone(), ..served.label() };
         let own = served.intake.open(label.clone(), Reading::default());
@@ -71,7 +70,7 @@ impl Journal {
         };
         let mut cursor = cursors.cursor().to_owned();
         let flow = served.intake.resume(label, cursors);
-        // From here on it is known where it was read from.
+        // Record right away where reading began.
         flow.cursor(cursor.clone());
         let mut runs = Runs::new(&served.config);
         loop {
@@ -110,8 +109,8 @@ impl Journal {
         own.end();
     }
 
-    /// The cursor of the newest entry, where reading begins at the end; empty for the beginning. Where the newest one cannot be
-    /// had, the end is the time at which it was asked for: all that is older was never meant.
+    /// Returns the cursor of the newest entry if reading begins at the end, and an empty one for the beginning.
+    /// If the newest cursor is unavailable, the end is the current time: older entries were never wanted.
     async fn first(&self, served: &Served) -> String {
         if served.config.start_at == StartAt::Beginning {
             return String::new();
@@ -131,7 +130,7 @@ impl Journal {
                 return asked_at;
             }
         };
-        // None: there is no entry.
+        // `None`: there is no entry.
         let Some(last) = text.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty()) else { return asked_at };
         let cursor = serde_json::from_slice::<Value>(last).ok().and_then(|entry| entry["__CURSOR"].as_str().map(str::to_owned));
         cursor.unwrap_or_else(|| {
@@ -141,7 +140,7 @@ impl Journal {
     }
 }
 
-/// What `journalctl` is told besides what it is always told.
+/// Returns the arguments that depend on the cursor.
 fn arguments(cursor: &str) -> Vec<String> {
     let mut more = vec!["--follow".to_owned(), "--no-tail".to_owned()];
     match cursor.strip_prefix(SINCE) {
@@ -152,11 +151,11 @@ fn arguments(cursor: &str) -> Vec<String> {
     more
 }
 
-/// Reads entries.
+/// Reads entries from one run of `journalctl`.
 struct Entries {
     flow: Arc<Flow>,
     counted: Arc<SourceMetrics>,
-    /// The last one that was handed in.
+    /// Publishes the cursor of the last entry handed in.
     moved: watch::Sender<String>,
 }
 
@@ -177,7 +176,7 @@ impl Entries {
         }
     }
 
-    /// Whole entries as messages; false: nobody wants them any more.
+    /// Hands in whole entries as messages. Returns `false` if the stream has ended.
     async fn hand_in(&self, lines: &[(Vec<u8>, bool)]) -> bool {
         let (mut out, mut cursor) = (String::new(), None);
         for (line, is_cut) in lines {
@@ -203,20 +202,20 @@ impl Entries {
     }
 }
 
-/// An entry as a syslog message of RFC 5424, and its cursor. The message is empty for what is not to be read: siftd's
-/// own messages, which would tell of themselves.
+/// Converts an entry to a syslog message of RFC 5424, and returns it with the cursor. The
+/// message is empty if the entry must not be read: siftd's own messages would report themselves.
 fn entry(line: &[u8]) -> Option<(String, String)> {
     let entry: Value = serde_json::from_slice(line).ok()?;
     let cursor = entry["__CURSOR"].as_str()?.to_owned();
     let number = |name: &str| entry[name].as_str().and_then(|text| text.parse::<i64>().ok());
     let Some(text) = bytes(&entry["MESSAGE"]) else { return Some((String::new(), cursor)) };
-    // Known by its name, not its process: what is read again after a restart must come to the same bytes.
+    // Identified by name, not by process id: entries read again after a restart must give the same bytes.
     if entry["_COMM"] == "siftd" {
         return Some((String::new(), cursor));
     }
     let name = |names: &[&str]| names.iter().find_map(|name| entry[*name].as_str()).map_or_else(|| "-".to_owned(), word);
     let is_printed = entry["_TRANSPORT"] == "stdout" && number("PRIORITY") == Some(6);
-    // Facility 3, a daemon's: 13 must not come of a notice.
+    // Facility 3 (daemon): otherwise a notice would become 13, a message without a priority.
     let priority = number("PRIORITY").filter(|priority| (0..=7).contains(priority) && !is_printed).map_or(UNSTATED, |priority| 24 + priority);
     let time = number("__REALTIME_TIMESTAMP").map(Timestamp).and_then(|time| jiff::Timestamp::from_microsecond(time.0).ok());
     let time = time.map_or_else(|| "-".to_owned(), |time| format!("{time:.6}"));
@@ -229,7 +228,7 @@ fn entry(line: &[u8]) -> Option<(String, String)> {
     Some((out, cursor))
 }
 
-/// A field as text: what is not UTF-8 the journal writes as an array of bytes; of several values the first counts.
+/// Returns a field as text: the journal writes what is not UTF-8 as an array of bytes; of several values the first counts.
 fn bytes(field: &Value) -> Option<String> {
     match field {
         Value::String(text) => Some(text.clone()),
@@ -242,7 +241,7 @@ fn bytes(field: &Value) -> Option<String> {
     }
 }
 
-/// A name as a header can hold it.
+/// Makes a name fit for a message header.
 fn word(text: &str) -> String {
     let word: String = text.chars().take(128).map(|c| if c.is_ascii_graphic() { c } else { '_' }).collect();
     if word.is_empty() { "-".to_owned() } else { word }
@@ -272,7 +271,7 @@ mod tests {
         let head = head.replace("2026-11-18T10:26:40.123456Z", &format!("{time:.6}"));
         assert_eq!(entry(r#""PRIORITY":"3","_TRANSPORT":"syslog","MESSAGE":"gone""#), format!("<27>1 {head}gone\n"));
         assert_eq!(entry(r#""PRIORITY":"5","MESSAGE":"gone\nat x\n""#), format!("<29>1 {head}gone\nat x\n"));
-        // What a service printed, which says nothing of its own priority; then one that does.
+        // An entry that a service printed without a priority of its own; then one with a priority.
         assert_eq!(entry(r#""PRIORITY":"6","_TRANSPORT":"stdout","MESSAGE":"a""#), format!("<13>1 {head}a\n"));
         assert_eq!(entry(r#""PRIORITY":"3","_TRANSPORT":"stdout","MESSAGE":"a""#), format!("<27>1 {head}a\n"));
         assert_eq!(entry(r#""MESSAGE":[195,169,255]"#), format!("<13>1 {head}é\u{fffd}\n"));

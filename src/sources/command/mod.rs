@@ -1,6 +1,5 @@
-//! A program whose output is read: started, read, started anew when it has ended (`restart` says when), and ended with
-//! all of its process group. stdout and stderr are streams of their own, others for each start. How it ended is an
-//! `exit` record.
+//! A program whose output is read. It is started, restarted after it has ended (as `restart` says), and ended with its whole
+//! process group. stdout and stderr are separate streams, new ones for each start. How the program ended becomes an `exit` record.
 
 mod child;
 pub mod journal;
@@ -24,12 +23,12 @@ use child::Ended;
 pub use child::Program;
 use restart::Backoff;
 
-/// Bytes of one read.
+/// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
-/// The program has ended; what others of its group still write is read for so long.
+/// After the program has ended, other processes of its group are read for this long.
 const LEFTOVERS: Duration = Duration::from_secs(2);
 
-/// Runs a program until it is not to be started any more, or the source is to end.
+/// Runs a program until it is not to be restarted, or the source is to end.
 pub async fn run(program: Program, mut served: Served) {
     let label = Label { argv: program.shown.clone(), ..served.label() };
     let own = served.intake.open(label.clone(), Reading::default());
@@ -59,7 +58,7 @@ pub async fn run(program: Program, mut served: Served) {
     own.end();
 }
 
-/// What it comes to when a program cannot be started: as a shell would say it.
+/// Reports that a program cannot be started, with the exit code a shell would use.
 fn not_started(served: &Served, error: &std::io::Error) -> Ended {
     served.counted.trouble.set(format!("cannot be started: {error}"));
     tracing::warn!("source {}: cannot be started: {error}", served.config.name);
@@ -67,7 +66,7 @@ fn not_started(served: &Served, error: &std::io::Error) -> Ended {
     Ended { code: Some(code), signal: None, was_stopped: false }
 }
 
-/// Reads what is still to come, for a while.
+/// Reads what the outputs still hold, for a limited time.
 async fn finish_outputs(mut outputs: JoinSet<()>, turned: &watch::Sender<bool>) {
     let all = async { while outputs.join_next().await.is_some() {} };
     if tokio::time::timeout(LEFTOVERS, all).await.is_err() {
@@ -76,7 +75,7 @@ async fn finish_outputs(mut outputs: JoinSet<()>, turned: &watch::Sender<bool>) 
     }
 }
 
-/// Reads one output to its end, or until nobody waits for it any more, and its stream is looked at.
+/// Reads one output to its end, or until told to stop, and waits until its stream was processed.
 async fn read(mut output: Box<dyn AsyncRead + Send + Unpin>, flow: Arc<Flow>, mut stop: watch::Receiver<bool>) {
     let mut space = BytesMut::with_capacity(READ_BYTES);
     loop {
@@ -94,7 +93,7 @@ async fn read(mut output: Box<dyn AsyncRead + Send + Unpin>, flow: Arc<Flow>, mu
     flow.finished().await;
 }
 
-/// The starts of one program.
+/// The runs of one program.
 struct Runs {
     restart: Restart,
     backoff: Backoff,
@@ -106,7 +105,7 @@ impl Runs {
         Self { restart: config.restart, backoff: Backoff::new(config.restart_delay, config.max_restart_delay), count: 0 }
     }
 
-    /// Says how a run ended; the pause before the next one, if there is to be one.
+    /// Reports how a run ended; returns the pause before the next run, or `None` if there is none.
     fn ended(&mut self, own: &Arc<Flow>, ended: &Ended, ran: Duration, served: &Served) -> Option<Duration> {
         self.count += 1;
         let is_success = ended.code == Some(0);
@@ -115,7 +114,7 @@ impl Runs {
             (false, true) => "success",
             (false, false) => "failure",
         };
-        // That `journalctl` ends with siftd is no news of the machine.
+        // That `journalctl` ends together with siftd is not worth a record.
         if !(ended.was_stopped && served.config.kind == SourceKind::Journald) {
             own.notice(Notice::Exit {
                 id: derived_id("exit", &[&own.uid, &self.count.to_be_bytes()]),

@@ -1,8 +1,8 @@
-//! How long to wait before a program is started anew. Time is an argument.
+//! How long to wait before a program is restarted. Time is an argument.
 
 use std::time::Duration;
 
-/// Pauses that double, up to a bound.
+/// Pauses that double, up to a limit.
 #[derive(Debug)]
 pub struct Backoff {
     first: Duration,
@@ -11,13 +11,13 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// From `first` to `longest`.
+    /// Pauses from `first` to `longest`.
     #[must_use]
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self { first, longest, next: first }
     }
 
-    /// The pause behind a run of that length; one that held for longer than the longest pause was a success.
+    /// Returns the pause after a run that lasted `ran`; a run longer than the longest pause counts as a success and resets the pauses.
     pub fn pause(&mut self, ran: Duration) -> Duration {
         if ran > self.longest {
             self.next = self.first;

@@ -1,5 +1,5 @@
-//! All streams that are no files: opens them, bounds what waits to be looked at in all of them together, and knows which of
-//! them is due next. What a stream does with what it is given is [`Flow`]'s.
+//! All streams that are not files: opens them, bounds their unprocessed bytes, and knows
+//! which of them is due next. What a stream does with its bytes is up to [`Flow`].
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,27 +16,27 @@ use crate::core::transcript::Mode;
 use crate::delivery::{Label, Uid};
 use crate::sources::cursor::Cursors;
 
-/// Gives a stream an identity that no other one has.
+/// Gives a stream a unique identity.
 pub type Nonce = fn() -> Uid;
 
 /// How the bytes of a stream are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reading {
-    /// Lines may be syslog messages.
+    /// Whether lines may be syslog messages.
     pub syslog: bool,
-    /// A longer line is cut; none: the limit of all streams.
+    /// Maximum length of a line, beyond which it is cut; `None`: the limit of all streams.
     pub max_line_bytes: Option<usize>,
 }
 
-/// What streams need of the one who runs them.
+/// What streams need from the process that runs them.
 pub struct Hooks {
-    /// Sees to it that a thread takes the stream's turn.
+    /// Makes a thread take the stream's turn.
     pub enqueue: Box<dyn Fn(Arc<Flow>) + Send + Sync>,
-    /// Something has ended, or is due earlier than was known.
+    /// Called when a stream has ended, or is due earlier than was known.
     pub changed: Box<dyn Fn() + Send + Sync>,
 }
 
-/// All streams that are no files.
+/// All streams that are not files.
 pub struct Intake {
     engine: Mutex<Arc<Engine>>,
     nonce: Nonce,
@@ -49,25 +49,25 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// None yet.
+    /// Starts without streams.
     #[must_use]
     pub fn new(engine: Arc<Engine>, nonce: Nonce, hooks: Hooks) -> Arc<Self> {
         let (timers, count, open, has_failed) = Default::default();
         Arc::new(Self { engine: Mutex::new(engine), nonce, hooks, budget: Arc::new(Semaphore::new(MAX_WAITING_BYTES)), timers, count, open, has_failed })
     }
 
-    /// Streams that are opened from now on have these rules and limits.
+    /// Sets the rules and limits of streams opened from now on.
     pub fn set_engine(&self, engine: Arc<Engine>) {
         *lock(&self.engine) = engine;
     }
 
-    /// How streams are read that are opened now.
+    /// Returns how streams opened now are read.
     #[must_use]
     pub fn mode(&self) -> Mode {
         lock(&self.engine).limits.mode
     }
 
-    /// A new stream.
+    /// Opens a new stream.
     #[must_use]
     pub fn open(self: &Arc<Self>, label: Label, reading: Reading) -> Arc<Flow> {
         let uid = (self.nonce)();
@@ -81,7 +81,7 @@ impl Intake {
         self.add(label, uid, stream, None)
     }
 
-    /// A stream that goes on where `cursors` says.
+    /// Opens a stream that continues where `cursors` says.
     #[must_use]
     pub fn resume(self: &Arc<Self>, label: Label, cursors: Cursors) -> Arc<Flow> {
         let stream = cursors.stream(lock(&self.engine).clone()).with_syslog();
@@ -102,7 +102,7 @@ impl Intake {
         })
     }
 
-    /// Streams that have not ended, or whose end was not looked at.
+    /// Returns the number of streams that have not ended, or whose end was not yet processed.
     #[must_use]
     pub fn open_flows(&self) -> usize {
         self.open.load(Ordering::Acquire)
@@ -114,13 +114,13 @@ impl Intake {
         self.has_failed.load(Ordering::Acquire)
     }
 
-    /// When something open wants to be published.
+    /// Returns when the next stream is due.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         lock(&self.timers).first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// Streams whose deadline has come get a turn.
+    /// Gives a turn to each stream whose deadline has passed.
     pub fn due(&self, now: Timestamp) {
         loop {
             let mut timers = lock(&self.timers);

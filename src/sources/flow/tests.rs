@@ -1,4 +1,4 @@
-//! One stream at a time and many, whose turns the test takes.
+//! One stream at a time and many; the test takes their turns.
 
 use std::sync::mpsc::{Receiver, channel};
 
@@ -92,7 +92,7 @@ fn the_one_who_reads_waits_while_there_is_no_room() {
         pushed += 1;
     }
     assert_eq!(pushed * piece.len(), MAX_FLOW_BYTES);
-    // Another one has room all the same, until all of it is taken.
+    // Another stream still has room, until all of it is taken.
     let others: Vec<_> = (0..100).map(|_| intake.open(Label::default(), Reading::default())).collect();
     assert!(push(&others[0]).is_ok());
     let more = others.iter().map(|flow| (0..20).take_while(|_| push(flow).is_ok()).count()).sum::<usize>();

@@ -1,4 +1,4 @@
-//! Files of earlier runs, and files that were let go: what is known of them, should they come back.
+//! What is known of files of earlier runs and of files that were dropped, in case they come back.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::delivery::{Label, Mark, Uid};
 pub struct Known {
     /// Its identity.
     pub uid: Uid,
-    /// What it was called.
+    /// Its label.
     pub label: Label,
     /// How far it was read.
     pub mark: Mark,
@@ -18,7 +18,7 @@ pub struct Known {
     pub seen: Timestamp,
 }
 
-/// All of them.
+/// All such files.
 #[derive(Default)]
 pub(super) struct KnownFiles {
     files: HashMap<Uid, Known>,
@@ -48,12 +48,12 @@ impl KnownFiles {
         self.files.get(uid)
     }
 
-    /// Those of a source.
+    /// Returns those of a source.
     pub fn of_source<'k>(&'k self, source: &'k str) -> impl Iterator<Item = &'k Known> {
         self.files.values().filter(move |known| known.label.source == source)
     }
 
-    /// Those of a source that had this inode.
+    /// Returns those of a source that had this inode.
     pub fn with_inode<'k>(&'k self, source: &'k str, ino: u64) -> impl Iterator<Item = &'k Known> {
         let same = self.by_inode.get(&ino).into_iter().flatten().filter_map(|uid| self.files.get(uid));
         same.filter(move |known| known.label.source == source)

@@ -1,5 +1,5 @@
-//! Files that leave: renamed, deleted, replaced, or only quiet. What lost its name is read until it has been
-//! quiet for `rotate_wait`; what is quiet gives back descriptor and memory (PROTOCOLS, E 2).
+//! Files that leave: renamed, deleted, replaced, or only quiet. A file that lost its name is read until it
+//! has been quiet for `rotate_wait`; a quiet file gives back its descriptor and memory (PROTOCOLS, E 2).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use crate::delivery::{Label, Mark, Missed, Notice, Uid, Why, derived_id};
 use crate::sources::discover::is_packed;
 use crate::sources::open::look;
 
-/// A file that was written in the last minute is looked at in every sweep.
+/// A file written within this time is checked in every sweep.
 const RECENT_US: i64 = 60_000_000;
-/// A file that is quiet for so long is put to rest.
+/// A file that is quiet for this long is put to rest.
 pub(super) const REST_US: i64 = 10_000_000;
-/// A rotated file that never falls quiet and has no name any more is let go after so many `rotate_wait`.
+/// A rotated file that never falls quiet and has no name any more is dropped after this many times `rotate_wait`.
 const MAX_WAITS: i64 = 10;
-/// Of a source that is not configured any more nobody says how long its files are known; a month is long.
+/// How long files of a source that is no longer configured stay known: a month is long.
 const FORGET_UNCONFIGURED: Duration = Duration::from_secs(30 * 86_400);
 
 impl Follower {
@@ -29,9 +29,9 @@ impl Follower {
         }
         match look(&file.path) {
             Some(seen) if seen.node == file.node => {
-                // Rewritten with as many bytes: only its time says so.
+                // If it was rewritten at the same length, only its time shows that.
                 let is_written = std::mem::replace(&mut file.written, seen.written) != seen.written;
-                // A compressed one was read when its size is known.
+                // For a compressed file, `mark.size` is its size when it was read.
                 let known = if is_packed(&file.path) { file.mark.size } else { file.mark.read };
                 if is_written || seen.size != known {
                     self.turns.queue(id);
@@ -50,7 +50,7 @@ impl Follower {
         }
     }
 
-    /// The name of a file now means another one, or nothing.
+    /// Retires a file whose name now leads to another file, or to none.
     pub(super) fn retire(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         file.retired = Some(now);
@@ -68,7 +68,7 @@ impl Follower {
 
     pub(super) fn end_retired(&mut self, now: Timestamp) {
         let mut over = Vec::new();
-        // One that is retired stays active.
+        // A retired file stays active.
         for (id, file) in self.active.iter().filter_map(|id| Some((id, self.files.get(id)?))) {
             let Some(since) = file.retired.filter(|_| !file.is_last) else { continue };
             let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
@@ -85,7 +85,7 @@ impl Follower {
         }
     }
 
-    /// The last turn of a file found that it cannot be read: it gets others, until its time is over. Then what was not read is lost.
+    /// Retries a file that could not be read in its last turn, until its time is over. Then the rest of it is lost.
     pub(super) fn try_again(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
@@ -98,7 +98,7 @@ impl Follower {
         self.lose(id, now);
     }
 
-    /// It could not be opened again: what was not read is lost.
+    /// Drops a file that could not be opened again; its unread part is lost.
     pub(super) fn lose(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let (index, path) = (file.spec, file.path.clone());
@@ -120,12 +120,12 @@ impl Follower {
             self.by_path.remove(&file.path);
         }
         self.by_node.remove(&(file.node.dev, file.node.ino));
-        // Should it come back, it goes on.
+        // If it comes back, it continues from here.
         self.known.insert(Known { uid: file.uid, label: (*file.label).clone(), mark: file.mark, seen: now });
     }
 
-    /// Forgets files that were last seen longer ago than `forget_after` of their source; these are their streams
-    /// (PROTOCOLS, E 8). A loss that is not said yet keeps its file known.
+    /// Forgets files that were last seen longer ago than their source's `forget_after`, and
+    /// returns their streams (PROTOCOLS, E 8). A file whose loss is not reported yet stays known.
     pub fn forget(&mut self, now: Timestamp) -> Vec<Uid> {
         let forget_after = |source: &str| self.specs.iter().find(|spec| spec.name == source).map_or(FORGET_UNCONFIGURED, |spec| spec.forget_after);
         let is_old = |known: &&Known| i128::from(now.0) - i128::from(known.seen.0) > forget_after(&known.label.source).as_micros() as i128;
@@ -135,7 +135,7 @@ impl Follower {
         old
     }
 
-    /// A file that has no turn and waits for nothing.
+    /// Puts a file to rest that has no turn and waits for nothing.
     pub(super) fn put_one_to_rest(&mut self, id: FileId) {
         if let Some(file) = self.files.get_mut(&id).filter(|file| file.is_open && file.retired.is_none())
             && let Ok(mut reader) = file.reader.try_lock()
@@ -146,8 +146,7 @@ impl Follower {
         }
     }
 
-    /// Descriptors and memory of quiet files are given back; of the quietest ones also earlier, where
-    /// descriptors run short.
+    /// Gives back descriptors and memory of quiet files; if descriptors run short, the quietest files give them back earlier.
     pub(super) fn put_to_rest(&mut self, now: Timestamp) {
         let can_rest = |id: FileId, file: &Followed| file.is_open && file.retired.is_none() && self.turns.is_idle(id);
         let quiet = self.files.iter().filter(|(id, file)| can_rest(**id, file));
@@ -162,17 +161,17 @@ impl Follower {
     }
 }
 
-/// What was read of the file and waits, to be read again after a restart: `None` when that is nothing.
+/// Returns the facts if what was read of the file still waits, to be read again after a restart; `None` otherwise.
 fn owing(mark: &Mark) -> Option<Facts> {
     serde_json::from_str(&mark.facts).ok().filter(Facts::is_owing)
 }
 
-/// Whether all of the file was read, and told.
+/// Whether the whole file was read and reported.
 pub(super) fn is_settled(mark: &Mark) -> bool {
     mark.size <= mark.read && owing(mark).is_none()
 }
 
-/// What is to be said of a file that cannot be found any more; then it counts as read.
+/// Returns the loss to report for a file that cannot be found any more; the file then counts as read.
 pub(super) fn lost(uid: Uid, label: &Arc<Label>, mark: &mut Mark, now: Timestamp) -> Option<Lost> {
     let owing = owing(mark);
     let missed = match mark.size.saturating_sub(mark.read) {

@@ -1,4 +1,4 @@
-//! How far behind the sources are, for whoever watches: told as gauges, decides nothing.
+//! How far behind the sources are, as gauges for monitoring; decides nothing.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use super::Follower;
 use crate::sources::open::look;
 use crate::telemetry::metrics;
 
-/// What is followed of one source.
+/// The lag of one source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Level {
-    /// Files.
+    /// Number of followed files.
     pub files: u64,
-    /// Bytes that they have and that were not read.
+    /// Bytes in these files that were not read.
     pub lag_bytes: u64,
 }
 
 impl Follower {
-    /// Each source with its level. Files that may have grown since their last turn are looked at.
+    /// Returns the level of each source. Checks the size of files that may have grown since their last turn.
     #[must_use]
     pub fn levels(&self) -> BTreeMap<&str, Level> {
         let mut all: BTreeMap<&str, Level> = self.specs.iter().filter(|spec| !spec.is_empty()).map(|spec| (spec.name.as_str(), Level::default())).collect();

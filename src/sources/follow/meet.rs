@@ -1,4 +1,4 @@
-//! A path that is new: which file it leads to, and whether that one is known (PROTOCOLS, E 2 and 3).
+//! A new path: which file it leads to, and whether that file is known (PROTOCOLS, E 2 and 3).
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -24,7 +24,7 @@ impl Follower {
         }
         match open::open(path, &spec.trust(path)) {
             Ok(opened) => self.accept(index, path, opened, now, strangers),
-            // A file that a glob matched may be gone again, and a folder that it matches is none; what was named is waited for.
+            // A file matched by a glob may be gone again, and a folder it matches is not a file; a file named explicitly is waited for.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) && !spec.is_literal(path) => {
                 self.held.remove(path);
                 self.said_no_more(path);
@@ -39,7 +39,7 @@ impl Follower {
         }
     }
 
-    /// What was named and is not opened is a fault; what a glob matches besides files is none.
+    /// Reports a file that cannot be opened: an error if it was named, but not if a glob merely matched it.
     pub(super) fn cannot_open(&mut self, index: usize, path: &Path, error: &io::Error) {
         let said = error.to_string();
         let why = said.split(" (os error").next().unwrap_or_default();
@@ -69,7 +69,7 @@ impl Follower {
             if self.files.get(&id).is_some_and(|file| file.node.is(&opened.1)) {
                 return self.met_again(id, index, path, now);
             }
-            // What was put to rest is gone, and its inode has been handed out again.
+            // The resting file is gone, and its inode has been reused.
             self.lose(id, now);
             if self.by_node.contains_key(&key) {
                 return;
@@ -94,20 +94,20 @@ impl Follower {
         }
     }
 
-    /// What is known of the file from before, by its inode: it is the same one, or was rewritten in place.
+    /// Returns what is known of the file by its inode: it is the same file, or was rewritten in place.
     fn known_in_inode(&self, index: usize, (file, new, size): &(File, Node, u64)) -> Option<Known> {
         let same_inode = self.known.with_inode(&self.specs[index].name, new.ino);
-        // The newest of those that had this inode is the one that had it last.
+        // Of the files that had this inode, the newest had it last.
         let row = same_inode.max_by_key(|known| (known.mark.node.born == new.born, known.mark.generation))?;
         let old = row.mark.node;
-        // Another birth is another file in the same inode, whatever it holds.
+        // Another birth time means another file in the same inode, whatever it holds.
         let may_be_same = Node { dev: new.dev, ..old }.is(new);
         let is_same = || may_be_same && *size >= row.mark.read && content::is_same(file, row.mark.content()).unwrap_or_default();
         let was_rewritten = old.dev == new.dev && old.born == new.born;
         (was_rewritten || is_same()).then(|| row.clone())
     }
 
-    /// The same file under a new name goes on; under a second name it is one stream.
+    /// Continues a known file under a new name; under a second name it stays one stream.
     pub(super) fn met_again(&mut self, id: FileId, index: usize, path: &Path, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let has_name = file.retired.is_none() && look(&file.path).is_some_and(|seen| seen.node == file.node);
@@ -132,7 +132,7 @@ impl Follower {
         }
     }
 
-    /// Tells a reader the name of its file; one that has a turn hears of it before the next one.
+    /// Tells a reader the name of its file; a reader in a turn is told before the next one.
     pub(super) fn tell_name(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(&id).filter(|file| file.is_renamed) else { return };
         if let Ok(mut reader) = file.reader.try_lock() {
@@ -150,13 +150,13 @@ impl Follower {
         self.add(index, path, (label, row.uid, mark), reader, now);
     }
 
-    /// A file that was never read; reading begins at `start`.
+    /// Begins a file that was never read, at `start`.
     pub(super) fn begin(&mut self, stranger: Stranger, start: u64, now: Timestamp) {
         let Stranger { spec: index, path, opened } = stranger;
         let spec = &self.specs[index];
         let node = opened.1;
         let mut uid = (self.id_of)(&spec.name, node);
-        // Without a birth time an inode that was used before has the same identity.
+        // Without a birth time, a reused inode would get the same identity.
         while self.known.get(&uid).is_some() || self.files.values().any(|file| file.uid == uid) {
             let next = derived_id("uid", &[&uid]);
             uid = Uid::default();

@@ -1,7 +1,7 @@
-//! All files that are followed: which there are, which is which (PROTOCOLS, E), and whose turn it is. It looks at names
-//! and metadata and hands out readers as jobs; who runs the jobs is not its business, nor does it know a clock: every
-//! step gets the time. It never waits for a reader: whoever has it may wait for room as long as a sink is away. `meet` finds out about new paths, with `copy`, `moved`, `passed`, `renewed`, `packed` and `known`; `leave` is about
-//! files that lose their names or fall quiet; `turns` says who is next, `ask` how it stands.
+//! All followed files: which ones exist, which file is which (PROTOCOLS, E), and whose turn it is. The follower looks at names and metadata and
+//! hands out readers as jobs. It does not run the jobs, and it has no clock: every step gets the time. It never waits for a reader, because
+//! whoever has the reader may wait for room as long as a sink is away. `meet` examines new paths, with `copy`, `moved`, `passed`, `renewed`,
+//! `packed` and `known`; `leave` handles files that lose their names or fall quiet; `turns` says who is next, `ask` answers queries.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ use known::KnownFiles;
 pub use outputs::OwnOutputs;
 use turns::Turns;
 
-/// What is said of a folder that is named as a file.
+/// The message for a folder named as a file.
 pub const IS_FOLDER: &str = "is a folder: name its files, such as 'folder/*.log'";
 
 /// Gives a file its identity in ids.
@@ -41,50 +41,50 @@ pub type IdOf = fn(&str, Node) -> Uid;
 /// Number of a file while it is followed.
 pub type FileId = u64;
 
-/// What vanished unread.
+/// A file that vanished with a part unread.
 pub struct Lost {
     /// Identity of its stream.
     pub uid: Uid,
-    /// What it was called.
+    /// Its label.
     pub label: Arc<Label>,
-    /// What is to be said.
+    /// The record to write.
     pub notice: Notice,
-    /// How far it was read, and that nothing is left.
+    /// The mark, with nothing left to read.
     pub mark: Mark,
 }
 
-/// A turn that is to be taken.
+/// A turn to take.
 pub struct Job {
-    /// Whose.
+    /// The file.
     pub id: FileId,
-    /// What its records say.
+    /// What its records say about the source.
     pub label: Arc<Label>,
     /// Identity of its stream.
     pub uid: Uid,
-    /// Who takes it.
+    /// The reader that takes the turn.
     pub reader: Arc<Mutex<Reader>>,
-    /// It is the last one.
+    /// Whether it is the file's last turn.
     pub last: bool,
 }
 
-/// Everything under way.
+/// All followed files.
 pub struct Follower {
     engine: Arc<Engine>,
     id_of: IdOf,
     specs: Vec<Spec>,
-    /// Sources that were never followed before.
+    /// Per source: whether it was never followed before.
     first: Vec<bool>,
     files: BTreeMap<FileId, Followed>,
     next_id: FileId,
     by_path: HashMap<PathBuf, FileId>,
     by_node: HashMap<(u64, u64), FileId>,
     known: KnownFiles,
-    /// New files that could be the beginning of a copy.
+    /// New files that may be the beginning of a copy.
     held: HashMap<PathBuf, Held>,
     turns: Turns,
     active: BTreeSet<FileId>,
     troubles: BTreeMap<PathBuf, String>,
-    /// What globs match and is not opened, which was said.
+    /// What globs match but siftd does not open; each was reported.
     passed_over: HashSet<PathBuf>,
     own_outputs: OwnOutputs,
     lost: Vec<Lost>,
@@ -99,7 +99,7 @@ pub struct Follower {
 struct Followed {
     spec: usize,
     path: PathBuf,
-    /// The name under which it was met: a younger file that has it now has taken its place.
+    /// The name under which it was met: a younger file with that name has taken its place.
     met_as: PathBuf,
     label: Arc<Label>,
     uid: Uid,
@@ -107,26 +107,26 @@ struct Followed {
     reader: Arc<Mutex<Reader>>,
     mark: Mark,
     changed_at: Timestamp,
-    /// When the file system says that it was written, as of the last look.
+    /// The modification time seen at the last check.
     written: i128,
     /// Since when no name of its source leads to it.
     retired: Option<Timestamp>,
     is_open: bool,
     is_last: bool,
-    /// It was not read to its end since it was met.
+    /// Whether it was not yet read to its end since it was met.
     is_new: bool,
-    /// It is no log, which was said.
+    /// Whether it is not a log; this was reported.
     is_left_out: bool,
-    /// It goes on under other rules or another trust with its next turn.
+    /// Whether new rules or another trust apply from its next turn on.
     is_changed: bool,
-    /// Its reader does not know its name yet.
+    /// Whether its reader does not know its name yet.
     is_renamed: bool,
-    /// A new file under its name waits for the end of its turn: it may be the one to go on in.
+    /// Whether a new file under its name waits for the end of its turn, because the stream may continue in that file.
     is_awaited: bool,
 }
 
 impl Follower {
-    /// Follows nothing yet. `known` are the files of earlier runs, `first` says which sources had none.
+    /// Follows nothing yet. `known` are the files of earlier runs; `first` says which sources were never followed.
     #[must_use]
     pub fn new(engine: Arc<Engine>, id_of: IdOf, specs: Vec<Spec>, known: Vec<Known>, first: impl Fn(&str) -> bool) -> Self {
         let first = specs.iter().map(|spec| first(&spec.name)).collect();
@@ -157,27 +157,27 @@ impl Follower {
         }
     }
 
-    /// Files that are never read.
+    /// Excludes files that must never be read.
     #[must_use]
     pub fn without(mut self, own_outputs: OwnOutputs) -> Self {
         self.own_outputs = own_outputs;
         self
     }
 
-    /// At most so many descriptors.
+    /// Limits the number of open descriptors.
     #[must_use]
     pub fn with_descriptors(mut self, most: usize) -> Self {
         self.max_open = most;
         self
     }
 
-    /// The sources.
+    /// Returns the sources.
     #[must_use]
     pub fn specs(&self) -> &[Spec] {
         &self.specs
     }
 
-    /// Looks for files that are new under their names, and for names that lead elsewhere.
+    /// Looks for new files, and for names that lead elsewhere.
     pub fn discover(&mut self, now: Timestamp) {
         let mut strangers = Vec::new();
         let before = if self.begun { HashSet::new() } else { self.known.all().map(|known| known.uid).collect() };
@@ -205,8 +205,7 @@ impl Follower {
         }
     }
 
-    /// Looks at the paths that changed: a known file is read, a new one met. `names`: names, too, may lead
-    /// elsewhere now.
+    /// Checks the paths that changed: a known file is read, a new one met. `names`: names may lead elsewhere now, too.
     pub fn changed(&mut self, paths: &HashSet<PathBuf>, names: bool, now: Timestamp) {
         for path in paths {
             match self.by_path.get(path).copied() {
@@ -225,7 +224,7 @@ impl Follower {
         }
     }
 
-    /// Looks at files that may have changed: those that were active lately, and those that `unwatched` names.
+    /// Checks files that may have changed: the recently active ones, and those that `unwatched` selects.
     pub fn sweep(&mut self, unwatched: Option<&dyn Fn(&Path) -> bool>, now: Timestamp) {
         let mut ids: Vec<FileId> = self.active.iter().copied().collect();
         if let Some(unwatched) = unwatched {
@@ -246,18 +245,18 @@ impl Follower {
         }
     }
 
-    /// Files whose deadline has come get a turn.
+    /// Gives a turn to each file whose deadline has passed.
     pub fn due(&mut self, now: Timestamp) {
         self.turns.due(now);
     }
 
-    /// When the next deadline is.
+    /// Returns the next deadline.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.turns.deadline()
     }
 
-    /// The next turn to take, if any.
+    /// Returns the next turn to take, if any.
     pub fn next_job(&mut self) -> Option<Job> {
         let id = self.turns.begin()?;
         self.tell_name(id);
@@ -266,13 +265,13 @@ impl Follower {
         Some(Job { id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: file.is_last })
     }
 
-    /// Identity and label of a file.
+    /// Returns the identity and label of a file.
     #[must_use]
     pub fn name_of(&self, id: FileId) -> Option<(Uid, &Arc<Label>)> {
         self.files.get(&id).map(|file| (file.uid, &file.label))
     }
 
-    /// A turn was taken. `rest_until` asks for a pause until the file's next one.
+    /// Ends a turn. `rest_until` asks for a pause until the file's next turn.
     pub fn done(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let awaited = std::mem::take(&mut file.is_awaited).then(|| file.path.clone());
@@ -305,18 +304,18 @@ impl Follower {
             (false, _) => turn.deadline,
         };
         self.turns.set_timer(id, timer);
-        // Many files at once: who has nothing to do makes room, and may wait for its last line without it.
+        // With many files, one that has nothing to do makes room; it can wait for its last line without a descriptor.
         if self.open > self.max_open && !again && !turn.is_open {
             self.put_one_to_rest(id);
         }
     }
 
-    /// What a turn says of its file.
+    /// Notes what a turn says of its file.
     fn note(&mut self, id: FileId, turn: &Turn, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         if turn.bytes > 0 || turn.rewritten {
             file.changed_at = now;
-            // What was there when it was met is no activity.
+            // Content that existed when the file was met is not activity.
             if !file.is_new {
                 self.active.insert(id);
             }
@@ -335,39 +334,39 @@ impl Follower {
         match (&turn.trouble, &turn.left_out) {
             (Some(why), _) => self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default()),
             (None, Some(why)) if is_named => self.trouble(spec, &path, why),
-            // What a glob matches besides logs is no fault.
+            // It is not a fault if a glob matches files that are not logs.
             (None, Some(why)) if !was_left_out => self.warn(spec, &path, why),
             (None, Some(_)) => {}
             (None, None) => self.said_no_more(&path),
         }
     }
 
-    /// Every file gets a turn.
+    /// Gives every file a turn.
     pub fn queue_all(&mut self) {
         for id in self.files.keys().copied().collect::<Vec<_>>() {
             self.turns.queue(id);
         }
     }
 
-    /// All files, to end them.
+    /// Returns the last turns of all files.
     pub fn all(&mut self) -> Vec<Job> {
         self.files.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.tell_name(id));
         let job = |(id, file): (&FileId, &Followed)| Job { id: *id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: true };
         self.files.iter().map(job).collect()
     }
 
-    /// What vanished unread.
+    /// Takes the files that vanished with a part unread.
     pub fn take_lost(&mut self) -> Vec<Lost> {
         std::mem::take(&mut self.lost)
     }
 
-    /// A path that a glob had matched is gone, and so is what was wrong with it.
+    /// Clears what was reported about a path.
     fn said_no_more(&mut self, path: &Path) {
         self.troubles.remove(path);
         self.passed_over.remove(path);
     }
 
-    /// Says once what is wrong with a path.
+    /// Reports once what is wrong with a path.
     fn trouble(&mut self, index: usize, path: &Path, why: &str) {
         if self.troubles.get(path).is_none_or(|known| known != why) {
             self.warn(index, path, why);
@@ -380,7 +379,7 @@ impl Follower {
     }
 }
 
-/// For a thread that takes a turn. A reader is never left half-done by a panic: panics end the process.
+/// Locks a reader for a turn. No reader is left half-done by a panic: panics end the process.
 pub fn lock(reader: &Mutex<Reader>) -> std::sync::MutexGuard<'_, Reader> {
     reader.lock().unwrap_or_else(PoisonError::into_inner)
 }

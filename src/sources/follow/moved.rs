@@ -1,5 +1,4 @@
-//! Files that nobody knows by their inode: moved here from elsewhere, rotated while nobody looked, or new
-//! (PROTOCOLS, E 4).
+//! Files that are not known by their inode: moved here from elsewhere, rotated while siftd did not look, or new (PROTOCOLS, E 4).
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,7 +23,7 @@ pub(super) struct Stranger {
 }
 
 impl Follower {
-    /// Files that nobody knows by their inode: moved here from elsewhere, or new.
+    /// Resolves files that are not known by their inode: moved here from elsewhere, or new.
     pub(super) fn settle_strangers(&mut self, strangers: Vec<Stranger>, now: Timestamp) {
         let mut matches: Vec<(usize, Uid)> = Vec::new();
         for (number, stranger) in strangers.iter().enumerate() {
@@ -32,7 +31,7 @@ impl Follower {
             let (file, _, size) = &stranger.opened;
             let mut heads = Heads::default();
             for row in self.known.of_source(source).filter(|row| row.mark.read >= MIN_MOVED_BYTES && row.mark.read <= *size) {
-                // Many files may be known and gone: the folder is asked last.
+                // Many files may be known and gone: search the folder last.
                 let is_same = heads.is(file, &row.mark.head) && content::is_same(file, row.mark.content()).unwrap_or_default();
                 if is_same && find_anywhere(&row.mark).is_none() {
                     matches.push((number, row.uid));
@@ -57,7 +56,7 @@ impl Follower {
         }
     }
 
-    /// Files that lost their names while nobody looked: what is left of them is read.
+    /// Reads the rest of files that lost their names while siftd did not look.
     pub(super) fn look_for_rotated(&mut self, now: Timestamp) {
         let mut folders = Folders::default();
         for row in self.known.all().cloned().collect::<Vec<_>>() {
@@ -84,8 +83,8 @@ impl Follower {
         }
     }
 
-    /// A file that had the name `met_as` and has one by now that is not one of the source's: it is read to its end. What is
-    /// kept of it says the name that it had: a start after the next one must know, too, whose older generation it is.
+    /// Reads a file to its end that had the name `met_as` and now has one outside its source. Its
+    /// mark keeps the old name, so that later starts still know whose older generation it is.
     pub(super) fn outlive(&mut self, id: FileId, met_as: PathBuf, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         lock(&file.reader).rename(met_as.clone(), trust_beside(&file.path));
@@ -95,7 +94,7 @@ impl Follower {
         self.active.insert(id);
     }
 
-    /// Files of earlier runs that did not turn up: what was not read of them is lost.
+    /// Gives up files of earlier runs that did not turn up: their unread parts are lost.
     pub(super) fn give_up(&mut self, now: Timestamp) {
         let mut folders = Folders::default();
         let is_unread = |known: &&Known| !is_settled(&known.mark) && !is_packed(&known.mark.path);
@@ -109,17 +108,17 @@ impl Follower {
     }
 }
 
-/// How far a name may lead that no source includes: to what lies in its folder.
+/// Returns how far a name that no source includes may lead: to files in its folder.
 pub(super) fn trust_beside(path: &Path) -> open::Trust {
     open::Trust::Matched { link: false, within: path.parent().and_then(|folder| folder.canonicalize().ok()).into_iter().collect() }
 }
 
-/// Where the file of a row is now, if it is in its folder.
+/// Returns where the file of a mark is now, if it is still in its folder.
 pub(super) fn find_anywhere(mark: &Mark) -> Option<PathBuf> {
     find_inode(mark.path.parent().unwrap_or(Path::new("/")), mark.node)
 }
 
-/// The hashes of a file's first bytes, each taken once.
+/// Hashes of a file's first bytes, each computed once.
 #[derive(Default)]
 pub(super) struct Heads {
     bytes: Option<Vec<u8>>,
@@ -131,12 +130,12 @@ impl Heads {
         bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default())
     }
 
-    /// Whether the file has fewer bytes.
+    /// Whether the file has fewer than `len` bytes.
     pub fn is_shorter(&mut self, file: &impl ReadAt, len: u32) -> bool {
         Self::of(&mut self.bytes, file).len() < len as usize
     }
 
-    /// Whether the file begins so.
+    /// Whether the file begins with the bytes of this hash.
     pub fn is(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
         let bytes = Self::of(&mut self.bytes, file);
         let head = bytes.get(..wanted.len as usize);

@@ -5,16 +5,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::delivery::Node;
 
-/// So many are known, the newest: outputs are rotated for months, and older generations are known by their names.
+/// How many to remember, newest first: outputs are rotated for months, and older generations are known by their names.
 const MAX_OUTPUTS: usize = 1024;
 
-/// Files that siftd itself writes, shared between those who write and those who must not read them. An inode that is handed out
-/// again is another file's.
+/// Files that siftd itself writes, shared between the sinks that write them and
+/// the sources that must not read them. A reused inode belongs to another file.
 #[derive(Clone, Default)]
 pub struct OwnOutputs(Arc<Mutex<VecDeque<Node>>>);
 
 impl OwnOutputs {
-    /// One more.
+    /// Adds a file.
     pub fn add(&self, node: Node) {
         let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         nodes.retain(|known| (known.dev, known.ino) != (node.dev, node.ino));
@@ -24,7 +24,7 @@ impl OwnOutputs {
         }
     }
 
-    /// Whether a file is one of them.
+    /// Whether siftd writes this file.
     #[must_use]
     pub fn contains(&self, node: &Node) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|own| own.is(node))

@@ -1,6 +1,6 @@
-//! Compressed files that a source includes by name (PROTOCOLS, E 6): one that holds what was read of another
-//! file is its older generation. What was not read of that one, should it be gone, is read from here; all
-//! else is not read again. A compressed file that holds nothing known is read once, from its beginning.
+//! Compressed files that a source includes by name (PROTOCOLS, E 6). A compressed file that holds what was read
+//! of another file is an older generation of that file. If the other file is gone, its unread rest is read from
+//! here; nothing else is read again. A compressed file that holds nothing known is read once, from its beginning.
 
 use std::cell::OnceCell;
 use std::io::ErrorKind;
@@ -16,17 +16,17 @@ use crate::sources::discover::Start;
 use crate::sources::open::{self, look};
 use crate::sources::reader::is_related;
 
-/// Content of fewer bytes does not prove that a file is another one's older generation, unless it is all.
+/// Minimum bytes of content that prove that a file is another one's older generation, unless they are all its content.
 const MIN_PROOF_BYTES: u64 = 256;
-/// Bytes that are unpacked at once.
+/// Bytes to unpack at once.
 const STEP_BYTES: usize = 64 << 10;
 
-/// What a compressed file is.
+/// What a compressed file holds.
 enum Holds {
     Nothing,
     /// What was read of a file that is gone.
     Rest(Box<Known>),
-    /// What was read of a file that is there, or was.
+    /// What was read of a file that exists, or existed.
     Old,
 }
 
@@ -38,7 +38,7 @@ impl Follower {
             Err(error) if error.kind() == ErrorKind::NotFound => return self.said_no_more(path),
             Err(error) => return self.cannot_open(index, path, &error),
         };
-        // It may still be written: a half of it says nothing.
+        // It may still be being written: half of it proves nothing.
         let wait = spec.rotate_wait.as_nanos() as i128;
         let age = look(path).map_or(0, |seen| i128::from(now.0) * 1000 - seen.written);
         if self.is_own(&opened.1) || (0..wait).contains(&age) {
@@ -65,7 +65,7 @@ impl Follower {
                 row.mark.size = 0;
                 self.resume(index, path, *row, node, now);
             }
-            // From its end on: it is known by its inode then, and not looked into again.
+            // Begin at its end: then it is known by its inode, and not examined again.
             Holds::Old => self.begin(stranger, size, now),
             Holds::Nothing => self.begin(stranger, if is_first { size } else { 0 }, now),
         }
@@ -75,7 +75,7 @@ impl Follower {
         let mut heads = Heads::default();
         let mut has = |known: Content| known.read > 0 && heads.is(bytes, &known.head) && is_same(bytes, known).unwrap_or_default();
         let is_all = |known: Content| bytes.read_at(&mut [0], known.read).is_ok_and(|count| count == 0);
-        // Of another log's name it may be one that only begins so.
+        // If the name belongs to another log, it may be a file that only begins with the same bytes.
         let is_proof = |mark: &Mark, known: Content| known.read >= MIN_PROOF_BYTES && is_related_name(&mark.path, path) || is_all(known);
         let source = &self.specs[index].name;
         let live = self.files.values().filter(|file| file.spec == index).map(|file| &file.mark);
@@ -96,7 +96,7 @@ impl Follower {
         }
     }
 
-    /// Whether all that it holds, `length` bytes, stands at the beginning of a file that has grown since, and was read.
+    /// Whether its whole content, `length` bytes, is the beginning of a file that was read and has grown since.
     fn is_beginning(&self, index: usize, bytes: &Bytes, live: &Mark, length: Option<u64>) -> bool {
         let Some(length) = length.filter(|length| (MIN_PROOF_BYTES..=live.read).contains(length)) else { return false };
         let opened = open::open(&live.path, &self.specs[index].trust(&live.path)).ok().filter(|(_, node, _)| node.is(&live.node));
@@ -104,12 +104,12 @@ impl Follower {
     }
 }
 
-/// Whether a file may be another one's older generation by its name alone: it may lie in another folder.
+/// Whether, by its name alone, a file may be another one's older generation, even in another folder.
 fn is_related_name(live: &Path, other: &Path) -> bool {
     live.file_name().zip(other.file_name()).is_some_and(|(live, other)| is_related(Path::new(live), Path::new(other)))
 }
 
-/// How much a compressed file holds; none that can be told where it is damaged.
+/// Returns the length of a compressed file's content; `None` if it is damaged.
 fn length_of(bytes: &Bytes) -> Option<u64> {
     let (mut space, mut length) = (vec![0; STEP_BYTES], 0);
     loop {

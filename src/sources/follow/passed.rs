@@ -1,5 +1,5 @@
-//! Generations that came and went while nobody looked: a log that was rotated twice leaves one between the file that was
-//! read and the one that has its name now. No source need include the name that it has by then (PROTOCOLS, E 2).
+//! Generations that came and went while siftd did not look: a log rotated twice leaves one between the file that
+//! was read and the file that has its name now. No source need include the name it has by then (PROTOCOLS, E 2).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -15,24 +15,24 @@ use crate::sources::content;
 use crate::sources::discover::{is_generation, is_packed};
 use crate::sources::open::{self, Seen, look};
 
-/// Digits of a date.
+/// Minimum digits of a date.
 const DATE_DIGITS: usize = 8;
-/// What says the generation is not longer.
+/// Maximum length of the part of a name that states the generation.
 const MAX_GENERATION_BYTES: usize = 24;
 
-/// A name that means another file than before.
+/// A name that now means another file.
 struct Renamed {
     spec: usize,
-    /// When the last file that is known to have had it was written last, in nanoseconds since 1970.
+    /// When the last file known to have had the name was last written, in nanoseconds since 1970.
     since: i128,
 }
 
-/// By folder and name.
+/// Renamed names by folder.
 type Names = BTreeMap<PathBuf, HashMap<OsString, Renamed>>;
 
 impl Follower {
-    /// Reads what had the name of a followed file after the last one that is known to have had it, and has it no more. `before`
-    /// are the files of earlier runs.
+    /// Reads files that had the name of a followed file after the last one known to
+    /// have had it, and have lost it since. `before` are the files of earlier runs.
     pub(super) fn look_for_passed(&mut self, before: &HashSet<Uid>, now: Timestamp) {
         for (folder, renamed) in self.renamed(before) {
             let mut passed = Vec::new();
@@ -53,7 +53,7 @@ impl Follower {
         let mut renamed = Names::new();
         let mut add = |path: &Path, spec: usize, since: i128| {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
-            // Who still has its name was not rotated.
+            // A file that still has its name was not rotated.
             let holder = self.by_path.get(path).and_then(|id| self.files.get(id));
             if holder.is_none_or(|file| !before.contains(&file.uid)) {
                 let of = renamed.entry(folder.to_owned()).or_default().entry(name.to_owned()).or_insert(Renamed { spec, since });
@@ -68,7 +68,7 @@ impl Follower {
         renamed
     }
 
-    /// When `other` was written last, if it had the name in between.
+    /// Returns when `other` was last written, if it had the name in between.
     fn passed(&self, of: &Renamed, other: &Path) -> Option<i128> {
         if is_packed(other) || self.specs.iter().any(|spec| spec.means(other) || spec.is_own(other)) {
             return None;
@@ -77,13 +77,13 @@ impl Follower {
         (written > of.since && !self.knows(&node) && !self.is_own(&node)).then_some(written)
     }
 
-    /// Whether it is followed, or was.
+    /// Whether the file is followed, or was.
     fn knows(&self, node: &Node) -> bool {
         let is_same = |old: &Node| (Node { dev: node.dev, ..*old }).is(node);
         self.by_node.contains_key(&(node.dev, node.ino)) || self.known.all().any(|row| row.mark.node.ino == node.ino && is_same(&row.mark.node))
     }
 
-    /// Whether a file begins with all that was read of another one: it is a copy of that, or was moved.
+    /// Whether a file begins with all that was read of another one: it was copied or moved from that.
     fn holds_read(&self, spec: usize, (file, _, size): &(File, Node, u64)) -> bool {
         let followed = self.files.values().filter(|file| file.spec == spec).map(|file| &file.mark);
         let marks = followed.chain(self.known.of_source(&self.specs[spec].name).map(|known| &known.mark));
@@ -96,7 +96,7 @@ impl Follower {
             Ok(opened) => opened,
             Err(error) => return self.warn(spec, &other, &format!("was rotated away while siftd did not run, and cannot be read: {error}")),
         };
-        // A copy of what has the name now.
+        // It may be a copy of the file that has the name now.
         let is_copy_of = |(now, _, length): (File, Node, u64)| opened.2 <= length && content::is_prefix(&opened.0, &now, opened.2).unwrap_or_default();
         if self.holds_read(spec, &opened) || open::open(path, &self.specs[spec].trust(path)).is_ok_and(is_copy_of) {
             return;
@@ -108,8 +108,8 @@ impl Follower {
     }
 }
 
-/// The names of which a file with this name may be an older generation: of `app.log.1` and `app.log-20261126` that is `app.log`;
-/// before the extension there must be a date (`app-2026-11-26.log`), since `app-2.log` may be another program's.
+/// Returns the names of which this file may be an older generation: `app.log` for `app.log.1` and `app.log-20261126`.
+/// Before the extension there must be a date (`app-2026-11-26.log`), because `app-2.log` may be another program's.
 fn newer_names(called: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     let dot = memchr::memrchr(b'.', called).unwrap_or(called.len());
     let (stem, extension) = called.split_at(dot);
@@ -118,7 +118,7 @@ fn newer_names(called: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     generations(called).map(|at| called[..at].to_vec()).chain(dated)
 }
 
-/// Where what says the generation may begin in a name.
+/// Returns where the part of a name that states the generation may begin.
 fn generations(name: &[u8]) -> impl Iterator<Item = usize> {
     (1..name.len()).rev().take(MAX_GENERATION_BYTES).filter(|at| is_generation(&name[*at..]))
 }

@@ -1,5 +1,5 @@
-//! Other sources, or other rules, while files are followed: a file that its source still means goes on where it
-//! is, one that no source means any more is read to its end and let go, new ones are met as at a start.
+//! Changing sources or rules while files are followed. A file that its source still includes continues where it
+//! is; a file that no source includes any more is read to its end and dropped; new files are met as at a start.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::delivery::{Label, Mark, Uid};
 use crate::sources::discover::Spec;
 
 impl Follower {
-    /// Follows these sources from now on, by these rules. `is_first` says of a source that it was never followed.
-    /// Returns what is known of the files that are new with it, before their first turn.
+    /// Follows these sources from now on, by these rules. `is_first` says whether a source was
+    /// never followed. Returns what is known of the newly added files, before their first turn.
     pub fn reconfigure(&mut self, engine: &Arc<Engine>, specs: Vec<Spec>, is_first: impl Fn(&str) -> bool, now: Timestamp) -> Vec<(Uid, Arc<Label>, Mark)> {
         let old = std::mem::replace(&mut self.specs, specs);
         let has_other_rules = !Arc::ptr_eq(&self.engine, engine);
@@ -20,7 +20,7 @@ impl Follower {
         for id in self.files.keys().copied().collect::<Vec<_>>() {
             self.assign(id, &old);
             if let Some(file) = self.files.get_mut(&id) {
-                // One without a name cannot be opened again: its last lines are read by the old rules.
+                // A file without a name cannot be opened again, so its last lines are read by the old rules.
                 file.is_changed |= has_other_rules && file.retired.is_none() && !file.is_last;
             }
             if !self.turns.is_running(id) {
@@ -29,19 +29,19 @@ impl Follower {
         }
         let next = self.next_id;
         self.troubles.clear();
-        // As at a start: what is there now is what a new source begins with.
+        // As at a start: a new source begins with the files that exist now.
         self.begun = false;
         self.discover(now);
         self.files.range(next..).map(|(_, file)| (file.uid, file.label.clone(), file.mark.clone())).collect()
     }
 
-    /// Finds the source of a file again, or lets the file go.
+    /// Finds the source of a file again, or drops the file.
     fn assign(&mut self, id: FileId, old: &[Spec]) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let name = &old[file.spec].name;
         let index = self.specs.iter().position(|spec| spec.name == *name);
         let is_meant = index.is_some_and(|index| file.retired.is_some() || self.specs[index].means(&file.path));
-        // A source that is gone keeps its name as long as files of it are read.
+        // A source that is gone keeps its name as long as its files are read.
         file.spec = index.unwrap_or_else(|| {
             self.specs.push(old[file.spec].without_files());
             self.first.push(false);
@@ -55,7 +55,7 @@ impl Follower {
         }
     }
 
-    /// A reader that nobody has now gets what is new for it.
+    /// Applies pending changes to a reader that is not in use.
     pub(super) fn change(&mut self, id: FileId) {
         let Some(file) = self.files.get_mut(&id).filter(|file| file.is_changed) else { return };
         let Ok(mut reader) = file.reader.try_lock() else { return };

@@ -1,4 +1,4 @@
-//! A followed file whose name leads to a younger one that holds all of it (PROTOCOLS, E 4, for files under way).
+//! A followed file whose name now leads to a younger file that holds all of it (PROTOCOLS, E 4, for files being followed).
 
 use std::fs::File;
 use std::path::Path;
@@ -8,20 +8,20 @@ use crate::core::event::Timestamp;
 use crate::delivery::Node;
 use crate::sources::reader::find_inode;
 
-/// Whether a new file goes on from the one that had its name.
+/// Whether a new file continues the one that had its name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum GoesOn {
     No,
-    /// That one has a turn: the new file is met again when the turn is over.
+    /// The old file is in a turn: the new one is met again after that turn.
     Perhaps,
     Yes,
 }
 
 impl Follower {
-    /// Whether a new file under this name goes on from the one that had it; then that one is followed in it.
+    /// Checks whether a new file under this name continues the file that had it; if so, that file is followed in the new one.
     pub(super) fn renew(&mut self, index: usize, path: &Path, opened: &(File, Node, u64), now: Timestamp) -> GoesOn {
         let has_lost_it = |file: &Followed| file.spec == index && file.path == path && file.retired.is_some() && !file.is_last;
-        // One that has lost its name stays active.
+        // A file that has lost its name stays active.
         let lost = self.active.iter().copied().filter(|id| self.files.get(id).is_some_and(has_lost_it)).collect::<Vec<_>>();
         let found = lost.into_iter().map(|id| (id, self.goes_on_in(id, opened))).find(|(_, goes_on)| *goes_on != GoesOn::No);
         let Some((id, goes_on)) = found else { return GoesOn::No };
@@ -40,7 +40,7 @@ impl Follower {
         goes_on
     }
 
-    /// Whether one file goes on in another; its reader does so from here on.
+    /// Checks whether one file continues in another; if so, its reader continues there.
     fn goes_on_in(&self, id: FileId, (new, node, size): &(File, Node, u64)) -> GoesOn {
         let Some(file) = self.files.get(&id) else { return GoesOn::No };
         match file.reader.try_lock() {
@@ -49,8 +49,8 @@ impl Follower {
                 reader.renew(*node);
                 GoesOn::Yes
             }
-            // A file that was only renamed has no heir, nor has one in a shorter file: that one is followed at once, for it
-            // may lose its name before the turn is over.
+            // A file that was only renamed is not continued, nor is a file in a shorter one. The new
+            // file is then followed at once, because it may lose its name before the turn is over.
             Err(_) => {
                 let has_name = || file.path.parent().is_some_and(|folder| find_inode(folder, file.node).is_some());
                 if file.mark.size < *size && !has_name() { GoesOn::Perhaps } else { GoesOn::No }

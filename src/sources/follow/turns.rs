@@ -1,5 +1,4 @@
-//! Whose turn it is: each file waits, is to be read, or is being read, and may have a time at which it
-//! wants a turn again. No file has two turns at once.
+//! Whose turn it is: each file waits, is to be read, or is being read, and may have a time at which it wants its next turn. No file has two turns at once.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -14,19 +13,19 @@ pub(super) struct Turns {
     busy: usize,
 }
 
-/// Where a file stands between its turns.
+/// The state of a file between its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     #[default]
     Idle,
     Queued,
     Running,
-    /// And it has changed since.
+    /// Running, and the file has changed since.
     Again,
 }
 
 impl Turns {
-    /// Asks for a turn; the first one makes the file known.
+    /// Asks for a turn; the first call registers the file.
     pub fn queue(&mut self, id: FileId) {
         let (state, _) = self.files.entry(id).or_default();
         match state {
@@ -40,7 +39,7 @@ impl Turns {
         }
     }
 
-    /// The next one begins.
+    /// Begins the next turn.
     pub fn begin(&mut self) -> Option<FileId> {
         loop {
             let id = self.ready.pop_front()?;
@@ -51,14 +50,14 @@ impl Turns {
         }
     }
 
-    /// A turn is over; true: the file has changed meanwhile.
+    /// Ends a turn; returns `true` if the file has changed meanwhile.
     pub fn end(&mut self, id: FileId) -> bool {
         let Some((state, _)) = self.files.get_mut(&id) else { return false };
         self.busy -= usize::from(*state != State::Idle);
         std::mem::take(state) == State::Again
     }
 
-    /// The file wants a turn at that time, and at no other.
+    /// Sets the time at which the file wants a turn, replacing any other.
     pub fn set_timer(&mut self, id: FileId, at: Option<Timestamp>) {
         let Some((_, timer)) = self.files.get_mut(&id) else { return };
         if let Some(old) = std::mem::replace(timer, at) {
@@ -67,7 +66,7 @@ impl Turns {
         self.timers.extend(at.map(|at| (at, id)));
     }
 
-    /// Files whose time has come get a turn.
+    /// Gives a turn to each file whose time has come.
     pub fn due(&mut self, now: Timestamp) {
         while let Some(&(_, id)) = self.timers.first().filter(|(at, _)| *at <= now) {
             self.set_timer(id, None);
@@ -75,7 +74,7 @@ impl Turns {
         }
     }
 
-    /// When the next time is.
+    /// Returns the next such time.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.timers.first().map(|(at, _)| *at)
     }
@@ -85,17 +84,17 @@ impl Turns {
         self.files.get(&id).is_none_or(|(state, timer)| *state == State::Idle && timer.is_none())
     }
 
-    /// Whether a turn is under way: somebody else has the reader.
+    /// Whether a turn is in progress: then somebody else has the reader.
     pub fn is_running(&self, id: FileId) -> bool {
         self.files.get(&id).is_some_and(|(state, _)| matches!(state, State::Running | State::Again))
     }
 
-    /// Whether some file has a turn or is to have one.
+    /// Whether some file has a turn or waits for one.
     pub fn is_busy(&self) -> bool {
         self.busy > 0
     }
 
-    /// The file is gone.
+    /// Removes a file that is gone.
     pub fn remove(&mut self, id: FileId) {
         self.set_timer(id, None);
         self.end(id);

@@ -1,5 +1,4 @@
-//! A file that is followed from its end: the lines before are counted, so that line numbers stay true, and
-//! their head is looked at for the format.
+//! A file that is followed from its end: the lines before are counted, so that line numbers are right, and its head is examined for the format.
 
 use std::io;
 
@@ -13,7 +12,7 @@ use crate::sources::content::push_tail;
 pub(super) struct Counting {
     lines: u64,
     line_start: u64,
-    /// What the file's head shows, if it is a transcript.
+    /// What the head of the file shows, if it is a transcript.
     transcript: Option<Memory>,
 }
 
@@ -33,7 +32,7 @@ impl Reader {
         self.offset += before as u64;
         push_tail(&mut self.tail, part);
         if self.offset == self.start {
-            // The line that stands half before the start is read whole.
+            // The line that lies half before the start is read whole.
             let facts = Facts::plain(counting.lines).with_transcript(counting.transcript.take());
             (self.safe, self.start, self.facts) = (counting.line_start, counting.line_start, facts);
             self.counting = None;

@@ -1,5 +1,5 @@
-//! NULs at the beginning of a line: a writer that does not append goes on at its own offset after the file
-//! was cut, and what is before it is a hole (PROTOCOLS, E 7). It is left out.
+//! NULs at the beginning of a line: after the file is cut, a writer that does not append continues
+//! at its old offset and leaves a hole before it (PROTOCOLS, E 7). The hole is left out.
 
 use super::Reader;
 use crate::core::event::{Event, Timestamp};
@@ -7,7 +7,7 @@ use crate::core::pipeline::Stream;
 use crate::sources::bytes::Bytes;
 use crate::sources::content::HEAD_BYTES;
 
-/// Bytes into a stream; NULs at the beginning of a line are a hole and left out.
+/// Passes bytes into a stream, leaving out NULs at the beginning of a line, which are a hole.
 pub(super) fn pass(stream: &mut Stream, mut bytes: &[u8], now: Timestamp, events: &mut Vec<Event>) {
     let has_nul = memchr::memchr(0, bytes).is_some();
     while !bytes.is_empty() {
@@ -24,7 +24,7 @@ pub(super) fn pass(stream: &mut Stream, mut bytes: &[u8], now: Timestamp, events
 }
 
 impl Reader {
-    /// A hole is skipped without reading it, where the file system knows how.
+    /// Skips a hole without reading it, if the file system supports that.
     pub(super) fn skip_hole(&mut self) {
         let (Some(Bytes::Plain(file)), Some(stream)) = (&self.file, &mut self.stream) else { return };
         if !stream.is_between_lines() {

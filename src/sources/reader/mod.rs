@@ -1,8 +1,7 @@
-//! One file that is read, in turns: each goes on where the last one ended, sees whether the file is still what was read
-//! (PROTOCOLS, E), and says how far it came. Between turns it keeps little; put to rest it keeps nothing but its mark,
-//! from which it goes on. It opens and reads, and decides nothing about names. `read` is one turn's reading,
-//! `rewritten` what happens when the content was replaced, `count` skips what is not to be read, and `unfinished` is
-//! about the last line of a file that nobody ends.
+//! One file, read in turns. Each turn continues where the last one ended, checks whether the file is still the one that was
+//! read (PROTOCOLS, E), and reports how far it got. Between turns the reader keeps little; at rest it keeps only its mark,
+//! from which it continues. It opens and reads, and decides nothing about names. `read` does one turn's reading, `rewritten`
+//! handles replaced content, `count` skips what is not to be read, and `unfinished` handles a last line without an end.
 
 use std::fs::File;
 use std::io;
@@ -35,10 +34,10 @@ pub use names::{Folders, find_inode, is_related};
 pub use renewed::MIN_MOVED_BYTES;
 use unfinished::Unfinished;
 
-/// Bytes of one read.
+/// Bytes per read.
 const READ_BYTES: usize = 128 << 10;
 
-/// What a thread that reads has, whatever it reads.
+/// A thread's buffers, used for whatever it reads.
 pub struct Space {
     stream: Workspace,
     bytes: Vec<u8>,
@@ -51,30 +50,30 @@ impl Default for Space {
 }
 
 impl Space {
-    /// The room of one stream.
+    /// Returns the working memory for one stream.
     pub(super) fn room(&mut self) -> &mut Workspace {
         &mut self.stream
     }
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Debug, Default)]
 pub struct Turn {
-    /// Events, each with the generation of its stream.
+    /// Events, each with its stream's generation.
     pub events: Vec<(u32, Event)>,
-    /// What was lost.
+    /// Losses to report.
     pub notices: Vec<Notice>,
     /// How far the file was read, if that has changed.
     pub mark: Option<Mark>,
-    /// There is more to read.
+    /// Whether there is more to read.
     pub more: bool,
-    /// When something open wants to be published.
+    /// When something open is due to be published.
     pub deadline: Option<Timestamp>,
-    /// It has something open: a rest would take it up again.
+    /// Whether something is open: after a rest, it would be read again.
     pub is_open: bool,
-    /// Bytes that were read.
+    /// Number of bytes read.
     pub bytes: u64,
-    /// What the stream saw of them.
+    /// What the stream counted in them.
     pub counts: Counts,
     /// The file could not be found again.
     pub lost: bool,
@@ -82,15 +81,15 @@ pub struct Turn {
     pub rewritten: bool,
     /// What went wrong.
     pub trouble: Option<String>,
-    /// Why nothing is read of it: it is no log.
+    /// Why the file is not read: it is not a log.
     pub left_out: Option<String>,
     /// No name leads to the file any more.
     pub unlinked: bool,
-    /// It was the last turn: everything is read and finished.
+    /// This was the last turn: everything is read and finished.
     pub finished: bool,
 }
 
-/// A file under way.
+/// A file being read.
 pub struct Reader {
     engine: Arc<Engine>,
     uid: Uid,
@@ -109,21 +108,21 @@ pub struct Reader {
     facts: Facts,
     head: Head,
     tail: Vec<u8>,
-    /// What was read of the generation before.
+    /// What was read of the previous generation.
     previous: Option<Content>,
-    /// The mark that is known outside.
+    /// The mark last passed on.
     sent: Option<Mark>,
     unfinished: Unfinished,
 }
 
 impl Reader {
-    /// A file that was never read, just opened; reading begins at `start`.
+    /// Begins a file that was never read and has just been opened; reading begins at `start`.
     #[must_use]
     pub fn new(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, (file, node, size): (File, Node, u64), start: u64) -> Self {
         let (stream, counting, head, tail, sent, previous, unfinished) = Default::default();
         let facts = Facts::plain(0);
         let file = Bytes::new(file, &path);
-        // A compressed file is read whole or not at all; its size is known when it was read.
+        // A compressed file is read completely or not at all; its size is known once it was read.
         let (size, start) = if file.is_packed() { (size.min(start), 0) } else { (size, start) };
         Self {
             engine,
@@ -148,7 +147,7 @@ impl Reader {
         }
     }
 
-    /// A file that was read before, up to `mark`.
+    /// Continues a file that was read up to `mark`.
     #[must_use]
     pub fn resume(engine: Arc<Engine>, uid: Uid, path: PathBuf, trust: Trust, mark: Mark) -> Self {
         let facts = serde_json::from_str(&mark.facts).ok().filter(Facts::is_known).unwrap_or_else(|| Facts::plain(0));
@@ -177,13 +176,13 @@ impl Reader {
         }
     }
 
-    /// Its name has changed.
+    /// Sets the file's new name.
     pub fn rename(&mut self, path: PathBuf, trust: Trust) {
         (self.path, self.trust) = (path, trust);
     }
 
-    /// Goes on by other rules, from the last place at which nothing was open; events that are found again have
-    /// the same ids. True: it gave back its descriptor.
+    /// Applies other rules, from the last place at which nothing was open; events
+    /// found again have the same ids. Returns `true` if the descriptor was given back.
     pub fn set_rules(&mut self, engine: &Arc<Engine>) -> bool {
         let is_other = !Arc::ptr_eq(&self.engine, engine);
         if is_other {
@@ -193,13 +192,13 @@ impl Reader {
         is_other
     }
 
-    /// Whether it holds a descriptor.
+    /// Whether the reader holds a descriptor.
     #[must_use]
     pub fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Reads for one turn. The stream stands between two reads afterwards.
+    /// Reads for one turn.
     pub fn turn(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
         self.guarded(space, now, &mut turn, |reader, space, turn| {
@@ -210,8 +209,8 @@ impl Reader {
         turn
     }
 
-    /// The file will not grow any more: reads the rest, and finishes what is open. What cannot be read now may be read later:
-    /// until then what is open is only published.
+    /// Reads the rest of a file that will not grow any more, and finishes what is open. If the rest
+    /// cannot be read now, it may be readable later: until then, what is open is only published.
     pub fn finish(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
         self.guarded(space, now, &mut turn, |reader, space, turn| reader.read(space, now, turn));
@@ -227,7 +226,7 @@ impl Reader {
         turn
     }
 
-    /// Publishes what is open as a long pause would: there may be no later. Nothing is finished.
+    /// Publishes what is open, as a long pause would, since there may be no later chance. Finishes nothing.
     pub fn pause(&mut self, space: &mut Space, now: Timestamp) -> Turn {
         let mut turn = Turn::default();
         if self.file.is_some() && self.stream.is_some() {
@@ -254,7 +253,7 @@ impl Reader {
         self.tail = Vec::new();
     }
 
-    /// Runs a step with the stream in its room.
+    /// Runs a step with the stream attached to its working memory.
     fn guarded(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn, step: impl FnOnce(&mut Self, &mut Space, &mut Turn) -> io::Result<()>) {
         let done = self.ready(space, now, turn).and_then(|()| step(self, space, turn));
         if let Some(stream) = &mut self.stream {
@@ -283,7 +282,7 @@ impl Reader {
         self.keep(events, turn);
     }
 
-    /// What is due, and how far it came.
+    /// Publishes what is due, and records how far the turn got.
     fn end(&mut self, now: Timestamp, turn: &mut Turn) {
         let mut events = Vec::new();
         if let Some(stream) = &mut self.stream {
@@ -311,7 +310,7 @@ impl Reader {
         self.put_mark(turn);
     }
 
-    /// Events never go without a mark: it says which of them could be found again.
+    /// Events never go without a mark: it says which of them may be found again.
     fn put_mark(&mut self, turn: &mut Turn) {
         let mark = self.mark();
         if self.sent.as_ref() != Some(&mark) || !turn.events.is_empty() {
@@ -320,7 +319,7 @@ impl Reader {
         }
     }
 
-    /// How far it is.
+    /// Returns how far the file was read.
     #[must_use]
     pub fn mark(&self) -> Mark {
         if let (None, None, Some(sent)) = (&self.stream, &self.counting, &self.sent)
@@ -344,7 +343,7 @@ impl Reader {
     }
 }
 
-/// A label for what is read from a file.
+/// Returns the label of what is read from a file.
 #[must_use]
 pub fn label(source: &str, shown: String) -> Arc<Label> {
     Arc::new(Label { source: source.to_owned(), kind: "file", path: shown, ..Label::default() })

@@ -1,12 +1,11 @@
-//! Names beside a file: which could be its rotated copies, and which it has now.
+//! Names in a file's folder: which may be its rotated copies, and which one it has now.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::delivery::Node;
 
-/// Whether `other` could be a rotated copy of `live`, by its name: `app.log` → `app.log.1`, `app-2026.log`.
-/// It is asked of many pairs.
+/// Whether `other` may be a rotated copy of `live`, by its name: `app.log` → `app.log.1`, `app-2026.log`. Called for many pairs.
 #[must_use]
 pub fn is_related(live: &Path, other: &Path) -> bool {
     let (live, other) = (live.as_os_str().as_encoded_bytes(), other.as_os_str().as_encoded_bytes());
@@ -18,7 +17,7 @@ pub fn is_related(live: &Path, other: &Path) -> bool {
     other.starts_with(&live[..stem]) && !other[stem..].contains(&b'/')
 }
 
-/// Where a file that had a name in `folder` is now, if it is still there.
+/// Returns where a file that had a name in `folder` is now, if it is still there.
 #[must_use]
 pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
     use std::os::unix::fs::DirEntryExt;
@@ -29,12 +28,12 @@ pub fn find_inode(folder: &Path, node: Node) -> Option<PathBuf> {
     same.next().map(|entry| entry.path())
 }
 
-/// Folders by inode, each listed once: to look for many files.
+/// Folders by inode, each listed once, to find many files.
 #[derive(Default)]
 pub struct Folders(HashMap<PathBuf, HashMap<u64, PathBuf>>);
 
 impl Folders {
-    /// Where a file that had a name in `folder` is now, if it is still there.
+    /// Returns where a file that had a name in `folder` is now, if it is still there.
     #[must_use]
     pub fn find(&mut self, folder: &Path, node: Node) -> Option<PathBuf> {
         let listed = self.0.entry(folder.to_owned()).or_insert_with(|| by_inode(folder));

@@ -1,4 +1,4 @@
-//! The end of a compressed file: it is read once, so all that is open is finished. Its size says so later.
+//! The end of a compressed file: it is read once, so everything open is finished. Later, its size shows that it was read.
 
 use std::io;
 
@@ -7,12 +7,12 @@ use crate::core::event::Timestamp;
 use crate::delivery::{Missed, Notice, Why, derived_id};
 
 impl Reader {
-    /// Whether it is a compressed file that was read, and is as it was then.
+    /// Whether this is a compressed file that was read, and is unchanged since.
     pub(super) fn is_done(&self) -> bool {
         self.size > 0 && self.file.as_ref().is_some_and(|file| file.is_packed() && file.file().metadata().is_ok_and(|meta| meta.len() == self.size))
     }
 
-    /// Finishes; `fault` is why it cannot be unpacked any further.
+    /// Finishes the file; `fault` says why it cannot be unpacked any further.
     pub(super) fn end_packed(&mut self, fault: Option<&io::Error>, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         let Some((file, stream)) = self.file.as_ref().zip(self.stream.as_mut()) else { return Ok(()) };
         self.size = file.file().metadata()?.len();

@@ -1,5 +1,5 @@
-//! Reading for one turn: the bytes behind what was read, each time with the last of those that were, which shows whether
-//! the file is still what it was. Straight into the room of the stream where that is possible.
+//! Reading for one turn. Each read includes the last bytes of the previous one, which show whether
+//! the file is still the same. Where possible, it reads straight into the stream's buffer.
 
 use std::io::{self, IoSliceMut};
 
@@ -11,23 +11,23 @@ use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{TAIL_BYTES, bytes_at, push_tail};
 use crate::sources::foreign;
 
-/// A file is with its reader for so many bytes, then the next one has its turn.
+/// Bytes to read of a file before the next file has its turn.
 const TURN_BYTES: u64 = 1 << 20;
-/// The same for so many events: where every line is an error they take many times the room of what was read.
+/// The same limit in events: where every line is an error, they take many times the memory of what was read.
 const TURN_EVENTS: usize = 256;
-/// Counting lines is quick: such a turn is longer.
+/// Counting lines is quick, so such a turn may be longer.
 const COUNT_BYTES: u64 = 64 << 20;
-/// A file that is rewritten more often within one turn is left for the next one.
+/// A file rewritten more often than this within one turn is left for the next turn.
 const MAX_REWRITES: u32 = 2;
 
-/// What a read came to.
+/// The result of a read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Got {
     /// There may be more.
     More,
-    /// There is nothing behind what was read.
+    /// There is nothing after what was read.
     End,
-    /// The file is not what was read.
+    /// The file is not the one that was read.
     Other,
 }
 
@@ -66,14 +66,14 @@ impl Reader {
         Ok(())
     }
 
-    /// Why the file is no log, if it is none.
+    /// Returns why the file is not a log, if it is not.
     fn left_out(&self) -> Option<String> {
-        // Bytes that cannot be had are said where they are read.
+        // A read error is reported by the reading itself.
         let first = bytes_at(self.file.as_ref()?, 0, foreign::BLOCK_BYTES).ok()?;
         foreign::left_out(&first, self.engine.limits.mode)
     }
 
-    /// One read.
+    /// Reads once.
     fn read_some(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<Got> {
         if let (Some(Bytes::Plain(_)), Some(_), None) = (&self.file, &self.stream, &self.counting) {
             return self.read_straight(now, turn);
@@ -91,7 +91,7 @@ impl Reader {
         }
         if got == overlap {
             if file.is_packed() {
-                // Behind what was read there is its end, or what is wrong with it.
+                // After what was read comes the end, or the error.
                 let fault = file.read_at(&mut [0], self.offset).err();
                 self.end_packed(fault.as_ref(), space, now, turn)?;
             }
@@ -103,7 +103,7 @@ impl Reader {
         fed.map(|()| Got::More)
     }
 
-    /// One read, straight into the stream's room; what was read before is compared beside it.
+    /// Reads once, straight into the stream's buffer; the bytes read before are compared separately.
     fn read_straight(&mut self, now: Timestamp, turn: &mut Turn) -> io::Result<Got> {
         let (Some(Bytes::Plain(file)), Some(stream)) = (&self.file, &mut self.stream) else { return Ok(Got::End) };
         let overlap = self.tail.len();
@@ -138,13 +138,13 @@ impl Reader {
         Ok(Got::More)
     }
 
-    /// The next bytes of the file.
+    /// Passes on the next bytes of the file.
     fn feed(&mut self, bytes: &[u8], space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         turn.bytes += bytes.len() as u64;
         self.unfinished.read_to(self.offset + bytes.len() as u64, now);
         if self.counting.is_some() {
             if self.offset == 0 && utf16(bytes).is_some() {
-                // UTF-16 has no newline byte to count: it is read, and what comes of it left out.
+                // UTF-16 has no newline byte to count: read it, and leave out the events.
                 self.begin();
                 self.take_up(None, space)?;
             } else {
@@ -161,7 +161,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Bytes into the stream.
+    /// Passes bytes into the stream.
     pub(super) fn pass(&mut self, bytes: &[u8], now: Timestamp, turn: &mut Turn) {
         let mut events = Vec::new();
         if let Some(stream) = &mut self.stream {

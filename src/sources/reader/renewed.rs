@@ -1,5 +1,4 @@
-//! A file that was replaced by one that holds all of it and more, as `rsync` and editors renew what they change: what
-//! was read is not read again.
+//! A file that was replaced by one that holds all of it and more, as `rsync` and editors do when they update a file: what was read is not read again.
 
 use std::fs::File;
 use std::io;
@@ -10,12 +9,12 @@ use super::{Reader, find_inode};
 use crate::delivery::Node;
 use crate::sources::content;
 
-/// Content of fewer bytes does not prove that a file is one that was known by another inode.
+/// Minimum bytes of content that prove that a file was known by another inode.
 pub const MIN_MOVED_BYTES: u64 = 256;
 
 impl Reader {
-    /// Whether `other`, of `size` bytes, begins with all that this file held, and this one has no name any more. Of equal
-    /// size it may as well be the log of a program that says the same at each start: to read that again loses nothing.
+    /// Whether `other`, of `size` bytes, begins with everything this file held, and this file has no name any more. At equal
+    /// size, `other` may as well be the log of a program that writes the same at each start: reading that again loses nothing.
     #[must_use]
     pub fn goes_on_in(&self, other: &File, size: u64) -> bool {
         self.offset >= MIN_MOVED_BYTES && self.size < size && self.holds_what_was_read(other, size).unwrap_or_default()
@@ -31,7 +30,7 @@ impl Reader {
         Ok(!file.is_packed() && meta.nlink() == 0 && meta.len() < size && content::is_prefix(file, other, meta.len())?)
     }
 
-    /// Goes on in the file that has taken this one's place.
+    /// Continues in the file that has taken this one's place.
     pub fn renew(&mut self, node: Node) {
         self.rest();
         self.node = node;

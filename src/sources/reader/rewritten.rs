@@ -1,5 +1,5 @@
-//! The content at offset 0 was replaced: what is left of the old one is read from its copy, if there is one;
-//! then a new generation begins (PROTOCOLS, E 1 and 5).
+//! The content at offset 0 was replaced: the rest of the old content is read from
+//! a copy, if there is one; then a new generation begins (PROTOCOLS, E 1 and 5).
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use crate::sources::content::{self, push_tail};
 use crate::sources::open::{self, Trust};
 
 impl Reader {
-    /// The content at offset 0 was replaced: what is left of the old one is looked for in a copy.
+    /// Handles content that was replaced: looks for the rest of the old content in a copy.
     pub(super) fn rewritten(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         let mut old = self.mark();
         let is_counting = self.counting.take().is_some();
@@ -21,11 +21,11 @@ impl Reader {
             match self.find_copy(&old) {
                 Some(copy) => {
                     self.read_copy(&copy, space, now, turn)?;
-                    // The copy is met by its name, too, perhaps: all of it was read.
+                    // The copy may also be met by its name: all of it was read.
                     old = self.mark();
                 }
                 None if old.read > 0 || old.size > 0 => {
-                    // At least what was there when it was last looked at.
+                    // At least what the file held at the last check.
                     let missed = old.size.checked_sub(old.read).filter(|unread| *unread > 0).map_or(Missed::Unknown, Missed::Bytes);
                     let id = derived_id("gap", &[&self.uid, &self.generation.to_be_bytes(), &old.read.to_be_bytes()]);
                     turn.notices.push(Notice::Gap { id, why: Why::TruncatedFile, missed, from: now, to: now });
@@ -63,7 +63,7 @@ impl Reader {
         }
     }
 
-    /// A file beside this one that holds what was read, and perhaps more.
+    /// Returns a related file in the folder that holds what was read, and perhaps more.
     fn find_copy(&self, mark: &Mark) -> Option<File> {
         if mark.read == 0 {
             return None;
@@ -98,7 +98,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_795_000_000_000_000);
 
-    /// The room is the thread's: other files, compressed ones among them, are read with it afterwards.
+    /// The buffer is the thread's: it then reads other files with it, compressed ones included.
     #[test]
     fn a_copy_that_cannot_be_read_leaves_the_thread_its_room() {
         let folder = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ mod tests {
         let (mut space, mut turn) = (Space::default(), Turn::default());
         let room = space.bytes.len();
         assert!(reader.turn(&mut space, NOW).trouble.is_none());
-        // A folder can be opened, and no byte of it read.
+        // A folder can be opened, but not read.
         let broken = File::open(folder.path()).unwrap();
         assert!(reader.read_copy(&broken, &mut space, NOW, &mut turn).is_err());
         assert_eq!((space.bytes.len(), turn.bytes), (room, 0));

@@ -1,5 +1,4 @@
-//! A reader that has rested, or begins: it opens its file under whatever name it has now, and makes a stream
-//! at the place that is safe.
+//! A reader that begins, or continues after a rest: it opens its file under whatever name it has now, and creates a stream at the safe place.
 
 use std::fs::File;
 use std::io;
@@ -17,7 +16,7 @@ use crate::sources::content::{self, HEAD_BYTES, Head, bytes_at, push_tail};
 use crate::sources::open::{self, Trust};
 
 impl Reader {
-    /// A descriptor and a stream that has room.
+    /// Makes sure that there are a descriptor and an attached stream.
     pub(super) fn ready(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         if let Some(stream) = &mut self.stream {
             stream.attach(&mut space.stream);
@@ -58,14 +57,14 @@ impl Reader {
         if node.is(&self.node) { Ok((file, size)) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
-    /// Everything at offset 0 of this generation.
+    /// Resets everything to offset 0 of this generation.
     pub(super) fn begin(&mut self) {
         (self.offset, self.safe, self.facts) = (0, 0, Facts::plain(0));
         (self.head, self.stream, self.counting, self.unfinished) = Default::default();
         self.tail.clear();
     }
 
-    /// A stream at the safe place, from this file or from its copy.
+    /// Creates a stream at the safe place, from this file or from its copy.
     pub(super) fn take_up(&mut self, copy: Option<&File>, space: &mut Space) -> io::Result<()> {
         let bytes = |offset, count: u64| match (copy, &self.file) {
             (Some(copy), _) => bytes_at(copy, offset, count as usize),
@@ -86,7 +85,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A stream at the safe place, behind `before`.
+    /// Creates a stream at the safe place, after `before`.
     pub(super) fn stream_at_safe(&self, before: &[u8]) -> Stream {
         let safe = Snapshot::new(self.safe, &self.facts, &self.engine);
         Stream::resume(self.engine.clone(), Origin { uid: self.uid, generation: self.generation }, safe, before)

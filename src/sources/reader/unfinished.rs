@@ -1,7 +1,6 @@
-//! The last line of a file, which nobody has ended: a program died, or it asks and waits. When the file has
-//! been quiet for long enough, what the line says so far is published as it stands, as a pause publishes a
-//! trace. Nothing ends by it: the line stays open, and when it goes on it is read as a whole; its event has
-//! the same id then, so it is not written again. Torn JSON is no line and left alone.
+//! The last line of a file, when nobody has ended it: the program died, or prompts and waits. Once the file has been quiet for long
+//! enough, the line is published as it stands, as a pause publishes a trace. This ends nothing: the line stays open, and when it continues
+//! it is read as a whole; its event then has the same id, so it is not written again. Torn JSON is not a line and is left alone.
 
 use std::io;
 
@@ -12,43 +11,42 @@ use crate::core::patience::Patience;
 use crate::core::pipeline::BEFORE_BYTES;
 use crate::sources::content::bytes_at;
 
-/// A line pauses for longer than a trace: programs print `building … ` and later `done`.
+/// A line waits longer than a trace: programs print `building … ` and, later, `done`.
 const IDLES: i64 = Patience::Long as i64;
 
-/// When a file grew last, and how far its last line was published.
+/// When a file last grew, and how far its last line was published.
 #[derive(Default)]
 pub(super) struct Unfinished {
     grew_at: Timestamp,
-    /// How far it had grown then: what is read again after a rest is nothing new.
+    /// The length it had reached then: what is read again after a rest is not growth.
     end: u64,
-    /// Up to here it was published.
+    /// The offset up to which the line was published.
     published: u64,
-    /// Up to here it was shown to a trace that paused.
+    /// The offset up to which the line was joined to a paused trace.
     joined: u64,
 }
 
 impl Unfinished {
-    /// The file was read up to `end`.
+    /// Notes that the file was read up to `end`.
     pub fn read_to(&mut self, end: u64, now: Timestamp) {
         if end > self.end {
             (self.end, self.grew_at) = (end, now);
         }
     }
 
-    /// There may be no later: the pause of a trace is enough.
+    /// Shortens the wait to the pause of a trace: there may be no later chance.
     pub fn hurry(&mut self, idle_us: i64) {
         self.grew_at.0 = self.grew_at.0.saturating_sub(idle_us.saturating_mul(IDLES - 1));
     }
 
-    /// When the line that ends at `offset` is published, if it was not.
+    /// Returns when the line that ends at `offset` is due, if it was not published yet.
     pub fn deadline(&self, offset: u64, idle_us: i64) -> Option<Timestamp> {
         (self.published != offset).then(|| Timestamp(self.grew_at.0.saturating_add(idle_us.saturating_mul(IDLES))))
     }
 }
 
 impl Reader {
-    /// Publishes what an unfinished line comes to, if it is time: its own, or that of a trace which it may
-    /// belong to.
+    /// Publishes the events of an unfinished line if it is due: its own, or those of a trace that it may belong to.
     pub(super) fn look_ahead(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         let Some(stream) = self.stream.as_mut().filter(|stream| !turn.more && stream.has_partial()) else { return Ok(()) };
         let Some(due) = self.unfinished.deadline(self.offset, self.engine.limits.trace_idle_us) else { return Ok(()) };
@@ -61,7 +59,7 @@ impl Reader {
             self.unfinished.published = self.offset;
         }
         let from = stream.position();
-        // The place to begin at must be the newest there is.
+        // The place to begin at must be the newest one.
         (self.safe, self.facts) = stream.facts();
         if self.is_torn_record(from)? {
             return Ok(());
@@ -69,13 +67,13 @@ impl Reader {
         let patience = if is_due { Patience::Long } else { Patience::Short };
         let mut events = Vec::new();
         stream_aside(self, space, |reader, space| reader.end_line(space, now, patience, &mut events))?;
-        // A trace that pauses takes its part of the line, no more.
+        // A paused trace takes only its part of the line.
         events.retain(|event| is_due || event.offset < from);
         self.keep(events, turn);
         Ok(())
     }
 
-    /// The same bytes again through a stream that is thrown away, with an end to the line.
+    /// Reads the same bytes again through a temporary stream that ends the line.
     fn end_line(&self, space: &mut Space, now: Timestamp, patience: Patience, events: &mut Vec<Event>) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let count = BEFORE_BYTES.min(self.safe);
@@ -90,7 +88,7 @@ impl Reader {
             pass(&mut ahead, &bytes, now, events);
             at += bytes.len() as u64;
         }
-        // Those before it are out, or come when they are due.
+        // Earlier events are out, or come when they are due.
         events.clear();
         ahead.end_line(now, events);
         ahead.pause(patience, events);
@@ -99,7 +97,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the line at `from` is a JSON record that was not written to its end.
+    /// Whether the line at `from` is a JSON record that was not completely written.
     fn is_torn_record(&self, from: u64) -> io::Result<bool> {
         let Some(file) = &self.file else { return Ok(false) };
         if bytes_at(file, from, 1)? != b"{" {
@@ -111,7 +109,7 @@ impl Reader {
     }
 }
 
-/// Runs a step while another stream has the room.
+/// Runs a step while another stream uses the working memory.
 fn stream_aside(reader: &mut Reader, space: &mut Space, step: impl FnOnce(&mut Reader, &mut Space) -> io::Result<()>) -> io::Result<()> {
     if let Some(stream) = &mut reader.stream {
         stream.detach(&mut space.stream);

@@ -1,6 +1,6 @@
-//! Serves a stream socket: takes connections up to `max_connections`, each in a task of its own. What is beyond waits, if
-//! a place comes free by itself; else it is turned away on the network, and waits on this machine, where the kernel
-//! keeps the writer waiting as well. A peer that is turned away, silent or broken costs the others nothing.
+//! Serves a stream socket: accepts at most `max_connections` connections, each in a task of its own. Further ones wait
+//! if a place will come free by itself. Otherwise they are turned away on the network, but wait on this machine, where
+//! the kernel makes the writer wait as well. A peer that is turned away, silent or broken costs the others nothing.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -21,14 +21,14 @@ use super::room::Room;
 use super::said::Said;
 use crate::sources::tls::Acceptor;
 
-/// After a connection that could not be taken, mostly for want of descriptors.
+/// Pause after a connection that could not be accepted, mostly for want of descriptors.
 const AGAIN: Duration = Duration::from_millis(200);
-/// A silent peer is asked whether it is still there after so many seconds, and then so often.
+/// A silent peer is probed after this many seconds, and then every quarter of that.
 const KEEPALIVE_SECONDS: u32 = 60;
 
 /// A listener.
 pub enum Listener {
-    /// With TLS or without.
+    /// On the network, with or without TLS.
     Tcp(TcpListener, Option<Acceptor>),
     /// On this machine.
     Unix(UnixListener),
@@ -37,12 +37,12 @@ pub enum Listener {
 /// A stream of any kind.
 type Stream = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Serves until the source is to end; then what has arrived is read, and every connection closed.
+/// Serves until the source is to end; then reads what has arrived and closes every connection.
 pub async fn serve(listener: Listener, served: Served) {
     let mut door = Door::new(served);
     let mut stop = door.served.clone();
     loop {
-        // A guest who must wait stays outside: only what was accepted can be lost.
+        // A connection that must wait is not accepted: only what was accepted can be lost.
         let place = tokio::select! {
             () = stop.stopped() => break,
             Some(_) = door.tasks.join_next() => continue,
@@ -70,7 +70,7 @@ pub async fn serve(listener: Listener, served: Served) {
     door.close(listener).await;
 }
 
-/// Who comes in, and who is in.
+/// The accepted connections, and what is needed to accept more.
 struct Door {
     served: Served,
     room: Room,
@@ -89,7 +89,7 @@ impl Door {
         Self { served, room, rates, tasks, refused, full, faults }
     }
 
-    /// A connection, and the place that it gets; none: there was none when it was waited for.
+    /// Takes a connection with its place; `None`: no place was free while waiting for it.
     async fn came(&mut self, came: io::Result<(Raw, Peer)>, place: Option<OwnedSemaphorePermit>) {
         let (stream, peer) = match came {
             Ok(came) => came,
@@ -107,7 +107,7 @@ impl Door {
         self.tasks.spawn(one(stream, connection, place));
     }
 
-    /// Says that further ones wait.
+    /// Reports that further connections wait.
     fn is_full(&mut self) {
         if self.full.happened(Instant::now()).is_some() {
             let (name, most) = (&self.served.config.name, self.served.config.max_connections);
@@ -115,7 +115,7 @@ impl Door {
         }
     }
 
-    /// The source ends: who stands before the door by now is let in, as long as there is time.
+    /// Ends the source: accepts the connections already waiting, as far as there is time.
     async fn close(mut self, listener: Listener) {
         let rest = async {
             while let Ok(came @ Ok(_)) = timeout(LAST, accept(&listener)).await {
@@ -123,7 +123,7 @@ impl Door {
                 self.came(came, place).await;
             }
         };
-        // Over in time or not: it was all that there is time for.
+        // It does not matter whether the time was enough.
         let _ = timeout(LEFTOVERS, rest).await;
         drop(listener);
         self.refused.end(&self.served);
@@ -132,13 +132,13 @@ impl Door {
 }
 
 impl Listener {
-    /// Whether who finds no room is turned away: over the network nobody should be kept waiting.
+    /// Whether a connection without a place is turned away: nobody should be kept waiting over the network.
     fn turns_away(&self) -> bool {
         matches!(self, Self::Tcp(..))
     }
 }
 
-/// What was accepted, before its handshake.
+/// An accepted connection, before its handshake.
 enum Raw {
     Plain(Stream),
     Tls(TcpStream, Acceptor),
@@ -164,7 +164,7 @@ async fn accept(listener: &Listener) -> io::Result<(Raw, Peer)> {
     }
 }
 
-/// A peer that has gone without a word is noticed, however long `idle_timeout` is.
+/// Detects a peer that vanished silently, however long `idle_timeout` is.
 fn keep_alive(stream: &TcpStream) {
     let asked = setsockopt(stream, sockopt::KeepAlive, &true)
         .and_then(|()| setsockopt(stream, sockopt::TcpKeepIdle, &KEEPALIVE_SECONDS))
@@ -174,13 +174,13 @@ fn keep_alive(stream: &TcpStream) {
     }
 }
 
-/// Who is at the other end of a unix socket, as the kernel says.
+/// Returns who is at the other end of a unix socket, as reported by the kernel.
 fn credentials(stream: &UnixStream) -> String {
     let Ok(known) = stream.peer_cred() else { return String::new() };
     known.pid().map_or_else(|| format!("uid {}", known.uid()), |pid| format!("pid {pid} uid {}", known.uid()))
 }
 
-/// One connection, from its handshake to its end.
+/// Runs one connection, from its handshake to its end.
 async fn one(raw: Raw, connection: Connection, place: OwnedSemaphorePermit) {
     let counted = connection.served.counted.clone();
     let stream: Option<Stream> = match raw {

@@ -1,6 +1,5 @@
-//! Makes the socket of a source, before anything is read: what is wrong with an address, a path, an owner is said at
-//! the start. A unix socket is made under a name of its own, given its mode and owner, and only then put in its place;
-//! one that lies there is replaced only if nobody listens on it any more.
+//! Creates the socket of a source before anything is read, so that a wrong address, path or owner is reported at start. A unix socket is created under
+//! a temporary name, given its mode and owner, and only then moved into place; an existing one is replaced only if nobody listens on it any more.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -16,7 +15,7 @@ use nix::unistd::{Group, User};
 use super::passed::Passed;
 use crate::config::{SocketMode, SourceConfig, SourceKind};
 
-/// A socket, not blocking.
+/// A non-blocking socket.
 #[derive(Debug)]
 pub enum Socket {
     /// Stream.
@@ -29,16 +28,16 @@ pub enum Socket {
     UnixDatagram(UnixDatagram),
 }
 
-/// A socket, and the file that goes with it.
+/// A socket, and its file.
 #[derive(Debug)]
 pub struct Bound {
     /// The socket.
     pub socket: Socket,
-    /// What is to be taken away at the end: not what a service manager has passed.
+    /// The file to remove at the end; `None` for a socket that a service manager passed.
     pub file: Option<OwnFile>,
 }
 
-/// The file of a unix socket that this process made; it goes when this is dropped.
+/// The file of a unix socket that this process made; dropping it removes the file.
 #[derive(Debug)]
 pub struct OwnFile {
     path: PathBuf,
@@ -48,14 +47,14 @@ pub struct OwnFile {
 impl Drop for OwnFile {
     fn drop(&mut self) {
         let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.node);
-        // Somebody else's socket stays; where this one cannot be removed the next start finds it stale.
+        // Another process's socket stays; if ours cannot be removed, the next start finds it stale.
         if is_ours {
             drop(fs::remove_file(&self.path));
         }
     }
 }
 
-/// The socket of a source: one that was passed, or a new one.
+/// Returns the socket of a source: one that was passed, or a new one.
 ///
 /// # Errors
 /// Why there is none, and what to do.
@@ -71,10 +70,10 @@ pub fn bind(source: &SourceConfig, passed: &mut Passed) -> Result<Bound, String>
     Ok(bound)
 }
 
-/// Whether a socket could be made; nothing is left behind.
+/// Checks whether a socket could be created; leaves nothing behind.
 ///
 /// # Errors
-/// Why not; whether that is only because somebody listens there already.
+/// Why not, and whether that is only because another process already listens there.
 pub fn check(source: &SourceConfig) -> Result<(), (String, bool)> {
     let tried = match (source.kind, &source.path) {
         (SourceKind::Unix, Some(path)) => make_way(path).and_then(|()| {
@@ -113,7 +112,7 @@ fn prepare(source: &SourceConfig, socket: &Socket) -> io::Result<()> {
     }
 }
 
-/// Asks for the receive buffer, and says when the system gives less.
+/// Sets the receive buffer, and warns if the system gives less.
 fn widen(source: &SourceConfig, socket: &impl AsFd) -> io::Result<()> {
     if source.receive_buffer == 0 {
         return Ok(());
@@ -123,7 +122,7 @@ fn widen(source: &SourceConfig, socket: &impl AsFd) -> io::Result<()> {
     if setsockopt(socket, sockopt::RcvBufForce, &wanted).is_err() {
         setsockopt(socket, sockopt::RcvBuf, &wanted)?;
     }
-    // The kernel doubles what is asked for.
+    // The kernel doubles the requested size.
     let given = nix::sys::socket::getsockopt(socket, sockopt::RcvBuf)? / 2;
     if given < wanted {
         tracing::warn!("source {}: receive_buffer is {given} bytes, {wanted} were asked for: raise it with sysctl -w net.core.rmem_max={wanted}", source.name);
@@ -134,7 +133,7 @@ fn widen(source: &SourceConfig, socket: &impl AsFd) -> io::Result<()> {
 fn unix(source: &SourceConfig, path: &Path) -> io::Result<Bound> {
     make_way(path)?;
     let new = beside(path);
-    // Left over by a start that was killed in this moment.
+    // Left over from a start that was killed at this point.
     drop(fs::remove_file(&new));
     let socket = match source.mode {
         SocketMode::Stream => Socket::Unix(UnixListener::bind(&new)?),
@@ -147,14 +146,14 @@ fn unix(source: &SourceConfig, path: &Path) -> io::Result<Bound> {
     Ok(Bound { socket, file: Some(placed?) })
 }
 
-/// The name under which a socket is made.
+/// Returns the name under which a socket is created.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     name.into()
 }
 
-/// Mode and owner first: under its own name nobody finds it earlier.
+/// Sets mode and owner first, then the name: before that nobody finds the socket.
 fn place(source: &SourceConfig, new: &Path, path: &Path) -> io::Result<OwnFile> {
     let (owner, group) = owner(source)?;
     if owner.is_some() || group.is_some() {
@@ -166,10 +165,10 @@ fn place(source: &SourceConfig, new: &Path, path: &Path) -> io::Result<OwnFile> 
     Ok(OwnFile { path: path.to_owned(), node: (meta.dev(), meta.ino()) })
 }
 
-/// The numbers of owner and group.
+/// Returns the ids of owner and group.
 ///
 /// # Errors
-/// There is nobody of that name.
+/// There is no such user or group.
 pub fn owner(source: &SourceConfig) -> io::Result<(Option<u32>, Option<u32>)> {
     let unknown = |what: &str, name: &str| io::Error::new(ErrorKind::NotFound, format!("there is no {what} {name:?}"));
     let user = match source.owner.as_str() {
@@ -183,10 +182,10 @@ pub fn owner(source: &SourceConfig) -> io::Result<(Option<u32>, Option<u32>)> {
     Ok((user, group))
 }
 
-/// Whether a socket can be put there: nothing lies there, or a socket on which nobody listens.
+/// Checks that a socket can be put there: there is nothing, or a socket on which nobody listens.
 ///
 /// # Errors
-/// Something else lies there, or somebody listens.
+/// There is something else, or another process listens.
 pub fn make_way(path: &Path) -> io::Result<()> {
     let meta = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -210,7 +209,7 @@ pub fn make_way(path: &Path) -> io::Result<()> {
     }
 }
 
-/// What the system says, with what to do about it.
+/// Adds to the system's message what to do about it.
 fn explained(source: &SourceConfig, error: &io::Error) -> String {
     let place = match (&source.address, &source.path) {
         (Some(address), _) => address.to_string(),
@@ -230,7 +229,7 @@ fn explained(source: &SourceConfig, error: &io::Error) -> String {
 }
 
 impl Socket {
-    /// Where it listens, if it is on the network: port 0 has become a real one.
+    /// Returns its network address, if it has one, with the actual port for port 0.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         match self {
@@ -254,7 +253,7 @@ mod tests {
         for mode in [SocketMode::Stream, SocketMode::Datagram] {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("log.sock");
-            // Nobody listens any more, the file is still there.
+            // The listener is gone, but the file still exists.
             drop(UnixListener::bind(&path).unwrap());
             let bound = bind(&source(&path, mode), &mut Passed::default()).unwrap();
             assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

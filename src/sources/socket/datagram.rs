@@ -1,6 +1,5 @@
-//! Reads a datagram socket: each datagram is a message, each sender a stream. What the kernel had to drop because
-//! nobody read in time it counts (`SO_RXQ_OVFL`), and that becomes a `gap` record, as does what a peer sent beyond
-//! `max_peer_bytes_per_second`.
+//! Reads a datagram socket: each datagram is a message, each sender a stream. Datagrams that the kernel dropped because
+//! nobody read in time (`SO_RXQ_OVFL`) become a `gap` record, as do those a peer sent beyond `max_peer_bytes_per_second`.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
@@ -25,15 +24,15 @@ use crate::delivery::{Label, Missed, Notice, Uid, Why};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
 
-/// The longest datagram.
+/// Maximum length of a datagram.
 const MAX_BYTES: usize = 64 << 10;
-/// Senders whose streams are open at once; the one that was silent for longest makes room.
+/// Maximum number of senders with open streams; the one silent for longest makes room.
 const MAX_SENDERS: usize = 256;
-/// Streams that have ended and were not looked at yet: beyond that nothing is read.
+/// Maximum number of ended streams that are not processed yet: beyond that, nothing is read.
 const MAX_ENDED: usize = 256;
-/// A sender's stream ends when it was silent for so long, or for `idle_timeout` if that is shorter.
+/// A sender's stream ends after this much silence, or after `idle_timeout` if that is shorter.
 const MAX_SILENCE: Duration = Duration::from_secs(60);
-/// Losses are said so often.
+/// How often losses are reported.
 const SAY: Duration = Duration::from_secs(1);
 
 /// A datagram socket.
@@ -44,7 +43,7 @@ pub enum Datagrams {
     Unix(UnixDatagram),
 }
 
-/// What came.
+/// A received datagram.
 struct Came {
     count: usize,
     sender: Option<SocketAddr>,
@@ -103,10 +102,10 @@ fn receive(socket: &impl AsRawFd, space: &mut [u8]) -> io::Result<Came> {
     Ok(Came { count: came.bytes, sender, dropped })
 }
 
-/// All who send.
+/// All senders.
 struct Senders {
     streams: HashMap<Option<SocketAddr>, (Arc<Flow>, Instant)>,
-    /// Ended, the oldest first.
+    /// Ended streams, oldest first.
     ended: VecDeque<Arc<Flow>>,
     rates: Rates,
     /// For records about the source itself.
@@ -153,8 +152,8 @@ impl Senders {
         }
     }
 
-    /// What has arrived by now, as far as there is time: whoever goes on sending may fill the buffer as fast as there is
-    /// room for what it holds. False: there may be more.
+    /// Reads what has arrived by now, as far as there is time: a sender that continues
+    /// may refill the buffer as fast as it is read. Returns `false` if there may be more.
     async fn take_leftovers(&mut self, socket: &Datagrams, space: &mut [u8], served: &Served) -> bool {
         let until = Instant::now() + LEFTOVERS;
         let rest = async {
@@ -180,7 +179,7 @@ impl Senders {
             flow.end();
             self.ended.push_back(flow);
         }
-        // Whoever invents senders waits for the end of those that he has invented.
+        // A peer that invents senders must wait for the streams of those it has invented.
         while self.ended.len() >= MAX_ENDED
             && let Some(flow) = self.ended.pop_front()
         {
@@ -193,13 +192,13 @@ impl Senders {
         flow
     }
 
-    /// Time until the next look.
+    /// Returns the time until the next check.
     fn pause(&self) -> Duration {
         let pause = if self.lost.is_any() { SAY } else { self.silence.max(SAY) };
         pause.saturating_sub(self.looked_at.elapsed())
     }
 
-    /// Says what was lost, and ends streams that have fallen silent.
+    /// Reports losses, and ends streams that have fallen silent.
     fn look(&mut self, served: &Served) {
         self.looked_at = Instant::now();
         self.say(&served.config.name);
@@ -227,7 +226,7 @@ impl Senders {
     }
 }
 
-/// A datagram as lines: without what senders pad it with, and with a newline.
+/// Turns a datagram into lines: without the padding of senders, and with a final newline.
 fn lines(datagram: &[u8]) -> Bytes {
     let end = datagram.iter().rposition(|byte| !matches!(byte, 0 | b'\n' | b'\r')).map_or(0, |at| at + 1);
     if end == 0 {
@@ -239,7 +238,7 @@ fn lines(datagram: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// Datagrams that nobody saw, since they were last said.
+/// Datagrams lost since the last report.
 #[derive(Debug, Default)]
 struct Losses {
     known: u32,
@@ -248,7 +247,7 @@ struct Losses {
 }
 
 impl Losses {
-    /// The kernel's counter, which wraps, has come to this.
+    /// Takes the current value of the kernel's counter, which wraps.
     fn dropped_by_now(&mut self, count: u32, at: Timestamp) {
         let more = count.wrapping_sub(std::mem::replace(&mut self.known, count));
         if more > 0 {
@@ -264,7 +263,7 @@ impl Losses {
         self.dropped.is_some() || self.withheld.is_some()
     }
 
-    /// What is to be said, with a text for the log.
+    /// Returns the records to write, each with a text for the log.
     fn take(&mut self, uid: &Uid) -> Vec<(Notice, &'static str, u64)> {
         let kinds = [
             (self.dropped.take(), Why::UdpLoss, "were dropped by the kernel because they came faster than they were read: raise receive_buffer"),

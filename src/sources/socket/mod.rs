@@ -1,7 +1,6 @@
-//! Sockets that listen: `bind` makes them, or takes those that a service manager passed (`passed`); `accept` serves the
-//! connections of stream sockets, `peer` one of them; `datagram` reads the others. Each connection, and each sender of
-//! datagrams, is a stream of its own. `room` bounds how many there are, `rate` what a peer may send, `said` what is said
-//! about it; `lost` and `refused` count what was not taken.
+//! Sockets that listen. `bind` creates them, or takes those that a service manager passed (`passed`). `accept` serves the connections of stream
+//! sockets, `peer` one of them; `datagram` reads the others. Each connection, and each sender of datagrams, is a stream of its own. `room` bounds
+//! the number of connections, `rate` what a peer may send, `said` how often log messages come; `lost` and `refused` count what was not taken.
 
 pub mod accept;
 pub mod bind;
@@ -31,14 +30,14 @@ pub struct Served {
     pub config: Arc<SourceConfig>,
     /// Where its bytes go.
     pub intake: Arc<Intake>,
-    /// What is counted of it.
+    /// Its counters.
     pub counted: Arc<SourceMetrics>,
-    /// Turns true when it is to end.
+    /// Becomes `true` when the source is to end.
     pub stop: watch::Receiver<bool>,
 }
 
 impl Served {
-    /// A source that is about to begin.
+    /// Prepares a source that is about to begin.
     #[must_use]
     pub fn new(config: Arc<SourceConfig>, intake: Arc<Intake>, stop: watch::Receiver<bool>) -> Self {
         let counted = metrics().sources.of(&config.name);
@@ -46,7 +45,7 @@ impl Served {
         Self { config, intake, counted, stop }
     }
 
-    /// The name, kind and socket of the source.
+    /// Returns the name, kind and socket of the source.
     #[must_use]
     pub fn label(&self) -> Label {
         let path = self.config.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
@@ -59,7 +58,7 @@ impl Served {
 
     /// Waits until the source is to end.
     pub async fn stopped(&mut self) {
-        // The sender is gone: so is the daemon.
+        // If the sender is gone, so is the daemon.
         let _ = self.stop.wait_for(|stop| *stop).await;
     }
 }

@@ -1,5 +1,5 @@
-//! Sockets that a service manager has opened and passed (`LISTEN_FDS`, `LISTEN_FDNAMES`): a source takes the one that
-//! has its name (`FileDescriptorName=`), else the one that listens on its address or path.
+//! Sockets that a service manager has opened and passed (`LISTEN_FDS`, `LISTEN_FDNAMES`). A source takes the
+//! one that has its name (`FileDescriptorName=`), otherwise the one that listens on its address or path.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use listenfd::ListenFd;
 use super::bind::Socket;
 use crate::config::{SocketMode, SourceConfig, SourceKind};
 
-/// Sockets that nobody has taken yet.
+/// Sockets that no source has taken yet.
 #[derive(Debug, Default)]
 pub struct Passed(Vec<(String, Socket)>);
 
 impl Passed {
-    /// Those of this process. To be asked before any thread is started: it takes the variables away, so that no
-    /// process that siftd starts takes the sockets for its own.
+    /// Takes the sockets passed to this process. Must be called before any thread is started: it
+    /// removes the variables, so that no process started by siftd takes the sockets for its own.
     #[must_use]
     pub fn from_env() -> Self {
         let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
@@ -31,7 +31,7 @@ impl Passed {
         passed
     }
 
-    /// The one for a source.
+    /// Takes the socket for a source, if there is one.
     pub fn take(&mut self, source: &SourceConfig) -> Option<io::Result<Socket>> {
         let named = self.0.iter().position(|(name, _)| *name == source.name);
         let at = named.or_else(|| self.0.iter().position(|(_, socket)| is_kind(socket, source) && is_place(socket, source)))?;
@@ -42,7 +42,7 @@ impl Passed {
         })
     }
 
-    /// Those that no source has taken, by name.
+    /// Returns the names of those that no source has taken.
     pub fn left(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
@@ -55,7 +55,7 @@ fn wanted(source: &SourceConfig) -> String {
     }
 }
 
-/// The library looks at family and type itself; what does not fit stays where it is.
+/// The library checks family and type itself; a socket that does not fit stays where it is.
 fn taken(all: &mut ListenFd, at: usize) -> Option<Socket> {
     if let Ok(Some(listener)) = all.take_tcp_listener(at) {
         return Some(Socket::Tcp(listener));

@@ -1,5 +1,5 @@
-//! One connection: its bytes go through the framing into a stream of their own, until it ends, falls silent, or the
-//! source ends. Whatever a peer sends is data; only its connection can fail.
+//! One connection: its bytes go through the framing into a stream of their own, until it ends, falls
+//! silent, or the source ends. Whatever a peer sends is data; only its own connection can fail.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,31 +23,31 @@ use crate::sources::codec::Frames;
 use crate::sources::flow::Flow;
 use crate::sources::tls::Acceptor;
 
-/// Bytes of one read.
+/// Bytes per read.
 const READ_BYTES: usize = 8 << 10;
-/// At the end of the source: what comes within this time of the last bytes has arrived already.
+/// When the source ends, what comes within this time of the last bytes counts as already arrived.
 pub(super) const LAST: Duration = Duration::from_millis(20);
-/// And no connection is read for longer then.
+/// Maximum time for which a connection is then still read.
 pub(super) const LEFTOVERS: Duration = Duration::from_millis(500);
 
-/// Who sends.
+/// The sender.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// As records show it.
+    /// Its name in records.
     pub name: String,
-    /// The machine, on the network.
+    /// Its IP address, if it is on the network.
     pub address: Option<IpAddr>,
 }
 
-/// A connection that was taken.
+/// An accepted connection.
 pub struct Connection {
-    /// Who is at the other end.
+    /// The other end.
     pub peer: Peer,
     /// The source.
     pub served: Served,
-    /// What its peers have sent.
+    /// The rates of the source's peers.
     pub rates: Arc<Mutex<Rates>>,
-    /// Where it says that it waits for siftd.
+    /// Counts connections that wait for siftd.
     pub busy: Busy,
 }
 
@@ -61,7 +61,7 @@ enum End {
 type Reader = FramedRead<Box<dyn AsyncRead + Send + Unpin>, Frames>;
 
 impl Connection {
-    /// TLS; none: it did not come about, which is counted and said.
+    /// Makes the TLS handshake; `None` if it failed, which is counted and logged.
     pub async fn handshake(&self, stream: TcpStream, acceptor: &Acceptor) -> Option<Box<dyn AsyncRead + Send + Unpin>> {
         let mut served = self.served.clone();
         let done = tokio::select! {
@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Reads all of it.
+    /// Reads the connection to its end.
     pub async fn run(mut self, stream: Box<dyn AsyncRead + Send + Unpin>) {
         let label = Label { peer: self.peer.name.clone(), ..self.served.label() };
         let flow = self.served.intake.open(label, self.served.reading());
@@ -93,7 +93,7 @@ impl Connection {
             End::Stopped => self.read_leftovers(&mut reader, &flow).await,
         }
         flow.end();
-        // It keeps its place until then: connections that come and go leave no more behind than there may be at once.
+        // It keeps its place until then, so that no more streams are pending than there may be connections.
         self.busy.during(flow.finished()).await;
     }
 
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// The source ends: what the peer has sent by now is read, for a short while.
+    /// Reads for a short while what the peer has sent before the source ended.
     async fn read_leftovers(&self, reader: &mut Reader, flow: &Arc<Flow>) {
         let read = async {
             while let Ok(Some(Ok(bytes))) = timeout(LAST, next(reader)).await {
@@ -137,7 +137,7 @@ impl Connection {
                 }
             }
         };
-        // Over in time or not: it was all that there is time for.
+        // It does not matter whether the time was enough.
         let _ = timeout(LEFTOVERS, read).await;
     }
 }

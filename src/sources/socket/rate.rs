@@ -1,36 +1,36 @@
-//! `max_peer_bytes_per_second`: what each machine may send. Time is an argument. A stream's reader waits for as long
-//! as this says, and so does its peer; a datagram too many is left out and counted.
+//! `max_peer_bytes_per_second`: what each machine may send. Time is an argument. A stream's reader
+//! waits as long as this module says, and so does its peer; an excess datagram is left out and counted.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Machines that are remembered; one that was silent for a second is forgotten when there are more.
+/// Maximum number of machines to remember; beyond that, those silent for a second are forgotten.
 const MAX_PEERS: usize = 10_000;
 
-/// What all peers have sent lately.
+/// What all peers have sent recently.
 #[derive(Debug, Default)]
 pub struct Rates {
     per_second: u64,
     peers: HashMap<Option<IpAddr>, Bucket>,
 }
 
-/// How far a peer is ahead of what it may send.
+/// How far a peer is ahead of its allowance.
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Bytes that are not paid for yet.
+    /// Bytes sent ahead of the allowance.
     ahead: f64,
     at: Instant,
 }
 
 impl Rates {
-    /// So many bytes a second; 0 is no limit.
+    /// Allows `per_second` bytes per second; 0: no limit.
     #[must_use]
     pub fn new(per_second: u64) -> Self {
         Self { per_second, peers: HashMap::new() }
     }
 
-    /// A peer has sent so many bytes: how long to wait before it is read again. Peers without an address are one.
+    /// Counts the bytes a peer has sent, and returns how long to wait before it is read again. Peers without an address count as one.
     pub fn sent(&mut self, peer: Option<IpAddr>, bytes: usize, now: Instant) -> Duration {
         if self.per_second == 0 {
             return Duration::ZERO;
@@ -38,11 +38,11 @@ impl Rates {
         let rate = self.per_second as f64;
         let bucket = self.bucket(peer, now);
         bucket.ahead += bytes as f64;
-        // A second's worth may come at once.
+        // One second's allowance may come at once.
         Duration::try_from_secs_f64((bucket.ahead / rate - 1.0).max(0.0)).unwrap_or(Duration::MAX)
     }
 
-    /// Whether a datagram of so many bytes may still be taken; it is counted if so.
+    /// Whether a datagram of this size may still be taken; it is counted if so.
     pub fn takes(&mut self, peer: Option<IpAddr>, bytes: usize, now: Instant) -> bool {
         if self.per_second == 0 {
             return true;
@@ -59,7 +59,7 @@ impl Rates {
             self.peers.retain(|_, bucket| now.duration_since(bucket.at) < Duration::from_secs(1));
         }
         let rate = self.per_second as f64;
-        // More than that many within a second: they share what there is.
+        // If there are more within a second, the further ones share one bucket.
         let peer = if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) { None } else { peer };
         let bucket = self.peers.entry(peer).or_insert(Bucket { ahead: 0.0, at: now });
         bucket.ahead = (bucket.ahead - rate * now.duration_since(bucket.at).as_secs_f64()).max(0.0);

@@ -1,5 +1,5 @@
-//! Connections that were turned away because there is no room: in the log, the first at once and then one message a
-//! minute; in the metrics; and, with their number, as a `gap` record.
+//! Connections turned away for lack of room: in the log, the first at once and then
+//! one message a minute; in the metrics; and, with their number, as a `gap` record.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,21 +11,21 @@ use crate::delivery::{Missed, Why};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
 
-/// A record a second says how many there were.
+/// Interval between two such records.
 const SAY: Duration = Duration::from_secs(1);
 
-/// Those of one source.
+/// The refused connections of one source.
 #[derive(Default)]
 pub(super) struct Refused {
     said: Said,
     lost: Option<Lost>,
     since: Option<Instant>,
-    /// For records about the source itself; opened when there is one.
+    /// For records about the source itself; opened when needed.
     own: Option<Arc<Flow>>,
 }
 
 impl Refused {
-    /// This peer was turned away.
+    /// Counts a peer that was turned away.
     pub fn happened(&mut self, peer: &str, served: &Served) {
         served.counted.refused.of("too_many").add(1);
         add(&mut self.lost, 1, now());
@@ -36,7 +36,7 @@ impl Refused {
         }
     }
 
-    /// Waits until there is something to say.
+    /// Waits until there is something to report.
     pub async fn due(&self) {
         match self.since {
             Some(since) => tokio::time::sleep(SAY.saturating_sub(since.elapsed())).await,
@@ -44,7 +44,7 @@ impl Refused {
         }
     }
 
-    /// Says it.
+    /// Reports it.
     pub fn say(&mut self, served: &Served) {
         self.since = None;
         let Some(lost) = self.lost.take() else { return };
@@ -52,7 +52,7 @@ impl Refused {
         own.notice(lost.notice(&own.uid, Why::TurnedAway, Missed::Connections));
     }
 
-    /// The source ends.
+    /// Reports the last ones when the source ends.
     pub fn end(mut self, served: &Served) {
         self.say(served);
         self.own.into_iter().for_each(|own| own.end());

@@ -1,6 +1,6 @@
-//! Room for the connections of a source. A connection that waits for siftd, because its peer has ended or is ahead of
-//! the reading, gives its place back soon: whoever comes meanwhile waits in the kernel's queue and loses nothing. Only
-//! where all places are taken by peers that may stay for ever is nobody to wait for.
+//! Room for the connections of a source. A connection that waits for siftd, because its peer has ended or
+//! sends faster than siftd reads, gives its place back soon: a new one meanwhile waits in the kernel's queue
+//! and loses nothing. Only if peers that may stay for ever have all places is there no point in waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,37 +9,36 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// So long a place may take to come free before it counts who has them: a connection that was just taken, and has ended
-/// already, shows that only when it is read.
+/// How long to wait for a place before checking who has them: a connection that was just accepted and has already ended shows that only when it is read.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The places of one source.
 pub(super) struct Room {
     places: Arc<Semaphore>,
     busy: Busy,
-    /// All of them were taken for good when somebody looked last.
+    /// Whether all places were taken for good at the last check.
     was_full: bool,
 }
 
-/// Counts the connections of a source that wait for siftd, and not for their peers.
+/// Counts the connections of a source that wait for siftd, not for their peers.
 #[derive(Clone, Debug, Default)]
 pub struct Busy(Arc<AtomicUsize>);
 
-/// One of them.
+/// One such connection, counted until it is dropped.
 struct Counted<'a>(&'a AtomicUsize);
 
 impl Room {
-    /// So many connections at once.
+    /// Allows `most` connections at once.
     pub fn new(most: usize) -> Self {
         Self { places: Arc::new(Semaphore::new(most)), busy: Busy::default(), was_full: false }
     }
 
-    /// Where connections say that they wait.
+    /// Returns the counter in which connections note that they wait.
     pub fn busy(&self) -> Busy {
         self.busy.clone()
     }
 
-    /// The place for the next connection, when there is one. None: peers have all of them.
+    /// Returns the place for the next connection once there is one; `None` if peers have all of them.
     pub async fn place(&mut self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Some(place) = self.free_place() {
@@ -55,21 +54,21 @@ impl Room {
         }
     }
 
-    /// A place, if one is free now.
+    /// Returns a place, if one is free now.
     pub fn free_place(&mut self) -> Option<OwnedSemaphorePermit> {
         let place = self.places.clone().try_acquire_owned().ok();
         self.was_full &= place.is_none();
         place
     }
 
-    /// The next place that comes free, whoever gives it back.
+    /// Returns the next place that comes free, whoever gives it back.
     pub async fn next_place(&self) -> Option<OwnedSemaphorePermit> {
         self.places.clone().acquire_owned().await.ok()
     }
 }
 
 impl Busy {
-    /// Waits for something that siftd does.
+    /// Runs work that siftd does for a connection, counted as waiting.
     pub async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         self.0.fetch_add(1, Ordering::AcqRel);
         let _counted = Counted(&self.0);

@@ -1,8 +1,8 @@
-//! Messages about peers, which may be many: the first of a kind at once, then one a minute with how many there were.
+//! Rate limit for messages about peers: the first of a kind at once, then one a minute with the number of occurrences.
 
 use std::time::{Duration, Instant};
 
-/// Between two messages of one kind.
+/// Minimum time between two messages of one kind.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// One kind of message.
@@ -13,7 +13,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// It has happened at `now`; how often since the last message, when it is time for one.
+    /// Counts an occurrence; returns the number since the last message if one is due.
     pub fn happened(&mut self, now: Instant) -> Option<u64> {
         self.since += 1;
         if self.last.is_some_and(|last| now.duration_since(last) < PAUSE) {

@@ -1,4 +1,4 @@
-//! Records on their way into the outbox: what a transaction adds, one after the other, in chunks of a handy size.
+//! Records on their way into the outbox: what a transaction adds, in order, in chunks of a convenient size.
 
 use super::{WriteNotice, WriteSeen};
 use crate::core::event::{Category, Severity, Timestamp};
@@ -9,40 +9,40 @@ use crate::state::history::Seen;
 use crate::state::ledger::Made;
 use crate::state::store::{StoreError, Tx};
 
-/// A chunk ends when it has so many bytes.
+/// A chunk ends once it has this many bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// A chunk that has so many will have more.
+/// A chunk that reaches this many bytes is expected to grow to full size.
 const MANY_BYTES: usize = 32 << 10;
 
-/// Records that become chunks.
+/// Records that are being put into chunks.
 pub(super) struct Body {
     first: u64,
     chunk: Chunk,
     write_notice: WriteNotice,
-    /// When they are committed.
+    /// When the records are committed.
     pub now: Timestamp,
-    /// The chunks that are whole.
+    /// The complete chunks.
     pub chunks: Vec<Chunk>,
     pub counted: Counted,
-    /// Records of breakers that have opened.
+    /// Records of the breakers that have opened.
     pub opened: Vec<Vec<u8>>,
 }
 
 impl Body {
-    /// The records from number `first` on.
+    /// Starts with record number `first`.
     pub fn new(first: u64, write_notice: WriteNotice, now: Timestamp) -> Self {
         let (chunk, chunks, counted, opened) = Default::default();
         Self { first, chunk, write_notice, now, chunks, counted, opened }
     }
 
-    /// A record as it is.
+    /// Adds a record as it is.
     pub fn add(&mut self, bytes: &[u8], kind: Option<(Severity, Category)>) {
         let from = self.chunk.body.len();
         self.chunk.body.extend_from_slice(bytes);
         self.added(from, kind);
     }
 
-    /// An event, with what the history says of it.
+    /// Adds an event, with what the history says of it.
     pub fn error(&mut self, bytes: &[u8], record: &Record, history: Option<(Seen, WriteSeen)>) {
         let kind = Some((record.severity, record.category));
         let Some((seen, write)) = history else { return self.add(bytes, kind) };
@@ -54,19 +54,19 @@ impl Body {
         self.added(from, kind);
     }
 
-    /// A record stands from `from` on.
+    /// Accounts for the record that begins at `from`.
     fn added(&mut self, from: usize, kind: Option<(Severity, Category)>) {
         let len = self.chunk.body.len();
         self.chunk.heads.push(Head { len: (len - from) as u32, kind });
         if len >= CHUNK_BYTES {
             self.end();
         } else if len >= MANY_BYTES && self.chunk.body.capacity() < CHUNK_BYTES {
-            // More will come: to grow by halves would copy all of it again and again.
+            // Reserve it at once: doubling would copy the whole chunk again and again.
             self.chunk.body.reserve_exact(CHUNK_BYTES + MANY_BYTES - len);
         }
     }
 
-    /// What has happened to breakers.
+    /// Adds the records of breaker transitions.
     pub fn made(&mut self, made: &mut Vec<Made>, tx: &Tx<'_>) -> Result<(), StoreError> {
         for Made { label, name, notice, opens } in made.drain(..) {
             let mut line = Vec::new();
@@ -80,12 +80,12 @@ impl Body {
         Ok(())
     }
 
-    /// Number of the next record.
+    /// Returns the number of the next record.
     pub fn next(&self) -> u64 {
         self.first + self.chunk.heads.len() as u64
     }
 
-    /// What is no error.
+    /// Adds a record that is not an error.
     pub fn notice(&mut self, label: &Label, notice: &Notice) {
         self.counted.notice(notice);
         let mut line = Vec::new();
@@ -93,7 +93,7 @@ impl Body {
         self.add(&line, notice.kind());
     }
 
-    /// The last chunk, too, is one.
+    /// Ends the last chunk.
     pub fn end(&mut self) {
         if self.chunk.heads.is_empty() {
             return;

@@ -1,5 +1,4 @@
-//! What a transaction adds: each new event becomes a record, with what the history says of it; what follows from it comes
-//! behind it.
+//! What a transaction adds: each new event becomes a record, with what the history says of it, followed by the records that result from it.
 
 use std::collections::BTreeSet;
 
@@ -15,17 +14,17 @@ use crate::state::store::{StoreError, Tx};
 /// Place of an event in its stream: generation, offset, inner line.
 pub(super) type Place = (u32, u64, u32);
 
-/// What is under way in one transaction.
+/// What one transaction is about to add.
 pub(super) struct Draft {
     pub body: Body,
     pub added: Vec<(Uid, Place)>,
     pub settled: Vec<(Uid, BTreeSet<Place>)>,
-    /// Which record says so, for each that is left out.
+    /// Index in `left_out` of each newly reported gap, and the number of its record.
     pub said: Vec<(usize, u64)>,
 }
 
 impl Draft {
-    /// Of a transaction at `now`, whose first record has the number `first`.
+    /// Begins the draft of a transaction at `now`, whose first record has the number `first`.
     pub fn new(first: u64, write_notice: &WriteNotice, now: Timestamp) -> Self {
         let (added, settled, said) = Default::default();
         Self { body: Body::new(first, write_notice.clone(), now), added, settled, said }
@@ -33,7 +32,7 @@ impl Draft {
 }
 
 impl Committer {
-    /// All that these batches add, and what is due. With a `tx`, history and breakers take their steps.
+    /// Drafts everything that these batches add, and what is due. With a `tx`, history and breakers are updated.
     pub(super) fn draft(&mut self, tx: Option<&Tx<'_>>, draft: &mut Draft, batches: &[Batch]) -> Result<(), StoreError> {
         let tx = tx.filter(|_| self.write_seen.is_some());
         if let Some(tx) = tx {
@@ -49,7 +48,7 @@ impl Committer {
         Ok(())
     }
 
-    /// What others have left, and what the time has changed.
+    /// Drafts what other processes have left, and what the passing of time has changed.
     fn draft_changes(&mut self, tx: &Tx<'_>, draft: &mut Draft) -> Result<(), StoreError> {
         if self.ledger.begin(tx)? {
             breakers::take_waiting(tx.db())?.iter().for_each(|record| draft.body.add(record, None));
@@ -93,7 +92,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Events before the mark will not be found again.
+    /// Settles the events before the mark: they will not be found again.
     fn draft_mark(&mut self, draft: &mut Draft, batch: &Batch) {
         let seen = self.emitted.entry(batch.uid).or_default();
         if let Some(mark) = &batch.mark {
@@ -103,7 +102,7 @@ impl Committer {
                 draft.settled.push((batch.uid, old));
             }
         }
-        // Connections come and go: one that cannot be read again leaves nothing behind.
+        // Connections come and go: a stream that cannot be read again must leave nothing behind.
         if seen.is_empty() {
             self.emitted.remove(&batch.uid);
         }

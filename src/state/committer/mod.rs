@@ -1,7 +1,6 @@
-//! What is committed, and how: each transaction holds the events of some batches and the marks that say
-//! how far their files were read, so that both are true or neither is. An event that is found again after
-//! a restart is known by its place and dropped. `draft` is what a transaction adds, `body` its records. Steps when it is
-//! told to; it knows no threads and no time.
+//! What is committed, and how. Each transaction holds the events of some batches and the marks that say how far their files were
+//! read, so that both are stored or neither is. An event that is found again after a restart is recognised by its place and dropped.
+//! `draft` is what a transaction adds, `body` its records. The committer acts only when it is called: it has no threads and no clock.
 
 mod body;
 mod draft;
@@ -30,38 +29,38 @@ pub type WriteNotice = Arc<dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp) + Se
 /// Writes what the history says of an event, as a member of its record.
 pub type WriteSeen = fn(&mut Vec<u8>, &Seen);
 
-/// The one who commits.
+/// The committer.
 pub struct Committer {
-    /// None: nothing is kept; what waits for sinks waits in memory.
+    /// `None`: nothing is stored; what waits for sinks waits in memory.
     pub(super) store: Option<Store>,
-    /// Events of each stream that could be found again.
+    /// Events of each stream that may be found again.
     pub(super) emitted: HashMap<Uid, BTreeSet<Place>>,
     pub(super) withhold: Withhold,
     write_notice: WriteNotice,
     pub(super) outbox: Arc<Outbox>,
-    /// First and last record and bytes of each chunk that waits.
+    /// For each waiting chunk: first record, last record, bytes.
     pub(super) waiting: VecDeque<(u64, u64, u64)>,
     pub(super) sinks: Vec<SinkMark>,
-    /// What sinks are not given any more.
+    /// Records that sinks are no longer given.
     pub(super) left_out: Vec<LeftOut>,
-    /// Sinks of the last run that there are no more.
+    /// Sinks of the last run that no longer exist.
     gone: Vec<String>,
-    /// File sources that were followed.
+    /// File sources that have been followed.
     pub(super) sources: Vec<String>,
-    /// The type of each source that has sent anything.
+    /// The type of each source that has sent a batch.
     kinds: HashMap<String, &'static str>,
-    /// The history and the breakers; without a store there are none.
+    /// The history and the breakers; empty without a store.
     pub(super) ledger: Ledger,
     write_seen: Option<WriteSeen>,
-    /// Records of breakers that have opened, for whoever is to be told.
+    /// Records of breakers that have opened, for whoever must be notified.
     opened: Vec<Vec<u8>>,
 }
 
 impl Committer {
-    /// Goes on with what the store holds. Sinks that it does not know begin behind the last record.
+    /// Continues from what the store holds. Sinks unknown to the store begin after the last record.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn new(store: Option<Store>, rules: Rules, write_notice: WriteNotice, sinks: &[String]) -> Result<Self, StoreError> {
         let mut emitted: HashMap<Uid, BTreeSet<Place>> = HashMap::new();
         let (mut last, mut waiting, mut known, mut held, mut sources) = Default::default();
@@ -104,14 +103,14 @@ impl Committer {
         Ok(committer)
     }
 
-    /// Keeps a history and breakers, and lets records say so.
+    /// Enables history and breakers, and lets records include them.
     #[must_use]
     pub fn with_ledger(mut self, rules: ledger::Rules, write_seen: WriteSeen) -> Self {
         (self.ledger, self.write_seen) = (Ledger::of_many(rules), Some(write_seen));
         self
     }
 
-    /// Records of breakers that have opened since the last call.
+    /// Takes the records of breakers that have opened since the last call.
     pub fn take_opened(&mut self) -> Vec<Vec<u8>> {
         std::mem::take(&mut self.opened)
     }
@@ -122,28 +121,28 @@ impl Committer {
         self.store.as_ref().is_some_and(|store| self.ledger.is_behind(store))
     }
 
-    /// Where sinks find what was committed.
+    /// Returns the outbox, where sinks find what was committed.
     #[must_use]
     pub fn outbox(&self) -> Arc<Outbox> {
         self.outbox.clone()
     }
 
-    /// How far a sink is known to be.
+    /// Returns how far a sink is known to have got.
     #[must_use]
     pub fn sink(&self, name: &str) -> Option<&SinkMark> {
         self.sinks.iter().find(|mark| mark.name == name)
     }
 
-    /// When something that is held back is to be said, or a breaker changes by itself.
+    /// Returns when a withheld summary is due, or a breaker changes by itself.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.withhold.deadline().into_iter().chain(self.ledger.deadline()).min()
     }
 
-    /// What is true from this start on: its sinks, and file sources that begin with it.
+    /// Stores what holds from this start on: its sinks, and the file sources that begin with it.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn begin(&mut self, sources: &[String], batches: &[Batch], now: Timestamp) -> Result<(), StoreError> {
         self.commit(batches, &[], now)?;
         let Some(store) = &mut self.store else { return Ok(()) };
@@ -156,10 +155,10 @@ impl Committer {
         tx.commit()
     }
 
-    /// Commits all of it, or nothing.
+    /// Commits everything, or nothing.
     ///
     /// # Errors
-    /// The store's: nothing has changed, and the same can be tried again.
+    /// Those of the store: nothing has changed, and the same call can be repeated.
     pub fn commit(&mut self, batches: &[Batch], words: &[Word], now: Timestamp) -> Result<(), StoreError> {
         self.withhold.begin();
         let mut draft = Draft::new(self.outbox.last() + 1, &self.write_notice, now);
@@ -236,7 +235,7 @@ impl Committer {
         Ok(())
     }
 
-    /// It is so: sinks may have it.
+    /// Makes committed chunks and words available: from now on sinks may take them.
     fn publish(&mut self, chunks: Vec<Chunk>, words: &[Word]) {
         self.sinks = sinks_after(&self.sinks, words, self.outbox.last());
         for chunk in chunks {
@@ -262,12 +261,12 @@ impl Committer {
         self.forget_left_out();
     }
 
-    /// The last record that no sink needs any more: neither one of these, nor one that is to begin.
+    /// Returns the last record that no sink still needs: neither one of these, nor one that is about to begin.
     pub(super) fn done_by(&self, sinks: &[SinkMark]) -> Option<u64> {
         sinks.iter().map(|mark| mark.seq).chain(self.outbox.held()).min()
     }
 
-    /// These sinks, and one that needs what is held for those that are to begin.
+    /// Returns these sinks, plus one that stands for what is held for sinks about to begin.
     pub(super) fn with_held(&self, mut sinks: Vec<SinkMark>) -> Vec<SinkMark> {
         sinks.extend(self.outbox.held().map(|seq| SinkMark { seq, ..SinkMark::default() }));
         sinks
@@ -280,7 +279,7 @@ impl Committer {
         self.waiting.iter().map(|(.., bytes)| bytes).sum()
     }
 
-    /// Says something that belongs to no batch.
+    /// Commits a notice that belongs to no batch.
     pub(super) fn say(&mut self, label: &Label, notice: &Notice, now: Timestamp) -> Result<(), StoreError> {
         let batch = Batch {
             uid: Uid::default(),
@@ -294,17 +293,17 @@ impl Committer {
         self.commit(&[batch], &[], now)
     }
 
-    /// A transaction had no room: what it has in the log may be enough.
+    /// Checkpoints the log after a transaction found no room: the space that frees may be enough.
     pub fn make_room(&mut self) {
         if let Some(Err(error)) = self.store.as_ref().map(Store::empty_log) {
             tracing::debug!("state: the log stays as it is: {error}");
         }
     }
 
-    /// Gives unused room of the file back; true: there is more.
+    /// Returns unused space in the file to the file system; `true` if there is more.
     ///
     /// # Errors
-    /// The store's.
+    /// Those of the store.
     pub fn shrink(&mut self) -> Result<bool, StoreError> {
         self.store.as_ref().map_or(Ok(false), Store::shrink)
     }
@@ -325,7 +324,7 @@ fn concerns_sinks(word: &Word) -> bool {
     matches!(word, Word::Sink(_) | Word::SinkBegins { .. } | Word::SinkEnds(_))
 }
 
-/// The sinks as these words leave them; one that begins knows where, and that is not behind the `last` record.
+/// Returns the sinks as these words leave them. A sink that begins says where, at most at the `last` record.
 fn sinks_after(sinks: &[SinkMark], words: &[Word], last: u64) -> Vec<SinkMark> {
     let mut sinks = sinks.to_vec();
     for word in words {

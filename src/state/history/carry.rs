@@ -1,6 +1,6 @@
-//! A new version of the signatures' recipe gives the same error another signature. Its history goes on all the same:
-//! an error of the new recipe whose rule and text, normalised by that recipe, are those of an older row is that one;
-//! the alias table remembers it. What differs in more than that begins anew.
+//! Carries the history over to a new version of the signature recipe, which gives the same error another
+//! signature. An error is taken to be that of an older row if both have the same rule and the same text,
+//! normalised by the new recipe; the alias table records the match. Any other difference begins a new history.
 
 use md5::{Digest, Md5};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -11,7 +11,7 @@ use crate::core::event::Hex;
 use crate::core::signature::{SIG_VERSION, normalise};
 use crate::state::store::StoreError;
 
-/// Rule and text as today's recipe sees them.
+/// Hashes rule and text as today's recipe normalises them.
 fn form(rule: &str, text: &str) -> [u8; 16] {
     let mut out = String::new();
     normalise(text, &mut out);
@@ -24,7 +24,7 @@ pub(in crate::state) fn is_prepared(db: &Connection, version: u32) -> Result<boo
     Ok(before == Some(version))
 }
 
-/// Makes the rows of older recipes ready to be met; `version` is today's.
+/// Indexes the rows of older recipes so that new signatures can be matched to them; `version` is today's recipe.
 pub(in crate::state) fn prepare(db: &Connection, version: u32) -> Result<(), StoreError> {
     if is_prepared(db, version)? {
         return Ok(());
@@ -43,13 +43,13 @@ pub(in crate::state) fn prepare(db: &Connection, version: u32) -> Result<(), Sto
     Ok(())
 }
 
-/// Whether any row could go on under another signature.
+/// Whether any row could continue under another signature.
 pub(in crate::state) fn has_past(db: &Connection) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM history_alias) OR EXISTS (SELECT 1 FROM history_former)";
     Ok(db.query_row(sql, [], |row| row.get(0))?)
 }
 
-/// The older row that a signature without one goes on from.
+/// Returns the older row that a signature without a row of its own continues.
 pub(in crate::state) fn take_over(db: &Connection, new: Sign, sample: &Sample) -> Result<Option<Row>, StoreError> {
     let old = match table::former(db, new)? {
         Some(old) => Some(old),

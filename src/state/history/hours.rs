@@ -1,18 +1,18 @@
-//! How often an error was seen, by the hour, for two weeks: a few bytes for each hour in which it was.
+//! How often an error was seen, hour by hour, for two weeks: a few bytes for each hour in which it was seen.
 
 use crate::core::event::Timestamp;
 
-/// Microseconds of an hour.
+/// Microseconds per hour.
 pub const HOUR_US: i64 = 3_600_000_000;
-/// Hours that are kept.
+/// Hours to keep.
 const KEPT: i64 = 14 * 24;
 
-/// Counts of hours, the oldest first; hours without events are not there.
+/// Counts per hour, oldest first; hours without events are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hours(Vec<(i64, u64)>);
 
 impl Hours {
-    /// Counts an event. What comes more than two weeks late is not counted here.
+    /// Counts an event. Events more than two weeks older than the newest are not counted here.
     pub fn add(&mut self, at: Timestamp) {
         self.add_many(at.0.div_euclid(HOUR_US), 1);
     }
@@ -26,23 +26,23 @@ impl Hours {
         self.0.retain(|(hour, _)| newest - hour < KEPT);
     }
 
-    /// Adds all of another.
+    /// Adds all counts of another.
     pub fn join(&mut self, other: &Self) {
         other.0.iter().for_each(|(hour, count)| self.add_many(*hour, *count));
     }
 
-    /// Hours since 1970 and their counts.
+    /// Iterates over hours since 1970 and their counts.
     pub fn iter(&self) -> impl Iterator<Item = (i64, u64)> {
         self.0.iter().copied()
     }
 
-    /// The counts of the last `count` spans of `hours` hours each, the oldest first; the last one holds `now`.
+    /// Returns the counts of the last `count` spans of `hours` hours each, oldest first; the last span contains `now`.
     #[must_use]
     pub fn spans(&self, now: Timestamp, hours: i64, count: usize) -> Vec<u64> {
         spans(self.iter(), now, hours, count)
     }
 
-    /// As bytes: the differences between hours, and the counts, seven bits a byte.
+    /// Encodes the differences between hours and the counts, seven bits per byte.
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.0.len() * 3 + 4);
@@ -55,7 +55,7 @@ impl Hours {
         out
     }
 
-    /// What [`pack`](Self::pack) made; bytes that are none end it.
+    /// Decodes what [`pack`](Self::pack) made; stops at bytes that are not valid.
     #[must_use]
     pub fn unpack(mut bytes: &[u8]) -> Self {
         let (mut hours, mut before) = (Vec::new(), 0_i64);
@@ -68,7 +68,7 @@ impl Hours {
     }
 }
 
-/// Sums of counts by the hour over spans; see [`Hours::spans`].
+/// Sums hourly counts over spans; see [`Hours::spans`].
 pub fn spans(all: impl Iterator<Item = (i64, u64)>, now: Timestamp, hours: i64, count: usize) -> Vec<u64> {
     let mut sums = vec![0; count];
     let last = now.0.div_euclid(HOUR_US).div_euclid(hours);
@@ -81,7 +81,7 @@ pub fn spans(all: impl Iterator<Item = (i64, u64)>, now: Timestamp, hours: i64, 
     sums
 }
 
-/// Seven bits a byte, the lowest first.
+/// Appends a number, seven bits per byte, lowest first.
 pub(super) fn push_number(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8) | 0x80);
@@ -90,7 +90,7 @@ pub(super) fn push_number(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// What [`push_number`] wrote.
+/// Takes a number that [`push_number`] wrote.
 pub(super) fn take_number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0_u64;
     for shift in (0..64).step_by(7) {

@@ -1,7 +1,6 @@
-//! The history: which errors there were, since when, how often and where, so that a new one can be told from an old
-//! one. One row for each signature and version of its recipe; bounded by age and by rows. Here is what an event
-//! changes in its row; `table` keeps rows, `tail` what is not yet in the table, `hours` counts by the hour, `sieve` knows
-//! what the table need not be asked for, `carry` takes a history over to a new recipe.
+//! The history: which errors occurred, since when, how often and where, so that a new error can be told from an old one. There is one row per
+//! signature and recipe version; age and row count are bounded. This module defines how an event changes its row. `table` keeps the rows, `tail` what
+//! is not yet in the table, `hours` the hourly counts; `sieve` avoids needless table lookups, and `carry` carries a history over to a new recipe.
 
 mod carry;
 mod hours;
@@ -18,19 +17,19 @@ pub(super) use sieve::Sieve;
 pub(super) use table::{COLUMNS, Sample, TABLES, add_hour, alias, begin_with, find, former, grow, insert, is_sound, list, prune_age, prune_rows, sums, update};
 pub use table::{Choice, Entry, Order, Sum};
 
-/// Streams that are named in a row.
+/// Streams to name in a row.
 const MAX_STREAMS: usize = 5;
-/// Characters of an error's text that are kept.
+/// Characters to keep of an error's text.
 pub const MAX_SAMPLE_CHARS: usize = 200;
 
-/// Bounds, and what coming back means.
+/// Bounds of the history, and when an error counts as regressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Rows that are kept; those that were longest unseen go.
+    /// Rows to keep; the rows unseen for longest are dropped first.
     pub max_rows: u64,
-    /// A row goes when it was unseen for so many microseconds.
+    /// A row is dropped once it has been unseen for this many microseconds.
     pub max_age_us: i64,
-    /// An error that was unseen for so many microseconds has come back, and is not merely there again.
+    /// An error unseen for at least this many microseconds is "regressed" when it is seen again, not "recurring".
     pub regressed_after_us: i64,
 }
 
@@ -41,19 +40,19 @@ impl Default for Rules {
     }
 }
 
-/// What an event is to the history.
+/// How an event relates to the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// The first of its kind.
+    /// The first event of its error.
     New,
-    /// It is known.
+    /// The error is known.
     Recurring,
-    /// It was resolved, or quiet for long, and has come back.
+    /// The error was resolved, or quiet for long, and has come back.
     Regressed,
 }
 
 impl Status {
-    /// The word in records.
+    /// Returns the word used in records.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,12 +63,12 @@ impl Status {
     }
 }
 
-/// What a record says of its history; the record itself is part of it.
+/// What a record says of its error's history, the record itself included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// What the event is.
+    /// How the event relates to the history.
     pub status: Status,
-    /// How often the error was seen.
+    /// How often the error has been seen.
     pub count: u64,
     /// When it was seen first.
     pub first: Timestamp,
@@ -77,7 +76,7 @@ pub struct Seen {
     pub last: Timestamp,
 }
 
-/// Which row: a signature, and the version of the recipe that made it.
+/// The key of a row: a signature, and the version of the recipe that made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sign {
     /// The signature.
@@ -87,7 +86,7 @@ pub struct Sign {
 }
 
 impl Sign {
-    /// A signature of today's recipe.
+    /// Returns the key of a signature made by today's recipe.
     #[must_use]
     pub fn now(signature: Hex) -> Self {
         Self { signature, recipe: SIG_VERSION }
@@ -101,28 +100,28 @@ pub struct Row {
     pub first: Timestamp,
     /// Last seen.
     pub last: Timestamp,
-    /// How often.
+    /// How often it was seen.
     pub count: u64,
-    /// Someone said that it is mended, and it was not seen since.
+    /// Somebody marked it as resolved, and it has not been seen since.
     pub is_resolved: bool,
-    /// It is left out of lists until then.
+    /// Until when lists leave it out.
     pub muted_until: Option<Timestamp>,
-    /// When it came back last.
+    /// When it last came back.
     pub back: Option<Timestamp>,
-    /// By the hour.
+    /// How often it was seen, by the hour.
     pub hours: Hours,
-    /// Where it was seen, at most five streams.
+    /// Where it was seen: at most five streams.
     pub streams: Vec<String>,
 }
 
 impl Row {
-    /// The first event of its kind.
+    /// Returns the row of an error first seen at `at`, without events.
     #[must_use]
     pub fn new(at: Timestamp) -> Self {
         Self { first: at, last: at, ..Self::default() }
     }
 
-    /// One more event.
+    /// Counts one more event.
     pub fn step(&mut self, at: Timestamp, stream: &str, rules: &Rules) -> Seen {
         let was_quiet = at.0.saturating_sub(self.last.0) >= rules.regressed_after_us;
         let status = match self.count {
@@ -131,7 +130,7 @@ impl Row {
             _ => Status::Recurring,
         };
         if status == Status::Regressed {
-            // What comes back is to be seen.
+            // An error that comes back must be seen.
             (self.is_resolved, self.back, self.muted_until) = (false, Some(at), None);
         }
         self.count += 1;
@@ -150,8 +149,7 @@ impl Row {
         self.muted_until.is_some_and(|until| now < until)
     }
 
-    /// What it is to a person who looks now: `resolved`, `muted`, `regressed`, `new` (seen once, as its record says), else
-    /// `recurring`.
+    /// Returns the row's status for a person who looks now: `resolved`, `muted`, `regressed`, `new` (seen once, as its record says), else `recurring`.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> &'static str {
         match () {

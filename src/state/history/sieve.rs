@@ -1,6 +1,5 @@
-//! Which signatures may have a row in the table, in so few bits that all of them fit into memory: a flood of errors that
-//! were never seen before asks the table for hardly any of them. It may say yes where there is no row, never no where there
-//! is one. (A Bloom filter; a signature is an MD5 sum, whose parts serve as its hashes.)
+//! A Bloom filter of the signatures that have a row in the table, small enough to stay in memory: a flood of never-seen errors then causes hardly any
+//! table lookups. It may say yes where there is no row, but never no where there is one. A signature is an MD5 sum; its parts serve as the hashes.
 
 use rusqlite::Connection;
 
@@ -8,26 +7,26 @@ use super::table;
 use crate::core::event::Hex;
 use crate::state::store::StoreError;
 
-/// Of a hundred signatures without a row, one passes when 100,000 others have one; it takes 128 KiB.
+/// With 100,000 rows, about 1 in 100 signatures without a row passes; this takes 128 KiB.
 const BITS: usize = 1 << 20;
-/// To read the signatures of so many rows takes as long as to ask for one that has none.
+/// Reading the signatures of this many rows takes as long as one lookup in vain.
 const ROWS_A_MISS: u64 = 16;
-/// It is not worth its memory before.
+/// With fewer lookups in vain, the filter is not worth its memory.
 const MIN_MISSES: u64 = 64;
 
-/// What is known of a table that nobody else writes.
+/// What is known of a table that no other process writes.
 #[derive(Default)]
 pub(in crate::state) struct Sieve {
-    /// None: nothing is known.
+    /// `None`: nothing is known yet.
     bits: Option<Box<[u64]>>,
-    /// Rows of the table.
+    /// Rows in the table.
     rows: u64,
-    /// How often the table was asked in vain since all was read.
+    /// Lookups in vain since all signatures were read.
     misses: u64,
 }
 
 impl Sieve {
-    /// Of a table of which nothing is known but how many rows it has.
+    /// Starts with nothing known of the table but its number of rows.
     pub fn of(db: &Connection) -> Result<Self, StoreError> {
         Ok(Self { rows: table::size(db)?, ..Self::default() })
     }
@@ -37,7 +36,7 @@ impl Sieve {
         self.bits.as_ref().is_none_or(|bits| places(signature).all(|(word, bit)| bits[word] & bit != 0))
     }
 
-    /// The table has a row for a signature.
+    /// Notes that the table has a row for a signature.
     pub fn add(&mut self, signature: Hex) {
         self.rows += 1;
         if let Some(bits) = &mut self.bits {
@@ -45,8 +44,8 @@ impl Sieve {
         }
     }
 
-    /// The table was asked in vain. As soon as that has taken as long as to read all signatures, they are read; and again
-    /// when rows that have gone since let too many pass.
+    /// Notes a lookup in vain. Once such lookups have taken as long as reading all signatures would, the
+    /// signatures are read. They are read again when rows deleted since then let too many lookups pass.
     pub fn missed(&mut self, db: &Connection) -> Result<(), StoreError> {
         self.misses += 1;
         if self.misses < MIN_MISSES || self.misses * ROWS_A_MISS < self.rows {
@@ -57,7 +56,7 @@ impl Sieve {
     }
 }
 
-/// Words and bits of a signature.
+/// Returns the word and bit positions of a signature.
 fn places(signature: Hex) -> impl Iterator<Item = (usize, u64)> {
     let digest = u128::from_le_bytes(signature.digest());
     (0..4).map(move |part| {

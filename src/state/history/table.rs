@@ -1,5 +1,4 @@
-//! The rows of the history in the state file, and the questions that are asked of them. A question about a page of
-//! the list goes through an index, whatever the number of rows.
+//! The rows of the history in the state file, and the queries on them. A query for a page of the list uses an index, whatever the number of rows.
 
 use std::sync::LazyLock;
 
@@ -35,28 +34,28 @@ macro_rules! columns {
     };
 }
 
-/// The columns of a row, as they are read.
+/// The columns of a row, in the order in which they are read.
 pub(in crate::state) const COLUMNS: &str = columns!();
 
-/// A question about whole rows.
+/// A query for whole rows.
 macro_rules! rows {
     ($rest:expr) => {
         concat!("SELECT ", columns!(), " FROM history ", $rest)
     };
 }
 
-/// Members of a record.
+/// Members to look for in a record.
 static TEXT: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b",\"text\":\""));
 static RULE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b",\"rule\":\""));
-/// Old rows that one call forgets because of their age.
+/// Old rows to delete in one call.
 const PRUNE_ROWS: i64 = 5000;
 
 /// A row with what people want to see of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Which.
+    /// Its key.
     pub sign: Sign,
-    /// What is known.
+    /// What is known of the error.
     pub row: Row,
     /// Its severity when it was first seen.
     pub severity: String,
@@ -68,7 +67,7 @@ pub struct Entry {
     pub sample: String,
 }
 
-/// What the first event of its kind says of itself.
+/// What the first event of an error says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::state) struct Sample {
     pub severity: String,
@@ -78,13 +77,13 @@ pub(in crate::state) struct Sample {
 }
 
 impl Sample {
-    /// Of a record as it is written. It is not parsed, but searched: every quote within a text is escaped, so what
-    /// looks like a member of it is one.
+    /// Takes the sample from a record as written. The record is searched, not parsed:
+    /// quotes within texts are escaped, so whatever looks like a member is one.
     pub fn of_record(record: &Record, bytes: &[u8]) -> Self {
         let mut text = member(bytes, &TEXT);
         if let Some((end, _)) = text.char_indices().nth(MAX_SAMPLE_CHARS) {
             text.truncate(end);
-            // It waits in memory for the table.
+            // It stays in memory until it is put into the table.
             text.shrink_to_fit();
         }
         let (severity, category) = (record.severity.as_str().to_owned(), record.category.as_str().to_owned());
@@ -92,10 +91,10 @@ impl Sample {
     }
 }
 
-/// The text behind the first of such members; `head` ends with its opening quote.
+/// Returns the text of the first such member; `head` ends with the text's opening quote.
 fn member(record: &[u8], head: &Finder<'_>) -> String {
     let Some(quoted) = head.find(record).map(|at| &record[at + head.needle().len() - 1..]) else { return String::new() };
-    // Most are as they stand.
+    // Most texts have no escapes.
     match memchr::memchr2(b'"', b'\\', &quoted[1..]) {
         Some(end) if quoted[1 + end] == b'"' => String::from_utf8_lossy(&quoted[1..=end]).into_owned(),
         _ => serde_json::Deserializer::from_slice(quoted).into_iter().next().and_then(Result::ok).unwrap_or_default(),
@@ -105,35 +104,35 @@ fn member(record: &[u8], head: &Finder<'_>) -> String {
 /// The order of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// What was seen last comes first.
+    /// Last seen, newest first.
     #[default]
     Last,
-    /// What was first seen last comes first.
+    /// First seen, newest first.
     First,
-    /// What was seen most comes first.
+    /// Most often seen first.
     Count,
 }
 
-/// Which rows.
+/// Which rows a list shows.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Seen at or after this.
+    /// Seen at or after this time.
     pub seen_since: Option<Timestamp>,
-    /// First seen at or after this.
+    /// First seen at or after this time.
     pub new_since: Option<Timestamp>,
-    /// Come back at or after this.
+    /// Came back at or after this time.
     pub back_since: Option<Timestamp>,
-    /// Not seen at or after this.
+    /// Not seen at or after this time.
     pub gone_since: Option<Timestamp>,
-    /// Those that are muted or resolved as well.
+    /// Includes rows that are muted or resolved.
     pub all: bool,
-    /// In which order.
+    /// Their order.
     pub order: Order,
-    /// At most so many.
+    /// The maximum number of rows.
     pub limit: usize,
 }
 
-/// What all errors of an hour come to.
+/// The sums over all errors of an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
     /// Events.
@@ -144,14 +143,14 @@ pub struct Sum {
     pub regressed: u64,
 }
 
-/// A row and its number in the table.
+/// Finds a row and its number in the table.
 pub(in crate::state) fn find(db: &Connection, sign: Sign) -> Result<Option<(i64, Row)>, StoreError> {
     let mut one = db.prepare_cached(rows!("WHERE signature = ?1 AND recipe = ?2"))?;
     let found = one.query_row(params![sign.signature.digest(), sign.recipe], |row| Ok((row.get(0)?, row_of(row)?))).optional()?;
     Ok(found)
 }
 
-/// The signatures of all rows, whatever their recipes; from the index alone.
+/// Calls `each` with the signatures of all rows, of whatever recipe; reads only the index.
 pub(super) fn signatures(db: &Connection, mut each: impl FnMut(Hex)) -> Result<(), StoreError> {
     let mut all = db.prepare_cached("SELECT signature FROM history INDEXED BY history_signature")?;
     let mut rows = all.query([])?;
@@ -161,7 +160,7 @@ pub(super) fn signatures(db: &Connection, mut each: impl FnMut(Hex)) -> Result<(
     Ok(())
 }
 
-/// Muted until, back since, streams, hours: as columns.
+/// Returns the columns muted until, back since, streams, hours.
 fn columns(row: &Row) -> (Option<i64>, Option<i64>, String, Vec<u8>) {
     (row.muted_until.map(|at| at.0), row.back.map(|at| at.0), row.streams.join("\n"), row.hours.pack())
 }
@@ -178,14 +177,13 @@ pub(in crate::state) fn insert(db: &Connection, sign: Sign, row: &Row, sample: &
     Ok(db.last_insert_rowid())
 }
 
-/// So many rows were inserted: they are counted once a transaction.
+/// Counts inserted rows, once per transaction.
 pub(in crate::state) fn grow(db: &Connection, rows: u64) -> Result<(), StoreError> {
     db.prepare_cached("UPDATE history_size SET rows = rows + ?1")?.execute([rows as i64])?;
     Ok(())
 }
 
-/// Writes what events have changed. `is_earlier`: it was seen before it was first seen, as far as was known; an index
-/// over that is left alone otherwise.
+/// Writes what events have changed. `is_earlier`: the error was seen before the first time known so far; otherwise the index on that time is left alone.
 pub(in crate::state) fn update(db: &Connection, id: i64, row: &Row, is_earlier: bool) -> Result<(), StoreError> {
     if is_earlier {
         db.prepare_cached("UPDATE history SET first = ?2 WHERE id = ?1")?.execute(params![id, row.first.0])?;
@@ -197,7 +195,7 @@ pub(in crate::state) fn update(db: &Connection, id: i64, row: &Row, is_earlier: 
     Ok(())
 }
 
-/// Adds to an hour of all errors.
+/// Adds to the sums of an hour.
 pub(in crate::state) fn add_hour(db: &Connection, hour: i64, sum: Sum) -> Result<(), StoreError> {
     let mut put = db.prepare_cached(
         "INSERT INTO hour VALUES (?1, ?2, ?3, ?4) ON CONFLICT (hour) DO UPDATE SET events = events + ?2, new = new + ?3, regressed = regressed + ?4",
@@ -206,26 +204,25 @@ pub(in crate::state) fn add_hour(db: &Connection, hour: i64, sum: Sum) -> Result
     Ok(())
 }
 
-/// Rows in all.
+/// Returns the number of rows.
 pub(in crate::state) fn size(db: &Connection) -> Result<u64, StoreError> {
     Ok(db.query_row("SELECT rows FROM history_size", [], |row| row.get::<_, i64>(0))? as u64)
 }
 
-/// Forgets the rows that were longest unseen, where there are too many. Returns when the last of them was seen; rows
-/// that were seen later are all there.
+/// If there are too many rows, deletes those unseen for longest. Returns when the last of these was seen; all rows seen later are still there.
 pub(in crate::state) fn prune_rows(db: &Connection, rules: &Rules) -> Result<Option<Timestamp>, StoreError> {
     let rows = size(db)?;
     if rows <= rules.max_rows {
         return Ok(None);
     }
-    // A few more, so that not every further event forgets one.
+    // Delete a few more, so that not every further event has to delete one.
     let gone = (rows - rules.max_rows + rules.max_rows / 100) as i64;
     let last: Option<i64> = db.query_row("SELECT last FROM history ORDER BY last LIMIT 1 OFFSET ?1", [gone - 1], |row| row.get(0)).optional()?;
     forget(db, "SELECT id FROM history ORDER BY last LIMIT ?1", gone)?;
     Ok(last.map(Timestamp))
 }
 
-/// Forgets what is too old, a part of it; returns as [`prune_rows`] does.
+/// Deletes some of the rows that are too old; returns as [`prune_rows`] does.
 pub(in crate::state) fn prune_age(db: &Connection, rules: &Rules, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
     let oldest = now.0.saturating_sub(rules.max_age_us);
     let gone = forget(db, &format!("SELECT id FROM history WHERE last < ?1 LIMIT {PRUNE_ROWS}"), oldest)?;
@@ -243,7 +240,7 @@ fn forget(db: &Connection, which: &str, value: i64) -> Result<usize, StoreError>
     Ok(gone)
 }
 
-/// A page of the list, and how many rows there are in all.
+/// Returns a page of the list, and the number of rows in all.
 pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -> Result<(Vec<Entry>, u64), StoreError> {
     let mut wanted = vec!["1".to_owned()];
     let mut values: Vec<i64> = Vec::new();
@@ -258,7 +255,7 @@ pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -
     add("back >= ?", choice.back_since);
     add("last < ?", choice.gone_since);
     add("resolved = 0 AND (muted IS NULL OR muted <= ?)", (!choice.all).then_some(now));
-    // An older recipe's row is part of the one that has taken it over.
+    // A row of an older recipe is part of the row that took it over.
     wanted.push(
         "NOT EXISTS (SELECT 1 FROM history_alias WHERE history_alias.signature = history.signature AND history_alias.recipe = history.recipe)".to_owned(),
     );
@@ -273,7 +270,7 @@ pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -
     Ok((rows, size(db)?))
 }
 
-/// The rows whose signature begins with these digits, at most ten.
+/// Returns at most ten rows whose signature begins with these digits.
 pub(in crate::state) fn begin_with(db: &Connection, digits: &str) -> Result<Vec<Entry>, StoreError> {
     let mut all = db.prepare(rows!("WHERE signature >= ?1 AND lower(hex(signature)) LIKE ?2 ORDER BY signature LIMIT 10"))?;
     let whole: Vec<u8> = digits.as_bytes().chunks_exact(2).map_while(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect();
@@ -281,20 +278,20 @@ pub(in crate::state) fn begin_with(db: &Connection, digits: &str) -> Result<Vec<
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The row of an older recipe that a signature goes on from.
+/// Returns the row of an older recipe that a signature continues.
 pub(in crate::state) fn former(db: &Connection, now: Sign) -> Result<Option<Sign>, StoreError> {
     let mut one = db.prepare_cached("SELECT signature, recipe FROM history_alias WHERE is_now = ?1 AND recipe_now = ?2")?;
     Ok(one.query_row(params![now.signature.digest(), now.recipe], |row| Ok(Sign { signature: Hex::new(row.get(0)?), recipe: row.get(1)? })).optional()?)
 }
 
-/// From now on one signature goes on as another.
+/// From now on, `old` continues as `now`.
 pub(in crate::state) fn alias(db: &Connection, old: Sign, now: Sign) -> Result<(), StoreError> {
     let mut put = db.prepare_cached("INSERT OR REPLACE INTO history_alias VALUES (?1, ?2, ?3, ?4)")?;
     put.execute(params![old.signature.digest(), old.recipe, now.signature.digest(), now.recipe])?;
     Ok(())
 }
 
-/// All errors by the hour, since an hour.
+/// Returns the hourly sums of all errors since an hour.
 pub(in crate::state) fn sums(db: &Connection, since: i64) -> Result<Vec<(i64, Sum)>, StoreError> {
     let mut all = db.prepare("SELECT hour, events, new, regressed FROM hour WHERE hour >= ?1 ORDER BY hour")?;
     let number = |row: &SqlRow, at: usize| row.get::<_, i64>(at).map(|value| value as u64);
@@ -322,7 +319,7 @@ fn entry_of(row: &SqlRow) -> rusqlite::Result<Entry> {
     Ok(Entry { sign, row: row_of(row)?, severity: row.get(11)?, category: row.get(12)?, rule: row.get(13)?, sample: row.get(14)? })
 }
 
-/// Whether a row can be what was written.
+/// Whether a row can be one that siftd wrote.
 pub(in crate::state) fn is_sound(row: &SqlRow) -> bool {
     entry_of(row).is_ok()
 }

@@ -1,6 +1,6 @@
-//! What has changed since rows were last put into the table. Each transaction appends the rows that it has changed, as
-//! they are then: it writes a few pages from end to end, where a thousand new errors would touch a thousand pages of an
-//! index. Whoever meets a tail that is not its own folds it into the table first; so rows are only ever asked for there.
+//! What has changed since rows were last put into the table. Each transaction appends the rows it has changed, as they
+//! are then: it writes a few pages sequentially, where a thousand new errors would touch a thousand pages of an index.
+//! A process that finds a tail it did not write folds it into the table first, so lookups only ever go to the table.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ pub(in crate::state) const TABLE: &str = "
 CREATE TABLE history_tail (seq INTEGER PRIMARY KEY, rows BLOB NOT NULL);
 ";
 
-/// A row with what its first event says of it, where it is not yet in the table.
+/// A row, and its sample if it is not yet in the table.
 type Line = (Row, Option<Sample>);
 
-/// Writes a row behind others.
+/// Appends a row to `out`.
 pub(in crate::state) fn put(out: &mut Vec<u8>, sign: Sign, row: &Row, sample: Option<&Sample>) {
     out.extend_from_slice(&sign.signature.digest());
     let some = |at: Option<Timestamp>| at.map_or(0, |at| (at.0 as u64).wrapping_add(1));
@@ -34,7 +34,7 @@ pub(in crate::state) fn put(out: &mut Vec<u8>, sign: Sign, row: &Row, sample: Op
     }
 }
 
-/// The first of the rows that [`put`] wrote; `None` at their end.
+/// Takes the first of the rows that [`put`] wrote; `None` at the end.
 fn take(bytes: &mut &[u8]) -> Option<(Sign, Line)> {
     let (signature, rest) = bytes.split_first_chunk::<16>()?;
     *bytes = rest;
@@ -75,24 +75,24 @@ fn take_text(bytes: &mut &[u8]) -> Option<String> {
     take_bytes(bytes).map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
-/// Appends what one transaction has changed.
+/// Appends the rows that one transaction has changed.
 pub(in crate::state) fn append(db: &Connection, rows: &[u8]) -> Result<(), StoreError> {
     db.prepare_cached("INSERT INTO history_tail (rows) VALUES (?1)")?.execute([rows])?;
     Ok(())
 }
 
-/// All of it is in the table.
+/// Empties the tail: all of it is in the table.
 pub(in crate::state) fn clear(db: &Connection) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM history_tail")?.execute([])?;
     Ok(())
 }
 
-/// Whether anything waits to be folded.
+/// Whether the tail is empty.
 pub(in crate::state) fn is_empty(db: &Connection) -> Result<bool, StoreError> {
     Ok(!db.prepare_cached("SELECT EXISTS (SELECT 1 FROM history_tail)")?.query_row([], |row| row.get::<_, bool>(0))?)
 }
 
-/// Puts all of it into the table.
+/// Folds the whole tail into the table.
 pub(in crate::state) fn fold(db: &Connection) -> Result<(), StoreError> {
     if is_empty(db)? {
         return Ok(());
@@ -118,7 +118,7 @@ pub(in crate::state) fn fold(db: &Connection) -> Result<(), StoreError> {
     clear(db)
 }
 
-/// As [`fold`], in a transaction of its own; for one who only wants to read.
+/// As [`fold`], in a transaction of its own, for a process that only wants to read.
 pub(in crate::state) fn settle(db: &Connection) -> Result<(), StoreError> {
     if is_empty(db)? {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A state file that cannot be read is kept under another name.
+//! Keeps an unreadable state file under another name.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::make::{BESIDE, with_end};
 use super::{FILE, StoreError};
 
-/// Renames the file and what belongs to it; returns its new name, and what is to be said.
+/// Renames the file and those that belong to it; returns the new name, and a text for the user.
 pub(super) fn set_aside(path: &Path, why: &str) -> Result<(PathBuf, String), StoreError> {
     let stamp = fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let stamp = stamp.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok()).map_or(0, |since| since.as_secs());
@@ -16,7 +16,7 @@ pub(super) fn set_aside(path: &Path, why: &str) -> Result<(PathBuf, String), Sto
     let fault = |error: std::io::Error| StoreError::Fatal(format!("{} cannot be read ({why}) and not be renamed: {error}", path.display()));
     fs::rename(path, &aside).map_err(fault)?;
     for end in BESIDE {
-        // They need not be there.
+        // They may not exist.
         let _ = fs::rename(with_end(path, end), with_end(&aside, end));
     }
     let said = format!("the state in {} cannot be read ({why}); it was set aside as {} and a new one begun", path.display(), aside.display());

@@ -1,4 +1,4 @@
-//! Looking at a state file without a change: nothing is made, brought up to today's form, or left beside it.
+//! Reads a state file without changing anything: nothing is created, upgraded, or left beside it.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,17 +16,17 @@ use crate::state::history;
 const FLAGS: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 impl Store {
-    /// Opens the state of a folder to look at it, beside those who write it; `None` when there is none.
+    /// Opens the state of a folder for reading, alongside processes that write it; `None` if there is none.
     ///
     /// # Errors
-    /// It may not be read, or is no state file.
+    /// It may not be read, or is not a state file.
     pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = file(folder);
         if !path.exists() { Ok(None) } else { Self::looked(Connection::open_with_flags(path, FLAGS)?).map(Some) }
     }
 
-    /// The same once, for a command: where nobody has it open, SQLite's files beside it are not made. They would stay, and be
-    /// those of whoever asked, which a siftd that runs as another user may not write.
+    /// As [`look`](Self::look), for one query of a command: if no process has the file open, SQLite's files beside it are not created.
+    /// They would stay behind, owned by the user who asked, and a siftd running as another user might not be able to write them.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -38,8 +38,8 @@ impl Store {
         Self::looked(Connection::open_with_flags(alone(&path), FLAGS | OpenFlags::SQLITE_OPEN_URI)?).map(Some)
     }
 
-    /// The same with history and breakers as they would be after a start. Where that takes more than reading them, such as
-    /// for a file of an older form, they are those of a copy in memory.
+    /// As [`ask`](Self::ask), with history and breakers as they would be after a start. If
+    /// that takes more than reading, as for a file of an older form, a copy in memory is used.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -62,7 +62,7 @@ impl Store {
     }
 }
 
-/// The name by which SQLite reads a file that nobody writes (sqlite.org, "URI Filenames").
+/// Returns the URI by which SQLite reads a file that nobody writes (sqlite.org, "URI Filenames").
 fn alone(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for &byte in std::path::absolute(path).as_deref().unwrap_or(path).as_os_str().as_bytes() {

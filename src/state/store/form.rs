@@ -1,27 +1,27 @@
-//! The form of the state file: its tables, how SQLite is to keep it, and how it is known as ours.
+//! The form of the state file: its tables, SQLite's settings for it, and how it is recognised as ours.
 
 use rusqlite::Connection;
 
 use super::StoreError;
 
-/// The form of the tables; an older one is brought up to it.
+/// The version of the tables; older ones are upgraded to it.
 pub(super) const VERSION: i64 = 6;
-/// "sftd": what says that the file is ours.
+/// "sftd": marks the file as ours.
 pub(super) const APPLICATION_ID: i64 = 0x7366_7464;
-/// How it is kept. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied into the tables: most records have been written by then, are deleted,
-/// and their pages taken by others, so that they are not copied at all.
+/// Settings in use. The cache is small: memory is bounded, and the system caches the file. The log grows to 16 MiB before it is copied
+/// into the tables. By then most records have been written to sinks and deleted, and their pages reused, so they are not copied at all.
 pub(super) const SETTINGS: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-2000;
     PRAGMA temp_store=MEMORY; PRAGMA wal_autocheckpoint=4000; PRAGMA journal_size_limit=33554432;";
 
-/// How a new one is made, before it is kept so: without a log.
+/// Settings while a new file is made: without a log.
 pub(super) const MAKING: &str = "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL; PRAGMA temp_store=MEMORY;";
 
-/// Silences that were told and have not ended; since version 4.
+/// Silences that were reported and have not ended; since version 4.
 pub(super) const SILENCES: &str = "
 CREATE TABLE silence (uid BLOB PRIMARY KEY, source TEXT NOT NULL, path TEXT NOT NULL, id TEXT NOT NULL, since INTEGER NOT NULL) WITHOUT ROWID;
 ";
 
-/// When a file that was set aside had last been written, until a `run` has said that it is lost; since version 6.
+/// When a file that was set aside was last written, until a `run` has reported the loss; since version 6.
 pub(super) const LOSS: &str = "CREATE TABLE loss (at INTEGER NOT NULL);";
 
 /// The tables of the first form.
@@ -41,7 +41,7 @@ CREATE TABLE last (seq INTEGER NOT NULL);
 INSERT INTO last VALUES (0);
 ";
 
-/// The form of the tables; 0 for a new file.
+/// Returns the version of the tables; 0 for a new file.
 pub(super) fn form(db: &Connection) -> Result<i64, StoreError> {
     let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let owner: i64 = db.query_row("PRAGMA application_id", [], |row| row.get(0))?;
@@ -53,7 +53,7 @@ pub(super) fn form(db: &Connection) -> Result<i64, StoreError> {
     }
 }
 
-/// What is said of another form.
+/// Returns the error for an unknown version.
 pub(super) fn unknown_form(version: i64) -> StoreError {
     StoreError::Unreadable(format!("it has form {version}, this version of siftd knows form {VERSION}"))
 }

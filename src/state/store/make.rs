@@ -1,6 +1,6 @@
-//! How the file is made: whole, under another name, and only then called by its own. So a file with that name is never
-//! one that a kill or a full disk left half made, and an empty one is always one that has lost something. One that is to take
-//! the place of another waits, whole, under a name of its own until that one is out of the way.
+//! Creates the state file: completely, under another name, and only then renamed to its own. So a file of
+//! that name was never left half made by a kill or a full disk, and an empty one has always lost something. A
+//! replacement for another file waits, complete, under a name of its own until the other is out of the way.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::{Store, StoreError};
 
-/// What SQLite keeps beside a file.
+/// The files that SQLite keeps beside a database.
 pub(super) const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
-/// Ends the name of a file that waits for its place.
+/// Suffix of a file that waits to take its place.
 const NEXT: &str = ".next";
-/// Between two looks whether another process has made it.
+/// Pause between two checks whether another process has created it.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Makes the file if there is none; others that make it are waited for as long as `patience`.
+/// Creates the file if it does not exist; waits at most `patience` for others that are creating it.
 pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
     if path.exists() {
         return Ok(());
@@ -25,7 +25,7 @@ pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
     if path.exists() {
         return Ok(());
     }
-    // Left by a file that somebody removed: SQLite would take it for a part of the new one.
+    // Left from a file that somebody removed: SQLite would take them for part of the new one.
     remove(path);
     if with_end(path, NEXT).exists() {
         return name_next(path);
@@ -33,27 +33,27 @@ pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
     make_as(path, path, |_| Ok(()))
 }
 
-/// Makes the file that will take the place of the one at `path`, with what `fill` adds.
+/// Creates the file that will replace the one at `path`, with what `fill` adds.
 pub(super) fn make_next(path: &Path, fill: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Result<(), StoreError> {
     let next = with_end(path, NEXT);
     remove(&next);
     make_as(path, &next, fill)
 }
 
-/// Gives the file that waits its place, which is free.
+/// Moves the waiting file to its place, which is free.
 pub(super) fn name_next(path: &Path) -> Result<(), StoreError> {
     name(&with_end(path, NEXT), path)
 }
 
-/// Removes the file that waits, as a kill left it, where the one at `path` can be read after all.
+/// Removes the waiting file that a kill left, if the one at `path` can be read after all.
 pub(super) fn drop_next(path: &Path) {
     remove(&with_end(path, NEXT));
 }
 
-/// Makes a file beside `path` and calls it `called`.
+/// Creates a file beside `path` and renames it to `called`.
 fn make_as(path: &Path, called: &Path, fill: impl FnOnce(&mut Store) -> Result<(), StoreError>) -> Result<(), StoreError> {
     let new = with_end(path, ".new");
-    // Left by one that was killed.
+    // Left by a process that was killed.
     remove(&new);
     let made = Store::make_at(&new, fill).and_then(|()| name(&new, called));
     if made.is_err() {
@@ -75,13 +75,13 @@ fn lock(path: &Path, patience: Duration) -> Result<File, StoreError> {
     }
 }
 
-/// Gives the file its name, for good.
+/// Renames the file durably.
 fn name(new: &Path, path: &Path) -> Result<(), StoreError> {
     let named = fs::rename(new, path).and_then(|()| File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all());
     named.map_err(|error| fault(path, &error))
 }
 
-/// Removes a file and what SQLite keeps beside it; they need not be there.
+/// Removes a file and those SQLite keeps beside it; none of them need exist.
 fn remove(path: &Path) {
     let _ = fs::remove_file(path);
     for end in BESIDE {

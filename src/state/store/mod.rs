@@ -1,5 +1,5 @@
-//! The SQLite file: how it is opened, and looked after. `form` is what it looks like, `read` and `tx` are the rows in it. It
-//! knows how things are kept, not why. A file that cannot be understood is set aside and a new one begun.
+//! The SQLite file: opening and maintaining it. `form` is its layout, `read` and `tx` its rows. This module
+//! knows how things are stored, not why. A file that cannot be understood is set aside and a new one begun.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -30,32 +30,32 @@ pub use tx::Tx;
 
 /// Name of the file in the state folder.
 pub const FILE: &str = "siftd.db";
-/// So many links are followed to it, as many as the kernel does.
+/// Links to follow to the file, as many as the kernel does.
 const MAX_LINKS: usize = 40;
-/// Statements that stay prepared.
+/// Prepared statements to cache.
 const STATEMENTS: usize = 64;
-/// How long another process that writes is waited for.
+/// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(5);
-/// So many free pages are kept for what comes next.
+/// Free pages to keep for future use.
 const SPARE_PAGES: i64 = 2000;
-/// So many are given back at once: nobody waits for long.
+/// Pages to give back at once, so that nobody waits for long.
 const SHRUNK_PAGES: i64 = 1000;
-/// A larger file is not checked page by page at the start.
+/// A larger file is not checked page by page at start.
 const MAX_CHECKED_BYTES: u64 = 64 << 20;
 
 /// Why the state could not be read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// No room, or a disk that fails for now: to be tried again.
+    /// No room, or the disk fails for now: try again.
     #[error("{0}")]
     Later(String),
-    /// Another process writes it: to be tried again.
+    /// Another process is writing: try again.
     #[error("{0}")]
     Busy(String),
-    /// The file is no good.
+    /// The file is damaged or not a state file.
     #[error("{0}")]
     Unreadable(String),
-    /// Nothing that waiting would mend.
+    /// Waiting would not help.
     #[error("{0}")]
     Fatal(String),
 }
@@ -65,13 +65,13 @@ impl From<rusqlite::Error> for StoreError {
         let text = error.to_string();
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(text),
-            // SQLite's "database or disk is full" leaves open which.
+            // SQLite's "database or disk is full" does not say which of the two.
             Some(ErrorCode::DiskFull) => Self::Later(FULL.to_owned()),
             Some(ErrorCode::SystemIoFailure | ErrorCode::OutOfMemory) => Self::Later(text),
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => Self::Unreadable(text),
             Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => Self::Fatal(text),
             Some(_) => Self::Fatal(text),
-            // A value that is not what was written.
+            // A value is not of the type that was written.
             None => Self::Unreadable(text),
         }
     }
@@ -80,12 +80,12 @@ impl From<rusqlite::Error> for StoreError {
 /// The open file.
 pub struct Store {
     db: Connection,
-    /// Device and inode.
+    /// Device and inode of the file.
     node: Option<(u64, u64)>,
 }
 
 impl Store {
-    /// Opens or makes the state file of a folder. The text says what was set aside. For who has the folder's lock.
+    /// Opens or creates the state file of a folder. The text says what was set aside. The caller must hold the folder's lock.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
@@ -104,7 +104,7 @@ impl Store {
         }
     }
 
-    /// As [`renew`](Self::renew), where nobody knows any more what was in it: the next `run` says so.
+    /// As [`renew`](Self::renew), where nobody knows what was in the file: the next `run` reports that.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
@@ -117,17 +117,16 @@ impl Store {
         })
     }
 
-    /// Sets the file aside that this one was, and begins a new one, in which history and breakers go on as far as they
-    /// can be read; the text says so.
+    /// Sets the file aside and begins a new one, in which history and breakers continue as far as they can be read; the text says so.
     ///
     /// # Errors
-    /// The folder may not be written, or has no room; the file is where it was then.
+    /// The folder may not be written, or has no room; the file is then still where it was.
     pub fn renew(folder: &Path, why: &str) -> Result<(Self, String), StoreError> {
         Self::renew_with(folder, why, |_| Ok(()))
     }
 
-    /// The new file is whole, with all that is known of the old one, before that one leaves its place: neither a full disk nor a
-    /// kill loses what only the two of them say.
+    /// The new file is complete, with all that is known of the old one, before the old one
+    /// leaves its place: neither a full disk nor a kill loses what only these two hold.
     fn renew_with(folder: &Path, why: &str, note: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(Self, String), StoreError> {
         let path = file(folder);
         let mut kept = String::new();
@@ -140,8 +139,8 @@ impl Store {
         Ok((Self::try_open(&path)?, format!("{said}; {kept}")))
     }
 
-    /// Begins a new file where the one that `old` has open is gone from the folder, with its history and its breakers; the
-    /// text says so. What has its place by now is set aside.
+    /// Begins a new file after the one that `old` has open has gone from the folder, and takes over
+    /// its history and breakers; the text says so. A file that has taken its place is set aside.
     ///
     /// # Errors
     /// The folder may not be written, or has no room.
@@ -160,11 +159,10 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens or makes the state file beside whoever else has it open; what cannot be read stays where it is.
-    /// `patience`: how long others are waited for.
+    /// Opens or creates the state file alongside other processes; an unreadable file stays where it is. `patience`: how long to wait for others.
     ///
     /// # Errors
-    /// The folder may not be written, others were waited for in vain, or the file is no state file.
+    /// The folder may not be written, waiting for others timed out, or the file is not a state file.
     pub fn join(folder: &Path, patience: Duration) -> Result<Self, StoreError> {
         Self::connect(&file(folder), patience)
     }
@@ -177,13 +175,13 @@ impl Store {
         Self::form_at(path, patience)
     }
 
-    /// Opens a file, and brings it to this version's form.
+    /// Opens a file and upgrades it to this version's form.
     fn form_at(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         let db = Connection::open(path)?;
         db.busy_timeout(patience)?;
         db.set_prepared_statement_cache_capacity(STATEMENTS);
         let mut store = Self { db, node: node(path) };
-        // All in one look: another process may be bringing the file up just now.
+        // In one transaction: another process may be upgrading the file just now.
         let tx = store.db.transaction()?;
         form(&tx)?;
         drop(tx);
@@ -192,9 +190,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Makes a file that nobody else knows, with what `fill` adds. Its tables are not written into a log: a full disk may keep that from being copied
-    /// into the file when it is closed, which nobody would say, and what is left without it is no database. It takes half
-    /// the room, too.
+    /// Creates a file that no other process knows, with what `fill` adds. Its tables are not written through a log. On a full disk the log might
+    /// not be copied into the file at close, without an error, and what is left without it is not a database. It also takes half the room.
     fn make_at(path: &Path, fill: impl FnOnce(&mut Self) -> Result<(), StoreError>) -> Result<(), StoreError> {
         let mut store = Self { db: Connection::open(path)?, node: None };
         store.db.execute_batch(MAKING)?;
@@ -208,7 +205,7 @@ impl Store {
         }
     }
 
-    /// Makes the tables that are missing, and readies the history for this version's signatures.
+    /// Creates missing tables, and prepares the history for this version's signatures.
     fn bring_up(&mut self) -> Result<(), StoreError> {
         let tx = self.db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let version = form(&tx)?;
@@ -239,7 +236,7 @@ impl Store {
         Ok(tx.commit()?)
     }
 
-    /// Everything that a start needs can be read.
+    /// Checks that everything a start needs can be read.
     fn check(&mut self, path: &Path) -> Result<(), StoreError> {
         if fs::metadata(path).is_ok_and(|meta| meta.len() <= MAX_CHECKED_BYTES) {
             let found: String = self.db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -256,18 +253,18 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a path leads to the file that is open.
+    /// Whether a path leads to the open file.
     #[must_use]
     pub fn is_at(&self, path: &Path) -> bool {
         self.node.is_some() && self.node == node(path)
     }
 
-    /// For tables that have a module of their own.
+    /// Returns the connection, for tables that have a module of their own.
     pub(in crate::state) fn db(&self) -> &Connection {
         &self.db
     }
 
-    /// Changes whenever another connection has written.
+    /// Returns a number that changes whenever another connection has written.
     ///
     /// # Errors
     /// SQLite's.
@@ -275,7 +272,7 @@ impl Store {
         Ok(self.db.query_row("PRAGMA data_version", [], |row| row.get(0))?)
     }
 
-    /// Begins a transaction; waits for another process that writes.
+    /// Begins a transaction; waits for another process that is writing.
     ///
     /// # Errors
     /// SQLite's.
@@ -283,15 +280,15 @@ impl Store {
         Ok(Tx(self.db.transaction_with_behavior(TransactionBehavior::Immediate)?))
     }
 
-    /// Copies the log into the tables, as far as no reader is in the way: what is written next may take its room.
+    /// Copies the log into the tables, as far as no reader prevents it: later writes may then reuse its space.
     ///
     /// # Errors
-    /// There is no room for the tables, either.
+    /// There is no room for the tables either.
     pub fn empty_log(&self) -> Result<(), StoreError> {
         Ok(self.db.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?)
     }
 
-    /// Gives room of rows that are gone back to the file system, a part of it; true: there is more.
+    /// Returns some of the space of deleted rows to the file system; `true` if there is more.
     ///
     /// # Errors
     /// SQLite's.
@@ -308,8 +305,8 @@ impl Store {
     }
 }
 
-/// The state file of a folder: where a link with its name leads to, be there something or not. So what is made, or set
-/// aside, is that file, and the link stays.
+/// Returns the state file of a folder. A link of that name is followed, whether or not
+/// its target exists, so that the target is created or set aside and the link stays.
 #[must_use]
 pub fn file(folder: &Path) -> PathBuf {
     let mut path = folder.join(FILE);
@@ -324,14 +321,14 @@ fn node(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// When a file was last written.
+/// Returns when a file was last written.
 fn written(path: &Path) -> Timestamp {
     let time = fs::metadata(path).and_then(|meta| meta.modified()).ok();
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
     Timestamp(i64::try_from(since.as_micros()).unwrap_or_default())
 }
 
-/// SQLite's integers have a sign; offsets and inodes keep their bits.
+/// SQLite's integers are signed; offsets and inodes keep their bits.
 fn signed(value: u64) -> i64 {
     value as i64
 }

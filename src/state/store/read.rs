@@ -1,4 +1,4 @@
-//! What the state file holds, table by table; the history and the breakers have modules of their own.
+//! Reads the state file, table by table; the history and the breakers have modules of their own.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,16 +11,16 @@ use crate::delivery::{Chunk, Content, Label, Mark, Node, Print, SinkMark, Uid};
 use crate::state::wire;
 use crate::state::withhold::{Held, Key};
 
-/// A silence that was told and has not ended.
+/// A silence that was reported and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilenceRow {
-    /// The stream, or the source as such.
+    /// The stream, or the source as a whole.
     pub uid: Uid,
-    /// What it is called.
+    /// Its label.
     pub label: Label,
-    /// Id of the record that told it.
+    /// Id of the record that reported it.
     pub id: String,
-    /// When it was heard last.
+    /// When the stream was last heard from.
     pub since: Timestamp,
 }
 
@@ -29,7 +29,7 @@ pub struct SilenceRow {
 pub struct StreamRow {
     /// Its identity.
     pub uid: Uid,
-    /// What it is called.
+    /// Its label.
     pub label: Label,
     /// How far it was read.
     pub mark: Mark,
@@ -46,7 +46,7 @@ impl StreamRow {
 }
 
 impl Store {
-    /// All known files.
+    /// Returns all known files.
     ///
     /// # Errors
     /// SQLite's.
@@ -88,7 +88,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Sources that were followed before.
+    /// Returns the sources that were followed before.
     ///
     /// # Errors
     /// SQLite's.
@@ -97,7 +97,7 @@ impl Store {
         Ok(all.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?)
     }
 
-    /// When a state had last been written that is lost, and of which no `run` has said so.
+    /// Returns when a lost state was last written, if no `run` has reported its loss yet.
     ///
     /// # Errors
     /// SQLite's.
@@ -106,7 +106,7 @@ impl Store {
         Ok(first.map(Timestamp))
     }
 
-    /// Events that could be found again: stream, and generation, offset, inner line.
+    /// Passes each event that may be found again to `each`: its stream, and its generation, offset and inner line.
     ///
     /// # Errors
     /// SQLite's.
@@ -119,7 +119,7 @@ impl Store {
         Ok(())
     }
 
-    /// How far each sink is.
+    /// Returns how far each sink is.
     ///
     /// # Errors
     /// SQLite's.
@@ -132,7 +132,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// What is held back.
+    /// Returns what is held back.
     ///
     /// # Errors
     /// SQLite's.
@@ -146,7 +146,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Silences that were told and have not ended.
+    /// Returns the silences that were reported and have not ended.
     ///
     /// # Errors
     /// SQLite's.
@@ -159,7 +159,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The chunks that wait: numbers of the first and the last record, bytes.
+    /// Returns the waiting chunks: first record, last record, bytes.
     ///
     /// # Errors
     /// SQLite's.
@@ -172,7 +172,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Number of the last record that was ever committed.
+    /// Returns the number of the last record ever committed.
     ///
     /// # Errors
     /// SQLite's.
@@ -180,7 +180,7 @@ impl Store {
         Ok(unsigned(self.db.query_row("SELECT seq FROM last", [], |row| row.get(0))?))
     }
 
-    /// The chunk that holds the record after `seq`, or the first one behind it.
+    /// Returns the chunk that holds the record after `seq`, or else the first later one.
     ///
     /// # Errors
     /// SQLite's.

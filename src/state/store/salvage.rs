@@ -1,5 +1,5 @@
-//! What a state file that was set aside still says of the history and the breakers: row by row, as far as it can be
-//! read. Where files were read to, and what waited for sinks, is not taken from it: a place that is wrong loses lines.
+//! Takes over the history and the breakers from a state file that was set aside, row by row, as far as it
+//! can be read. File positions and what waited for sinks are not taken over: a wrong position loses lines.
 
 use std::path::Path;
 
@@ -10,8 +10,7 @@ use super::StoreError;
 use crate::core::signature::SIG_VERSION;
 use crate::state::{breakers, history};
 
-/// A table that goes on: its name, its columns, the key in whose order it lies, and whether a row can be what was
-/// written.
+/// A table to take over: its name, its columns, the key it is sorted by, and a check whether a row can be one that siftd wrote.
 type Table = (&'static str, &'static str, &'static str, fn(&Row<'_>) -> bool);
 
 const TABLES: [Table; 6] = [
@@ -23,15 +22,15 @@ const TABLES: [Table; 6] = [
     ("transition", "seq, name, body, waits", "seq", |_| true),
 ];
 
-/// Takes over into a new state what the file at `aside` says, and returns what is to be told of it.
+/// Takes over what the file at `aside` holds into a new state, and returns a text for the user.
 pub(super) fn salvage(aside: &Path, new: &mut Connection) -> Result<String, StoreError> {
-    // It may have a log, which only one who may write can read.
+    // It may have a log, which can only be read with write access.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let kept = Connection::open_with_flags(aside, flags).map_or_else(|_| Ok(told(0, 0, false)), |old| take_over(&old, new))?;
     Ok(format!("{kept}; lost are the positions of its files, and records that waited in it for sinks"))
 }
 
-/// The same of a file that is open; the text says what goes on.
+/// As [`salvage`], from an open file; the text says what was taken over.
 pub(super) fn take_over(old: &Connection, new: &mut Connection) -> Result<String, StoreError> {
     let tx = new.transaction()?;
     let mut is_whole = true;
@@ -55,8 +54,7 @@ fn told(errors: i64, breakers: i64, is_whole: bool) -> String {
     }
 }
 
-/// Copies the rows of a table from its beginning, and where one cannot be read from its end, too. True: that is all of
-/// them.
+/// Copies the rows of a table from its beginning and, if one cannot be read, also from its end. Returns `true` if all rows were copied.
 fn copy(old: &Connection, new: &Transaction<'_>, (table, columns, key, is_sound): &Table) -> Result<bool, StoreError> {
     let mut is_whole = true;
     for order in ["ASC", "DESC"] {

@@ -8,16 +8,16 @@ use crate::delivery::{Chunk, Label, Mark, Node, SinkMark, Uid};
 use crate::state::wire;
 use crate::state::withhold::{Held, Key};
 
-/// A transaction; dropped without `commit` it changes nothing.
+/// A transaction; if dropped without `commit`, it changes nothing.
 pub struct Tx<'a>(pub(super) Transaction<'a>);
 
 impl Tx<'_> {
-    /// For tables that have a module of their own.
+    /// Returns the connection, for tables that have a module of their own.
     pub(in crate::state) fn db(&self) -> &Connection {
         &self.0
     }
 
-    /// Changes whenever another connection has written.
+    /// Returns a number that changes whenever another connection has written.
     pub(in crate::state) fn data_version(&self) -> Result<i64, StoreError> {
         Ok(self.0.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?)
     }
@@ -96,7 +96,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// A silence is told, or has ended.
+    /// Stores a reported silence, or deletes one that has ended.
     pub(in crate::state) fn silence(&self, uid: &Uid, label: &Label, (id, since): (&str, Timestamp), has_ended: bool) -> Result<(), StoreError> {
         match has_ended {
             true => self.0.prepare_cached("DELETE FROM silence WHERE uid = ?1")?.execute([uid])?,
@@ -146,7 +146,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Drops all that is known of a stream.
+    /// Deletes all that is known of a stream.
     ///
     /// # Errors
     /// SQLite's.
@@ -156,7 +156,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Makes it so.
+    /// Commits the transaction.
     ///
     /// # Errors
     /// SQLite's; nothing has changed then.
