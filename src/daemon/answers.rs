@@ -28,7 +28,7 @@ impl Answers {
         self._own = own.inspect_err(|error| tracing::warn!("{}: {error}; `siftd status` cannot ask", folder.join(SOCKET).display())).ok();
     }
 
-    /// Listens in the state folder again if the folder has been made anew.
+    /// Listens in the state folder again if the folder has been recreated.
     pub fn answer_again(&mut self, folder: &Path) {
         if !folder.join(SOCKET).exists() {
             self._own = None;

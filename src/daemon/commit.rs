@@ -25,7 +25,7 @@ use crate::telemetry::metrics;
 
 /// Least time between two transactions.
 const PACE: Duration = Duration::from_millis(20);
-/// Most bytes that one transaction takes from the queue: more than 1 MiB of records where syncing is slow.
+/// Most bytes that one transaction takes from the queue: more than 1 MiB of records if syncing is slow.
 const MAX_BYTES: usize = 2 << 20;
 /// Between two commits of marks alone.
 const MARKS: Duration = Duration::from_secs(1);

@@ -313,7 +313,7 @@ impl Counter {
             None => Store::look(folder).map_err(io::Error::other)?,
         };
         let chunk = store.as_ref().map_or(Ok(None), |store| store.chunk_after(seq)).map_err(io::Error::other)?;
-        // No chunk: this may be an old file that was set aside, so open it anew the next time.
+        // No chunk: this may be an old file that was set aside, so reopen it the next time.
         self.store = store.filter(|_| chunk.is_some());
         Ok(chunk.map(Arc::new))
     }

@@ -34,7 +34,7 @@ pub(crate) enum Wake {
     SinkBegins(SinkMark),
     /// The thread of a sink has ended and left this many records unwritten.
     SinkEnded(String, u64),
-    /// The state was made anew: the marks of all files must be queued again.
+    /// The state was recreated: the marks of all files must be queued again.
     StateLost,
     /// Nobody reads what this sink writes any more.
     Unread(String),

@@ -194,7 +194,7 @@ pub struct Writer {
     pub says_all: bool,
     /// Labels of each source, by its name.
     pub labels: BTreeMap<String, Vec<(String, String)>>,
-    /// Sources whose silence is told.
+    /// Sources that are watched for silence.
     pub listened_to: HashSet<String>,
 }
 
