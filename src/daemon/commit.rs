@@ -177,7 +177,7 @@ impl Commits {
         })
     }
 
-    /// Whether another process has written to the state; checked at most once in [`OTHERS`].
+    /// Whether another process has written to the state; checked at most once per [`OTHERS`].
     fn is_behind(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
         let is_time = looked.elapsed() >= OTHERS;
         if is_time {

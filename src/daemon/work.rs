@@ -173,7 +173,7 @@ impl Worker {
     }
 }
 
-/// Adds what a turn has read to the counters of its source. Lines that were skipped and only counted do not go in.
+/// Adds what a turn has read to the counters of its source. Lines before the start of reading are not included.
 pub(super) fn counted(label: &Label, turn: &Turn) {
     let source = metrics().sources.of(&label.source);
     source.bytes.add(turn.bytes);

@@ -50,7 +50,7 @@ impl Gauge {
 
     /// Lowers the value, but not below 0.
     pub fn sub(&self, less: u64) {
-        // The closure never gives up, so there is no error.
+        // The closure never returns `None`, so this cannot fail.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |value| Some(value.saturating_sub(less)));
     }
 
