@@ -1,20 +1,20 @@
-//! A user's own command that is told of something: program and arguments, no shell, a record on its stdin, what it
-//! prints on stderr, and a limit to how long it may take.
+//! Runs a user's command as a hook: program and arguments without a shell, a record on its stdin, its output sent to
+//! stderr, and a time limit.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest run.
+/// Longest time that a command may run.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Between two looks at one that runs.
+/// Between two checks whether the command has ended.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Runs `argv` to its end, and ends it after 30 s. `spawn` starts it.
+/// Runs `argv` to its end, or kills it after 30 s. `spawn` starts it.
 ///
 /// # Errors
-/// It could not be started, failed, or took too long.
+/// The command could not be started, failed, or took too long.
 pub fn run(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> io::Result<Child>) -> io::Result<()> {
     let (program, args) = argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     // stdout belongs to records, or to a command that is watched.
@@ -24,7 +24,7 @@ pub fn run(argv: &[String], record: &[u8], spawn: impl FnOnce(&mut Command) -> i
     let mut child = spawn(&mut command)?;
     if let Some(mut stdin) = child.stdin.take() {
         let record = record.to_vec();
-        // One that does not read must not hold up the next one.
+        // A command that does not read its stdin must not hold up the next one.
         std::thread::spawn(move || drop(stdin.write_all(&record)));
     }
     ended(&mut child, LIMIT)
@@ -35,11 +35,11 @@ fn ended(child: &mut Child, limit: Duration) -> io::Result<()> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) if !status.success() => return Err(io::Error::other(format!("it failed ({status})"))),
-            // Who waits for all children may have been first.
+            // Err: code that reaps all children may have been first.
             Ok(Some(_)) | Err(_) => return Ok(()),
             Ok(None) if started.elapsed() > limit => {
                 child.kill()?;
-                // Or it would stay, ended, as long as siftd runs.
+                // Otherwise it would stay a zombie as long as siftd runs.
                 let _ = child.wait();
                 return Err(io::Error::other(format!("ended after {} s", limit.as_secs())));
             }

@@ -1,4 +1,4 @@
-//! Who may ask how it goes: the socket in the state folder, for `siftd status`, and what the configuration names.
+//! The status servers: the socket in the state folder, for `siftd status`, and the `listen` address of the configuration.
 
 use std::path::Path;
 
@@ -17,18 +17,18 @@ pub(super) struct Answers {
 }
 
 impl Answers {
-    /// Answers where the configuration says.
+    /// Listens where the configuration says.
     pub fn listen(place: Option<Place>) -> Result<Self, String> {
         Ok(Self { listening: Self::prepare(place.as_ref())?, place, _own: None })
     }
 
-    /// Answers in the state folder, too; without that, only `siftd status` is missing.
+    /// Listens in the state folder, too; if that fails, only `siftd status` does not work.
     pub fn answer_in(&mut self, folder: &Path) {
         let own = std::path::absolute(folder).and_then(|folder| http::start(&Place::Socket(folder.join(SOCKET)), metrics()));
         self._own = own.inspect_err(|error| tracing::warn!("{}: {error}; `siftd status` cannot ask", folder.join(SOCKET).display())).ok();
     }
 
-    /// The same where the folder is a new one.
+    /// Listens in the state folder again if the folder has been recreated.
     pub fn answer_again(&mut self, folder: &Path) {
         if !folder.join(SOCKET).exists() {
             self._own = None;
@@ -36,12 +36,12 @@ impl Answers {
         }
     }
 
-    /// A server for another place, which is not there yet; none if it stays.
+    /// Prepares a server for `place`, to be passed to [`Self::change`]; `None` if the place stays the same.
     pub fn other(&self, place: Option<&Place>) -> Result<Option<Server>, String> {
         if place == self.place.as_ref() { Ok(None) } else { Self::prepare(place) }
     }
 
-    /// From now on it is that place.
+    /// Switches to `place` and its prepared server, unless the place stays the same.
     pub fn change(&mut self, place: Option<Place>, server: Option<Server>) {
         if place != self.place {
             (self.place, self.listening) = (place, server);

@@ -1,4 +1,4 @@
-//! Before anything is followed: the state folder is taken, and the limits of the process are asked for.
+//! Before anything is followed: locks and opens the state folder, and raises the limit on open files.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -12,8 +12,8 @@ use crate::state::store::{Store, StoreError, StreamRow};
 
 pub(super) type Opened = (Option<Lock>, Option<Store>, Vec<StreamRow>, Vec<String>);
 
-/// Takes the state folder if that can be done now: who has it is to be named before anything else of that one's is in
-/// the way. `None` where it cannot be written, which is waited for later.
+/// Locks the state folder, if possible. This comes first, so that when another process has the folder, the error names that
+/// process and not some other resource it holds. `None` if the folder cannot be written; [`open_state`] waits for that.
 pub(super) fn take_state(folder: &Path) -> Result<Option<Lock>, String> {
     match take(folder) {
         Ok(lock) => Ok(Some(lock)),
@@ -22,7 +22,7 @@ pub(super) fn take_state(folder: &Path) -> Result<Option<Lock>, String> {
     }
 }
 
-/// Opens the state in a folder, and takes that unless `lock` has it already; waits where its disk is full.
+/// Opens the state in a folder, and locks the folder unless `lock` already does; waits while its disk is full.
 pub(super) fn open_state(folder: &Path, mut lock: Option<Lock>, wakes: &Receiver<Wake>) -> Result<Opened, String> {
     let mut said = false;
     loop {
@@ -45,7 +45,7 @@ fn fatal(folder: &Path, error: &StoreError) -> String {
     format!("state folder {}: {error}", folder.display())
 }
 
-/// Why the state cannot be written for now, as far as that is known: who keeps it from us, or that its disk is full.
+/// Why the state cannot be written for now, as far as that is known: the process that holds it, or that its disk is full.
 pub(super) fn reason(folder: Option<&Path>, error: &StoreError) -> String {
     let why = error.to_string();
     match (folder, error) {
@@ -55,7 +55,7 @@ pub(super) fn reason(folder: Option<&Path>, error: &StoreError) -> String {
     }
 }
 
-/// Makes a state folder where there is none, and takes it.
+/// Creates the state folder if it is missing, and locks it.
 pub(super) fn take(folder: &Path) -> Result<Lock, StoreError> {
     folder::make(folder)?;
     Lock::take(folder).map_err(|error| match error {
@@ -78,12 +78,12 @@ fn try_open_state(folder: &Path, lock: &mut Option<Lock>) -> Result<Opened, Stor
     Ok((lock.take(), Some(store), rows, sources))
 }
 
-/// Descriptors that files may take: half of what the system allows.
+/// Raises the limit on open files, and returns how many descriptors followed files may use: half the limit, within 64–1024.
 pub(super) fn descriptors() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.unwrap_or(65_536).min(65_536);
-    // Without more, fewer files stay open.
+    // If the limit cannot be raised, fewer files stay open.
     let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     let have = if raised.is_ok() { wanted } else { limit.current.unwrap_or(1024) };
     (have / 2).clamp(64, 1024) as usize

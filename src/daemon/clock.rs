@@ -1,21 +1,21 @@
-//! What the deciding thread does by time alone, should no notice come: looking at files and names.
+//! The timers of the deciding thread: files and names are looked at even if no file system notice arrives.
 
 use std::time::{Duration, Instant};
 
-/// Files that were active lately, in case a notice was late or lost.
+/// Between two checks of files that were active lately, in case a notice was late or lost.
 pub(super) const SWEEP: Duration = Duration::from_millis(250);
-/// Folders that may have appeared; files without notices.
+/// Between two looks for folders that may have appeared and for files without notices.
 pub(super) const LOOK: Duration = Duration::from_secs(1);
-/// Everything.
+/// Between two checks of all files.
 pub(super) const FULL_SWEEP: Duration = Duration::from_secs(10);
-/// New folders are looked into once more after so long: files may have been made before the watch.
+/// After a new folder appears, before it is looked into again: files may have been created before the watch was set.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Gauges.
+/// Between two updates of gauges.
 pub(super) const TELL: Duration = Duration::from_secs(1);
-/// Rows of files that are gone.
+/// Between two prunings of the rows of files that are gone.
 pub(super) const PRUNE: Duration = Duration::from_secs(3600);
 
-/// What is due when.
+/// When each periodic task is due.
 #[derive(Default)]
 pub(super) struct Clock {
     pub look: Every,
@@ -27,7 +27,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// How long nothing is due that looks at files: of `files`, `active` were written to lately.
+    /// Returns the time until files are next looked at: of `files`, `active` were written to lately.
     pub fn next(&self, files: usize, active: usize) -> Duration {
         let sweep = (active > 0).then(|| self.sweep.left(sweep(active)));
         let next = [self.look.left(look(files)), self.full.left(FULL_SWEEP)].into_iter().chain(sweep).min();
@@ -35,17 +35,17 @@ impl Clock {
     }
 }
 
-/// The pause between two looks: what takes longer is done less often.
+/// The pause between two looks; the more files, the longer.
 pub(super) fn look(files: usize) -> Duration {
     LOOK.mul_f64(1.0 + files as f64 / 2000.0)
 }
 
-/// The pause between two sweeps.
+/// The pause between two sweeps; the more active files, the longer.
 pub(super) fn sweep(active: usize) -> Duration {
     SWEEP.mul_f64(1.0 + active as f64 / 1000.0)
 }
 
-/// Something that is done from time to time.
+/// A periodic task: when it was last done.
 #[derive(Default)]
 pub(super) struct Every(Option<Instant>);
 
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn who_waits_sleeps_until_something_is_due() {
-        // No time has passed since a moment that is yet to come.
+        // A moment in the future: no time has passed since.
         let begun = || Every(Some(Instant::now() + Duration::from_secs(3600)));
         let clock = Clock { look: begun(), sweep: begun(), full: begun(), ..Clock::default() };
         assert_eq!(clock.next(0, 0), LOOK);

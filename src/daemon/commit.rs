@@ -1,5 +1,5 @@
-//! The thread that commits: gathers what came in the meantime, at most fifty times a second, and tries
-//! again where the disk is full. Marks without events wait a little longer: losing them costs reading.
+//! The thread that commits: gathers what has arrived, at most fifty times a second, and retries while the disk
+//! is full. Marks without events wait a little longer: losing one only means reading some bytes again.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -23,25 +23,25 @@ use crate::state::queue::{Queue, Word};
 use crate::state::store::{StoreError, file};
 use crate::telemetry::metrics;
 
-/// Between two transactions.
+/// Least time between two transactions.
 const PACE: Duration = Duration::from_millis(20);
-/// What one transaction takes of the queue: more than 1 MiB of records where syncing is slow.
+/// Most bytes that one transaction takes from the queue: more than 1 MiB of records if syncing is slow.
 const MAX_BYTES: usize = 2 << 20;
-/// Marks alone are committed so often.
+/// Between two commits of marks alone.
 const MARKS: Duration = Duration::from_secs(1);
-/// What other processes have written is looked at so often.
+/// Between two checks for what other processes have written.
 const OTHERS: Duration = Duration::from_secs(1);
-/// After a failed transaction.
+/// Pause after a failed transaction.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// What a reload may change: how much may wait for sinks, and who is told of breakers.
+/// What a reload may change: how much may wait for sinks, and the command that is run when a breaker opens.
 #[derive(Clone, Default)]
 pub(super) struct Room {
-    /// Bytes.
+    /// Most bytes that may wait for sinks.
     pub outbox_max: u64,
-    /// Sinks that leave records out beyond it.
+    /// Sinks that drop records when more than that waits.
     pub dropping: Vec<String>,
-    /// Program and arguments that are run when a breaker opens.
+    /// Program and arguments to run when a breaker opens.
     pub on_open: Vec<String>,
 }
 
@@ -49,18 +49,18 @@ pub(super) struct Commits {
     pub committer: Committer,
     pub queue: Arc<Queue>,
     pub room: Arc<Mutex<Room>>,
-    /// Folder of the state.
+    /// The state folder.
     pub folder: Option<PathBuf>,
-    /// What stands for it; kept until the process ends.
+    /// The lock on the state folder; kept until the process ends.
     pub lock: Arc<Mutex<Option<Lock>>>,
     pub sender: Sender<Wake>,
     pub stop: Arc<Stop>,
     pub beat: Arc<Beat>,
-    /// Who is told of breakers that have opened.
+    /// Runs the command for breakers that have opened.
     pub on_open: Option<OnOpen>,
 }
 
-/// Before the start: tries again where there is no room. False: it was told to stop meanwhile.
+/// Repeats a step of the start until there is room for it. Returns `false` if the daemon was told to stop meanwhile.
 pub(super) fn until_done(folder: Option<&Path>, early: &mut Early, mut step: impl FnMut() -> Result<(), StoreError>) -> Result<bool, String> {
     let mut said = false;
     loop {
@@ -79,8 +79,8 @@ pub(super) fn until_done(folder: Option<&Path>, early: &mut Early, mut step: imp
     }
 }
 
-/// Commits what sinks say until all of them have begun; one that cannot ends it before anything is read. False: it was told
-/// to stop.
+/// Commits what sinks report until all of them have begun. If a sink cannot begin, the start fails before anything is
+/// read. Returns `false` if the daemon was told to stop.
 pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, early: &mut Early) -> Result<bool, String> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
@@ -117,7 +117,7 @@ impl Commits {
                 tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
             }
             is_full = is_over;
-            // At the end what was read is committed all the same: it is no more than the queue holds, and some of it cannot be read again.
+            // During shutdown what was read is committed even so: it is no more than the queue holds, and some of it cannot be read again.
             let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
             let arrived = self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
             let (names, others): (Vec<_>, Vec<_>) = arrived.words.into_iter().partition(|word| matches!(word, Word::Sources(_)));
@@ -128,7 +128,7 @@ impl Commits {
             let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked)?;
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
-                // A source is known when all its files are: else they would be read from their beginning.
+                // A source may count as known only once all its files are: otherwise they would be read from their beginning.
                 if arrived.drained {
                     words.append(&mut sources);
                 }
@@ -140,7 +140,7 @@ impl Commits {
                 committed = Instant::now();
             }
             if is_closed {
-                // Once: it wakes all sinks.
+                // Only once, because closing wakes all sinks.
                 if !outbox.is_closed() {
                     outbox.close();
                 }
@@ -151,8 +151,8 @@ impl Commits {
         }
     }
 
-    /// Takes over what a reload has changed, and lets sinks leave records out where they may. Whether more waits for sinks
-    /// than may wait all the same. `told`: who is told of breakers by now.
+    /// Takes over what a reload has changed, and drops records for the sinks that allow it. Returns `true` if more than
+    /// `outbox_max` still waits for sinks. `told` is the `on_open` command now in use.
     fn is_over(&mut self, words: &mut Vec<Word>, told: &mut Vec<String>) -> Result<bool, StoreError> {
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
         metrics().outbox_max_bytes.set(room.outbox_max);
@@ -168,8 +168,8 @@ impl Commits {
         Ok(outbox.waiting_bytes() > room.outbox_max)
     }
 
-    /// Gives room of the state back that it does not need; whether there is more of it. A disk that is full or a lock that
-    /// somebody holds is for what must be written: it says so, and waits.
+    /// Gives back disk space that the state does not need, and returns `true` if there is more to give back. A full disk or
+    /// a held lock does not matter here: the next write that is needed reports it and waits.
     fn tidies_up(&mut self) -> bool {
         self.committer.shrink().unwrap_or_else(|error| {
             tracing::debug!("state: no room is given back for now: {error}");
@@ -177,7 +177,7 @@ impl Commits {
         })
     }
 
-    /// Whether another process has left something.
+    /// Whether another process has written to the state; checked at most once per [`OTHERS`].
     fn is_behind(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
         let is_time = looked.elapsed() >= OTHERS;
         if is_time {
@@ -187,8 +187,8 @@ impl Commits {
         Ok(is_time && self.committer.is_behind())
     }
 
-    /// Begins the state anew where somebody has removed it: what is written into a file without a name is gone with the
-    /// process, and the next one would begin from nothing.
+    /// Recreates the state if somebody has removed it: an unlinked file disappears with the process, and the next process
+    /// would start from nothing.
     fn look_after_folder(&mut self) -> Result<(), StoreError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,7 +237,7 @@ impl Commits {
         timeout.min(held.unwrap_or(timeout)).max(Duration::from_millis(1))
     }
 
-    /// Commits; where there is no room it waits, and everything behind it does.
+    /// Commits. While there is no room it waits, and so does everything queued behind it.
     fn commit(&mut self, batches: &[Batch], words: &mut Vec<Word>) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
@@ -264,7 +264,7 @@ impl Commits {
                 }
                 Err(error @ (StoreError::Later(_) | StoreError::Busy(_))) => {
                     if matches!(error, StoreError::Later(_)) {
-                        // A start anew would mend nothing.
+                        // A restart would not help, so the watchdog must not cause one.
                         self.beat.waits();
                     }
                     if !std::mem::replace(&mut said, true) {
@@ -284,7 +284,7 @@ impl Commits {
         }
     }
 
-    /// The file is damaged: goes on with a new one, and asks for what is known elsewhere.
+    /// Replaces a damaged state file by a new one, and asks the deciding thread to report all marks again.
     fn renew(&mut self, why: &str) -> Result<(), StoreError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let said = self.committer.renew(folder, why, now())?;
@@ -294,8 +294,8 @@ impl Commits {
     }
 }
 
-/// The batches that are committed at once; those that say only how far their stream was read stay with the newest of each
-/// in `marks`.
+/// Returns the batches to commit at once. Batches that only say how far their stream was read go to `marks`, which keeps
+/// the newest of each stream.
 fn put_off(arrived: Vec<Batch>, marks: &mut HashMap<Uid, Batch>) -> Vec<Batch> {
     let mut batches = Vec::new();
     for batch in arrived {

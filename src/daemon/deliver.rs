@@ -1,5 +1,5 @@
-//! A thread for each sink: steps it, waits for records, and tries again where it could not write. One that
-//! cannot write stops nobody else until the outbox is full.
+//! A thread for each sink: it steps the sink, waits for records, and retries failed writes. A sink that cannot
+//! write holds up nothing else until the outbox is full.
 
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use crate::state::queue::{Queue, Word};
 use crate::state::store::Store;
 use crate::telemetry::metrics;
 
-/// After a failed write.
+/// Pause after a failed write.
 const AGAIN: Duration = Duration::from_millis(500);
-/// The same where everything is to be written now.
+/// Pause after a failed write while the daemon shuts down or the sink is being removed.
 const SOON: Duration = Duration::from_millis(50);
 /// Longest sleep.
 const LONG: Duration = Duration::from_secs(60);
@@ -28,22 +28,22 @@ const LONG: Duration = Duration::from_secs(60);
 /// One sink and what it needs.
 pub(super) struct Delivery {
     pub name: String,
-    /// The last record that it has done.
+    /// Number of the last record that the sink has done.
     pub seq: u64,
     pub sink: Box<dyn Sink + Send>,
     pub shared: Shared,
     pub leaving: Arc<Leaving>,
-    /// It is one of those without which there is no start.
+    /// The sink is one that must begin for the daemon to start.
     pub is_first: bool,
 }
 
-/// When a sink is taken out: the last record that it is to have, and until when.
+/// Set when a sink is removed: the number of the last record that it still gets, and the deadline for writing it.
 #[derive(Default)]
 pub(super) struct Leaving(OnceLock<(u64, Instant)>);
 
 impl Leaving {
     pub fn set(&self, last: u64, until: Instant) {
-        // It leaves once.
+        // A sink is removed only once.
         let _ = self.0.set((last, until));
     }
 
@@ -55,7 +55,7 @@ impl Leaving {
         self.0.get().map(|(last, _)| *last)
     }
 
-    /// Whether it is to have no record from this one on.
+    /// Whether the sink no longer gets this record.
     fn is_before(&self, record: u64) -> bool {
         self.last().is_some_and(|last| record > last)
     }
@@ -65,12 +65,12 @@ impl Leaving {
     }
 }
 
-/// What is known of the first steps.
+/// The outcome of the sinks' first steps.
 #[derive(Default)]
 pub(super) struct Begun {
-    /// So many sinks have made theirs.
+    /// How many sinks have made their first step.
     pub count: AtomicUsize,
-    /// Why one without which there is no start cannot.
+    /// Why a sink that must begin for the daemon to start cannot.
     pub failed: OnceLock<String>,
 }
 
@@ -88,34 +88,34 @@ pub(super) struct Shared {
 struct Trouble {
     why: String,
     kind: ErrorKind,
-    /// So often it was the same since.
+    /// Further attempts that failed for the same reason.
     tries: u32,
 }
 
-/// How the writing ended.
+/// How a sink's thread ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// All is written, or it left as it was told to.
+    /// All is written, or the sink was removed as planned.
     Whole,
-    /// Whoever read it has closed it.
+    /// The reader has closed the pipe.
     Unread,
-    /// There was no more time.
+    /// The time for writing ran out.
     GivenUp,
 }
 
-/// How things stood when a step began.
+/// The situation when a step began.
 #[derive(Clone, Copy)]
 struct At {
-    /// Of the outbox.
+    /// Version of the outbox.
     version: u64,
-    /// The sink is to be taken out.
+    /// The sink is being removed.
     leaves: bool,
-    /// Everything is written now.
+    /// Everything is to be written now.
     hurry: bool,
 }
 
 impl Delivery {
-    /// Writes until nothing more can come, or it is to leave; returns how many records it has left undone.
+    /// Writes until no more records can come, or until the sink is removed; returns how many records were not written.
     pub fn run(mut self, sender: &Sender<Wake>, begun: &Begun) -> u64 {
         let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
         let ending = self.step_on(&mut desk, sender, begun);
@@ -125,13 +125,14 @@ impl Delivery {
         match self.leaving.last() {
             Some(last) => last.saturating_sub(desk.told),
             None if ending == Ending::Whole || !self.shared.outbox.is_closed() => 0,
-            // Whoever has closed a pipe wants no more of it: that is no loss, as with `head`.
+            // A reader that closes its pipe, such as `head`, wants no more records, so none are lost.
             None if ending == Ending::Unread && self.shared.folder.is_none() => 0,
             None => self.left_after(&mut desk),
         }
     }
 
-    /// Records at the end that it has not done. Where they stay, the last ones may be such as it does not want.
+    /// How many records the sink has not done at the end. With a state folder all of them count, even those that the sink
+    /// would filter out.
     fn left_after(&self, desk: &mut Counter) -> u64 {
         let (mut count, mut seq) = (0, desk.told);
         if self.shared.folder.is_some() {
@@ -182,21 +183,21 @@ impl Delivery {
         }
     }
 
-    /// The first step is done: one that must work at the start, and does not, keeps the daemon from starting, and that is
-    /// what is said of it.
+    /// Handles the outcome of the first step: a sink that must begin for the daemon to start, and fails, stops the start
+    /// with its error. That error is then not logged again.
     fn begins(&self, done: &io::Result<Step>, sender: &Sender<Wake>, begun: &Begun) -> Option<Trouble> {
         let may_pass = |error: &&io::Error| !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::BrokenPipe);
         let error = done.as_ref().err().filter(may_pass).filter(|_| self.is_first)?;
-        // Who else writes to it says what to do.
+        // When another process has the file, the error already says what to do.
         let mend = if error.kind() == ErrorKind::ResourceBusy { "" } else { ": check its path and who may write there" };
         let why = format!("sink {}: {error}{mend}", self.sink.place());
-        // The first one is told.
+        // Only the first failure is reported.
         let _ = begun.failed.set(why.clone());
         drop(sender.send(Wake::Failed(why)));
         Some(Trouble { why: error.to_string(), kind: error.kind(), tries: 0 })
     }
 
-    /// After a step that shows that what failed works again.
+    /// Clears the trouble after a step that shows that the sink can be written again.
     fn recovers(&self, step: Step, trouble: &mut Option<Trouble>) {
         if !matches!(step, Step::Trying | Step::Paused) && trouble.take().is_some() {
             metrics().sinks.of(&self.name).trouble.clear();
@@ -204,7 +205,7 @@ impl Delivery {
         }
     }
 
-    /// After a step: waits until there is something to do. False: there is no more time.
+    /// After a step that worked, waits until there is something to do. Returns `false` if time has run out.
     fn goes_on(&self, step: Step, at: At) -> bool {
         match step {
             Step::Done | Step::Trying => return true,
@@ -216,12 +217,12 @@ impl Delivery {
         true
     }
 
-    /// After a step that failed: says so once, and waits a little. False: it is given up.
+    /// After a step that failed, logs the error once and waits a little. Returns `false` if the sink is given up.
     fn tries_again(&self, error: &io::Error, at: At, trouble: &mut Option<Trouble>) -> bool {
         let counted = metrics().sinks.of(&self.name);
         counted.retries.add(1);
         let why = error.to_string();
-        // Who else writes to it is not always known.
+        // The text may vary: the process that holds the file is not always known.
         let is_same = |before: &Trouble| before.why == why || error.kind() == ErrorKind::ResourceBusy && before.kind == error.kind();
         let tries = trouble.as_ref().filter(|before| is_same(before)).map_or(0, |before| before.tries + 1);
         if tries == 0 {
@@ -240,7 +241,7 @@ impl Delivery {
         true
     }
 
-    /// At the end it is tried as long as there is time; then what is left stays in the state, where there is one.
+    /// Whether to stop retrying: at shutdown, when the grace is over. What is left then stays in the state, if there is one.
     fn may_give_up(&self) -> bool {
         self.shared.outbox.is_closed() && self.shared.stop.is_late()
     }
@@ -276,7 +277,7 @@ impl Desk for Counter {
                 Next::InFile => self.read_file(seq)?,
                 Next::Nothing | Next::End => None,
             };
-            // It may have been told to leave meanwhile: what was committed after that is for others.
+            // The sink may have been removed meanwhile: what was committed after that is for others.
             if chunk.as_ref().is_some_and(|chunk| self.leaving.is_before(chunk.first)) {
                 return Ok(None);
             }
@@ -312,7 +313,7 @@ impl Counter {
             None => Store::look(folder).map_err(io::Error::other)?,
         };
         let chunk = store.as_ref().map_or(Ok(None), |store| store.chunk_after(seq)).map_err(io::Error::other)?;
-        // Nothing there: it may be a file that was set aside.
+        // No chunk: this may be an old file that was set aside, so reopen it the next time.
         self.store = store.filter(|_| chunk.is_some());
         Ok(chunk.map(Arc::new))
     }

@@ -1,4 +1,4 @@
-//! The end of a run: what is there is read and written within `shutdown_grace`, and what could not be is said.
+//! The end of a run: reads and writes what is there within `shutdown_grace`, and reports what could not be.
 
 use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
@@ -11,8 +11,8 @@ use crate::state::outbox::Outbox;
 use crate::telemetry::metrics::Phase;
 use crate::telemetry::{metrics, notify};
 
-/// Reads what is there already, writes what was read, and says how it ended: from here on there is a limit to how long
-/// anything may take.
+/// Reads what is there already, writes what was read, and returns how the run ended. From here on everything has a
+/// time limit.
 pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiver<Wake>, outbox: &Outbox) -> Result<Ended, String> {
     metrics().set_phase(Phase::Stopping);
     notify::stopping();
@@ -21,7 +21,7 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
     let unread = daemon.drain(wakes, until);
     daemon.queue.close();
     let is_durable = daemon.is_durable;
-    // Whoever has closed a pipe wants no more of it.
+    // After a failure or a closed pipe, unread files are no reason to complain.
     let is_cut = unread > 0 && !is_durable && daemon.failed.is_none();
     if is_cut {
         let files = if unread == 1 { "1 file was".to_owned() } else { format!("{unread} files were") };
@@ -48,12 +48,12 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
     }
 }
 
-/// What the threads have said on their way out.
+/// What the threads reported when they ended.
 #[derive(Default)]
 struct LastWords {
-    /// Sinks that could not write everything, and how many records that are.
+    /// Sinks that could not write everything, with the number of records left.
     left: Vec<(String, u64)>,
-    /// Why not all that was read is in the state.
+    /// Why not everything that was read is in the state.
     failed: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl LastWords {
     }
 }
 
-/// Says what a sink could not write.
+/// Logs how many records a sink could not write.
 fn left(sink: &str, count: u64, is_durable: bool) {
     let records = if count == 1 { "1 record".to_owned() } else { format!("{count} records") };
     if is_durable {
@@ -82,7 +82,7 @@ fn left(sink: &str, count: u64, is_durable: bool) {
     }
 }
 
-/// Waits for the threads; false: the time is over.
+/// Waits for the threads; returns `false` if time runs out first.
 fn join_all(committing: JoinHandle<()>, sinks: Vec<JoinHandle<()>>, until: Instant) -> bool {
     for thread in sinks.into_iter().chain([committing]) {
         while !thread.is_finished() {

@@ -1,7 +1,7 @@
-//! `run` as a whole: threads, and who tells whom. One thread decides what is read (`serve`); a few others
-//! read and find events (`work`); one commits them (`commit`); each sink has one (`deliver`, and `sinks` for
-//! their coming and going). `reload` changes what runs, `end` sees it out.
-//! Batches go through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
+//! `run` as a whole: its threads and how they communicate. One thread decides what is read (`serve`); a few
+//! others read and find events (`work`); one commits them (`commit`); each sink has its own (`deliver`; `sinks`
+//! starts and stops them). `reload` applies a new configuration, `end` shuts down.
+//! Batches pass through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::channel;
@@ -53,13 +53,13 @@ use wake::{Early, Stop, Wake, handle_signals};
 pub use work::Writer;
 use work::{CurrentWriter, Pool};
 
-/// Bytes of events between readers and committer.
+/// Most bytes of events queued between the readers and the committer.
 const MAX_QUEUE_BYTES: usize = 2 << 20;
 
-/// Runs until it is told to stop, or until nothing can come any more.
+/// Runs until it is told to stop, or until no more input can arrive.
 ///
 /// # Errors
-/// What keeps it from starting, or from going on.
+/// Says what prevents the daemon from starting or continuing.
 pub fn run(mut plan: Plan) -> Result<Ended, String> {
     metrics().started_us.set(now().0.unsigned_abs());
     let (sender, wakes) = channel();
@@ -97,7 +97,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
         let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
         (sink, mark)
     });
-    // Its own outputs are known before any file is met.
+    // The sinks' own files must be known before any file is discovered.
     let mut sinks = Sinks::new(shared, sender.clone());
     sinks.start_first(first_sinks.collect());
     let tell = sender.clone();
@@ -137,7 +137,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
         },
     };
     let mut early = Early::new(&wakes);
-    // Sinks that enter a new file wait for a commit: it must be possible from here on.
+    // A sink that starts a new file waits for a commit, so commits must be possible from here on.
     if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &mut early)? {
         return Ok(Ended::Well);
     }
@@ -166,7 +166,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     ended
 }
 
-/// Who commits, and what it writes besides events.
+/// Makes the committer, including how it writes notices and ledger entries.
 fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
     let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
     let host = plan.host.clone();
@@ -175,7 +175,7 @@ fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
     Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
 }
 
-/// Sources that are no files, ready to begin.
+/// Prepares the sources that are not files.
 fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) -> Result<Vec<Service>, String> {
     let ready = configs.into_iter().map(|config| Service::prepare(streams::within(config, grace), around)).collect::<Result<_, _>>()?;
     for name in around.passed.left() {

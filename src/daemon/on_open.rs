@@ -1,4 +1,4 @@
-//! Runs the user's command for each breaker that has opened, one after the other, beside everything else.
+//! Runs the user's command for each breaker that has opened, one at a time, on a thread of its own.
 
 use std::process::Command;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -6,17 +6,17 @@ use std::thread::JoinHandle;
 
 use crate::hook;
 
-/// Records that wait.
+/// Most records that may wait.
 const MAX_WAITING: usize = 64;
 
-/// The command, ready.
+/// The command and the thread that runs it.
 pub(super) struct OnOpen {
     sender: SyncSender<Vec<u8>>,
     thread: JoinHandle<()>,
 }
 
 impl OnOpen {
-    /// None where nothing is to be run.
+    /// Starts the thread; `None` if there is no command.
     pub fn new(argv: Vec<String>) -> Option<Self> {
         if argv.is_empty() {
             return None;
@@ -32,10 +32,10 @@ impl OnOpen {
         }
     }
 
-    /// Waits for what is under way.
+    /// Waits until the command has run for all waiting records.
     pub fn finish(self) {
         drop(self.sender);
-        // A thread that panicked has said so.
+        // A panic in the thread has already been reported.
         let _ = self.thread.join();
     }
 }

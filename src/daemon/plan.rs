@@ -1,4 +1,4 @@
-//! What a daemon is told to do, and how it says that it ended.
+//! What a daemon is to run, and how a run ended.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -22,61 +22,61 @@ use crate::state::ledger;
 use crate::state::withhold::Rules;
 use crate::telemetry::http::Place;
 
-/// Makes the plan anew, of the configuration as it is now; the error says every mistake in it.
+/// Makes a new plan from the configuration as it is now; the error lists every mistake in it.
 pub type Again = Box<dyn FnMut() -> Result<Plan, String> + Send>;
 
-/// What is run.
+/// What a daemon is to run.
 pub struct Plan {
-    /// What it was made of: at a reload, what is equal in it stays as it is.
+    /// The configuration it was made from: a reload leaves alone what is equal in it.
     pub config: Config,
-    /// Stands for rules and limits: another one is another engine.
+    /// Fingerprint of rules and limits: if it changes, a new engine is used.
     pub rules_print: [u8; 16],
-    /// For SIGHUP; none: that signal drains and ends it, as SIGTERM does.
+    /// Makes the plan for SIGHUP; if `None`, that signal drains and ends the daemon, as SIGTERM does.
     pub again: Option<Again>,
-    /// Rules and limits.
+    /// The engine, with its rules and limits.
     pub engine: Arc<Engine>,
-    /// Files.
+    /// Sources that are files.
     pub specs: Vec<Spec>,
-    /// Sources that are no files.
+    /// Sources that are not files.
     pub services: Vec<SourceConfig>,
     /// Sockets that a service manager has passed.
     pub passed: Passed,
-    /// Gives streams that are no files their identity.
+    /// Gives streams that are not files their identity.
     pub nonce: Nonce,
     /// Gives files their identity.
     pub id_of: IdOf,
     /// Where records go.
     pub sinks: Vec<SinkPlan>,
-    /// Folder of the state; none: nothing is kept.
+    /// The state folder; if `None`, no state is kept.
     pub state: Option<PathBuf>,
-    /// Where HTTP is answered, but for the socket in the state folder.
+    /// Where the HTTP server listens, besides the socket in the state folder.
     pub listen: Option<Place>,
-    /// What is held back.
+    /// Which records are withheld.
     pub withhold: Rules,
-    /// Name of a source → microseconds without a word that are told.
+    /// Name of a source → microseconds of silence after which a notice is written.
     pub silence: HashMap<String, Limit>,
-    /// The history and the breakers.
+    /// Rules of the history and the breakers.
     pub ledger: ledger::Rules,
-    /// Program and arguments that are run when a breaker opens; empty: none.
+    /// Program and arguments to run when a breaker opens; empty: none.
     pub on_open: Vec<String>,
-    /// Most bytes that wait for sinks.
+    /// Most bytes that may wait for sinks.
     pub outbox_max: u64,
-    /// Sinks that leave records out when they are behind by that.
+    /// Sinks that drop records when more than that waits for them.
     pub dropping: Vec<String>,
     /// Time to drain.
     pub grace: Duration,
     /// Name of this machine.
     pub host: String,
-    /// Longest record.
+    /// Most bytes of one record.
     pub max_event_bytes: usize,
-    /// A file that is never read.
+    /// A file that must never be read, as it is siftd's own output.
     pub own: Option<Node>,
     /// Labels of each source, by its name.
     pub labels: BTreeMap<String, Vec<(String, String)>>,
 }
 
 impl Plan {
-    /// What stands in a record that is about a source as a whole.
+    /// The labels for records that concern a source as a whole.
     pub(super) fn sources(&self) -> Vec<Label> {
         let files = self.specs.iter().map(|spec| (&spec.name, SourceKind::File));
         let all = files.chain(self.services.iter().map(|source| (&source.name, source.kind)));
@@ -150,11 +150,11 @@ impl SinkPlan {
     }
 }
 
-/// How it ended.
+/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Everything was read.
     Well,
-    /// Some file could not be.
+    /// Something could not be read to its end.
     Troubled,
 }

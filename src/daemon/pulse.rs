@@ -1,6 +1,6 @@
-//! Whether the pipeline moves: the threads that everything goes through say that they are at it, and the one here
-//! asks. Who reads and waits for room is excused, for that is how a slow sink is meant to be felt; who reads, decides or
-//! commits without an end is not. The watchdog of the service manager is fed only while all of them move.
+//! Detects a stalled pipeline: the threads that everything passes through count their rounds, and a thread here checks
+//! the counts. A reader that waits for room is excused, for that is intended back-pressure from a slow sink. A thread that
+//! reads, decides or commits without end is not. The service manager's watchdog is fed only while all of them move.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
@@ -11,45 +11,45 @@ use super::wake::Wake;
 use crate::state::queue::Queue;
 use crate::telemetry::{metrics, notify};
 
-/// A thread that is at one thing for so long does not move; where the service manager says how long it waits, half
-/// of that.
+/// A thread that has been at one task for this long counts as stuck. With a watchdog, the limit is half of the watchdog's
+/// timeout instead.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Threads are asked so often at least.
+/// Longest pause between two checks.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What one thread is doing.
+/// The sign of life of one thread.
 #[derive(Debug, Default)]
 pub(super) struct Beat {
-    /// Counts the times that it was back where it waits for work.
+    /// How often the thread has moved on to another task or to waiting.
     rounds: AtomicU64,
-    /// It has nothing to do, or what keeps it is excused.
+    /// The thread has nothing to do, or is held up by something that is excused.
     is_excused: AtomicBool,
 }
 
 impl Beat {
-    /// It goes on to the next thing.
+    /// Called when the thread begins its next task.
     pub fn moves(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         self.is_excused.store(false, Ordering::Relaxed);
     }
 
-    /// What comes now may take any time.
+    /// Called before something that may take any length of time.
     pub fn waits(&self) {
         self.rounds.fetch_add(1, Ordering::Relaxed);
         self.is_excused.store(true, Ordering::Relaxed);
     }
 }
 
-/// The threads that are asked.
+/// The threads that are checked.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     beats: Mutex<Vec<(&'static str, Arc<Beat>)>>,
-    /// Nobody is asked any more: it ends, and has its own limit for that.
+    /// Checking is over: the daemon shuts down, which has a time limit of its own.
     is_over: AtomicBool,
 }
 
 impl Pulse {
-    /// A thread of this kind is asked from now on.
+    /// Adds a thread of this kind to those that are checked.
     pub fn add(&self, name: &'static str) -> Arc<Beat> {
         let beat = Arc::new(Beat::default());
         self.beats.lock().unwrap_or_else(PoisonError::into_inner).push((name, beat.clone()));
@@ -61,15 +61,15 @@ impl Pulse {
     }
 }
 
-/// What is known of each thread since it was last asked.
+/// What the last check saw of each thread.
 struct Look {
     limit: Duration,
-    /// Rounds, and since when there are so many.
+    /// The number of rounds, and since when it has not changed.
     seen: Vec<(u64, Instant)>,
 }
 
 impl Look {
-    /// The first thread that does not move; `has_room`: nobody waits for the committer.
+    /// Returns the first thread that is stuck. `has_room` means that the queue is not full, so no reader waits for room in it.
     fn stuck(&mut self, pulse: &Pulse, has_room: bool, now: Instant) -> Option<&'static str> {
         let beats = pulse.beats.lock().unwrap_or_else(PoisonError::into_inner);
         self.seen.resize(beats.len(), (0, now));
@@ -87,12 +87,12 @@ impl Look {
     }
 }
 
-/// Name of the thread on which everything depends.
+/// Name of the thread that everything depends on.
 pub(super) const COMMITTER: &str = "the committer";
-/// Name of the threads that hand over what they read: they alone wait for room.
+/// Name of the threads that read: only they wait for room in the queue.
 pub(super) const READER: &str = "a thread that reads";
 
-/// Asks, tells, and feeds, until the process ends.
+/// Starts the thread that checks the others, reports a stall, and feeds the watchdog until the daemon shuts down.
 pub(super) fn start(pulse: Arc<Pulse>, queue: Arc<Queue>, sender: Sender<Wake>) {
     let watchdog = notify::watchdog();
     let limit = watchdog.map_or(LIMIT, |time| time / 2);

@@ -1,5 +1,5 @@
-//! SIGHUP: the configuration is read and proved whole, then what has changed in it is changed, and nothing else.
-//! One that is no good changes nothing: the old one goes on, and log and status say why.
+//! Reload on SIGHUP: the configuration is read and checked as a whole, then only what differs is changed. An invalid
+//! configuration changes nothing: the old one stays in force, and the log and status say why.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -17,26 +17,26 @@ use crate::sources::clock::now;
 use crate::state::queue::Word;
 use crate::telemetry::{metrics, notify};
 
-/// What runs, as far as a new plan is compared with it.
+/// The parts of what runs that a new plan is compared with.
 pub(super) struct Current {
     pub config: Config,
     pub rules_print: [u8; 16],
     pub engine: Arc<Engine>,
     pub state: Option<std::path::PathBuf>,
     pub again: Option<Again>,
-    /// Sources that were ever followed.
+    /// Names of all sources of files that were ever followed.
     pub sources: Vec<String>,
-    /// Lines that noise rules silenced under earlier rules.
+    /// Lines that noise rules of earlier engines silenced, by the rule's id.
     pub silenced: BTreeMap<String, u64>,
 }
 
 impl Current {
-    /// What a new plan asks for that a running process cannot do.
+    /// Why a running process cannot switch to the new plan, if it cannot.
     fn refusal(&self, plan: &Plan) -> Option<&'static str> {
         match (&self.state, &plan.state) {
             (None, None) => None,
             (Some(old), Some(new)) if old == new => None,
-            // Who follows nothing reads stdin, and keeps no state of that.
+            // Without any source siftd reads stdin, for which no state is kept.
             (Some(_), None) => Some("it has no source any more, and what runs with a state cannot go on without one"),
             (None, Some(_)) => Some("it has sources now, and what runs without a state cannot begin one"),
             (Some(_), Some(_)) => Some("state_dir cannot change while siftd runs"),
@@ -45,7 +45,7 @@ impl Current {
 }
 
 impl Daemon {
-    /// Reads the configuration anew, if that was asked for.
+    /// Reloads the configuration if SIGHUP has asked for it.
     pub fn reload_if_asked(&mut self) {
         if !self.stop.reload.swap(false, Ordering::AcqRel) {
             return;
@@ -120,7 +120,7 @@ impl Daemon {
         (self.current.engine, self.current.rules_print) = (engine, plan.rules_print);
     }
 
-    /// What was counted of sources that there are no more.
+    /// Removes the counters of sources that are no longer configured.
     fn forget_sources(&self, old: &Config) {
         let gone = old.sources.iter().filter(|source| !self.current.config.sources.iter().any(|other| other.name == source.name));
         gone.for_each(|source| metrics().sources.remove(&source.name));

@@ -1,5 +1,5 @@
-//! The thread that decides what is read: it hears notices, signals and turns that were taken, looks at the
-//! clock, and hands out turns. It is the only one that knows the follower.
+//! The thread that decides what is read: it receives file notices, signals and finished turns, runs the timers, and
+//! hands out turns. Only this thread has access to the follower.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -29,15 +29,15 @@ use crate::state::committer::Committer;
 use crate::state::queue::{Queue, Word};
 use crate::telemetry::metrics;
 
-/// Files of one transaction at the start.
+/// Most files whose marks go into one transaction at the start.
 const BEGIN_FILES: usize = 500;
-/// A file that is written all the time is read so often at most, if it is the only one.
+/// Least pause, in microseconds, between two turns of a file that is written all the time.
 const REST_US: i64 = 2_000;
-/// And so much less often for each further one.
+/// How much each active file adds to that pause.
 const REST_A_FILE_US: i64 = 100;
-/// So many wakes are acted on at once: turns lead to further ones, and names, the clock and a reload are to be looked at, too.
+/// Most wakes handled in one round: turns cause further wakes, and names, timers and reloads must get their chance, too.
 const MAX_WAKES: usize = 256;
-/// At the end, what is open has so long to be handed over, even if all other time is over.
+/// At the end, open events have at least this long to be handed over, even if the grace is over.
 const LAST: Duration = Duration::from_millis(200);
 
 /// The thread that decides.
@@ -50,10 +50,10 @@ pub(super) struct Daemon {
     pub writer: CurrentWriter,
     pub is_durable: bool,
     pub stop: Arc<Stop>,
-    /// Why it ends by itself; without a text nobody reads what it writes.
+    /// Why the daemon ends by itself. `Some(None)`: nobody reads its output any more.
     pub failed: Option<Option<String>>,
     pub look_soon: Option<Instant>,
-    /// Who should talk.
+    /// The streams that are watched for silence.
     pub silence: Silence,
     pub sinks: Sinks,
     pub room: Arc<Mutex<Room>>,
@@ -65,7 +65,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// The first look: what is there now is known before anything is read. False: it was told to stop.
+    /// Discovers the files and commits their marks before anything is read. Returns `false` if the daemon was told to stop.
     pub fn begin(&mut self, committer: &mut Committer, known: &[String], early: &mut Early) -> Result<bool, String> {
         self.watch_folders();
         self.follower.discover(now());
@@ -85,7 +85,7 @@ impl Daemon {
         commit::until_done(self.current.state.as_deref(), early, || committer.begin(&names, &[], at))
     }
 
-    /// `early`: what was heard before, and not acted on.
+    /// Runs until the daemon is to end. `early` are the wakes that arrived before and were not acted on.
     pub fn serve(&mut self, early: Vec<Wake>, wakes: &Receiver<Wake>) {
         if !early.into_iter().all(|what| self.woken(what)) {
             return;
@@ -117,7 +117,7 @@ impl Daemon {
         }
     }
 
-    /// Whether to go on.
+    /// Acts on a wake; returns `false` if the daemon is to end.
     fn woken(&mut self, what: Wake) -> bool {
         match what {
             Wake::Stop => return false,
@@ -130,7 +130,7 @@ impl Daemon {
                 self.say_all();
                 self.current.state.iter().for_each(|folder| self.answers.answer_again(folder));
             }
-            // The loop looks after these.
+            // The loop handles these.
             Wake::Files | Wake::Streams | Wake::Reload => {}
             Wake::Heard(heard) => {
                 let at = now();
@@ -156,7 +156,7 @@ impl Daemon {
         true
     }
 
-    /// Whether there is another sink than one that nobody reads any more.
+    /// Returns `true` if there are other sinks than `sink`, which nobody reads any more.
     fn goes_on_without(&mut self, sink: &str) -> bool {
         let goes_on = self.sinks.has_others(sink);
         if goes_on {
@@ -167,14 +167,14 @@ impl Daemon {
         goes_on
     }
 
-    /// What is to be said of silences.
+    /// Queues notices about silences.
     pub fn say(&self, said: Vec<Said>) {
         for (uid, label, notice) in said {
             self.queue.put(Batch { uid, label, records: Vec::new(), body: Vec::new(), notices: vec![notice], mark: None, at: now() });
         }
     }
 
-    /// All that is known of files, for a state that has lost it.
+    /// Queues the marks of all files again, because the state has lost them.
     fn say_all(&self) {
         let at = now();
         for (uid, label, mark) in self.follower.all_marks() {
@@ -191,7 +191,7 @@ impl Daemon {
         }
     }
 
-    /// Files: what notices say, and what the time says.
+    /// Looks after files: acts on notices, and does what is due by time.
     fn look(&mut self, clock: &mut Clock) {
         let at = now();
         let changes = self.watch.take();
@@ -237,7 +237,7 @@ impl Daemon {
         is_new
     }
 
-    /// Drops what is known of files that were not seen for `forget_after`.
+    /// Forgets files that were not seen for `forget_after`.
     fn prune(&mut self, at: Timestamp) {
         self.queue.tell(Word::Seen(self.follower.present()));
         for uid in self.follower.forget(at) {
@@ -247,13 +247,13 @@ impl Daemon {
 
     fn sleep(&self, follows: bool, clock: &Clock) -> Duration {
         let deadline = self.follower.deadline().into_iter().chain(self.streams.deadline()).min();
-        // Where nothing happened for a while, nobody needs to look four times a second.
+        // If nothing has happened for a while, looking four times a second is not needed.
         let longest = if follows { clock.next(self.follower.len(), self.follower.active()) } else { FULL_SWEEP };
         let deadline = deadline.into_iter().chain(self.silence.deadline()).min();
         deadline.map_or(longest, |at| Duration::from_micros(at.0.saturating_sub(now().0).max(0) as u64).min(longest))
     }
 
-    /// Gauges that nobody else sets.
+    /// Sets the gauges that are set nowhere else.
     fn tell(&self) {
         self.follower.tell_levels();
         for (rule, count) in self.current.engine.silenced() {
@@ -268,7 +268,7 @@ impl Daemon {
         if self.silence.is_idle() {
             return;
         }
-        // Before a silence is told, who is there must be known.
+        // Before a silence is reported, the list of present streams must be current.
         if clock.silence.is_due(clock::LOOK) || self.silence.deadline().is_some_and(|due| due <= at) {
             let said = self.silence.keep(&self.follower.voices().collect(), at);
             self.say(said);
@@ -277,9 +277,8 @@ impl Daemon {
         self.say(said);
     }
 
-    /// Reads what is there, as long as there is time. Where positions are kept, what is open is published
-    /// as it stands and goes on with the next start; else it is finished. How many files were still being read when the time
-    /// was over.
+    /// Reads what is there until `until`. If marks are kept, open events are published as they stand and continue at the next
+    /// start; otherwise they are finished. Returns how many files were still being read when time ran out.
     pub fn drain(&mut self, wakes: &Receiver<Wake>, until: Instant) -> usize {
         self.streams.stop_all();
         self.follower.discover(now());
@@ -300,13 +299,13 @@ impl Daemon {
             }
         }
         self.pool.close();
-        // From here on what was read is committed, whatever waits for sinks.
+        // From here on what was read is committed, no matter how much waits for sinks.
         self.stop.hurry.store(true, Ordering::Relaxed);
         self.queue.nudge();
         let until = until.max(Instant::now() + LAST);
         let (mut space, mut left) = (Space::default(), 0);
         for job in self.follower.all() {
-            // One that is still read is left; where positions are kept, it goes on with the next start.
+            // A file that is still being read is left alone; if marks are kept, reading resumes at the next start.
             let Ok(mut reader) = job.reader.try_lock() else {
                 left += 1;
                 continue;
@@ -321,7 +320,7 @@ impl Daemon {
         left
     }
 
-    /// How it went.
+    /// Returns the sinks, to wait for, and how the run ended.
     pub fn ended(self) -> (Sinks, Result<Ended, String>) {
         let ended = match self.failed {
             Some(Some(why)) => Err(why),

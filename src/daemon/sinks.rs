@@ -1,5 +1,5 @@
-//! The sinks that run: a thread each, started at the start or by a reload, and taken out by one. The committer
-//! says where a sink begins; one that comes back under its name goes on where it was.
+//! The running sinks, with a thread each. They are started with the daemon or by a reload, and removed by a reload.
+//! The committer says where a sink begins; a sink that returns under the same name continues where it was.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Sinks {
     shared: Shared,
     sender: Sender<Wake>,
     running: Vec<Running>,
-    /// They begin when the committer has said where.
+    /// Sinks that begin once the committer has said where.
     planned: Vec<Planned>,
     begun: Arc<Begun>,
     first: usize,
@@ -36,7 +36,7 @@ struct Planned {
     plan: SinkPlan,
     /// Its predecessor wrote another file.
     is_elsewhere: bool,
-    /// It was taken out before it began: what it is to have all the same.
+    /// If it was removed before it began: the number of the last record that it still gets, and the deadline.
     leaves: Option<(u64, Instant)>,
 }
 
@@ -52,23 +52,24 @@ impl Sinks {
         Self { shared, sender, running: Vec::new(), planned: Vec::new(), begun: Arc::default(), first: 0 }
     }
 
-    /// Starts those without which there is no start.
+    /// Starts the sinks that must begin for the daemon to start.
     pub fn start_first(&mut self, plans: Vec<(SinkPlan, SinkMark)>) {
         self.first = plans.len();
         plans.into_iter().for_each(|(plan, mark)| self.start(plan, mark, None));
     }
 
-    /// Whether those have their files.
+    /// Whether all of those have made their first step.
     pub fn is_ready(&self) -> bool {
         self.begun.count.load(Ordering::Acquire) >= self.first
     }
 
-    /// Why one of them cannot be written, which ends the start.
+    /// Why one of them cannot be written, which makes the start fail.
     pub fn failed(&self) -> Option<&str> {
         self.begun.failed.get().map(String::as_str)
     }
 
-    /// One that is planned has what it is to have before it leaves; the others are those without which there is no start.
+    /// Starts a sink. `planned` is `None` for those that must begin for the daemon to start; for later ones it says whether the
+    /// sink is already to be removed, and after which record.
     fn start(&mut self, plan: SinkPlan, mark: SinkMark, planned: Option<Leaving>) {
         let (name, place) = (plan.name().to_owned(), plan.file().map(PathBuf::from));
         metrics().sinks.of(&name).kind.set(plan.kind());
@@ -87,12 +88,12 @@ impl Sinks {
         self.running.push(Running { name, place, thread, leaving });
     }
 
-    /// From now on there are these; of those that run, `stays` says which are to go on as they are. The others get
-    /// what is committed now, until `until`; a new one begins there.
+    /// Replaces the set of sinks. `stays` says which running sinks continue unchanged. The others still get everything
+    /// committed so far, with `until` as the deadline; new sinks begin after that.
     pub fn change(&mut self, plans: Vec<SinkPlan>, stays: impl Fn(&str) -> bool, until: Instant) {
         let is_planned = |name: &str| plans.iter().any(|plan| plan.name() == name);
         let runs = |name: &str| self.running.iter().find(|running| running.name == name);
-        // One that comes after another of its name waits for its end.
+        // A sink that succeeds another of the same name waits for that one to end.
         let new: Vec<String> = plans.iter().map(|plan| plan.name().to_owned()).filter(|name| runs(name).is_none()).collect();
         let old = self.running.iter().filter(|running| !(stays(&running.name) && is_planned(&running.name)));
         let last = self.shared.outbox.hand_over(&new, |last| old.for_each(|running| running.leaving.set(last, until)));
@@ -105,9 +106,9 @@ impl Sinks {
         self.shared.outbox.nudge();
     }
 
-    /// The committer knows where a sink begins.
+    /// Starts a planned sink, now that the committer has said where it begins.
     pub fn begins(&mut self, mut mark: SinkMark) {
-        // It may be there already.
+        // It may have been started already.
         let Some(at) = self.planned.iter().position(|planned| planned.plan.name() == mark.name) else { return };
         if self.running.iter().any(|running| running.name == mark.name) {
             return;
@@ -121,8 +122,8 @@ impl Sinks {
         self.start(plan, mark, Some(leaving));
     }
 
-    /// A sink's thread has ended, and `left` records were not written: its successor under the same name may
-    /// begin, or it is gone for good.
+    /// Handles the end of a sink's thread, which left `left` records unwritten: a successor of the same name may now
+    /// begin; otherwise the sink is gone for good.
     pub fn ended(&mut self, name: &str, left: u64) {
         let Some(at) = self.running.iter().position(|running| running.name == name) else { return };
         let old = self.running.swap_remove(at);
@@ -137,7 +138,7 @@ impl Sinks {
         metrics().sinks.remove(name);
     }
 
-    /// Whether any other sink is there to stay, or to come.
+    /// Returns `true` if another sink runs and is to stay, or if any is about to begin.
     pub fn has_others(&self, name: &str) -> bool {
         !self.planned.is_empty() || self.running.iter().any(|running| running.name != name && !running.leaving.is_set())
     }
@@ -148,7 +149,7 @@ impl Sinks {
     }
 }
 
-/// A sink that goes on where it was.
+/// Makes a sink that continues at its mark.
 fn sink(plan: SinkPlan, mark: SinkMark) -> Box<dyn Sink + Send> {
     match plan {
         SinkPlan::Stdout { file, choose, .. } => Box::new(Stdout::new(file, choose, mark)),
@@ -174,7 +175,7 @@ mod tests {
 
     const GRACE: Duration = Duration::from_secs(60);
 
-    /// Sinks and all that they need but threads that read and commit.
+    /// Sinks and all that they need, except the threads that read and commit.
     struct World {
         folder: tempfile::TempDir,
         committer: Committer,
@@ -211,7 +212,7 @@ mod tests {
             self.committer.commit(&[batch], &[], Timestamp(0)).unwrap();
         }
 
-        /// Commits what sinks say, and lets them begin and end.
+        /// Commits what sinks report, and lets them begin and end.
         fn go_on(&mut self) {
             let words = self.queue.take(true, Duration::from_millis(10), None, 1 << 20).words;
             self.committer.commit(&[], &words, Timestamp(0)).unwrap();

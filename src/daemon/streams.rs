@@ -1,6 +1,6 @@
-//! Sources that are no files, as the daemon runs them: one thread with a runtime on which their tasks wait for peers,
-//! pipes and timers. What they read goes to the threads that read files, as turns like theirs. A reload ends those that
-//! are gone, begins new ones, and begins those anew that have changed; the others do not notice.
+//! Runs the sources that are not files: their tasks share one thread with a runtime, where they wait for peers, pipes
+//! and timers. The threads that read files also process these sources' input, in turns of the same kind. A reload
+//! stops the sources that are gone, starts new ones, and restarts changed ones; the others are not touched.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::sources::socket::passed::Passed;
 use crate::state::store::Store;
 use crate::telemetry::metrics;
 
-/// All of them.
+/// All sources that are not files.
 pub(super) struct Streams {
     intake: Arc<Intake>,
     nonce: Nonce,
@@ -34,7 +34,7 @@ pub(super) struct Streams {
     tasks: BTreeMap<String, (watch::Sender<bool>, JoinHandle<()>)>,
     sender: Sender<Wake>,
     configs: Vec<SourceConfig>,
-    /// Those that have changed and could not begin anew: for the next reload they are new.
+    /// Sources that have changed and could not be restarted: the next reload treats them as new.
     failed: Arc<Mutex<HashSet<String>>>,
 }
 
@@ -42,18 +42,18 @@ pub(super) struct Streams {
 pub(super) struct Changes {
     ends: Vec<String>,
     begins: Vec<Service>,
-    /// These can begin anew only when they have ended.
+    /// Changed sources, which can be restarted only once their old task has ended.
     again: Vec<SourceConfig>,
 }
 
-/// The source with a `stop_timeout` that leaves time for SIGKILL within the grace.
+/// Limits the source's `stop_timeout` so that time for SIGKILL remains within the grace.
 pub(super) fn within(mut config: SourceConfig, grace: Duration) -> SourceConfig {
     config.stop_timeout = config.stop_timeout.min(grace.mul_f64(0.8));
     config
 }
 
 impl Streams {
-    /// None is running yet.
+    /// Makes the set, with no source running yet.
     pub fn new(engine: Arc<Engine>, nonce: Nonce, pool: &Arc<Pool>, sender: &Sender<Wake>, configs: Vec<SourceConfig>) -> Self {
         let (pool, changed) = (pool.clone(), sender.clone());
         let hooks = Hooks { enqueue: Box::new(move |flow| pool.push(Task::Flow(flow))), changed: Box::new(move || drop(changed.send(Wake::Streams))) };
@@ -61,10 +61,10 @@ impl Streams {
         Self { intake: Intake::new(engine, nonce, hooks), nonce, runtime: None, running, tasks, sender: sender.clone(), configs, failed }
     }
 
-    /// Runs a source until it ends, or until it is told to.
+    /// Starts a source, which runs until it ends or is told to stop.
     ///
     /// # Errors
-    /// There is no runtime to be had.
+    /// The runtime could not be started.
     pub fn start(&mut self, service: Service) -> Result<(), String> {
         let name = service.name().to_owned();
         if lock(&self.failed).remove(&name) {
@@ -88,7 +88,7 @@ impl Streams {
         Ok(())
     }
 
-    /// The runtime; the first question starts it.
+    /// Returns the runtime; the first call starts it.
     fn runtime(&mut self) -> Result<Handle, String> {
         if let Some(runtime) = &self.runtime {
             return Ok(runtime.clone());
@@ -104,7 +104,7 @@ impl Streams {
         self.intake.has_failed()
     }
 
-    /// What a reload would do, with everything made ready that can be; nothing has changed yet.
+    /// Returns what a reload would do, and prepares what can be prepared; nothing running is changed yet.
     ///
     /// # Errors
     /// A source could not begin, or cannot change while siftd runs.
@@ -124,7 +124,7 @@ impl Streams {
                     return Err(format!("source {:?} reads the journal and cannot change while siftd runs: restart it for that", source.name));
                 }
                 Some(_) => match Service::check(&source, self.nonce) {
-                    // Most likely by its old self.
+                    // `true`: the address is taken, most likely by this source's old task.
                     Ok(()) | Err((_, true)) => changes.again.push(source),
                     Err((why, false)) => return Err(why),
                 },
@@ -138,7 +138,7 @@ impl Streams {
         Ok(changes)
     }
 
-    /// Does it. Streams that are open go on with the rules that they began with.
+    /// Applies the changes. Open streams continue with the rules that they began with.
     pub fn apply(&mut self, changes: Changes, configs: Vec<SourceConfig>, engine: &Arc<Engine>) {
         self.intake.set_engine(engine.clone());
         changes.ends.iter().for_each(|name| drop(self.end(name)));
@@ -150,7 +150,7 @@ impl Streams {
         self.configs = configs;
     }
 
-    /// Begins a source that has changed, when its old self has ended.
+    /// Restarts a changed source once its old task has ended.
     fn start_again(&mut self, source: SourceConfig) -> Result<(), String> {
         let (before, intake, nonce, failed) = (self.end(&source.name), self.intake.clone(), self.nonce, self.failed.clone());
         self.spawn(source.name.clone(), move |stopped| async move {
@@ -175,37 +175,37 @@ impl Streams {
         })
     }
 
-    /// Tells one source to end; what can be waited for.
+    /// Tells one source to stop, and returns its task, to be awaited.
     fn end(&mut self, name: &str) -> Option<JoinHandle<()>> {
         let (stop, task) = self.tasks.remove(name)?;
         stop.send_replace(true);
         Some(task)
     }
 
-    /// Tells all of them to end.
+    /// Tells all sources to stop.
     pub fn stop_all(&self) {
         for (stop, _) in self.tasks.values() {
             stop.send_replace(true);
         }
     }
 
-    /// Whether something may still come of them.
+    /// Whether any source or stream is still open, so that more input may come.
     pub fn is_alive(&self) -> bool {
         self.running.load(Ordering::Acquire) > 0 || self.intake.open_flows() > 0
     }
 
-    /// When something open wants to be published.
+    /// When an open event is next due to be published.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.intake.deadline()
     }
 
-    /// What is due gets a turn.
+    /// Gives a turn to each stream that is due.
     pub fn due(&self, now: Timestamp) {
         self.intake.due(now);
     }
 }
 
-/// Where the journal of a source stood when it was last read.
+/// Looks up how far a source had read its journal.
 fn journal(state: Option<&Path>, name: &str) -> Option<(Uid, Mark)> {
     let rows = Store::look(state?).ok()??.streams().ok()?;
     rows.into_iter().find(|row| !row.is_file() && row.label.source == name).map(|row| (row.uid, row.mark))

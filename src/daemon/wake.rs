@@ -1,5 +1,5 @@
-//! What ends the sleep of the deciding thread, and the signals among it. Whoever may say something often
-//! says it once until it was heard: the thread may be kept waiting for long, by a disk that is full.
+//! What wakes the deciding thread, including signals. A sender that may repeat itself sends one wake until that
+//! has been received: a full disk can keep the thread from receiving for a long time.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,34 +16,34 @@ use crate::sources::interrupt::is_ignored;
 use crate::sources::reader::Turn;
 use crate::state::outbox::Outbox;
 
-/// What ends the sleep of the deciding thread.
+/// What wakes the deciding thread.
 pub(crate) enum Wake {
-    /// Some file changed; `Watch` knows which.
+    /// Files have changed; `Watch` knows which.
     Files,
-    /// A turn was taken.
+    /// A file's turn is done.
     Done(FileId, Box<Turn>),
-    /// A source that is no file, or a stream of one, has ended; or one is due earlier than was known.
+    /// A source that is not a file, or one of its streams, has ended, or is due earlier than was known.
     Streams,
-    /// A stream that is no file has talked or ended; only where its source is listened to.
+    /// A stream that is not a file has sent something or has ended; only for sources that are watched for silence.
     Heard(Heard),
-    /// SIGINT or SIGTERM; or SIGHUP where there is nothing to read anew.
+    /// SIGINT or SIGTERM; also SIGHUP if there is no configuration to reload.
     Stop,
-    /// SIGHUP; `Stop` has the flag.
+    /// SIGHUP; the flag is `Stop::reload`.
     Reload,
-    /// The committer knows where a sink begins.
+    /// The committer has said where a sink begins.
     SinkBegins(SinkMark),
-    /// The thread of a sink has ended, and has left so many records undone.
+    /// The thread of a sink has ended and left this many records unwritten.
     SinkEnded(String, u64),
-    /// The state was begun anew: what is known of files is to be said again.
+    /// The state was recreated: the marks of all files must be queued again.
     StateLost,
     /// Nobody reads what this sink writes any more.
     Unread(String),
-    /// It cannot go on.
+    /// A thread has failed for this reason, and the daemon must end.
     Failed(String),
 }
 
-/// The wakes before there is somebody who acts on them: until then only an end counts. The others are kept in their order,
-/// for nobody says them twice.
+/// The wakes that arrive before the daemon can act on them. Until then only [`Wake::Stop`] and [`Wake::Failed`] count; the
+/// others are kept in order, because no sender repeats them.
 pub(crate) struct Early<'a> {
     wakes: &'a Receiver<Wake>,
     kept: Vec<Wake>,
@@ -54,10 +54,10 @@ impl<'a> Early<'a> {
         Self { wakes, kept: Vec::new() }
     }
 
-    /// Waits for a wake, so long at most. False: it was told to stop.
+    /// Waits for a wake, at most `longest`. Returns `false` if the daemon was told to stop.
     ///
     /// # Errors
-    /// Why it cannot go on.
+    /// Why the daemon cannot continue.
     pub fn wait(&mut self, longest: Duration) -> Result<bool, String> {
         match self.wakes.recv_timeout(longest) {
             Ok(Wake::Stop) => return Ok(false),
@@ -68,13 +68,13 @@ impl<'a> Early<'a> {
         Ok(true)
     }
 
-    /// Those that somebody has yet to act on.
+    /// Returns the wakes that have yet to be acted on.
     pub fn kept(self) -> Vec<Wake> {
         self.kept
     }
 }
 
-/// Of a stream that is no file.
+/// What happened on a stream that is not a file.
 pub(crate) struct Heard {
     pub uid: Uid,
     pub label: Arc<Label>,
@@ -89,18 +89,18 @@ pub(crate) struct Stop {
     pub hurry: AtomicBool,
     /// Counts SIGUSR1.
     pub reopen: AtomicU64,
-    /// When the time to write what is there is over; only at the end.
+    /// When the time to write what is left is over; set only at shutdown.
     pub until: OnceLock<Instant>,
-    /// Where sinks sleep.
+    /// The outbox, on which sinks wait.
     pub outbox: OnceLock<Arc<Outbox>>,
-    /// Sinks that have not ended.
+    /// How many sinks have not ended.
     pub running: AtomicUsize,
-    /// SIGHUP came, and was not heard yet.
+    /// SIGHUP has arrived and has not been acted on yet.
     pub reload: AtomicBool,
 }
 
 impl Stop {
-    /// Whether the time to write what is there is over.
+    /// Whether the time to write what is left is over.
     pub fn is_late(&self) -> bool {
         self.until.get().is_some_and(|until| Instant::now() >= *until)
     }
@@ -113,12 +113,12 @@ impl Stop {
     }
 }
 
-/// A second signal so soon after the first is the same wish: who ends a process group often signals the
-/// process itself as well (`timeout` of the GNU coreutils does).
+/// A second signal within this time counts as the same request: a tool that ends a process group often signals
+/// the process itself as well, as `timeout` of the GNU coreutils does.
 const SAME_WISH: Duration = Duration::from_secs(1);
 
-/// The first signal drains, a later one ends at once. SIGHUP is a wish to reload; where there is nothing to read anew a
-/// terminal was closed, which ends it like the others, unless it was started to outlive that (`nohup`).
+/// Handles signals: the first one drains, a later one ends the process at once. SIGHUP reloads. If there is nothing to
+/// reload, SIGHUP means that a terminal was closed and counts like the others, unless it is ignored (`nohup`).
 pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>, can_reload: bool) -> Result<(), String> {
     let fault = |error: io::Error| format!("signals cannot be handled: {error}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(fault)?;
@@ -142,7 +142,7 @@ pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>, can_reload
                 match (number, first) {
                     (0, _) => stop.reopen(),
                     (1, _) if can_reload => {
-                        // Once for all that come before it is heard.
+                        // One wake for all SIGHUPs that arrive before it is acted on.
                         if !stop.reload.swap(true, Ordering::AcqRel) {
                             drop(sender.send(Wake::Reload));
                         }

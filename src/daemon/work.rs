@@ -1,5 +1,5 @@
-//! The threads that read: each takes a turn, makes records of its events, hands them to the committer,
-//! and says how it went. A full queue makes it wait, and so the files.
+//! The threads that read: each takes a turn, makes records of its events, hands them to the committer, and
+//! reports the outcome. If the queue is full the thread waits, and reading waits with it.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::mpsc::Sender;
@@ -18,19 +18,19 @@ use crate::sources::reader::{Space, Turn};
 use crate::state::queue::Queue;
 use crate::telemetry::metrics;
 
-/// More threads than this only wait for the committer.
+/// Most threads that read: more would only wait for the committer.
 const MAX_THREADS: usize = 4;
 
-/// A turn that is to be taken.
+/// A turn to be taken.
 pub(super) enum Task {
     /// Of a file.
     File(Job),
-    /// Of a stream that is none.
+    /// Of a stream that is not a file.
     Flow(Arc<Flow>),
 }
 
-/// Turns that wait for a thread. The thread that worked last takes the next one: its caches are warm, and its patterns are
-/// compiled; and one file after the other does not go round through all of them.
+/// Turns that wait for a thread. The thread that worked last takes the next one, because its caches are warm and its
+/// patterns are compiled; so successive turns do not rotate through all threads.
 pub(super) struct Pool<T = Task> {
     inside: Mutex<Inside<T>>,
     came: [Condvar; MAX_THREADS],
@@ -38,7 +38,7 @@ pub(super) struct Pool<T = Task> {
 
 struct Inside<T> {
     tasks: VecDeque<T>,
-    /// Threads that wait or are about to, the one that worked last at the end.
+    /// Threads that wait or are about to; the one that worked last is at the end.
     idle: Vec<usize>,
     is_closed: bool,
 }
@@ -63,13 +63,13 @@ impl<T> Pool<T> {
         }
     }
 
-    /// A thread is done with its turn, and is about to come for the next one: said before anyone else can know that the
-    /// turn is over, for else the next one of a file would wake another thread while this one is on its way.
+    /// Marks a thread as idle when it has finished its turn and is about to take the next one. Call this before the end of the
+    /// turn is reported: otherwise the file's next turn would wake another thread while this one is on its way.
     fn comes(&self, thread: usize) {
         self.lock().idle.push(thread);
     }
 
-    /// What waits is not done any more.
+    /// Drops the turns that wait, and lets the threads end.
     pub fn close(&self) {
         let mut inside = self.lock();
         inside.tasks.clear();
@@ -77,7 +77,7 @@ impl<T> Pool<T> {
         self.came.iter().for_each(Condvar::notify_all);
     }
 
-    /// The next turn for a thread; it waits for one.
+    /// Waits for the next turn; `None` once the pool is closed.
     fn take(&self, thread: usize) -> Option<T> {
         let mut inside = self.lock();
         loop {
@@ -94,7 +94,7 @@ impl<T> Pool<T> {
     }
 }
 
-/// The writer as it is now, for all threads: a reload replaces it.
+/// The current writer, shared by all threads; a reload replaces it.
 #[derive(Clone)]
 pub(super) struct CurrentWriter(Arc<RwLock<Arc<Writer>>>);
 
@@ -137,7 +137,7 @@ pub(super) fn start(pool: &Arc<Pool>, queue: &Arc<Queue>, writer: &CurrentWriter
     }
 }
 
-/// One of the threads, and whom it tells what it has read.
+/// One of the threads that read, with the channels for its results.
 struct Worker {
     thread: usize,
     pool: Arc<Pool>,
@@ -146,21 +146,21 @@ struct Worker {
 }
 
 impl Worker {
-    /// A file's turn; false: nobody wants any more.
+    /// Takes a file's turn; returns `false` if the receivers are gone.
     fn of_file(&self, job: &Job, space: &mut Space, writer: &Writer) -> bool {
         let mut reader = lock(&job.reader);
         let mut turn = if job.last { reader.finish(space, now()) } else { reader.turn(space, now()) };
         counted(&job.label, &turn);
         let (events, notices) = (std::mem::take(&mut turn.events), std::mem::take(&mut turn.notices));
         let found = Turn { events, notices, mark: turn.mark.clone(), ..Turn::default() };
-        // Before another thread can have the reader: batches of a stream are in order.
+        // Sent while this thread still holds the reader: this keeps the batches of a stream in order.
         let is_sent = writer.batch(job.uid, &job.label, found).is_none_or(|batch| self.queue.send(batch));
         drop(reader);
         self.pool.comes(self.thread);
         is_sent && self.sender.send(Wake::Done(job.id, Box::new(turn))).is_ok()
     }
 
-    /// The turn of a stream that is no file; false: nobody wants any more.
+    /// Takes the turn of a stream that is not a file; returns `false` if the receivers are gone.
     fn of_flow(&self, flow: &Arc<Flow>, space: &mut Space, writer: &Writer) -> bool {
         let turn = flow.turn(space, now());
         counted(&flow.label, &turn);
@@ -173,7 +173,7 @@ impl Worker {
     }
 }
 
-/// What a turn has read. Lines that were only counted are none that were looked at.
+/// Adds what a turn has read to the counters of its source. Lines before the start of reading are not included.
 pub(super) fn counted(label: &Label, turn: &Turn) {
     let source = metrics().sources.of(&label.source);
     source.bytes.add(turn.bytes);
@@ -188,18 +188,18 @@ pub(super) fn counted(label: &Label, turn: &Turn) {
 pub struct Writer {
     /// Name of this machine.
     pub host: String,
-    /// Longest record.
+    /// Most bytes of one record.
     pub max_event_bytes: usize,
-    /// Whether a loss that nobody can measure is said, too: where positions are kept it is.
+    /// Whether losses of unknown size are reported, too: they are if marks are kept.
     pub says_all: bool,
     /// Labels of each source, by its name.
     pub labels: BTreeMap<String, Vec<(String, String)>>,
-    /// Sources whose silence is told.
+    /// Sources that are watched for silence.
     pub listened_to: HashSet<String>,
 }
 
 impl Writer {
-    /// The batch of a turn; none if there is nothing to say.
+    /// Makes the batch of a turn; `None` if it would be empty.
     #[must_use]
     pub fn batch(&self, uid: Uid, label: &Arc<Label>, mut turn: Turn) -> Option<Batch> {
         turn.notices.retain(|notice| self.says_all || !matches!(notice, Notice::Gap { missed: Missed::Unknown, .. }));
@@ -227,7 +227,7 @@ impl Writer {
             let len = (batch.body.len() - from) as u32;
             batch.records.push(Record::new(&event, generation, len, seen_at as u32));
         }
-        // It may wait for long.
+        // The batch may wait for a long time.
         batch.body.shrink_to_fit();
         Some(batch)
     }
@@ -249,7 +249,7 @@ mod tests {
         pool.push("next");
         assert_eq!(pool.lock().idle, [0]);
         assert_eq!(pool.take(1), Some("next"));
-        // One more than those on their way wakes another one.
+        // One turn more than there are threads on their way wakes another thread.
         pool.comes(1);
         pool.push("a");
         pool.push("b");

@@ -1,5 +1,5 @@
-//! What passes from sources through the state to sinks. Plain data: sources, state and sinks know
-//! these types and not each other.
+//! The data that passes from sources through the state to sinks. Sources, state and sinks know these types but
+//! not each other.
 
 mod notice;
 
@@ -14,56 +14,56 @@ use md5::{Digest, Md5};
 use crate::core::event::{Category, Event, Hex, Io, RetryClass, Severity, Timestamp};
 pub use notice::{Missed, Notice, Why};
 
-/// Identity of a stream; kept in the state, never computed again.
+/// Identity of a stream; kept in the state, never recomputed.
 pub type Uid = [u8; 16];
 
-/// Kind of the label of a record that is for one sink alone; the source is the sink's name.
+/// `kind` in the label of a record that is for one sink only; its `source` is the sink's name.
 pub const FOR_SINK: &str = "sink";
 
-/// What a stream is called.
+/// Describes where a stream comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label {
     /// Name of its source.
     pub source: String,
     /// `file`, `stdin`, …
     pub kind: &'static str,
-    /// Its path, as the user would write it; empty where it has none.
+    /// Its path, as the user would write it; empty if it has none.
     pub path: String,
-    /// Who sends it over a socket, such as `192.0.2.7:40112`; empty where nobody does.
+    /// The peer that sends it over a socket, such as `192.0.2.7:40112`; empty if there is none.
     pub peer: String,
-    /// The command that prints it, without secrets; empty where none does.
+    /// The command that prints it, without secrets; empty if there is none.
     pub argv: Vec<String>,
     /// Which output of the command.
     pub io: Option<Io>,
 }
 
-/// A file: where it lies and when it was made.
+/// Identity of a file: its device, its inode and when it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Node {
     /// Device.
     pub dev: u64,
     /// Inode.
     pub ino: u64,
-    /// Birth in microseconds since 1970; 0 where the file system does not say.
+    /// Birth time in microseconds since 1970; 0 if the file system does not say.
     pub born: i64,
 }
 
 impl Node {
-    /// Of a file, by what the file system says of it.
+    /// Returns the identity of a file, from its metadata.
     #[must_use]
     pub fn of(meta: &Metadata) -> Self {
         let born = meta.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         Self { dev: meta.dev(), ino: meta.ino(), born: born.map_or(0, |since| since.as_micros() as i64) }
     }
 
-    /// Whether both are the same file, as far as the file system says: an inode is handed out again.
+    /// Whether both are the same file, as far as the file system can tell. Birth times are compared, because inodes are reused.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino) && (self.born == other.born || self.born == 0 || other.born == 0)
     }
 }
 
-/// The hash of a run of bytes; what a log says is not kept.
+/// The hash of a run of bytes, kept instead of the log's text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Print {
     /// How many bytes.
@@ -73,37 +73,37 @@ pub struct Print {
 }
 
 impl Print {
-    /// Of these bytes.
+    /// Hashes these bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self { len: bytes.len() as u32, hash: Md5::digest(bytes).into() }
     }
 }
 
-/// How far a file was read, and how it is known again.
+/// How far a file was read, and how the file is recognized again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Which file it is.
     pub node: Node,
-    /// Where it was last seen; of the journal, the cursor of the entry before `safe`.
+    /// Where it was last seen; for the journal, the cursor of the entry before `safe`.
     pub path: PathBuf,
     /// Rises whenever the content at offset 0 is replaced.
     pub generation: u32,
-    /// Reading begins behind this offset; what is before it is only counted.
+    /// Offset from which the content is read; what is before it is only counted.
     pub start: u64,
     /// Bytes that were read.
     pub read: u64,
-    /// Where reading goes on after a restart.
+    /// Offset where reading resumes after a restart.
     pub safe: u64,
-    /// What is known at `safe`, as JSON.
+    /// The stream's state at `safe`, as JSON.
     pub facts: String,
     /// The first bytes, at most 4096.
     pub head: Print,
     /// The last bytes before `read`, at most 64.
     pub tail: Print,
-    /// Its size when it was last looked at.
+    /// Its size when it was last checked.
     pub size: u64,
-    /// What was read of the generation before: its copy is known by that.
+    /// What was read of the previous generation, by which a copy of it is recognized.
     pub previous: Option<Content>,
 }
 
@@ -119,7 +119,7 @@ pub struct Content {
 }
 
 impl Mark {
-    /// What was read of this generation.
+    /// Returns what was read of this generation.
     #[must_use]
     pub fn content(&self) -> Content {
         Content { read: self.read, head: self.head, tail: self.tail }
@@ -147,16 +147,16 @@ pub struct Record {
     pub category: Category,
     /// When its first line was read.
     pub at: Timestamp,
-    /// Where in its bytes the member `seen` belongs; 0: nowhere.
+    /// Index in its bytes where the member `seen` is to be inserted; 0: nowhere.
     pub seen_at: u32,
     /// How it counts for a breaker.
     pub weight: Weight,
-    /// The agent's session, if the log says.
+    /// The agent's session, if the log names one.
     pub session: Option<Box<str>>,
 }
 
 impl Record {
-    /// The record of an event; `len` and `seen_at` are those of its bytes.
+    /// Makes the record of an event; `len` and `seen_at` refer to its bytes.
     #[must_use]
     pub fn new(event: &Event, generation: u32, len: u32, seen_at: u32) -> Self {
         Self {
@@ -189,7 +189,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// Of an event. That the text calls it fatal is a claim: it counts as any other.
+    /// Returns the weight of an event. A text that calls the error fatal is only a claim, so the event counts like any other.
     #[must_use]
     pub fn of(event: &Event) -> Self {
         match event.retry.class {
@@ -200,12 +200,12 @@ impl Weight {
     }
 }
 
-/// What one turn of a stream came to. It is committed whole or not at all.
+/// The result of one turn of a stream. It is committed whole or not at all.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The stream.
     pub uid: Uid,
-    /// What it is called.
+    /// Label of the stream.
     pub label: Arc<Label>,
     /// Its events, in order.
     pub records: Vec<Record>,
@@ -213,22 +213,22 @@ pub struct Batch {
     pub body: Vec<u8>,
     /// What was lost.
     pub notices: Vec<Notice>,
-    /// How far the file was read; none for what cannot be read again.
+    /// How far the file was read; `None` for a stream that cannot be read again.
     pub mark: Option<Mark>,
     /// When it was read.
     pub at: Timestamp,
 }
 
 impl Batch {
-    /// How much of the channel's budget it takes.
+    /// Returns how many bytes of the queue's budget the batch takes.
     #[must_use]
     pub fn cost(&self) -> usize {
-        // What is allocated counts, not what is used.
+        // The allocated bytes count, not only those in use.
         self.body.capacity() + 250 * self.records.len() + 1024
     }
 }
 
-/// The id of a record that follows from something that has an identity.
+/// Derives the id of a record from the identity of what it is about: the same parts give the same id.
 #[must_use]
 pub fn derived_id(kind: &str, parts: &[&[u8]]) -> String {
     let mut hash = Md5::new();
@@ -240,31 +240,31 @@ pub fn derived_id(kind: &str, parts: &[&[u8]]) -> String {
     crate::core::event::Hex::new(hash.finalize().into()).to_string()
 }
 
-/// How far a sink has written, so that it finds its place again.
+/// How far a sink has written, so that it can resume there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SinkMark {
     /// Name of the sink.
     pub name: String,
     /// Records up to this one are done.
     pub seq: u64,
-    /// The file that it writes; all 0 where there is none.
+    /// The file that it writes; all 0 if there is none.
     pub node: Node,
     /// Bytes of that file up to the end of record `seq`.
     pub len: u64,
-    /// When the file was begun.
+    /// When the file was started.
     pub since: Timestamp,
 }
 
-/// What a sink needs to know of a record to choose it.
+/// What a sink needs to know about a record to filter it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Its bytes, the newline included.
     pub len: u32,
-    /// None: no error, which passes every filter of severity and category.
+    /// `None` if the record is not an error: then it passes every filter of severity and category.
     pub kind: Option<(Severity, Category)>,
 }
 
-/// Committed records that follow each other.
+/// A run of consecutive committed records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chunk {
     /// Number of the first record; they count from 1.
@@ -276,13 +276,13 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// Number of the last record.
+    /// Returns the number of the last record.
     #[must_use]
     pub fn last(&self) -> u64 {
         self.first + self.heads.len() as u64 - 1
     }
 
-    /// The bytes of the records after number `seq`.
+    /// Returns the bytes of the records after number `seq`.
     #[must_use]
     pub fn body_after(&self, seq: u64) -> &[u8] {
         let done = (seq + 1).saturating_sub(self.first) as usize;
@@ -290,7 +290,7 @@ impl Chunk {
         self.body.get(from..).unwrap_or_default()
     }
 
-    /// The records after number `seq`: number, head, bytes.
+    /// Returns the records after number `seq`: number, head, bytes.
     pub fn after(&self, seq: u64) -> impl Iterator<Item = (u64, Head, &[u8])> {
         let mut at = 0;
         let all = self.heads.iter().zip(self.first..).map(move |(head, number)| {

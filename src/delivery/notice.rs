@@ -1,4 +1,4 @@
-//! Records that are no errors, before they are written: what nobody saw, what was held back, what has changed.
+//! Records that are not errors, before they are written: what was missed, what was withheld, what has changed.
 
 use crate::core::breaker::Transition;
 use crate::core::event::{Category, Severity, Timestamp};
@@ -6,15 +6,15 @@ use crate::core::event::{Category, Severity, Timestamp};
 /// Why something is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// A file was cut before it was read to its end, and no copy of it was found.
+    /// A file was truncated before it was read to its end, and no copy of it was found.
     TruncatedFile,
     /// A file vanished before it was read to its end.
     RotatedAway,
     /// More events than `max_events_per_second`.
     RateLimit,
-    /// A sink was behind by more than `outbox_max`, and is to leave records out then.
+    /// A sink was behind by more than `outbox_max`, and is configured to drop records then.
     OutboxFull,
-    /// The state was damaged: records that waited in it could not be read, or it is not known how far a source was.
+    /// The state was damaged: records that waited in it could not be read, or the position of a source was lost.
     StateLost,
     /// Datagrams that the kernel dropped because nobody read them in time.
     UdpLoss,
@@ -23,7 +23,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The word in a record.
+    /// Returns the word used in a record.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,31 +38,31 @@ impl Why {
     }
 }
 
-/// What was missed, as far as it is known.
+/// What was missed, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missed {
     /// Nobody knows how much.
     Unknown,
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// So many events.
+    /// This many events.
     Events(u64),
-    /// So many datagrams.
+    /// This many datagrams.
     Datagrams(u64),
-    /// So many connections.
+    /// This many connections.
     Connections(u64),
 }
 
-/// A record that is no error.
+/// A record that is not an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Something that nobody saw.
+    /// Something was missed.
     Gap {
         /// Its id.
         id: String,
         /// Why.
         why: Why,
-        /// What.
+        /// How much.
         missed: Missed,
         /// Since when.
         from: Timestamp,
@@ -79,9 +79,9 @@ pub enum Notice {
         signal: Option<i32>,
         /// How long it ran, in milliseconds.
         duration_ms: u64,
-        /// How it ended, in a word: `success`, `failure`, or `stopped` where siftd ended it.
+        /// How it ended, in a word: `success`, `failure`, or `stopped` if siftd ended it.
         outcome: &'static str,
-        /// How often it was started by then.
+        /// How often it had been started by then.
         attempts: u64,
     },
     /// Equal errors that were withheld.
@@ -90,7 +90,7 @@ pub enum Notice {
         id: String,
         /// What they have in common.
         signature: String,
-        /// What they are; sinks that do not want such errors do not want this, either.
+        /// Their severity and category; a sink that filters such errors out also filters this record out.
         kind: Option<(Severity, Category)>,
         /// How many.
         count: u64,
@@ -99,15 +99,15 @@ pub enum Notice {
         /// The last one.
         to: Timestamp,
     },
-    /// A stream that should talk does not, or does again.
+    /// A stream that is watched for silence has gone silent, or is heard again.
     Silence {
         /// Its id.
         id: String,
-        /// When it was heard last.
+        /// When it was last heard.
         since: Timestamp,
         /// How long nothing came, in seconds.
         seconds: u64,
-        /// When something came again; none: it is silent.
+        /// When it was heard again; `None` while it is silent.
         ended: Option<Timestamp>,
     },
     /// A breaker has changed.
@@ -122,7 +122,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// What a sink's filter is to see of it.
+    /// Returns the severity and category that a sink's filter sees.
     #[must_use]
     pub fn kind(&self) -> Option<(Severity, Category)> {
         match self {

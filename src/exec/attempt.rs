@@ -1,5 +1,5 @@
-//! One run of the command from start to end: both outputs pumped, signals handed on, the limit kept, what is
-//! left of it ended. It says how the run ended; whether that is good is for others.
+//! One run of the command from start to end: pumps both outputs, forwards signals, enforces the time limit, and ends
+//! what is left of it. It reports how the run ended; others decide whether that is good.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -25,26 +25,26 @@ use super::waiting;
 use crate::core::event::Io;
 use crate::core::extract::Origin;
 
-/// Between two looks at whether all that was told to end has ended.
+/// Between two checks whether all processes that were told to end have ended.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What to run, and how.
 pub struct Attempt<'a> {
     /// Command and arguments.
     pub argv: &'a [OsString],
-    /// Terminals.
+    /// The terminals around it.
     pub around: Around,
-    /// A longer run is ended.
+    /// Longest run; a longer one is ended.
     pub timeout: Option<Duration>,
-    /// What has not ended so long after SIGTERM gets SIGKILL.
+    /// Time after SIGTERM until processes that have not ended get SIGKILL.
     pub kill_after: Duration,
-    /// Bytes at the beginning and at the end of each output that are kept.
+    /// How many bytes are kept from the beginning and from the end of each output.
     pub keep: (usize, usize),
-    /// Who is told of errors.
+    /// Receives the errors.
     pub journal: &'a Arc<Journal>,
-    /// Nobody asks for errors: nothing is looked at.
+    /// Errors are not wanted: the outputs are not scanned.
     pub is_blind: bool,
-    /// Identity of its outputs.
+    /// Returns the identity of an output.
     pub uid: fn(run: u32, io: Io) -> [u8; 16],
 }
 
@@ -55,15 +55,15 @@ pub struct Ended {
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// siftd sent it that signal, or handed it on.
+    /// siftd sent or forwarded that signal.
     pub signal_was_ours: bool,
-    /// It took too long.
+    /// The run took too long.
     pub timed_out: bool,
-    /// And it had not ended when it was asked to.
+    /// It took too long and did not end on SIGTERM, so it got SIGKILL.
     pub killed: bool,
-    /// siftd was told to end: nothing is tried again.
+    /// The signal that told siftd to end: then nothing is retried.
     pub interrupted: Option<Signal>,
-    /// It could not be started.
+    /// Why the command could not be started.
     pub failed_start: Option<io::Error>,
     /// What it wrote.
     pub stdout: Pumped,
@@ -72,10 +72,10 @@ pub struct Ended {
 }
 
 impl Attempt<'_> {
-    /// Runs it; `run` counts from 1.
+    /// Runs the command; `run` counts from 1.
     ///
     /// # Errors
-    /// The system refuses what every run needs.
+    /// The system refuses a resource that every run needs.
     pub fn run(&self, run: u32, signals: &Signals) -> io::Result<Ended> {
         let (stop, stopper) = io::pipe()?;
         let stop = Arc::new(OwnedFd::from(stop));
@@ -113,7 +113,7 @@ impl Attempt<'_> {
     }
 }
 
-/// The thread that waits.
+/// The state of the thread that waits.
 struct Watch<'a> {
     attempt: &'a Attempt<'a>,
     started: &'a Started,
@@ -134,10 +134,10 @@ impl<'a> Watch<'a> {
         Self { attempt, started, signals, ended, deadline, kill_at, killed, timed_out, interrupted, sent }
     }
 
-    /// Until the command has ended and, after a limit, all that it started.
+    /// Waits until the command has ended, and after a timeout also everything that it started.
     fn until_ended(&mut self) -> io::Result<Fate> {
         loop {
-            // Signals first: the one that tells of a child's end must not be taken after the look at the children.
+            // Signals first: if SIGCHLD were consumed after the children are checked, the end of a child could be missed.
             while let Some(came) = self.signals.next()? {
                 self.hand_on(came)?;
             }
@@ -153,18 +153,18 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Until the last byte of the outputs is passed on; false when siftd is told to end first.
+    /// Waits until the last byte of the outputs is passed on; returns `false` if siftd is told to end first.
     fn until_passed_on(&mut self, done: impl AsFd) -> io::Result<bool> {
         loop {
             let [_, done] = waiting::readable([self.signals.as_fd(), done.as_fd()], None)?;
             if done {
                 return Ok(true);
             }
-            // Each is asked for, whatever ended the sleep: one that was taken and not looked at would be lost.
+            // All pending signals are looked at, whatever ended the wait: one that was consumed and not looked at would be lost.
             while let Some(came) = self.signals.next()? {
                 if ends(came.signal) {
                     self.interrupted = Some(came.signal);
-                    // A key was meant for the command, which has ended.
+                    // A key press was meant for the command, which has ended.
                     if !came.from_key {
                         return Ok(false);
                     }
@@ -173,7 +173,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Takes the keeper's word for how the command ended.
+    /// Takes over the keeper's report of how the command ended, if it has come.
     fn listen(&mut self) -> io::Result<()> {
         if let Some(fate) = self.started.fate.as_ref().filter(|_| self.ended.is_none())
             && waiting::readable([fate.as_fd()], Some(Duration::ZERO))?[0]
@@ -183,12 +183,12 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Counts the processes that have ended; in the end the command is one of them.
+    /// Reaps the processes that have ended, and records how the command ended if it is one of them.
     fn reap(&mut self) -> io::Result<()> {
         loop {
             match wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) if pid == self.started.pid => {
-                    // Its last word may have come in between.
+                    // The keeper's report may have come in between.
                     self.listen()?;
                     self.ended.get_or_insert(Fate::of(ExitStatus::from_raw(status.as_raw())));
                 }
@@ -203,7 +203,7 @@ impl<'a> Watch<'a> {
     fn patience(&self) -> Option<Duration> {
         let next = if self.timed_out { self.kill_at } else { self.deadline };
         let left = next.map(|at| at.saturating_duration_since(Instant::now()));
-        // No signal tells of grandchildren.
+        // The end of a grandchild causes no signal, so poll.
         if self.timed_out { Some(left.unwrap_or(LOOK).min(LOOK)) } else { left }
     }
 
@@ -215,7 +215,7 @@ impl<'a> Watch<'a> {
         let wiring = self.started.wiring();
         match signal {
             Signal::CHILD => {}
-            // The command has it from its own terminal.
+            // The command already got this signal from its own terminal.
             _ if came.from_key => self.sent.push(signal),
             Signal::WINCH => {
                 self.started.resize();
@@ -223,7 +223,7 @@ impl<'a> Watch<'a> {
                     self.started.signal(signal);
                 }
             }
-            // It has come to the whole group already.
+            // The terminal has already sent it to the whole group.
             _ if wiring == Wiring::Shared && came.from_terminal => self.sent.push(signal),
             Signal::TSTP if wiring != Wiring::Shared => self.started.stop()?,
             _ => {
@@ -240,7 +240,7 @@ impl<'a> Watch<'a> {
             self.timed_out = true;
             self.kill_at = now.checked_add(self.attempt.kill_after);
             self.end_all(Signal::TERM);
-            // What is stopped cannot end.
+            // A stopped process does not act on SIGTERM.
             self.family().signal(Signal::CONT);
         }
         if !self.killed && self.kill_at.is_some_and(|at| at <= now) {
@@ -253,7 +253,7 @@ impl<'a> Watch<'a> {
         self.sent.push(signal);
         self.family().signal(signal);
         if signal == Signal::KILL {
-            // Who was started in between.
+            // Again, for processes that were started in between.
             self.family().signal(signal);
         }
     }
@@ -269,9 +269,9 @@ fn ends(signal: Signal) -> bool {
     [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM].contains(&signal)
 }
 
-/// With a limit, processes whose parent has ended become siftd's own, so that it can end them, too.
+/// Makes siftd the parent of orphaned descendants, so that it can end them, too, when the time limit is over.
 pub fn adopt_orphans() {
-    // Without it only those in the command's own group are found.
+    // If this fails, only processes in the command's own group are found.
     let _ = rustix::process::set_child_subreaper(Some(own()));
 }
 

@@ -1,5 +1,5 @@
-//! `--on-blocking`: a command of the user's for each blocking error, once for each signature. It gets the record on
-//! its stdin; no word of a log ever becomes part of a command line. One runs at a time, and only for so long.
+//! `--on-blocking`: runs a user's command for each blocking error, once for each signature. It gets the record on its
+//! stdin; no text from a log ever becomes part of a command line. One runs at a time, with a time limit.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,13 +16,13 @@ use super::{signals, tell};
 use crate::core::text::Hex;
 use crate::hook;
 
-/// Records that wait.
+/// Most records that may wait.
 const MAX_WAITING: usize = 64;
 
-/// Signatures that it runs for.
+/// Most signatures that it runs for.
 const MAX_SEEN: usize = 1 << 16;
 
-/// The user's command, ready.
+/// The user's command and the thread that runs it.
 pub struct Hook {
     sender: SyncSender<Vec<u8>>,
     seen: Mutex<HashSet<Hex>>,
@@ -31,7 +31,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Gets ready to run `argv`.
+    /// Starts the thread that runs `argv`.
     #[must_use]
     pub fn new(argv: Vec<String>) -> Self {
         let (sender, records) = sync_channel(MAX_WAITING);
@@ -41,7 +41,7 @@ impl Hook {
         Self { sender, seen: Mutex::default(), running, thread }
     }
 
-    /// Runs it for a record, unless it ran for that signature before.
+    /// Queues a run for a record, unless there was one for that signature before.
     pub fn call(&self, signature: Hex, record: &[u8]) {
         if self.is_new(signature) && self.sender.try_send(record.to_vec()).is_err() {
             tell("--on-blocking: too many errors are waiting for it; one was left out");
@@ -57,16 +57,16 @@ impl Hook {
         is_new
     }
 
-    /// The process that runs now.
+    /// The process of the command that runs now, if any.
     #[must_use]
     pub fn running(&self) -> Option<Pid> {
         Pid::from_raw(self.running.load(Ordering::Relaxed))
     }
 
-    /// Waits for what is under way.
+    /// Waits until the command has run for all waiting records.
     pub fn finish(self) {
         drop(self.sender);
-        // A thread that panicked has said so.
+        // A panic in the thread has already been reported.
         let _ = self.thread.join();
     }
 }

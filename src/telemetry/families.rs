@@ -1,10 +1,9 @@
-//! Every metric: its name, type, labels and meaning, and how it is read. The page that `/metrics` answers with,
-//! the table in the README and the tests of dashboard and alerts all come from this one list. Base units only:
-//! bytes, seconds.
+//! The list of all metrics: name, type, labels, meaning, and how each is read. The `/metrics` page, the table in the
+//! README and the tests of dashboard and alerts all derive from it. Units are base units only: bytes, seconds.
 
 use super::metrics::{Metrics, SinkMetrics, SourceMetrics};
 
-/// How a metric behaves.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows.
@@ -16,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The word after `# TYPE`.
+    /// Returns the word that follows the name in a `# TYPE` line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -31,13 +30,13 @@ impl Kind {
 pub struct Family {
     /// Its name.
     pub name: &'static str,
-    /// How it behaves.
+    /// Its type.
     pub kind: Kind,
     /// The names of its labels.
     pub labels: &'static [&'static str],
     /// One line about it.
     pub help: &'static str,
-    /// Hands each sample over.
+    /// Collects its samples.
     pub read: fn(&Metrics, &mut Samples),
 }
 
@@ -48,9 +47,9 @@ pub struct Samples(pub Vec<Sample>);
 /// A value and the values of its labels.
 #[derive(Debug, PartialEq)]
 pub struct Sample {
-    /// In the order of the family's labels; a histogram's bucket has `le` behind them.
+    /// In the order of the family's labels; a histogram's bucket has `le` after them.
     pub labels: Vec<String>,
-    /// What is behind the name: nothing, or `_bucket`, `_sum`, `_count` of a histogram.
+    /// Suffix of the name: empty, or `_bucket`, `_sum` or `_count` of a histogram.
     pub suffix: &'static str,
     /// The value.
     pub value: f64,
@@ -76,7 +75,7 @@ impl Samples {
 
 macro_rules! families {
     ($($kind:ident $name:literal [$($label:literal),*] $help:literal: $read:expr;)+) => {
-        /// All of them, in the order in which they are shown.
+        /// All metrics, in the order in which they are shown.
         pub const FAMILIES: &[Family] = &[$(Family { name: $name, kind: Kind::$kind, labels: &[$($label),*], help: $help, read: $read }),+];
     };
 }
@@ -151,7 +150,7 @@ families! {
         |all, out| out.put(&[], u64::from(all.is_stalled.load(std::sync::atomic::Ordering::Relaxed)));
 }
 
-/// The page in Prometheus' text format, version 0.0.4.
+/// Returns the page in Prometheus' text format, version 0.0.4.
 #[must_use]
 pub fn page(metrics: &Metrics) -> String {
     let mut out = String::new();
@@ -169,7 +168,7 @@ pub fn page(metrics: &Metrics) -> String {
     out
 }
 
-/// A label's value: a backslash, a quote and a newline have an escape each.
+/// Escapes backslashes, quotes and newlines in a label's value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,6 +1,6 @@
-//! The HTTP server for whoever watches: `/metrics`, `/healthz`, `/readyz`, `/status`, on an address or a unix
-//! socket. It reads counters and nothing else, so no client can hold up the pipeline; and no client can hold up
-//! another one: connections, their time and their requests are bounded.
+//! The HTTP server for monitoring: `/metrics`, `/healthz`, `/readyz`, `/status`, on an address or a unix socket. It
+//! reads nothing but counters, so no client can hold up the pipeline. Connections, their duration and their requests
+//! are bounded, so no client can hold up another one.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,20 +23,20 @@ use tokio::sync::{Semaphore, watch};
 use super::metrics::{Metrics, Phase};
 use super::{families, status};
 
-/// Connections at once; a further one waits until one of them has ended.
+/// Most connections at once; a further one waits until one of them has ended.
 const MAX_CONNECTIONS: usize = 32;
-/// A request is whole within it, or the connection ends.
+/// Time in which a request must be complete, or the connection is closed.
 const REQUEST_TIME: Duration = Duration::from_secs(5);
-/// No connection is older; each has one request.
+/// Longest life of a connection; each serves one request.
 const CONNECTION_TIME: Duration = Duration::from_secs(10);
-/// Bytes of a request's head; the least that hyper allows.
+/// Most bytes of a request's head; the smallest limit that hyper allows.
 const MAX_HEAD_BYTES: usize = 8192;
-/// Bytes of a unix socket's name.
+/// Most bytes of a unix socket's path.
 const MAX_SOCKET_NAME: usize = 107;
-/// After an accept that failed: no descriptor is left.
+/// Pause after an accept that failed, as when no descriptor is left.
 const REST: Duration = Duration::from_millis(200);
 
-/// Where it listens.
+/// Where the server listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An address.
@@ -45,14 +45,14 @@ pub enum Place {
     Socket(PathBuf),
 }
 
-/// A server that ends when this is dropped.
+/// A running server, which stops when this is dropped.
 #[derive(Debug)]
 pub struct Server {
     _end: watch::Sender<()>,
     _socket: Option<OwnSocket>,
 }
 
-/// The name of a socket that this process made: it goes when this is dropped.
+/// The path of a socket that this process made; it is removed when this is dropped.
 #[derive(Debug)]
 struct OwnSocket {
     path: PathBuf,
@@ -62,7 +62,7 @@ struct OwnSocket {
 
 impl Drop for OwnSocket {
     fn drop(&mut self) {
-        // Another process may have taken the name over.
+        // Another process may have taken over the path.
         if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| node(&meta) == self.node) {
             let _ = std::fs::remove_file(&self.path);
         }
@@ -78,10 +78,10 @@ enum Listener {
     Socket(tokio::net::UnixListener),
 }
 
-/// Listens and answers, on a thread of its own.
+/// Starts a server on a thread of its own.
 ///
 /// # Errors
-/// The address is taken, or the socket cannot be made.
+/// The address is in use, or the socket cannot be made.
 pub fn start(place: &Place, metrics: &'static Metrics) -> io::Result<Server> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let entered = runtime.enter();
@@ -101,8 +101,8 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
-/// A socket that only the owner and the group may use, from its first moment on: it is made under another name. One that
-/// an earlier process left is replaced; one that somebody answers on is not, nor is any other file.
+/// Makes a socket that only the owner and the group may use. It is made under another name, so that `path` never appears
+/// without that mode. A socket left by an earlier process is replaced; one that still answers, or any other file, is not.
 fn bind_socket(path: &Path) -> io::Result<(tokio::net::UnixListener, OwnSocket)> {
     if !is_free(path)? {
         return Err(io::ErrorKind::AddrInUse.into());
@@ -110,7 +110,7 @@ fn bind_socket(path: &Path) -> io::Result<(tokio::net::UnixListener, OwnSocket)>
     let mut new = path.as_os_str().to_owned();
     new.push(format!(".{}", std::process::id()));
     let new = PathBuf::from(new);
-    // Left over by a start that was killed in this moment.
+    // May be left over by a start that was killed at this point.
     let _ = std::fs::remove_file(&new);
     let (_folder, short) = short(&new)?;
     let listener = tokio::net::UnixListener::bind(&short)?;
@@ -121,7 +121,7 @@ fn bind_socket(path: &Path) -> io::Result<(tokio::net::UnixListener, OwnSocket)>
     Ok((listener, named?))
 }
 
-/// Whether nothing lies there, or a socket on which nobody answers.
+/// Returns `true` if the path does not exist, or is a socket on which nobody answers.
 fn is_free(path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::FileTypeExt;
     match path.symlink_metadata() {
@@ -135,7 +135,7 @@ fn is_free(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Gives the socket its mode, and then its name.
+/// Sets the mode of the socket, then renames it to its final path.
 fn named(new: &Path, path: &Path) -> io::Result<OwnSocket> {
     std::fs::set_permissions(new, std::fs::Permissions::from_mode(0o660))?;
     let node = node(&new.symlink_metadata()?);
@@ -143,10 +143,11 @@ fn named(new: &Path, path: &Path) -> io::Result<OwnSocket> {
     Ok(OwnSocket { path: path.to_owned(), node })
 }
 
-/// A socket's name has 107 bytes at most (unix(7)): a longer one is reached through its folder, which must stay open.
+/// Returns a path for a socket that fits into the limit of 107 bytes (unix(7)). A longer one is reached through its open
+/// folder, which is returned too and must be kept.
 ///
 /// # Errors
-/// There is no such folder.
+/// The folder cannot be opened.
 pub fn short(path: &Path) -> io::Result<(Option<std::fs::File>, PathBuf)> {
     use std::os::fd::AsRawFd;
     if path.as_os_str().len() <= MAX_SOCKET_NAME {
@@ -160,7 +161,7 @@ pub fn short(path: &Path) -> io::Result<(Option<std::fs::File>, PathBuf)> {
 async fn accept(listener: Listener, metrics: &'static Metrics, mut ended: watch::Receiver<()>) {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
-        // It is never closed.
+        // Never fails: the semaphore is never closed.
         let Ok(place) = room.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             _ = ended.changed() => return,
@@ -202,7 +203,7 @@ async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + 'static, metrics: &
     }
 }
 
-/// The answer to a request; its body is never read.
+/// Returns the answer to a request; the body of the request is never read.
 fn answer<B>(request: &Request<B>, metrics: &Metrics) -> Response<Full<Bytes>> {
     const TEXT: &str = "text/plain; charset=utf-8";
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -219,7 +220,7 @@ fn answer<B>(request: &Request<B>, metrics: &Metrics) -> Response<Full<Bytes>> {
     }
 }
 
-/// Why it is not ready, if it is not.
+/// Why the daemon is not ready, if it is not.
 fn unready(metrics: &Metrics) -> Option<String> {
     match metrics.phase() {
         Phase::Starting => Some("starting: state, sources and sinks are being opened".to_owned()),
@@ -284,7 +285,7 @@ mod tests {
         for path in [folder.path().join("s.sock"), long.join("s.sock")] {
             let names = || std::fs::read_dir(path.parent().unwrap()).unwrap().filter(|entry| entry.as_ref().unwrap().path().extension().is_some()).count();
             let (_folder, short) = short(&path).unwrap();
-            // Nobody listens any more, the file is still there.
+            // Nobody listens any more, but the file is still there.
             drop(UnixListener::bind(&short).unwrap());
             let (listener, own) = bind_socket(&path).unwrap();
             assert_eq!((path.metadata().unwrap().permissions().mode() & 0o777, names()), (0o660, 1));

@@ -1,6 +1,7 @@
-//! siftd's own messages: where they go, how many, and in which form. Set up once by a command at its start;
-//! `SIFTD_LOG` chooses (`SIFTD_LOG=debug siftd run …`). The core never logs, and records never go through here: what
-//! a log says stands in no message above debug. No secrets stand in them, those of a configuration neither. They have no colours, on a terminal neither.
+//! siftd's own messages: where they go, which ones, and in which form. A command sets this up once at its start;
+//! `SIFTD_LOG` chooses the level (`SIFTD_LOG=debug siftd run …`). The core never logs, and records never pass through
+//! here: no message above debug quotes a log. Messages contain no secrets, not even those of a configuration, and no
+//! colours, not even on a terminal.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +18,7 @@ use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::registry::LookupSpan;
 
-/// A text without its secrets.
+/// Removes the secrets from a text.
 pub type Clean = fn(&str) -> Cow<'_, str>;
 
 /// The form of messages.
@@ -25,14 +26,14 @@ pub type Clean = fn(&str) -> Cow<'_, str>;
 pub enum Form {
     /// Time, level and text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// Priority and text; the journal has the time.
+    /// Priority and text; the journal adds the time.
     Journald,
 }
 
 impl Form {
-    /// The journal's where stderr leads to it, as `JOURNAL_STREAM` says (systemd.exec(5)); else text.
+    /// Returns the journal's form if stderr is connected to it, as `JOURNAL_STREAM` says (systemd.exec(5)); otherwise text.
     #[must_use]
     pub fn fitting() -> Self {
         let stderr = std::io::stderr().as_fd().try_clone_to_owned().map(std::fs::File::from).and_then(|file| file.metadata());
@@ -44,13 +45,13 @@ impl Form {
     }
 }
 
-/// Starts writing messages to stderr, each made `clean`; a second call does nothing.
+/// Starts writing messages to stderr, each passed through `clean`; a second call does nothing.
 pub fn init(form: Form, clean: Clean) {
     let wanted = std::env::var("SIFTD_LOG").ok().filter(|wanted| !wanted.is_empty());
     let filter = wanted.as_deref().and_then(|wanted| EnvFilter::try_new(wanted).ok().filter(|_| is_filter(wanted)));
     let is_unknown = filter.is_none();
     let filter = filter.unwrap_or_else(|| EnvFilter::new("warn"));
-    // Where stderr takes nothing, for its disk is full or its terminal gone, nobody can be told so: to try is a panic.
+    // If stderr cannot be written, as its disk is full or its terminal gone, there is nowhere to report that; trying would panic.
     let quiet = tracing_subscriber::fmt().log_internal_errors(false).with_env_filter(filter).with_writer(std::io::stderr);
     let started = quiet.event_format(Lines { form, clean }).try_init();
     // Only a test that starts two commands in one process comes here twice.
@@ -60,13 +61,13 @@ pub fn init(form: Form, clean: Clean) {
     }
 }
 
-/// Whether each part is a level, or a module with one: to the filter any word is the name of a module.
+/// Whether each part is a level, or a module with a level. The filter itself would take any word for the name of a module.
 fn is_filter(wanted: &str) -> bool {
     let is_level = |level: &str| LevelFilter::from_str(level.trim()).is_ok();
     wanted.split(',').all(|part| is_level(part.rsplit('=').next().unwrap_or_default()))
 }
 
-/// Writes each message with a newline behind it.
+/// Writes each message, followed by a newline.
 struct Lines {
     form: Form,
     clean: Clean,
@@ -86,7 +87,7 @@ where
     }
 }
 
-/// The text of a message, with its fields behind it.
+/// The text of a message, followed by its fields.
 #[derive(Default)]
 struct Said(String);
 
@@ -104,13 +105,13 @@ fn line(form: Form, level: Level, time: &str, text: &str) -> String {
     let word = level.as_str().to_ascii_lowercase();
     match form {
         Form::Text => format!("{time} {:>5} {}", level.as_str(), lines(text, "  ")),
-        // The journal takes each line for a message of its own.
+        // The journal treats each line as a message of its own, so each gets the priority.
         Form::Journald => format!("<{0}>{1}", priority(level), lines(text, &format!("<{}>  ", priority(level)))),
         Form::Json => serde_json::json!({ "timestamp": time, "level": word, "message": text }).to_string(),
     }
 }
 
-/// syslog(3): 3 is an error, 4 a warning, 6 informational, 7 debugging.
+/// Returns the priority of syslog(3): 3 for an error, 4 for a warning, 6 for information, 7 for debugging.
 fn priority(level: Level) -> u8 {
     match level {
         Level::ERROR => 3,
@@ -120,8 +121,8 @@ fn priority(level: Level) -> u8 {
     }
 }
 
-/// Diagnostics have several lines: each further one begins with `head`. Control characters, which a terminal would
-/// obey, are spelled out.
+/// Formats a message of several lines: each line after the first begins with `head`. Control characters, which a terminal
+/// would obey, are escaped.
 fn lines(text: &str, head: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.trim_end().chars() {

@@ -1,6 +1,6 @@
-//! Counters and gauges of this process: plain atomics, changed once for each read, batch or transaction, never
-//! for each line. What belongs to a source or sink is asked for by its name once and kept. They outlive a
-//! reload, so that a counter never falls.
+//! Counters and gauges of this process: plain atomics, updated once per read, batch or transaction, never per line.
+//! The group of a source or sink is looked up by name once and then kept. The values outlive a reload, so that a
+//! counter never falls.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -9,52 +9,52 @@ use std::time::Duration;
 
 use crate::words::{Category, Severity};
 
-/// The counters of this process.
+/// Returns the counters of this process.
 #[must_use]
 pub fn metrics() -> &'static Metrics {
     static METRICS: LazyLock<Metrics> = LazyLock::new(Metrics::default);
     &METRICS
 }
 
-/// Something that only grows.
+/// A value that only grows.
 #[derive(Debug, Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// So many more.
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// How many by now.
+    /// Returns the count so far.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Something that is so large now.
+/// A value that may rise and fall.
 #[derive(Debug, Default)]
 pub struct Gauge(AtomicU64);
 
 impl Gauge {
-    /// It is so large.
+    /// Sets the value.
     pub fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// It has grown.
+    /// Raises the value.
     pub fn add(&self, more: u64) {
         self.0.fetch_add(more, Ordering::Relaxed);
     }
 
-    /// It has shrunk; never below 0.
+    /// Lowers the value, but not below 0.
     pub fn sub(&self, less: u64) {
-        // The closure never gives up, so there is no error.
+        // The closure never returns `None`, so this cannot fail.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |value| Some(value.saturating_sub(less)));
     }
 
-    /// How large it is.
+    /// Returns the value.
     #[must_use]
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
@@ -64,7 +64,7 @@ impl Gauge {
 /// Upper bounds of the buckets of a [`Histogram`], in microseconds.
 pub const BOUNDS_US: [u64; 12] = [500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 1_000_000, 5_000_000, 30_000_000];
 
-/// How long something took, each time.
+/// The distribution of how long an operation took.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
@@ -72,7 +72,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// It took so long.
+    /// Adds one duration.
     pub fn observe(&self, time: Duration) {
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let at = BOUNDS_US.partition_point(|bound| *bound < micros);
@@ -80,7 +80,7 @@ impl Histogram {
         self.sum_us.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// How often it took at most each of [`BOUNDS_US`], and how often in all.
+    /// Returns how many durations were at most each of [`BOUNDS_US`], and how many there were in all.
     #[must_use]
     pub fn cumulative(&self) -> [u64; BOUNDS_US.len() + 1] {
         let mut sum = 0;
@@ -90,14 +90,14 @@ impl Histogram {
         })
     }
 
-    /// All of it, in microseconds.
+    /// Returns the sum of all durations, in microseconds.
     #[must_use]
     pub fn sum_us(&self) -> u64 {
         self.sum_us.load(Ordering::Relaxed)
     }
 }
 
-/// A short text that changes rarely, such as the last error. It never holds what a log says.
+/// A short text that changes rarely, such as the last error. It never contains text from a log.
 #[derive(Debug, Default)]
 pub struct Note(Mutex<Option<String>>);
 
@@ -106,17 +106,17 @@ impl Note {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// It says this.
+    /// Sets the text.
     pub fn set(&self, text: impl Into<String>) {
         *self.lock() = Some(text.into());
     }
 
-    /// It says nothing any more.
+    /// Removes the text.
     pub fn clear(&self) {
         self.lock().take();
     }
 
-    /// What it says.
+    /// Returns the text, if there is one.
     #[must_use]
     pub fn get(&self) -> Option<String> {
         self.lock().clone()
@@ -132,7 +132,7 @@ impl<T: Default> Named<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The group of a name; the first question makes it. Whoever counts often keeps it.
+    /// Returns the group with this name; the first call creates it. A caller that counts often should keep it.
     pub fn of(&self, name: &str) -> Arc<T> {
         let mut all = self.lock();
         match all.get(name) {
@@ -141,12 +141,12 @@ impl<T: Default> Named<T> {
         }
     }
 
-    /// Nobody asks for this name any more.
+    /// Removes the group with this name.
     pub fn remove(&self, name: &str) {
         self.lock().remove(name);
     }
 
-    /// All groups, in the order of their names.
+    /// Returns all groups, in the order of their names.
     #[must_use]
     pub fn all(&self) -> Vec<(String, Arc<T>)> {
         self.lock().iter().map(|(name, group)| (name.clone(), group.clone())).collect()
@@ -158,40 +158,40 @@ impl<T: Default> Named<T> {
 pub struct Events([[Counter; Severity::ALL.len()]; Category::ALL.len()]);
 
 impl Events {
-    /// So many more of one kind.
+    /// Adds `count` events of one kind.
     pub fn add(&self, category: Category, severity: Severity, count: u64) {
         self.0[category as usize][severity as usize].add(count);
     }
 
-    /// How many of one kind.
+    /// Returns the count of one kind.
     #[must_use]
     pub fn get(&self, category: Category, severity: Severity) -> u64 {
         self.0[category as usize][severity as usize].get()
     }
 
-    /// The kinds of which there were any.
+    /// Returns the kinds that have occurred, with their counts.
     pub fn seen(&self) -> impl Iterator<Item = (Category, Severity, u64)> {
         let kinds = Category::ALL.iter().flat_map(|&category| Severity::ALL.iter().map(move |&severity| (category, severity)));
         kinds.map(|(category, severity)| (category, severity, self.get(category, severity))).filter(|(.., count)| *count > 0)
     }
 }
 
-/// What is counted of one source.
+/// The counters of one source.
 #[derive(Debug, Default)]
 pub struct SourceMetrics {
     /// Bytes that were read.
     pub bytes: Counter,
     /// Lines that were read.
     pub lines: Counter,
-    /// Lines that were looked at closely.
+    /// Lines that passed the first stage and were examined closely.
     pub candidates: Counter,
     /// Lines that were cut.
     pub truncated: Counter,
-    /// Lines without an event of which not every rule was asked.
+    /// Lines without an event for which not every rule was tried.
     pub unasked: Counter,
     /// Events that were committed.
     pub events: Events,
-    /// Bytes that are there and not read yet.
+    /// Bytes that are available but not read yet.
     pub lag_bytes: Gauge,
     /// Files that are followed.
     pub files: Gauge,
@@ -203,7 +203,7 @@ pub struct SourceMetrics {
     pub refused: Named<Counter>,
     /// Datagrams that were received.
     pub datagrams: Counter,
-    /// How often a command was started anew.
+    /// How often a command was restarted.
     pub restarts: Counter,
     /// Its type, as the configuration has it.
     pub kind: Note,
@@ -211,18 +211,18 @@ pub struct SourceMetrics {
     pub trouble: Note,
 }
 
-/// What is counted of one sink.
+/// The counters of one sink.
 #[derive(Debug, Default)]
 pub struct SinkMetrics {
-    /// Records that it has passed on or left out, by the last one's number.
+    /// Number of the last record that it has passed on or left out.
     pub seq: Gauge,
     /// Bytes that it has written.
     pub bytes: Counter,
-    /// Writes or requests that failed and are tried again.
+    /// Writes or requests that failed and are retried.
     pub retries: Counter,
-    /// Records that the other side refuses for good.
+    /// Records that the peer has refused for good.
     pub dead_letters: Counter,
-    /// How often it had to connect anew.
+    /// How often it had to reconnect.
     pub reconnects: Counter,
     /// Its type, as the configuration has it.
     pub kind: Note,
@@ -230,32 +230,32 @@ pub struct SinkMetrics {
     pub trouble: Note,
 }
 
-/// What nobody saw, for one reason.
+/// What was missed, for one reason.
 #[derive(Debug, Default)]
 pub struct GapMetrics {
-    /// Records that say so.
+    /// `gap` records with this reason.
     pub count: Counter,
-    /// Bytes, as far as they are known.
+    /// Bytes missed, as far as is known.
     pub bytes: Counter,
-    /// Events or datagrams, as far as they are known.
+    /// Events or datagrams missed, as far as is known.
     pub items: Counter,
 }
 
-/// Where the process stands.
+/// The phase that the process is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Not everything is open yet.
     Starting,
-    /// It works.
+    /// It is running.
     Ready,
-    /// It writes what it has, and ends.
+    /// It writes what it has read, and ends.
     Stopping,
 }
 
 impl Phase {
     const ALL: [Self; 3] = [Self::Starting, Self::Ready, Self::Stopping];
 
-    /// The word for it.
+    /// Returns the word for this phase.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -266,28 +266,28 @@ impl Phase {
     }
 }
 
-/// How often the configuration was read anew, and how that went.
+/// How often the configuration was reloaded, and with which outcome.
 #[derive(Debug, Default)]
 pub struct Reloads {
-    /// It is in force.
+    /// Reloads that put a new configuration in force.
     pub succeeded: Counter,
-    /// The old one goes on.
+    /// Reloads that failed, so that the old configuration stayed in force.
     pub failed: Counter,
-    /// When the last time was, in microseconds since 1970; 0: never.
+    /// Time of the last reload, in microseconds since 1970; 0: never.
     pub at_us: Gauge,
-    /// Why the last time failed.
+    /// Why the last reload failed.
     pub error: Note,
 }
 
 impl Reloads {
-    /// It was read.
+    /// Counts a reload that succeeded.
     pub fn succeed(&self, at_us: i64) {
         self.succeeded.add(1);
         self.at_us.set(at_us.unsigned_abs());
         self.error.clear();
     }
 
-    /// It was no good.
+    /// Counts a reload that failed.
     pub fn fail(&self, at_us: i64, why: &str) {
         self.failed.add(1);
         self.at_us.set(at_us.unsigned_abs());
@@ -306,11 +306,11 @@ pub struct Metrics {
     pub gaps: Named<GapMetrics>,
     /// Lines that a noise rule silenced, by its id.
     pub noise: Named<Gauge>,
-    /// Bytes of records that some sink has not done.
+    /// Bytes of records that at least one sink has not done.
     pub outbox_bytes: Gauge,
     /// Number of the last record that was committed.
     pub outbox_last: Gauge,
-    /// Most bytes that may wait.
+    /// Most bytes that may wait for sinks.
     pub outbox_max_bytes: Gauge,
     /// Descriptors that followed files hold.
     pub open_files: Gauge,
@@ -320,46 +320,46 @@ pub struct Metrics {
     pub commit_failures: Counter,
     /// Why the state cannot be written now.
     pub state_trouble: Note,
-    /// Whether the last look found that the pipeline does not move.
+    /// Whether the last check found that the pipeline does not move.
     pub is_stalled: AtomicBool,
-    /// Readings of the configuration.
+    /// Reloads of the configuration.
     pub reloads: Reloads,
-    /// When it started, in microseconds since 1970.
+    /// When the process started, in microseconds since 1970.
     pub started_us: Gauge,
     phase: AtomicU8,
 }
 
 impl Metrics {
-    /// It stands there now.
+    /// Sets the phase.
     pub fn set_phase(&self, phase: Phase) {
         self.phase.store(phase as u8, Ordering::Release);
     }
 
-    /// Where it stands.
+    /// Returns the phase.
     #[must_use]
     pub fn phase(&self) -> Phase {
         Phase::ALL[usize::from(self.phase.load(Ordering::Acquire)) % Phase::ALL.len()]
     }
 
-    /// Why it is not healthy, if it is not: what a start anew may mend.
+    /// Why the process is unhealthy, if it is: only reasons that a restart may cure.
     #[must_use]
     pub fn illness(&self) -> Option<&'static str> {
         self.is_stalled.load(Ordering::Relaxed).then_some("the pipeline does not move")
     }
 
-    /// Why nothing goes on, whether a start anew may mend it or not.
+    /// Why the pipeline makes no progress, whether or not a restart may cure it.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.illness().map(str::to_owned).or_else(|| self.state_trouble.get().map(|why| format!("state: {why}")))
     }
 
-    /// Errors that were committed, of all sources.
+    /// Returns how many errors were committed, over all sources.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.sources.all().iter().flat_map(|(_, source)| source.events.seen().map(|(.., count)| count).collect::<Vec<_>>()).sum()
     }
 
-    /// One line for people.
+    /// Returns a one-line summary for people.
     #[must_use]
     pub fn summary(&self) -> String {
         let sources = self.sources.all();

@@ -1,6 +1,6 @@
-//! What siftd says of itself: its messages (`log`) and its counters (`metrics`, and `families`,
-//! their names); `notify` is for the service manager.
-//! At the bottom of the layering: readers, sinks and the state count here, and nothing here asks them anything.
+//! What siftd reports about itself: messages (`log`), counters (`metrics`, with their names in `families`), and
+//! notifications to the service manager (`notify`). This is the bottom of the layering: readers, sinks and the state
+//! update the counters, and nothing here calls them.
 
 pub mod families;
 pub mod http;

@@ -1,5 +1,5 @@
-//! What the service manager is told (sd_notify(3)); without one each call does nothing. A message that cannot be
-//! sent is no reason to stop: the manager's own limits apply then.
+//! Notifies the service manager (sd_notify(3)); without one, each call does nothing. A message that cannot be sent is
+//! ignored: the manager's own time limits apply then.
 
 use std::time::Duration;
 
@@ -11,36 +11,36 @@ fn tell(states: &[NotifyState]) {
     }
 }
 
-/// It works.
+/// Says that the daemon is ready.
 pub fn ready() {
     tell(&[NotifyState::Ready]);
 }
 
-/// The configuration is being read; [`ready`] ends that.
+/// Says that the configuration is being reloaded; [`ready`] ends that.
 pub fn reloading() {
-    // systemd 253 and newer pair a reload with its end by the time.
+    // systemd 253 and later match the start and end of a reload by this time.
     match NotifyState::monotonic_usec_now() {
         Ok(now) => tell(&[NotifyState::Reloading, now]),
         Err(_) => tell(&[NotifyState::Reloading]),
     }
 }
 
-/// It ends.
+/// Says that the daemon is shutting down.
 pub fn stopping() {
     tell(&[NotifyState::Stopping]);
 }
 
-/// One line for people, which `systemctl status` shows.
+/// Sets the line that `systemctl status` shows.
 pub fn status(text: &str) {
     tell(&[NotifyState::Status(&text.replace(char::is_control, " "))]);
 }
 
-/// The pipeline moves.
+/// Feeds the watchdog: the pipeline moves.
 pub fn feed_watchdog() {
     tell(&[NotifyState::Watchdog]);
 }
 
-/// How long the manager waits between two feedings before it restarts the process; none: it does not watch.
+/// Returns how long the manager waits for the next feeding before it restarts the process; `None` if it has no watchdog.
 #[must_use]
 pub fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled()

@@ -1,4 +1,4 @@
-//! What `/status` answers and `siftd status` prints: the counters as one JSON document, and the same for people.
+//! The counters as one JSON document, which `/status` returns, and as text, which `siftd status` prints.
 
 use std::sync::atomic::Ordering;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::metrics::{Metrics, SinkMetrics, SourceMetrics};
 use crate::words::Severity;
 
-/// The document. Fields are only ever added.
+/// Returns the document. Fields may be added, but are never changed or removed.
 #[must_use]
 pub fn document(metrics: &Metrics, now_us: u64) -> Value {
     let seconds = |micros: u64| micros / 1_000_000;

@@ -48,7 +48,7 @@ fn rule_8_a_row_goes_a_month_after_its_file() {
     world.pass(2 * DAY);
     rig.prune(&world);
     assert_known(&world, &["b.log"]);
-    // Nothing of it is left in memory: an equal file is a new one.
+    // Nothing of it is left in memory: a file with equal content is a new one.
     world.append("a.log", &error("of a"));
     rig.wait(&mut world);
     assert_eq!(world.texts(), ["ERROR of a", "ERROR of b", "ERROR of a"]);

@@ -107,7 +107,7 @@ fn a_full_disk_under_the_output_stops_and_loses_nothing() {
     play(&folder.path().join("state"), &folder.path().join("small/out.ndjson"), folder.path(), &small);
 }
 
-/// What became of four errors.
+/// The outcome for four errors.
 struct Came {
     said: String,
     told: Vec<u8>,

@@ -427,7 +427,7 @@ fn rule_5_equal_heads_stay_two_files() {
     assert_eq!(sorted(&world), ["of a", "of the second", "of the third"]);
 }
 
-/// A log that starts as another one did before that was cut: its program prints the same banner.
+/// A log that starts like another log did before that one was truncated: its program prints the same banner.
 #[test]
 fn rule_5_what_begins_as_another_file_did_is_read_behind_that() {
     let banner = "starting version 7 with the usual settings, which take a line of their own\n".repeat(4);
@@ -527,12 +527,12 @@ fn rule_6_a_generation_that_was_read_is_not_read_again() {
     }
 }
 
-/// The content of a compressed file has been read, even though its log has grown since.
+/// A compressed copy is recognized as read, even though its log has grown since.
 #[test]
 fn rule_6_a_compressed_copy_of_a_log_that_goes_on_is_not_read() {
     for is_met in [false, true] {
         let mut world = World::new(&["logs/*.log", "logs/*.gz"]);
-        // Shorter than what is known of a file's beginning, and longer.
+        // Shorter and longer than the part of a file's beginning that is hashed.
         for (name, count) in [("a.log", 20), ("b.log", 400)] {
             world.append(name, &(0..count).map(|n| error(&format!("number {n}"))).collect::<String>());
         }

@@ -197,7 +197,7 @@ impl Writer {
             let name = ["a.log", "b.log"][round % 2];
             let count = 1 + self.rng.below(6);
             self.errors(name, count);
-            // At most one rotation between two checks: nobody can find what is written and rotated twice without being seen.
+            // At most one rotation between two checks: a file that is rotated twice without being seen cannot be found.
             if round % 3 == 0 && self.settle(stop) {
                 self.rotate(name);
             }

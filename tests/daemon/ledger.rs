@@ -280,7 +280,7 @@ fn what_is_not_yet_in_the_table_is_found_by_whoever_asks() {
     }
     let (lines, rows): (u32, u32) = tail(&world);
     assert!(lines == 3 && rows == 1, "{lines} transactions wait, {rows} rows are in the table");
-    // The same after an end at this moment.
+    // The same if the daemon ends at this moment.
     drop(rig);
     assert_eq!(kept(&world.folder.path().join("state")).0, made_again(&world).0);
     assert_eq!(tail(&world), (0, 3));

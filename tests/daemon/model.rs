@@ -42,7 +42,7 @@ impl Model {
         Self { world, rig: None, rng, next, wanted, half, rotations, unseen, played }
     }
 
-    /// Returns an error, or a line that is none.
+    /// Returns an error, or a line that is not an error.
     fn text(&mut self) -> String {
         self.next += 1;
         let n = self.next;
@@ -153,7 +153,7 @@ impl Model {
         self.unseen.clear();
     }
 
-    /// Avoids what no daemon could notice: the rotation of a file that was never seen, or two rotations between two checks.
+    /// Avoids rotations that no daemon could notice: of a file that was never seen, or two between two checks.
     fn before_rotation(&mut self, file: &'static str, name: &str) {
         if self.unseen.insert(file, true).is_some() || !self.is_known(name) {
             self.settle();

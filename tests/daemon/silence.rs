@@ -1,4 +1,4 @@
-//! Which sources are silent when files are renamed. Stepped, with real files and the test's own clock.
+//! Which sources count as silent when files are renamed. Stepped, with real files and the test's own clock.
 
 use std::collections::HashMap;
 

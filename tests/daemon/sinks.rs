@@ -95,7 +95,7 @@ fn an_end_between_any_two_steps_of_a_rotation_leaves_the_file_that_was_written_l
         let mut world = World::new(&["logs/*.log"]);
         (world.options.rotate_size, world.options.compress, world.options.keep) = (1, true, keep);
         for n in 0..4 {
-            // Compressing is not interrupted here: that makes it more likely that the file is gone.
+            // Compression is not interrupted here, which makes it more likely that the file is gone.
             cut_short(&world, n, steps);
             let marks = Store::look(&world.folder.path().join("state")).unwrap().unwrap().sinks().unwrap();
             let Some(mark) = marks.iter().find(|mark| mark.node.ino != 0) else { continue };
@@ -347,7 +347,7 @@ fn a_sink_that_does_not_want_an_error_does_not_hear_of_its_repeats() {
         world.append("a.log", &"curl: (7) Failed to connect to db port 5432: Connection refused\nfine\n".repeat(5));
         let mut rig = Rig::start(&world);
         rig.settle(&world);
-        // A held-back event is kept, with its kind.
+        // An event that is held back survives the restart, with its kind.
         drop(rig);
         world.pass(11 * SECOND);
         let mut rig = Rig::start(&world);

@@ -55,7 +55,7 @@ const ERR: &str = r#""PRIORITY":"3""#;
 const INFO: &str = r#""PRIORITY":"6","_TRANSPORT":"syslog""#;
 const PRINTED: &str = r#""PRIORITY":"6","_TRANSPORT":"stdout""#;
 
-/// What `siftd state list` prints.
+/// Returns what `siftd state list` prints.
 fn listed(daemon: &Daemon) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_siftd")).args(["state", "list", "--config", "siftd.toml"]).current_dir(&daemon.folder).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -114,7 +114,8 @@ fn killed_at_any_moment_it_goes_on_behind_the_last_entry_and_doubles_nothing() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-/// Years of entries are not read because the newest one cannot be: not by this start, and not by one after a kill.
+/// If the newest entry cannot be read, siftd does not fall back to years of old entries: not at this start, and not at one
+/// after a kill.
 #[test]
 fn where_the_newest_entry_is_not_known_it_is_read_from_now_on() {
     let mut daemon = journal("end");

@@ -36,7 +36,7 @@ fn outputs_of_a_command_are_one_voice() {
     assert_eq!((begun.len(), &begun[0]["source"]["type"], &begun[0]["source"]["io"]), (1, &"command".into(), &Value::Null), "{begun:?}");
     std::fs::write(daemon.path("go"), "").unwrap();
     daemon.until("its end is not told", || silences(&daemon, "ended", false).len() == 1);
-    // And again, even if the daemon is killed in between.
+    // It falls silent again, and the end of that is reported even if the daemon is killed in between.
     daemon.until("it is not told again", || silences(&daemon, "begun", false).len() == 2);
     daemon.kill();
     std::fs::remove_file(daemon.path("go")).unwrap();

@@ -142,7 +142,7 @@ fn who_comes_one_after_the_other_is_heard_to_the_last() {
     assert_eq!(daemon.of_kind("gap").len(), 0);
 }
 
-/// A local peer is never turned away, however long the others stay.
+/// A local peer is never turned away, however long the others stay connected.
 #[test]
 fn a_unix_socket_without_room_keeps_who_comes_waiting() {
     let mut daemon = Daemon::started("[[source]]\nname = \"local\"\ntype = \"unix\"\npath = \"FOLDER/log.sock\"\nmax_connections = 1\n");
@@ -182,7 +182,7 @@ fn a_source_that_could_not_change_begins_with_the_next_reload() {
     daemon.configure(&(stays + &source("in", &address)));
     daemon.signal("-HUP");
     daemon.until("it does not fail", || daemon.stderr().contains(&format!("cannot listen on {address}")));
-    // It stays so as long as the port is taken.
+    // Reloads are refused as long as the port is taken.
     daemon.signal("-HUP");
     daemon.until("it is not refused", || daemon.stderr().contains("the old one goes on"));
     drop(taken);

@@ -2,7 +2,7 @@
 
 use super::rig::{ONE, World, error};
 
-/// siftd is ended when half of a trace is there: the next start finds the whole trace.
+/// siftd ends when half of a trace has been written: the next start finds the whole trace.
 #[test]
 fn a_trace_that_is_cut_by_an_orderly_end_is_found_whole() {
     let world = World::new();

@@ -22,7 +22,7 @@ pub fn free_port() -> u16 {
 fn get(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
-    // The daemon may have closed the connection on too long a request.
+    // The daemon may have closed the connection because the request is too long.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -66,7 +66,7 @@ fn counters_follow_what_happens_and_health_is_said() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
-/// Records wait for the peer: that it is away is reported, and is no reason to take siftd out of service.
+/// Records wait for the peer: its absence is reported, but is no reason to take siftd out of service.
 #[test]
 fn a_peer_that_is_away_is_said_and_it_is_ready() {
     let world = World::new();

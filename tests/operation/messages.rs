@@ -8,7 +8,7 @@ use super::wait::wait;
 const SECRET: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 const WORD: &str = "moonshine";
 
-/// Triggers everything that siftd reports: errors, a file that is cut, one that vanishes, a refused reload, the end.
+/// Triggers everything that siftd reports: errors, a truncated file, a vanished file, a refused reload, the end.
 fn played(form: &str, level: &str) -> String {
     let world = World::new();
     // A file named literally: its disappearance is reported.

@@ -110,7 +110,7 @@ fn answer(mut stream: BufReader<TcpStream>, status: &AtomicU16) {
     }
 }
 
-/// Number of patterns that a line of 1 MiB leads to: more than are tried on it.
+/// Number of patterns that could match a line of 1 MiB: more than siftd tries on one line.
 const PUMPS: usize = 65;
 
 /// Sources and sinks of every kind that has metrics of its own.
@@ -222,7 +222,7 @@ fn the_command_fails(page: &mut Page<'_>) {
     page.is("siftd_source_up{source=\"job\"}", 0);
 }
 
-/// Another process holds the state: nothing is committed, the readers wait, and a file is cut before it was read.
+/// Another process holds the state: nothing is committed, the readers wait, and a file is truncated before it is read.
 fn the_state_is_held(world: &World, page: &mut Page<'_>) {
     let failures = page.look()["siftd_commit_failures_total"];
     let mut state = rusqlite::Connection::open(world.path("state/siftd.db")).unwrap();

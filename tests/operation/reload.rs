@@ -52,7 +52,7 @@ fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
     assert_eq!(world.written("one.ndjson", 3), ["first", "second", "third"]);
     assert_eq!(world.written("two.ndjson", 2), ["second", "third"]);
 
-    // They are removed: what was written before is still read, what comes later is not.
+    // They are removed: what was written before is still read, later lines are not.
     world.append("b.log", &error("fourth"));
     reload(&world, &daemon, ONE);
     assert_eq!(world.written("one.ndjson", 4)[3..], ["fourth"]);
@@ -70,7 +70,8 @@ fn sources_and_sinks_come_and_go_and_nothing_is_lost_or_doubled() {
     assert_eq!(world.said(), "");
 }
 
-/// Nothing else happens then, and what comes to it while nothing runs is no old content that `start_at` leaves out.
+/// No record follows the reload. What is added to the source's files while siftd is down must not count as old content,
+/// which `start_at` skips.
 #[test]
 fn a_source_that_came_with_a_reload_is_known_after_a_kill() {
     let world = World::new();

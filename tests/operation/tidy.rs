@@ -1,11 +1,11 @@
-//! Room of the state that is not needed any more: it is given back, and that never matters to what must be written.
+//! Disk space that the state no longer needs is given back, and this never gets in the way of necessary writes.
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::rig::{ONE, World, error};
 use super::wait::wait;
 
-/// Pages that are free.
+/// Returns the number of free pages.
 fn free(state: &Connection) -> i64 {
     state.query_row("PRAGMA freelist_count", [], |row| row.get(0)).unwrap()
 }
@@ -15,14 +15,14 @@ fn room_is_given_back_and_a_state_that_is_held_meanwhile_ends_nothing() {
     let world = World::new();
     world.configure(ONE);
     assert_eq!(world.start(&[]).stop(), Some(0));
-    // As an outage leaves it that is over.
+    // The state as an outage leaves it: large and mostly free.
     let mut state = Connection::open(world.path("state/siftd.db")).unwrap();
     state.execute_batch("CREATE TABLE filler (bytes BLOB); INSERT INTO filler VALUES (zeroblob(48 << 20)); DROP TABLE filler").unwrap();
     let before = free(&state);
     assert!(before > 10_000, "{before}");
     world.hear_no_more();
     let daemon = world.start(&[("SIFTD_LOG", "debug")]);
-    // By the second time all that a start writes is written: nothing waits for the state but this.
+    // By the second time, everything that a start writes is written: only this waits for the state.
     wait("a part of the room", || (free(&state) <= before - 2000).then_some(()));
     let lock = state.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
     wait("a try in vain", || world.said().contains("no room is given back for now").then_some(()));
