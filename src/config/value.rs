@@ -12,7 +12,7 @@ use crate::words::did_you_mean;
 /// Why a value does not fit its key; `reader` adds the place and the key.
 #[derive(Debug)]
 pub(super) struct Fault {
-    /// Continues the sentence "`key` in [table] …".
+    /// Continues the sentence ``key in `[table]` …``.
     pub problem: String,
     /// Whether the value as written is appended to the sentence.
     pub quotes_value: bool,

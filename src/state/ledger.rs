@@ -52,6 +52,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
+    /// Replaces the rules, such as after a reload; what is in use stays.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
     }

@@ -196,14 +196,21 @@ fn an_output_that_takes_nothing_is_no_panic() {
 #[test]
 fn judge_and_classify_say_what_is_wrong_with_a_line() {
     let folder = Folder::new();
-    let lines =
-        "{\"run_status\":\"crashed\"}\n{\"exit_code\":0,\"run_status\":\"odd\"}\n{\"exit_code\":1,\"run_status\":\"done\"}\n{\"exit_cod\":1}\n{}\nx\n7\n\
+    let lines = "{\"run_status\":\"crashed\"}\n{\"exit_code\":0,\"run_status\":\"odd\"}\n{\"exit_code\":1,\"run_status\":\"done\"}\n{\"exit_cod\":1}\n{}\nx\n7\n\
          {\"exit_code\":0,\"runStatus\":\"failed\"}\n{\n";
     let answers = folder.piped(["judge"], lines).ended(0).records();
     let status: Vec<_> = answers.iter().map(|answer| (answer["success"].clone(), answer["status"].as_str().unwrap())).collect();
     let want = ["failure", "malformed", "failure", "malformed", "malformed", "malformed", "malformed", "malformed", "malformed"];
     assert_eq!(status, want.map(|status| (serde_json::Value::Bool(false), status)));
-    for (at, said) in [(1, "\"odd\""), (3, "did you mean `exit_code`?"), (4, "exit_code, stderr"), (5, "no JSON"), (6, "is an object"), (7, "did you mean `run_status`?"), (8, "a line of its own")] {
+    for (at, said) in [
+        (1, "\"odd\""),
+        (3, "did you mean `exit_code`?"),
+        (4, "exit_code, stderr"),
+        (5, "no JSON"),
+        (6, "is an object"),
+        (7, "did you mean `run_status`?"),
+        (8, "a line of its own"),
+    ] {
         assert!(answers[at]["error"].as_str().unwrap().contains(said), "{}", answers[at]);
         assert_eq!(answers[at]["error_message"], "Malformed response");
     }

@@ -1,5 +1,5 @@
 //! The forms for people and their tools: pretty, github, unix. Each writes log text only through
-//! [`sanitise`]. They format an event and its envelope; they never decide what is an error.
+//! `sanitise`. They format an event and its envelope; they never decide what is an error.
 
 pub mod breaker;
 pub mod chart;
