@@ -16,9 +16,9 @@ pub(super) struct Guarded {
     is_head: bool,
     /// Positions at which other bytes than that in `bytes` may stand, and which.
     classes: Box<[(u8, Set)]>,
-    /// `None`: any byte may follow.
-    after: Option<Set>,
-    not_before: Option<Set>,
+    /// `None`: any byte may follow. Boxed, as most literals have none of these sets, and all literals are in memory.
+    after: Option<Box<Set>>,
+    not_before: Option<Box<Set>>,
     not_behind: Box<[u8]>,
 }
 
@@ -137,8 +137,8 @@ impl Guarded {
             head: Head { value: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) },
             is_head: literal.bytes.len() <= WORD && classes.is_empty(),
             classes,
-            after: allowed_after(literal),
-            not_before: refused_before(literal),
+            after: allowed_after(literal).map(Box::new),
+            not_before: refused_before(literal).map(Box::new),
             not_behind: literal.not_behind.as_slice().into(),
         }
     }
