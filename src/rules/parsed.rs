@@ -23,7 +23,7 @@ pub struct Problem {
 }
 
 /// Tables of the configuration; what `rules import` makes of noise lists is one.
-const CONFIG_TABLES: [&str; 6] = ["error_detection", "sources", "sinks", "limits", "rules", "retry"];
+const CONFIG_TABLES: [&str; 10] = ["error_detection", "source", "sink", "rules", "limits", "retry", "breaker", "history", "delivery", "telemetry"];
 const CONFIG_ADVICE: &str = "this is a table of the configuration: give the file to --config, and check it with `siftd check --config FILE`";
 
 /// Describes a TOML syntax error or an unknown key.
@@ -47,4 +47,20 @@ fn unknown_key(message: &str) -> Option<(String, String)> {
 /// Returns the last line of the message: the other lines draw the regex.
 pub fn syntax_message(error: &SyntaxError) -> String {
     error.to_string().lines().last().unwrap_or("the regex does not parse").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_the_configuration_is_called_one() {
+        let shipped: toml::Table = toml::from_str(include_str!("../../config/siftd.toml")).unwrap();
+        let tables: Vec<&str> = shipped.iter().filter(|(_, value)| value.is_table()).map(|(key, _)| key.as_str()).collect();
+        assert!(tables.len() > 4, "{tables:?}");
+        for table in tables.into_iter().chain(["source", "sink"]) {
+            let told = unknown_key(&format!("unknown field `{table}`, expected one of `rule`, `trace`"));
+            assert_eq!(told, Some((format!("unknown key `{table}`"), CONFIG_ADVICE.to_owned())));
+        }
+    }
 }
