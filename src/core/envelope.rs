@@ -36,31 +36,32 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     Some((text, partial))
 }
 
-/// Returns where an envelope in JSON begins.
+/// Returns where an envelope in JSON begins: at the start of the line, or behind any prefix.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = brace(raw)?;
     let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));
-    (opens && is_behind_transport(raw, at, now)).then_some(at)
+    (opens && (at == 0 || decode::prefix(raw, now).body == at || is_behind_cri(raw, at, now))).then_some(at)
 }
 
 /// Returns where an object in JSON begins: at the start of the line, or after what its transport put before it.
+/// A prefix with a level makes it a program's own record.
 #[must_use]
 pub fn object(raw: &[u8], now: Timestamp) -> Option<usize> {
-    brace(raw).filter(|&at| is_behind_transport(raw, at, now))
+    let at = brace(raw)?;
+    let is_prefix = || {
+        let prefix = decode::prefix(raw, now);
+        prefix.body == at && prefix.levels == 0
+    };
+    (at == 0 || is_prefix() || is_behind_cri(raw, at, now)).then_some(at)
 }
 
 fn brace(raw: &[u8]) -> Option<usize> {
     memchr(b'{', &raw[..raw.len().min(MAX_PREFIX_BYTES)])
 }
 
-/// Whether everything before `at`, if anything, was put there by a CI system, a composer or a container runtime. A prefix with a
-/// level makes it a program's own record.
-fn is_behind_transport(raw: &[u8], at: usize, now: Timestamp) -> bool {
-    let is_prefix = || {
-        let prefix = decode::prefix(raw, now);
-        prefix.body == at && prefix.levels == 0
-    };
-    at == 0 || is_prefix() || decode::cri(raw, now).is_some_and(|cri| cri.text == at && !cri.partial)
+/// Whether a container runtime put everything before `at`.
+fn is_behind_cri(raw: &[u8], at: usize, now: Timestamp) -> bool {
+    decode::cri(raw, now).is_some_and(|cri| cri.text == at && !cri.partial)
 }
 
 /// Whether a record without a line end is a piece. Of Docker's, only a full-size record
@@ -86,11 +87,20 @@ mod tests {
         };
         let bare = of("");
         assert!(bare.as_ref().is_some_and(|(text, _)| text == "--- FAIL: TestAdd (0.00s)"));
-        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] "] {
+        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] ", "2026-11-27 06:00:01 INFO "] {
             assert_eq!(of(before), bare, "{before}");
         }
         for before in ["output was ", "x", "{"] {
             assert_eq!(of(before), None, "{before}");
         }
+    }
+
+    #[test]
+    fn an_object_behind_a_level_is_a_programs_own_record() {
+        let of = |before: &str| object(format!("{before}{{\"a\":1}}").as_bytes(), Timestamp(0));
+        for before in ["", "2026-11-27T06:00:01.1130000Z ", "web-1  | "] {
+            assert_eq!(of(before), Some(before.len()), "{before}");
+        }
+        assert_eq!(of("2026-11-27 06:00:01 INFO "), None);
     }
 }
