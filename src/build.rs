@@ -3,7 +3,8 @@
 //!
 //! * the files without their examples (`index.bin`, `entries.bin`),
 //! * the compiled form of their patterns (`forms.bin`),
-//! * the literals of their entries (`literals.bin`), and which entries have them (`uses.bin`),
+//! * the literals of their entries as the prefilter searches for them (`literals.bin`), what these lead to
+//!   (`leads.bin`), and which entries have them as written (`uses.bin`),
 //! * the prefilter's tables for these literals (`steps.bin`, `sieve.bin`),
 //! * the clues of the noise entries and the cancels (`clues.bin`).
 //!
@@ -84,7 +85,8 @@ fn write() -> Result<(), Box<dyn Error>> {
     write_forms(&specs, &clues)?;
     let entries = entries(&mut specs);
     let literals = Literals::of(entries.iter().map(|entry| (entry.spec.gate(), entry.table == Table::Fact)));
-    leave("literals.bin", &literals)?;
+    leave("literals.bin", &literals.forms)?;
+    leave("leads.bin", &literals.leads)?;
     leave("steps.bin", &Plan::stepping(&literals.forms))?;
     leave("sieve.bin", &Plan::sifting(&literals.forms))?;
     leave("uses.bin", &uses(&entries))?;

@@ -13,7 +13,7 @@ use super::simd::is_wide;
 use super::table::Table;
 use super::transcript::Mode;
 use super::word_gate::{Maybe, WordGate};
-use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_literals};
+use crate::rules::{Kind, Literals, Pattern, RuleSet, compiled_leads, compiled_literals};
 use crate::words::{Category, Severity};
 
 /// Where the prefilter looks for the literals of the built-in rules, one plan for
@@ -113,10 +113,10 @@ impl Engine {
     }
 
     /// Builds the tables that the first event needs and that do not depend on the rules. If only the built-in
-    /// rules are used (`alone`), it also builds their prefilter; otherwise it only reads the literals that
-    /// other rules take from them. Optional: call it on a spare thread while the rules are being read.
+    /// rules are used (`alone`), it also builds their prefilter; otherwise it only reads what their literals
+    /// lead to. Optional: call it on a spare thread while the rules are being read.
     pub fn prepare_tables(alone: bool) {
-        let _ = (compiled_literals(), alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
+        let _ = (compiled_leads(), alone.then(compiled_prefilter), Redactor::builtin(), Keywords::builtin(), Table::builtin());
     }
 
     /// Builds what the first candidate line needs. Optional: call it
@@ -127,7 +127,7 @@ impl Engine {
 
     /// Returns the prefilter for the literals of all rules.
     pub fn prefilter(&self) -> &Prefilter {
-        if self.rules.is_compiled() { compiled_prefilter() } else { self.prefilter.get_or_init(|| own_prefilter(self.rules.literals())) }
+        self.rules.own_literals().map_or_else(|| compiled_prefilter(), |own| self.prefilter.get_or_init(|| own_prefilter(own)))
     }
 
     fn word_gate(&self) -> &WordGate {
@@ -211,11 +211,11 @@ impl Engine {
     /// Fills `out` with the entries behind `hits`; positions become relative to `base`.
     pub fn resolve(&self, hits: &[Hit], base: u32, out: &mut Vec<Candidate>) {
         out.clear();
-        let literals = self.rules.literals();
+        let leads = self.rules.leads();
         for hit in hits {
             let literal = usize::from(hit.literal);
-            let len = literals.forms[literal].bytes.len() as u16;
-            out.extend(literals.targets[literal].iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
+            let len = leads.len_of(literal);
+            out.extend(leads.of(literal).iter().map(|&entry| Candidate { entry, at: hit.pos - base, len }));
         }
         // The same order as by fields, but in a single comparison.
         out.sort_unstable_by_key(|found| u64::from(found.entry) << 48 | u64::from(found.at) << 16 | u64::from(found.len));
@@ -225,7 +225,7 @@ impl Engine {
 /// Returns the prefilter of the built-in rules, built at the first call.
 fn compiled_prefilter() -> &'static Prefilter {
     static PREFILTER: OnceLock<Prefilter> = OnceLock::new();
-    PREFILTER.get_or_init(|| Prefilter::new(&compiled_literals().forms, compiled_plan()))
+    PREFILTER.get_or_init(|| Prefilter::new(&compiled_literals(), compiled_plan()))
 }
 
 /// Builds the prefilter for anything but the built-in rules alone. The
@@ -233,7 +233,7 @@ fn compiled_prefilter() -> &'static Prefilter {
 fn own_prefilter(literals: &Literals) -> Prefilter {
     match literals.inherited {
         0 => Prefilter::new(&literals.forms, if is_wide() { Plan::sifting(&literals.forms) } else { Plan::stepping(&literals.forms) }),
-        known => Prefilter::new(&literals.forms, compiled_plan().joined(&literals.forms, known, |at| !literals.targets[at].is_empty())),
+        known => Prefilter::new(&literals.forms, compiled_plan().joined(&literals.forms, known, |at| !literals.leads.of(at).is_empty())),
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_plan_that_is_joined_is_the_plan_of_all_its_literals() {
-        let forms = &compiled_literals().forms;
+        let forms = &compiled_literals()[..];
         for known in [0, 1, forms.len() / 2, forms.len() - 1, forms.len()] {
             assert!(Plan::stepping(&forms[..known]).joined(forms, known, |_| true) == Plan::stepping(forms), "{known}");
         }
@@ -263,7 +263,7 @@ mod tests {
     /// Where literals are placed depends on those placed before; what is found does not.
     #[test]
     fn a_sieve_that_is_joined_finds_the_literals_of_all() {
-        let forms = &compiled_literals().forms;
+        let forms = &compiled_literals()[..];
         let known = forms.len() - 200;
         let compiled: Plan = postcard::from_bytes(SIEVE).expect("the build wrote it with the same types");
         let half = |at: usize| at < known / 2 || at >= known;
@@ -288,7 +288,7 @@ mod tests {
     fn the_build_planned_for_the_literals_of_the_files() {
         let compiled = |plan| postcard::from_bytes::<Plan>(plan).expect("the build wrote it with the same types");
         let rules = RuleSet::builtin();
-        let forms = &rules.literals().forms;
+        let forms = &rules.own_literals().unwrap().forms;
         assert!(compiled(STEPS) == Plan::stepping(forms));
         assert!(compiled(SIEVE) == Plan::sifting(forms));
     }

@@ -9,7 +9,7 @@ use super::clue::Clues;
 use super::entry::{Cancel, Entry, Family};
 use super::files::FILES;
 use super::left::{Index, Left, Place, Uses};
-use super::literal::Literals;
+use super::literal::{Leads, LiteralForm};
 use super::load::{self, RulesFile, parse};
 use super::spec::{EntrySpec, Table};
 
@@ -17,8 +17,10 @@ use super::spec::{EntrySpec, Table};
 const INDEX: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/index.bin"));
 /// The entries of these files: [`Left`]s.
 const ENTRIES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/entries.bin"));
-/// The [`Literals`] of these files.
+/// The literals of these files: [`LiteralForm`]s.
 const LITERALS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/literals.bin"));
+/// Their [`Leads`].
+const LEADS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/leads.bin"));
 /// The [`Uses`] of these literals.
 const USES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/uses.bin"));
 /// The [`Clues`] of these files.
@@ -130,10 +132,16 @@ pub(super) fn entry(at: usize) -> Entry {
     entry.linked(place.family, families(), weak)
 }
 
-/// Returns the literals of the built-in rules, reading them at the first call.
-pub fn literals() -> &'static Literals {
-    static READ: OnceLock<Literals> = OnceLock::new();
-    READ.get_or_init(|| left(LITERALS))
+/// Reads the literals of the built-in rules anew: only tables that are made from them need them.
+#[must_use]
+pub fn literals() -> Vec<LiteralForm> {
+    left(LITERALS)
+}
+
+/// Returns what these literals lead to, reading it at the first call.
+pub fn leads() -> &'static Leads {
+    static READ: OnceLock<Leads> = OnceLock::new();
+    READ.get_or_init(|| left(LEADS))
 }
 
 /// Returns the clues of the built-in rules.
@@ -180,12 +188,14 @@ rows = [{ from = "start", regex = "^hint: ", to = "end" }]
         for off in [&[][..], &["python", "generic.deprecation"]] {
             let anew = without(RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain([own()]).collect()), off);
             let joined = without(RuleSet::compiled_with(vec![own()]), off);
-            assert_eq!((anew.literals().inherited, joined.literals().inherited), (0, RuleSet::compiled().literals().forms.len()));
+            let literals = [&anew, &joined].map(|set| set.own_literals().unwrap());
+            assert_eq!(literals.map(|own| own.inherited), [0, super::literals().len()]);
             let ids = |set: &RuleSet| set.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
             assert!(ids(&anew) == ids(&joined), "the order");
             let wanted = |set: &RuleSet| -> BTreeMap<LiteralForm, Vec<u16>> {
-                let all = set.literals().forms.iter().cloned().zip(set.literals().targets.iter().cloned());
-                all.filter(|(_, targets)| !targets.is_empty()).collect()
+                let own = set.own_literals().unwrap();
+                let all = own.forms.iter().cloned().enumerate().map(|(at, form)| (form, own.leads.of(at).to_vec()));
+                all.filter(|(_, entries)| !entries.is_empty()).collect()
             };
             assert!(wanted(&anew) == wanted(&joined));
             assert_eq!((anew.clues(), &anew.noise, &anew.facts), (joined.clues(), &joined.noise, &joined.facts));
@@ -200,10 +210,11 @@ rows = [{ from = "start", regex = "^hint: ", to = "end" }]
     #[test]
     fn the_build_found_what_the_files_hold() {
         let (whole, compiled) = (RuleSet::builtin(), RuleSet::compiled());
-        assert!(compiled.is_compiled() && !whole.is_compiled());
+        assert!(compiled.is_compiled());
         let ids = |set: &RuleSet| set.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
         assert_eq!((ids(&whole), &whole.noise), (ids(&compiled), &compiled.noise));
-        assert!(whole.literals() == compiled.literals());
+        let own = whole.own_literals().unwrap();
+        assert!(own.forms == super::literals() && own.leads == *compiled.leads());
         assert_eq!(whole.clues(), compiled.clues());
     }
 

@@ -4,12 +4,15 @@
 //! either reduced to its longest run of stable bytes and the neighbours of that run, or written out in all its forms.
 
 use std::borrow::Borrow;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 mod escapes;
+mod leads;
 
 use escapes::{Encoder, is_stable};
+pub use leads::Leads;
 
 /// Shortest literal that the prefilter can find.
 pub const MIN_LITERAL_BYTES: usize = 3;
@@ -69,15 +72,14 @@ impl LiteralForm {
 }
 
 /// The literals of a rule set.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Literals {
     /// What the prefilter looks for, sorted and without duplicates.
     pub forms: Vec<LiteralForm>,
-    /// For each form, the entries that it leads to; a form that leads to none is not searched for.
-    pub targets: Vec<Vec<u16>>,
+    /// What each form leads to.
+    pub leads: Leads,
     /// How many of the first forms are those of the built-in rules, whatever they lead to. Tables made from those alone
     /// serve for all; the other forms follow them, so the whole list is not sorted.
-    #[serde(skip)]
     pub inherited: usize,
 }
 
@@ -89,43 +91,50 @@ impl Literals {
             all.extend(forms(gate.borrow(), fact).into_iter().map(|form| (form, index)));
         }
         all.sort_unstable();
+        all.dedup();
         let mut literals = Self::default();
-        for (form, entry) in all {
-            match literals.targets.last_mut().filter(|_| literals.forms.last() == Some(&form)) {
-                Some(known) if known.last() == Some(&entry) => {}
-                Some(known) => known.push(entry),
-                None => {
-                    literals.forms.push(form);
-                    literals.targets.push(vec![entry]);
-                }
-            }
-        }
+        all.into_iter().for_each(|(form, entry)| literals.push(form, entry));
         literals
     }
 
-    /// Returns these literals, with their entries renumbered by `number`, or dropped if it returns `None`, together with
-    /// those of the `own` entries, each with its number and whether it is a fact.
-    pub(super) fn joined<'g>(&self, number: impl Fn(u16) -> Option<u16>, own: impl Iterator<Item = (u16, &'g Gate, bool)>) -> Self {
+    /// Returns the built-in literals `known`, with the entries of `leads` renumbered by `number`, or dropped if it returns
+    /// `None`, together with those of the `own` entries, each with its number and whether it is a fact.
+    pub(super) fn joined<'g>(
+        known: Vec<LiteralForm>,
+        leads: &Leads,
+        number: impl Fn(u16) -> Option<u16>,
+        own: impl Iterator<Item = (u16, &'g Gate, bool)>,
+    ) -> Self {
         let mut added: Vec<(LiteralForm, u16)> = own.flat_map(|(at, gate, fact)| forms(gate, fact).into_iter().map(move |form| (form, at))).collect();
-        let renumbered = |targets: &Vec<u16>| targets.iter().filter_map(|known| number(*known)).collect();
-        let mut joined = Self { forms: self.forms.clone(), targets: self.targets.iter().map(renumbered).collect(), inherited: self.forms.len() };
         added.sort_unstable();
         added.dedup();
-        for (form, entry) in added {
-            let at = match self.forms.binary_search(&form) {
-                Ok(known) => known,
-                Err(_) => {
-                    if joined.forms.len() == joined.inherited || joined.forms.last() != Some(&form) {
-                        joined.forms.push(form);
-                        joined.targets.push(Vec::new());
-                    }
-                    joined.forms.len() - 1
-                }
-            };
-            joined.targets[at].push(entry);
-            joined.targets[at].sort_unstable();
+        let mut to_known: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
+        added.retain(|(form, entry)| match known.binary_search(form) {
+            Ok(at) => {
+                to_known.entry(at).or_default().push(*entry);
+                false
+            }
+            Err(_) => true,
+        });
+        let mut joined = Self { inherited: known.len(), ..Self::default() };
+        for (at, form) in known.iter().enumerate() {
+            let mut entries: Vec<u16> = leads.of(at).iter().filter_map(|entry| number(*entry)).chain(to_known.remove(&at).unwrap_or_default()).collect();
+            entries.sort_unstable();
+            joined.leads.push(form, entries);
         }
+        joined.forms = known;
+        added.into_iter().for_each(|(form, entry)| joined.push(form, entry));
         joined
+    }
+
+    /// Adds an entry of a form: of the last one, or of a new one behind those that are inherited.
+    fn push(&mut self, form: LiteralForm, entry: u16) {
+        if self.forms.len() > self.inherited && self.forms.last() == Some(&form) {
+            self.leads.push_entry(entry);
+        } else {
+            self.leads.push(&form, [entry]);
+            self.forms.push(form);
+        }
     }
 }
 

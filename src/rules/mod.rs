@@ -32,14 +32,14 @@ mod source;
 pub mod spec;
 mod state;
 
-pub use builtin::{Examples, builtin_files, entries_with, literals as compiled_literals};
+pub use builtin::{Examples, builtin_files, entries_with, leads as compiled_leads, literals as compiled_literals};
 pub use clue::{Clue, Clues};
 pub use ends::{first_visible, is_indented};
 pub use entries::Entries;
 pub use entry::{Before, Cancel, Entry, Family, Fault, Kind, Labels, Machine, Note, Region, Row, Verdicts};
 pub use files::{FILES as BUILTIN_FILES, WARNINGS as WARNING_FILE};
 pub use library::Library;
-pub use literal::{Gate, LiteralForm, Literals, MIN_LITERAL_BYTES};
+pub use literal::{Gate, Leads, LiteralForm, Literals, MIN_LITERAL_BYTES};
 pub use load::{RulesFile, parse, parse_beside};
 pub use parsed::Problem;
 pub use pattern::{Groups, Pattern};

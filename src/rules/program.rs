@@ -12,6 +12,7 @@ use regex_syntax::hir::Hir;
 use serde::{Deserialize, Serialize};
 
 mod build;
+mod classes;
 mod spans;
 mod thread;
 use thread::Thread;
@@ -22,17 +23,10 @@ pub const MAX_NAMED: usize = 12;
 const FUEL_PER_BYTE: usize = 32;
 /// Budget that even the shortest text has.
 const MIN_FUEL: usize = 2048;
-/// Sets of bytes, one bit each. The value of a byte tells which of the
-/// program's sets it belongs to; the union of two sets is one value.
-type Sets = u64;
-/// The set of every byte and of the end of the text: anything may follow.
-const NOTHING: Sets = 1;
-/// The set of only the end of the text.
-const END: Sets = 2;
-/// The bit of a program's first own set. The sets of a program use low bits, which keeps the build's output small.
-const FIRST_SET: usize = 2;
-/// Most sets of a program.
-const MAX_SETS: usize = 62;
+/// A set of bytes: one bit for each class of bytes that the program tells apart.
+type Set = u64;
+/// The class of the end of the text.
+const END: u8 = 0;
 /// Where each named group begins and ends; [`UNSET`] when the group took no part.
 pub type Slots = [u32; 2 * MAX_NAMED];
 /// A group that took no part in the match.
@@ -43,7 +37,7 @@ pub const UNSET: u32 = u32::MAX;
 enum Step {
     Byte(u8),
     Literal(u16),
-    /// Number of the set.
+    /// Number in the list of sets.
     Set(u8),
     Run(u16),
     Split(u16),
@@ -106,14 +100,14 @@ impl Literal {
 struct Split {
     first: u16,
     second: u16,
-    heads: (Sets, Sets),
+    heads: (Set, Set),
 }
 
 /// A branch of an alternation, with the two bytes that it can begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Branch {
     to: u16,
-    heads: (Sets, Sets),
+    heads: (Set, Set),
 }
 
 /// A repeated set of bytes.
@@ -121,12 +115,12 @@ struct Branch {
 struct Run {
     /// The step after the run.
     after: u16,
-    set: Sets,
+    set: Set,
     min: u32,
     max: u32,
     lazy: bool,
     /// The two bytes that what follows can begin with.
-    ahead: (Sets, Sets),
+    ahead: (Set, Set),
     /// Whether what follows can begin with no byte of the set, so that the run has only one possible end.
     exact: bool,
     /// The byte that ends the run, if only one byte is outside the set.
@@ -154,9 +148,10 @@ pub struct Program {
     splits: Box<[Split]>,
     switches: Box<[Box<[Branch]>]>,
     literals: Box<[Literal]>,
-    /// The sets that each byte belongs to.
+    sets: Box<[Set]>,
+    /// The class of each byte.
     #[serde(with = "spans")]
-    sets: Box<[Sets; 256]>,
+    classes: Box<[u8; 256]>,
     names: Box<[Box<str>]>,
     /// The entry for a match at the start of the text.
     start: Branch,

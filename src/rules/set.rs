@@ -3,7 +3,7 @@
 
 use super::clue::Clues;
 use super::join::Joined;
-use super::literal::Literals;
+use super::literal::{Leads, Literals};
 use super::spec::Table;
 use super::{Cancel, Entries, Examples, FactKind, Family, Kind, Pattern, RulesFile, builtin, builtin_files};
 
@@ -69,10 +69,16 @@ impl RuleSet {
         self.own.is_none()
     }
 
-    /// Returns what the prefilter looks for, and the entries that it leads to.
+    /// Returns the entries that the literals lead to.
     #[must_use]
-    pub fn literals(&self) -> &Literals {
-        self.own.as_ref().unwrap_or_else(|| builtin::literals())
+    pub fn leads(&self) -> &Leads {
+        self.own.as_ref().map_or_else(|| builtin::leads(), |own| &own.leads)
+    }
+
+    /// Returns the literals; `None` if these are exactly the built-in rules.
+    #[must_use]
+    pub fn own_literals(&self) -> Option<&Literals> {
+        self.own.as_ref()
     }
 
     /// Returns the clues that a line shows if it is noise or a cancel matches in it.

@@ -2,7 +2,20 @@
 
 use regex_syntax::hir::{self, Class, ClassUnicode, Hir, HirKind, Repetition};
 
-use super::{Branch, END, FIRST_SET, Literal, Look, MAX_NAMED, MAX_SETS, NOTHING, Program, Run, Sets, Split, Step, Wanted};
+use super::classes::Classes;
+use super::{Branch, Literal, Look, MAX_NAMED, Program, Run, Split, Step, Wanted};
+
+/// The sets of the program under way, one bit each. The value of a byte tells which
+/// of them it belongs to; the union of two sets is one value.
+pub(super) type Sets = u64;
+/// The set of every byte and of the end of the text: anything may follow.
+pub(super) const NOTHING: Sets = 1;
+/// The set of only the end of the text.
+pub(super) const END: Sets = 2;
+/// The bit of a program's first own set.
+const FIRST_SET: usize = 2;
+/// Most sets of a program.
+const MAX_SETS: usize = 62;
 
 /// Most steps of a program; a longer pattern is left to `regex`.
 const MAX_STEPS: usize = 1024;
@@ -22,10 +35,27 @@ pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
     builder.look_ahead();
     let start = builder.entry(0);
     let later = later.map(|step| builder.entry(step));
-    let Builder { steps, runs, splits, switches, sets, literals, names, .. } = builder;
-    let switches = switches.into_iter().map(Into::into).collect();
-    let (steps, runs, splits, literals, names) = (steps.into(), runs.into(), splits.into(), literals.into(), names.into());
-    Some(Program { steps, runs, splits, switches, literals, sets, names, start, later })
+    finish(builder, start, later)
+}
+
+/// Puts the classes of bytes in the place of the sets.
+fn finish(builder: Builder, start: Branch, later: Option<Branch>) -> Option<Program> {
+    let Builder { steps, runs, splits, switches, sets, known, literals, names, .. } = builder;
+    let classes = Classes::of(&sets)?;
+    let both = |(first, second): (Sets, Sets)| (classes.set(first), classes.set(second));
+    let entry = |branch: Branch| Branch { heads: both(branch.heads), ..branch };
+    Some(Program {
+        steps: steps.into(),
+        runs: runs.into_iter().map(|run| Run { set: classes.set(run.set), ahead: both(run.ahead), ..run }).collect(),
+        splits: splits.into_iter().map(|split| Split { heads: both(split.heads), ..split }).collect(),
+        switches: switches.into_iter().map(|branches| branches.into_iter().map(entry).collect()).collect(),
+        literals: literals.into(),
+        sets: (0..known.len() as u8).map(|number| classes.set(bit(number))).collect(),
+        names: names.into(),
+        start: entry(start),
+        later: later.map(entry),
+        classes: classes.of_byte,
+    })
 }
 
 /// Whether `hir` as a whole matches only at the start of the text.
@@ -79,18 +109,18 @@ impl Builder {
         self.steps.len() as u16
     }
 
-    /// Returns the number of a set, which is its bit; `None` when no bit is left.
+    /// Returns the number of a set; `None` when no bit is left.
     fn set(&mut self, bytes: &Bytes) -> Option<u8> {
         if let Some(known) = self.known.iter().position(|known| known == bytes) {
-            return Some((FIRST_SET + known) as u8);
+            return Some(known as u8);
         }
         if self.known.len() == MAX_SETS {
             return None;
         }
-        let bit = FIRST_SET + self.known.len();
+        let number = self.known.len() as u8;
         self.known.push(*bytes);
-        self.sets.iter_mut().zip(bytes).for_each(|(sets, has)| *sets |= Sets::from(*has) << bit);
-        Some(bit as u8)
+        self.sets.iter_mut().zip(bytes).for_each(|(sets, has)| *sets |= if *has { bit(number) } else { 0 });
+        Some(number)
     }
 
     /// Writes the part of a pattern with which a match ends, when the length of the match does not matter.
@@ -235,7 +265,7 @@ impl Builder {
     }
 
     fn run(&mut self, bytes: &Bytes, repetition: &Repetition) -> Option<()> {
-        let set = 1 << self.set(bytes)?;
+        let set = bit(self.set(bytes)?);
         let mut outside = (0..=u8::MAX).filter(|byte| !bytes[usize::from(*byte)]);
         let stop = outside.next().filter(|_| outside.next().is_none());
         let number = self.runs.len() as u16;
@@ -297,7 +327,7 @@ impl Builder {
         match self.steps[step] {
             Step::Byte(byte) => self.byte(byte),
             Step::Literal(number) => self.byte(self.literals[usize::from(number)].bytes[0]),
-            Step::Set(number) => 1 << number,
+            Step::Set(number) => bit(number),
             Step::Run(run) => {
                 let Run { set, min, .. } = self.runs[usize::from(run)];
                 set | if min > 0 { 0 } else { self.first_from(step + 1) }
@@ -347,8 +377,13 @@ impl Builder {
     fn byte(&mut self, byte: u8) -> Sets {
         let mut bytes = [false; 256];
         bytes[usize::from(byte)] = true;
-        self.set(&bytes).map_or(NOTHING, |number| 1 << number)
+        self.set(&bytes).map_or(NOTHING, bit)
     }
+}
+
+/// Returns the bit of the set with this number.
+fn bit(number: u8) -> Sets {
+    1 << (FIRST_SET + usize::from(number))
 }
 
 fn supported(look: hir::Look) -> Option<Look> {

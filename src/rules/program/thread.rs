@@ -1,6 +1,6 @@
 //! Runs a program over one text: follows its steps, keeps the choices that are left to try, and counts the cost.
 
-use super::{Branch, END, Look, NOTHING, OutOfFuel, Program, Run, Sets, Slots, Split, Step};
+use super::{Branch, END, Look, OutOfFuel, Program, Run, Set, Slots, Split, Step};
 
 /// Cost of a step besides the bytes that it looks at.
 const STEP_FUEL: usize = 4;
@@ -79,7 +79,7 @@ impl Stack {
 /// A search in progress.
 pub(super) struct Thread<'a> {
     program: &'a Program,
-    sets: &'a [Sets; 256],
+    classes: &'a [u8; 256],
     text: &'a [u8],
     stack: Stack,
     spent: usize,
@@ -90,7 +90,7 @@ impl<'a> Thread<'a> {
     /// Starts a search in `text` that may cost `fuel`.
     #[inline(always)]
     pub(super) fn new(program: &'a Program, text: &'a [u8], fuel: usize) -> Self {
-        Self { program, sets: &program.sets, text, stack: Stack::new(), spent: 0, fuel }
+        Self { program, classes: &program.classes, text, stack: Stack::new(), spent: 0, fuel }
     }
 
     /// Returns the cost so far.
@@ -106,9 +106,9 @@ impl<'a> Thread<'a> {
         let Some(later) = self.program.later else { return Ok(false) };
         let (first, second) = later.heads;
         // Most places fail at their first two bytes; this way each byte is looked up only once.
-        let mut here = self.sets(1);
+        let mut here = self.class(1);
         for start in 1..self.text.len() {
-            let behind = self.sets(start + 1);
+            let behind = self.class(start + 1);
             if here & first != 0 && behind & second != 0 && self.try_from(later.to, start, slots.as_deref_mut())? {
                 return Ok(true);
             }
@@ -118,16 +118,21 @@ impl<'a> Thread<'a> {
         if end > 0 { self.attempt(later, end, slots) } else { Ok(false) }
     }
 
-    /// Returns the sets of the byte, or the end of the text, at `at`.
+    /// Returns the class of the byte, or the end of the text, at `at`.
     #[inline(always)]
-    fn sets(&self, at: usize) -> Sets {
-        self.text.get(at).map_or(NOTHING | END, |byte| self.sets[usize::from(*byte)])
+    fn class(&self, at: usize) -> Set {
+        self.text.get(at).map_or(1 << END, |byte| self.class_of(*byte))
+    }
+
+    #[inline(always)]
+    fn class_of(&self, byte: u8) -> Set {
+        1 << (self.classes[usize::from(byte)] & (Set::BITS as u8 - 1))
     }
 
     /// Whether the bytes at `at` and after it belong to these sets.
     #[inline(always)]
-    fn fit(&self, (first, second): (Sets, Sets), at: usize) -> bool {
-        self.sets(at) & first != 0 && self.sets(at + 1) & second != 0
+    fn fit(&self, (first, second): (Set, Set), at: usize) -> bool {
+        self.class(at) & first != 0 && self.class(at + 1) & second != 0
     }
 
     /// Returns whether a match begins at `start`, with the step of `entry`.
@@ -199,7 +204,7 @@ impl<'a> Thread<'a> {
                 }
                 Step::Set(number) => {
                     at += 1;
-                    self.sets(at - 1) & (1 << number) != 0
+                    self.class(at - 1) & program.sets[usize::from(number)] != 0
                 }
                 Step::Run(run) => match self.begin_run(run, at)? {
                     Some(place) => {
@@ -210,7 +215,7 @@ impl<'a> Thread<'a> {
                 },
                 Step::Split(number) => {
                     let Split { first, second, heads } = program.splits[usize::from(number)];
-                    let here = self.sets(at);
+                    let here = self.class(at);
                     step = if here & heads.0 == 0 { second } else { first };
                     if here & heads.0 != 0 && here & heads.1 != 0 {
                         self.stack.push(Choice::Try { step: second, at: at as u32 })?;
@@ -252,7 +257,7 @@ impl<'a> Thread<'a> {
     #[inline(always)]
     fn next_branch(&mut self, switch: u16, from: usize, at: usize) -> Option<usize> {
         let branches = &self.program.switches[usize::from(switch)][from..];
-        let (here, behind) = (self.sets(at), self.sets(at + 1));
+        let (here, behind) = (self.class(at), self.class(at + 1));
         let found = branches.iter().position(|branch| here & branch.heads.0 != 0 && behind & branch.heads.1 != 0);
         self.spent += 1 + found.unwrap_or(branches.len()) / BRANCHES_PER_FUEL;
         found.map(|found| from + found)
@@ -276,7 +281,7 @@ impl<'a> Thread<'a> {
         }
         if run.lazy && !run.exact {
             self.spent += low - at;
-            let fits = self.text[at..low].iter().all(|byte| self.sets[usize::from(*byte)] & run.set != 0);
+            let fits = self.text[at..low].iter().all(|byte| self.class_of(*byte) & run.set != 0);
             return if fits { self.longer(number, low, limit) } else { Ok(None) };
         }
         let end = self.end_of(run, at, limit);
@@ -285,7 +290,7 @@ impl<'a> Thread<'a> {
             return Ok(None);
         }
         if run.exact {
-            return Ok((self.sets(end) & run.ahead.0 != 0).then_some(end));
+            return Ok((self.class(end) & run.ahead.0 != 0).then_some(end));
         }
         self.shorter(number, low, end)
     }
@@ -296,7 +301,7 @@ impl<'a> Thread<'a> {
         let text = &self.text[at..limit];
         let length = match run.stop {
             Some(stop) => memchr::memchr(stop, text),
-            None => text.iter().position(|byte| self.sets[usize::from(*byte)] & run.set == 0),
+            None => text.iter().position(|byte| self.class_of(*byte) & run.set == 0),
         };
         length.map_or(limit, |length| at + length)
     }
@@ -304,9 +309,9 @@ impl<'a> Thread<'a> {
     /// Returns the last place from `high` down to `low` where what follows can begin.
     fn shorter(&mut self, number: u16, low: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
         let (first, second) = self.program.runs[usize::from(number)].ahead;
-        let mut behind = self.sets(high + 1);
+        let mut behind = self.class(high + 1);
         let found = (low..=high).rev().find(|at| {
-            let here = self.sets(*at);
+            let here = self.class(*at);
             let behind = std::mem::replace(&mut behind, here);
             here & first != 0 && behind & second != 0
         });
@@ -320,9 +325,9 @@ impl<'a> Thread<'a> {
     /// Returns the first place from `at` on where what follows can begin, as long as the run's bytes last.
     fn longer(&mut self, number: u16, at: usize, high: usize) -> Result<Option<usize>, OutOfFuel> {
         let Run { set, ahead: (first, second), .. } = self.program.runs[usize::from(number)];
-        let (mut place, mut here) = (at, self.sets(at));
+        let (mut place, mut here) = (at, self.class(at));
         loop {
-            let behind = self.sets(place + 1);
+            let behind = self.class(place + 1);
             if here & first != 0 && behind & second != 0 {
                 break;
             }
