@@ -87,7 +87,7 @@ mod tests {
         };
         let bare = of("");
         assert!(bare.as_ref().is_some_and(|(text, _)| text == "--- FAIL: TestAdd (0.00s)"));
-        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] ", "2026-11-27 06:00:01 INFO "] {
+        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] ", "INFO 2026-11-27 06:00:01 "] {
             assert_eq!(of(before), bare, "{before}");
         }
         for before in ["output was ", "x", "{"] {
@@ -101,6 +101,8 @@ mod tests {
         for before in ["", "2026-11-27T06:00:01.1130000Z ", "web-1  | "] {
             assert_eq!(of(before), Some(before.len()), "{before}");
         }
-        assert_eq!(of("2026-11-27 06:00:01 INFO "), None);
+        for before in ["2026-11-27 06:00:01 INFO ", "INFO 2026-11-27 06:00:01 "] {
+            assert_eq!(of(before), None, "{before}");
+        }
     }
 }

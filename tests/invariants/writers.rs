@@ -156,3 +156,14 @@ fn an_error_in_brackets_is_no_level() {
     let text = "2026-11-20T10:00:00.0Z [Error: ENOENT: no such file or directory, open '/srv/till'] {\n2026-11-20T10:00:00.0Z   errno: -2,\n2026-11-20T10:00:00.0Z   code: 'ENOENT'\n2026-11-20T10:00:00.0Z }\n2026-11-20T10:00:00.0Z done\n";
     assert_eq!(ranges(text), [(1, 4)]);
 }
+
+/// Only what a test runner prints opens its regions, also behind a level or the stamp of a CI system.
+#[test]
+fn what_a_service_logs_opens_no_region_of_a_test_runner() {
+    let events = |before: &str, of_error: &str| scan(format!("{before}Feature: dark mode\n{of_error}cannot open cart.db: Permission denied\n")).len();
+    assert_eq!(events("2026-11-20 09:24:31,484 - INFO  [main:Flags@1] - ", "2026-11-20 09:24:31,500 - ERROR [main:Store@2] - "), 1);
+    assert_eq!(events("2026-11-20T09:24:31Z [main] INFO com.acme.Flags - ", "2026-11-20T09:24:31Z [main] ERROR com.acme.Store - "), 1);
+    assert_eq!(events("", ""), 0);
+    assert_eq!(events("2026-11-20T09:24:31.1234567Z ", "2026-11-20T09:24:31.1234567Z "), 0);
+    assert_eq!(events("2026-11-20T09:24:31.1234567Z [INFO] ", "2026-11-20T09:24:31.1234567Z "), 0);
+}
