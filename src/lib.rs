@@ -64,6 +64,7 @@ pub mod hook;
 pub mod locks;
 pub mod memory;
 pub mod sinks;
+pub mod socket_file;
 pub mod sources;
 pub mod state;
 pub mod telemetry;

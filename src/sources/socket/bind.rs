@@ -1,19 +1,20 @@
-//! Creates the socket of a source before anything is read, so that a wrong address, path or owner is reported at start. A unix socket is created under
-//! a temporary name, given its mode and owner, and only then moved into place; an existing one is replaced only if nobody listens on it any more.
+//! Creates the socket of a source before anything is read, so that a wrong address, path or owner is reported at start.
+//! The file of a unix socket is put in its place by `socket_file`; this module says whose it is.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::Path;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::{Group, User};
 
 use super::passed::Passed;
 use crate::config::{SocketMode, SourceConfig, SourceKind};
+use crate::socket_file::{self, SocketFile};
 
 /// A non-blocking socket.
 #[derive(Debug)]
@@ -34,24 +35,7 @@ pub struct Bound {
     /// The socket.
     pub socket: Socket,
     /// The file to remove at the end; `None` for a socket that a service manager passed.
-    pub file: Option<OwnFile>,
-}
-
-/// The file of a unix socket that this process made; dropping it removes the file.
-#[derive(Debug)]
-pub struct OwnFile {
-    path: PathBuf,
-    node: (u64, u64),
-}
-
-impl Drop for OwnFile {
-    fn drop(&mut self) {
-        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.node);
-        // Another process's socket stays; if ours cannot be removed, the next start finds it stale.
-        if is_ours {
-            drop(fs::remove_file(&self.path));
-        }
-    }
+    pub file: Option<SocketFile>,
 }
 
 /// Returns the socket of a source: one that was passed, or a new one.
@@ -76,10 +60,9 @@ pub fn bind(source: &SourceConfig, passed: &mut Passed) -> Result<Bound, String>
 /// Why not, and whether that is only because another process already listens there.
 pub fn check(source: &SourceConfig) -> Result<(), (String, bool)> {
     let tried = match (source.kind, &source.path) {
-        (SourceKind::Unix, Some(path)) => make_way(path).and_then(|()| {
+        (SourceKind::Unix, Some(path)) => socket_file::check_free(path).and_then(|()| {
             owner(source)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Ok(rustix::fs::access(folder, rustix::fs::Access::WRITE_OK)?)
+            Ok(rustix::fs::access(socket_file::folder(path), rustix::fs::Access::WRITE_OK)?)
         }),
         _ => new(source).map(drop),
     };
@@ -131,38 +114,21 @@ fn widen(source: &SourceConfig, socket: &impl AsFd) -> io::Result<()> {
 }
 
 fn unix(source: &SourceConfig, path: &Path) -> io::Result<Bound> {
-    make_way(path)?;
-    let new = beside(path);
-    // Left over from a start that was killed at this point.
-    drop(fs::remove_file(&new));
-    let socket = match source.mode {
-        SocketMode::Stream => Socket::Unix(UnixListener::bind(&new)?),
-        SocketMode::Datagram => Socket::UnixDatagram(UnixDatagram::bind(&new)?),
+    let bind = |path: &Path| match source.mode {
+        SocketMode::Stream => UnixListener::bind(path).map(Socket::Unix),
+        SocketMode::Datagram => UnixDatagram::bind(path).map(Socket::UnixDatagram),
     };
-    let placed = place(source, &new, path);
-    if placed.is_err() {
-        drop(fs::remove_file(&new));
-    }
-    Ok(Bound { socket, file: Some(placed?) })
+    let (socket, file) = socket_file::create(path, bind, |path| permit(source, path))?;
+    Ok(Bound { socket, file: Some(file) })
 }
 
-/// Returns the name under which a socket is created.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    name.into()
-}
-
-/// Sets mode and owner first, then the name: before that nobody finds the socket.
-fn place(source: &SourceConfig, new: &Path, path: &Path) -> io::Result<OwnFile> {
+/// Sets owner and mode.
+fn permit(source: &SourceConfig, path: &Path) -> io::Result<()> {
     let (owner, group) = owner(source)?;
     if owner.is_some() || group.is_some() {
-        chown(new, owner, group)?;
+        chown(path, owner, group)?;
     }
-    fs::set_permissions(new, fs::Permissions::from_mode(source.permissions))?;
-    let meta = fs::symlink_metadata(new)?;
-    fs::rename(new, path)?;
-    Ok(OwnFile { path: path.to_owned(), node: (meta.dev(), meta.ino()) })
+    fs::set_permissions(path, fs::Permissions::from_mode(source.permissions))
 }
 
 /// Returns the ids of owner and group.
@@ -180,33 +146,6 @@ pub fn owner(source: &SourceConfig) -> io::Result<(Option<u32>, Option<u32>)> {
         name => Some(Group::from_name(name)?.ok_or_else(|| unknown("group", name))?.gid.as_raw()),
     };
     Ok((user, group))
-}
-
-/// Checks that a socket can be put there: there is nothing, or a socket on which nobody listens.
-///
-/// # Errors
-/// There is something else, or another process listens.
-pub fn make_way(path: &Path) -> io::Result<()> {
-    let meta = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            return if folder.is_dir() { Ok(()) } else { Err(io::Error::new(ErrorKind::NotFound, format!("there is no folder {}", folder.display()))) };
-        }
-        meta => meta?,
-    };
-    if !meta.file_type().is_socket() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "something lies there that is no socket: move it away, or name another path"));
-    }
-    let is_heard = UnixStream::connect(path).map(drop).or_else(|error| match error.raw_os_error() {
-        // It is a datagram socket.
-        Some(libc::EPROTOTYPE) => UnixDatagram::unbound()?.connect(path),
-        _ => Err(error),
-    });
-    match is_heard {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
-        _ => Err(io::Error::new(ErrorKind::AddrInUse, "another process listens there")),
-    }
 }
 
 /// Adds to the system's message what to do about it.
