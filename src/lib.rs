@@ -63,6 +63,7 @@ pub mod exec;
 pub mod hook;
 pub mod locks;
 pub mod memory;
+pub mod pem;
 pub mod sinks;
 pub mod socket_file;
 pub mod sources;
