@@ -112,7 +112,9 @@ impl Commits {
         let (mut words, mut sources, mut told) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             self.beat.moves();
-            let is_over = self.is_over(&mut words, &mut told)?;
+            let room = self.adopt_room(&mut told);
+            self.drop_beyond(&room, &mut words)?;
+            let is_over = self.committer.outbox().waiting_bytes() > room.outbox_max;
             if is_over && !is_full {
                 tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
             }
@@ -125,7 +127,7 @@ impl Commits {
             sources.extend(names);
             let mut batches = put_off(arrived.batches, &mut marks);
             is_closed |= arrived.closed;
-            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked)?;
+            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.look_at_others(&mut looked)?;
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
                 // A source may count as known only once all its files are: otherwise they would be read from their beginning.
@@ -151,21 +153,24 @@ impl Commits {
         }
     }
 
-    /// Takes over what a reload has changed, and drops records for the sinks that allow it. Returns `true` if more than
-    /// `outbox_max` still waits for sinks. `told` is the `on_open` command now in use.
-    fn is_over(&mut self, words: &mut Vec<Word>, told: &mut Vec<String>) -> Result<bool, StoreError> {
+    /// Takes over what a reload has changed, and returns it. `told` is the `on_open` command now in use.
+    fn adopt_room(&mut self, told: &mut Vec<String>) -> Room {
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
         metrics().outbox_max_bytes.set(room.outbox_max);
         if room.on_open != *told {
             told.clone_from(&room.on_open);
-            self.on_open = OnOpen::new(room.on_open);
+            self.on_open = OnOpen::new(room.on_open.clone());
         }
-        let outbox = self.committer.outbox();
-        if outbox.waiting_bytes() > room.outbox_max && !room.dropping.is_empty() {
-            self.committer.leave_out(&room.dropping, room.outbox_max, now());
-            self.commit(&[], words)?;
+        room
+    }
+
+    /// Drops records for the sinks that allow it while more than `outbox_max` waits.
+    fn drop_beyond(&mut self, room: &Room, words: &mut Vec<Word>) -> Result<(), StoreError> {
+        if self.committer.outbox().waiting_bytes() <= room.outbox_max || room.dropping.is_empty() {
+            return Ok(());
         }
-        Ok(outbox.waiting_bytes() > room.outbox_max)
+        self.committer.leave_out(&room.dropping, room.outbox_max, now());
+        self.commit(&[], words)
     }
 
     /// Gives back disk space that the state does not need, and returns `true` if there is more to give back. A full disk or
@@ -177,8 +182,8 @@ impl Commits {
         })
     }
 
-    /// Whether another process has written to the state; checked at most once per [`OTHERS`].
-    fn is_behind(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
+    /// Looks after the state folder, at most once per [`OTHERS`], and returns whether another process has written there.
+    fn look_at_others(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
         let is_time = looked.elapsed() >= OTHERS;
         if is_time {
             *looked = Instant::now();

@@ -292,7 +292,7 @@ impl Desk for Counter {
         self.shared.queue.tell(Word::Sink(mark.clone()));
     }
 
-    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+    fn is_committed(&self, mark: &SinkMark) -> bool {
         self.shared.outbox.is_committed(mark)
     }
 
@@ -300,7 +300,7 @@ impl Desk for Counter {
         self.shared.own.add(node);
     }
 
-    fn is_over(&mut self) -> bool {
+    fn is_over(&self) -> bool {
         self.shared.outbox.is_closed() || self.leaving.is_set()
     }
 }

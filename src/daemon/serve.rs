@@ -111,7 +111,7 @@ impl Daemon {
                 self.hand_out();
             }
             self.tick(&mut clock);
-            if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
+            if clock.tell.ticks(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
                 self.tell();
             }
         }
@@ -205,7 +205,7 @@ impl Daemon {
             self.look_soon = Some(Instant::now() + LOOK_AGAIN);
         }
         let is_soon = self.look_soon.take_if(|soon| *soon <= Instant::now()).is_some();
-        if clock.look.is_due(clock::look(self.follower.len())) {
+        if clock.look.ticks(clock::look(self.follower.len())) {
             let is_new = self.watch_folders();
             let is_blind =
                 self.watch.is_partial() || self.follower.specs().iter().flat_map(Spec::folders).any(|(folder, _)| !self.watch.sees(&folder.join("x")));
@@ -214,16 +214,16 @@ impl Daemon {
             }
             let unwatched = |path: &Path| !self.watch.sees(path);
             self.follower.sweep(is_blind.then_some(&unwatched as &dyn Fn(&_) -> bool), at);
-        } else if clock.sweep.is_due(clock::sweep(self.follower.active())) {
+        } else if clock.sweep.ticks(clock::sweep(self.follower.active())) {
             self.follower.sweep(None, at);
         }
-        if clock.full.is_due(FULL_SWEEP) || changes.lost {
+        if clock.full.ticks(FULL_SWEEP) || changes.lost {
             self.follower.discover(at);
             self.follower.sweep(Some(&|_| true), at);
         } else if has_folders || is_soon {
             self.follower.discover(at);
         }
-        if clock.prune.is_due(PRUNE) {
+        if clock.prune.ticks(PRUNE) {
             self.prune(at);
         }
         self.follower.due(at);
@@ -269,7 +269,7 @@ impl Daemon {
             return;
         }
         // Before a silence is reported, the list of present streams must be current.
-        if clock.silence.is_due(clock::LOOK) || self.silence.deadline().is_some_and(|due| due <= at) {
+        if clock.silence.ticks(clock::LOOK) || self.silence.deadline().is_some_and(|due| due <= at) {
             let said = self.silence.keep(&self.follower.voices().collect(), at);
             self.say(said);
         }

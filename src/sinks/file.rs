@@ -171,8 +171,8 @@ impl Output {
         Ok(())
     }
 
-    /// Whether somebody has deleted the file. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
-    fn is_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
+    /// Looks, from time to time, whether somebody has deleted the file; returns `true` if so. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
+    fn finds_it_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
         let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
         if !self.looked_at.is_past(LOOK_US, now) {
             return Ok(false);
@@ -245,7 +245,7 @@ impl Sink for Output {
             Stage::Entering => self.begin(),
             Stage::Open => {}
         }
-        if self.is_deleted(now)? {
+        if self.finds_it_deleted(now)? {
             self.renew(desk, now)?;
             return Ok(Step::Done);
         }

@@ -37,11 +37,11 @@ pub trait Desk {
     /// Tells how far the sink has got; this is committed some time later.
     fn tell(&mut self, mark: &SinkMark);
     /// Whether this mark is committed.
-    fn is_committed(&mut self, mark: &SinkMark) -> bool;
+    fn is_committed(&self, mark: &SinkMark) -> bool;
     /// Notes a file that siftd writes, so that it is not read as a log.
     fn owns(&mut self, node: Node);
     /// Whether no more records will be committed.
-    fn is_over(&mut self) -> bool {
+    fn is_over(&self) -> bool {
         false
     }
 }

@@ -174,7 +174,7 @@ impl Desk for TestDesk {
         self.words.push(Word::Sink(mark.clone()));
     }
 
-    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+    fn is_committed(&self, mark: &SinkMark) -> bool {
         self.outbox.is_committed(mark)
     }
 
