@@ -3,15 +3,16 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::answers::Answers;
+use super::begin::SharedLock;
 use super::clock::{self, Clock, FULL_SWEEP, LOOK_AGAIN, PRUNE, TELL};
-use super::commit::{self, Room};
+use super::commit::{self, Commits, Room};
 use super::plan::Ended;
-use super::pulse::Pulse;
+use super::pulse::{self, Pulse};
 use super::reload::Current;
 use super::sinks::Sinks;
 use super::streams::Streams;
@@ -83,6 +84,21 @@ impl Daemon {
         let names: Vec<String> = self.follower.specs().iter().map(|spec| spec.name.clone()).filter(|name| !known.contains(name)).collect();
         self.current.sources.extend(names.iter().cloned());
         commit::until_done(self.current.state.as_deref(), early, || committer.begin(&names, &[], at))
+    }
+
+    /// Returns what the thread that commits needs.
+    pub fn commits(&self, committer: Committer, lock: &SharedLock, sender: &Sender<Wake>) -> Commits {
+        Commits {
+            committer,
+            queue: self.queue.clone(),
+            room: self.room.clone(),
+            folder: self.current.state.clone(),
+            lock: lock.clone(),
+            sender: sender.clone(),
+            stop: self.stop.clone(),
+            beat: self.pulse.add(pulse::COMMITTER),
+            on_open: None,
+        }
     }
 
     /// Runs until the daemon is to end. `early` are the wakes that arrived before and were not acted on.
