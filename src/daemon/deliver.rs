@@ -14,7 +14,7 @@ use crate::sinks::{Desk, Sink, Step};
 use crate::sources::clock::now;
 use crate::sources::follow::OwnOutputs;
 use crate::state::outbox::{Next, Outbox};
-use crate::state::queue::{Queue, Word};
+use crate::state::queue::{ControlMessage, Queue};
 use crate::state::store::Store;
 use crate::telemetry::metrics;
 
@@ -289,7 +289,7 @@ impl Desk for Counter {
 
     fn tell(&mut self, mark: &SinkMark) {
         self.told = mark.seq;
-        self.shared.queue.tell(Word::Sink(mark.clone()));
+        self.shared.queue.tell(ControlMessage::Sink(mark.clone()));
     }
 
     fn is_committed(&self, mark: &SinkMark) -> bool {

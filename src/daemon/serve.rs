@@ -27,7 +27,7 @@ use crate::sources::reader::Space;
 use crate::sources::silence::{Said, Silence};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
-use crate::state::queue::{Queue, Word};
+use crate::state::queue::{ControlMessage, Queue};
 use crate::telemetry::metrics;
 
 /// Most files whose marks go into one transaction at the start.
@@ -255,9 +255,9 @@ impl Daemon {
 
     /// Forgets files that were not seen for `forget_after`.
     fn prune(&mut self, at: Timestamp) {
-        self.queue.tell(Word::Seen(self.follower.present()));
+        self.queue.tell(ControlMessage::Seen(self.follower.present()));
         for uid in self.follower.forget(at) {
-            self.queue.tell(Word::Forget(uid));
+            self.queue.tell(ControlMessage::Forget(uid));
         }
     }
 
@@ -332,7 +332,7 @@ impl Daemon {
                 self.queue.send_until(batch, until);
             }
         }
-        self.queue.tell(Word::Seen(self.follower.present()));
+        self.queue.tell(ControlMessage::Seen(self.follower.present()));
         left
     }
 

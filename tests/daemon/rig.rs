@@ -24,7 +24,7 @@ use siftd::sources::reader::Space;
 use siftd::state::committer::Committer;
 use siftd::state::ledger;
 use siftd::state::outbox::{Next, Outbox};
-use siftd::state::queue::Word;
+use siftd::state::queue::ControlMessage;
 use siftd::state::store::{Store, StoreError};
 use siftd::state::withhold::Rules;
 
@@ -149,7 +149,7 @@ pub struct Rig {
 struct TestDesk {
     outbox: Arc<Outbox>,
     state: PathBuf,
-    words: Vec<Word>,
+    messages: Vec<ControlMessage>,
     own: OwnOutputs,
     cache: HashMap<u64, Arc<Chunk>>,
 }
@@ -171,7 +171,7 @@ impl Desk for TestDesk {
     }
 
     fn tell(&mut self, mark: &SinkMark) {
-        self.words.push(Word::Sink(mark.clone()));
+        self.messages.push(ControlMessage::Sink(mark.clone()));
     }
 
     fn is_committed(&self, mark: &SinkMark) -> bool {
@@ -214,7 +214,7 @@ impl Rig {
         let marks: Vec<Batch> = follower.marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)).collect();
         committer.begin(&[world.source.to_owned()], &marks, world.now).unwrap();
         let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
-        let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
+        let desk = TestDesk { outbox: committer.outbox(), state, messages: Vec::new(), own, cache: HashMap::new() };
         let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new(), listened_to: HashSet::new() };
         Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new(), talked: Vec::new() }
     }
@@ -274,7 +274,7 @@ impl Rig {
     /// Commits the first `count` batches and what the sink has reported.
     pub fn commit(&mut self, count: usize, world: &World) {
         let batches: Vec<Batch> = self.pending.drain(..count.min(self.pending.len())).collect();
-        self.committer.commit(&batches, &std::mem::take(&mut self.desk.words), world.now).unwrap();
+        self.committer.commit(&batches, &std::mem::take(&mut self.desk.messages), world.now).unwrap();
     }
 
     /// Reads and commits into a damaged state; returns the message about it.
@@ -301,8 +301,8 @@ impl Rig {
 
     /// Does what the daemon does once an hour.
     pub fn prune(&mut self, world: &World) {
-        self.desk.words.push(Word::Seen(self.follower.present()));
-        self.desk.words.extend(self.follower.forget(world.now).into_iter().map(Word::Forget));
+        self.desk.messages.push(ControlMessage::Seen(self.follower.present()));
+        self.desk.messages.extend(self.follower.forget(world.now).into_iter().map(ControlMessage::Forget));
         self.commit(0, world);
     }
 
@@ -326,7 +326,7 @@ impl Rig {
             let mut steps = 0;
             loop {
                 let step = self.sink.step(&mut self.desk, world.now, true).unwrap();
-                if !self.desk.words.is_empty() {
+                if !self.desk.messages.is_empty() {
                     self.commit(0, world);
                 }
                 steps += 1;

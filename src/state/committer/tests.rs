@@ -14,8 +14,8 @@ fn batch(n: u64) -> Batch {
     Batch { uid: [1; 16], label, records: vec![record], body: vec![b'x'; 10], notices: Vec::new(), mark: None, at: Timestamp(0) }
 }
 
-fn done(name: &str, seq: u64) -> Word {
-    Word::Sink(SinkMark { name: name.into(), seq, ..SinkMark::default() })
+fn done(name: &str, seq: u64) -> ControlMessage {
+    ControlMessage::Sink(SinkMark { name: name.into(), seq, ..SinkMark::default() })
 }
 
 fn held_for_a_new_one(store: Option<Store>) {
@@ -30,8 +30,8 @@ fn held_for_a_new_one(store: Option<Store>) {
     // Of what is committed meanwhile the old one gets nothing, and the other one is done with it.
     committer.commit(&[batch(2)], &[], Timestamp(0)).unwrap();
     committer.commit(&[], &[done("old", 1), done("stays", 2)], Timestamp(0)).unwrap();
-    committer.commit(&[], &[Word::SinkEnds("old".to_owned())], Timestamp(0)).unwrap();
-    committer.commit(&[batch(3)], &[Word::SinkBegins { name: "new".to_owned(), after }], Timestamp(0)).unwrap();
+    committer.commit(&[], &[ControlMessage::SinkEnds("old".to_owned())], Timestamp(0)).unwrap();
+    committer.commit(&[batch(3)], &[ControlMessage::SinkBegins { name: "new".to_owned(), after }], Timestamp(0)).unwrap();
     assert_eq!(committer.sink("new").map(|mark| mark.seq), Some(1));
     let Next::Chunk(chunk) = outbox.next(1) else { panic!("it is gone") };
     assert_eq!(chunk.first, 2);
