@@ -2,15 +2,20 @@
 //! that nobody finds it half made; it takes the place of another socket only if nobody listens on that one, and never that
 //! of another file. This module decides neither who may use a socket nor what is read from it.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a socket's path (unix(7)).
 pub const MAX_PATH_BYTES: usize = 107;
+
+/// Most bytes of a name under which a socket is made, without the process's number.
+const MAX_NAME_BYTES: usize = 72;
 
 /// The file of a socket that this process made; dropping it removes the file.
 #[derive(Debug)]
@@ -52,11 +57,12 @@ pub fn create<S>(path: &Path, bind: impl FnOnce(&Path) -> io::Result<S>, permit:
     Ok((socket, placed?))
 }
 
-/// Returns the name under which a socket is made.
+/// Returns the path under which a socket is made. Its name is so short that it can be reached through the open folder.
 fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    name.into()
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let mut new = OsStr::from_bytes(&name[..name.len().min(MAX_NAME_BYTES)]).to_owned();
+    new.push(format!(".{}", std::process::id()));
+    folder(path).join(new)
 }
 
 fn place(new: &Path, path: &Path) -> io::Result<SocketFile> {

@@ -60,7 +60,7 @@ pub fn bind(source: &SourceConfig, passed: &mut Passed) -> Result<Bound, String>
 /// Why not, and whether that is only because another process already listens there.
 pub fn check(source: &SourceConfig) -> Result<(), (String, bool)> {
     let tried = match (source.kind, &source.path) {
-        (SourceKind::Unix, Some(path)) => socket_file::check_free(path).and_then(|()| {
+        (SourceKind::Unix, Some(path)) => check_length(path).and_then(|()| socket_file::check_free(path)).and_then(|()| {
             owner(source)?;
             Ok(rustix::fs::access(socket_file::folder(path), rustix::fs::Access::WRITE_OK)?)
         }),
@@ -113,7 +113,14 @@ fn widen(source: &SourceConfig, socket: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Checks that programs can connect to a path: they do not know the ways around the limit that `socket_file` knows.
+fn check_length(path: &Path) -> io::Result<()> {
+    let (len, most) = (path.as_os_str().len(), socket_file::MAX_PATH_BYTES);
+    if len <= most { Ok(()) } else { Err(io::Error::other(format!("the path of a socket has at most {most} bytes, this one has {len}: name a shorter one"))) }
+}
+
 fn unix(source: &SourceConfig, path: &Path) -> io::Result<Bound> {
+    check_length(path)?;
     let bind = |path: &Path| match source.mode {
         SocketMode::Stream => UnixListener::bind(path).map(Socket::Unix),
         SocketMode::Datagram => UnixDatagram::bind(path).map(Socket::UnixDatagram),
@@ -216,6 +223,17 @@ mod tests {
         let why = bind(&nobody, &mut Passed::default()).unwrap_err();
         assert!(why.contains("there is no user \"nobody-of-that-name\""), "{why}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_refused_before_the_start_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |len: usize| folder.path().join("s".repeat(len - folder.path().as_os_str().len() - 1));
+        for (len, is_good) in [(100, true), (107, true), (108, false), (200, false)] {
+            let source = source(&path(len), SocketMode::Stream);
+            let said = [check(&source).err().map(|(why, _)| why), bind(&source, &mut Passed::default()).err()];
+            assert!(said.iter().all(|why| why.as_ref().is_none_or(|why| why.contains("at most 107 bytes")) && why.is_none() == is_good), "{len}: {said:?}");
+        }
     }
 
     #[test]
