@@ -12,8 +12,8 @@ use super::state::{amount, folder};
 use super::{Exit, Failure, out};
 use crate::daemon::SOCKET;
 use crate::sinks::human::sanitise;
+use crate::socket_file::short;
 use crate::state::lock::Lock;
-use crate::telemetry::http::short;
 
 /// How long to wait for an answer: the daemon answers at once or not at all.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -2,18 +2,51 @@
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::wake::Wake;
+use crate::delivery::{Label, Uid};
+use crate::sources::silence::Told;
 use crate::state::folder;
 use crate::state::holder::holder;
 use crate::state::lock::{Lock, LockError};
 use crate::state::store::{Store, StoreError, StreamRow};
 
-pub(super) type Opened = (Option<Lock>, Option<Store>, Vec<StreamRow>, Vec<String>);
+/// What earlier runs have left; empty without a state folder.
+#[derive(Default)]
+pub(super) struct Restored {
+    /// The state itself.
+    pub store: Option<Store>,
+    /// The files that were followed.
+    pub files: Vec<StreamRow>,
+    /// The other streams that can be resumed.
+    pub journals: Vec<StreamRow>,
+    /// Names of the sources of files that were followed.
+    pub sources: Vec<String>,
+    /// The silences that were reported and have not ended.
+    pub silences: Vec<(Uid, Label, Told)>,
+}
+
+type Opened = (Option<Lock>, Restored);
+
+/// The lock on the state folder, shared with the thread that takes it again.
+pub(super) type SharedLock = Arc<Mutex<Option<Lock>>>;
+
+impl Restored {
+    /// Opens the state in a folder, if there is to be one, and locks the folder unless `lock` already does; waits while its
+    /// disk is full.
+    pub fn open(folder: Option<&Path>, lock: Option<Lock>, wakes: &Receiver<Wake>) -> Result<(SharedLock, Self), String> {
+        let Some(folder) = folder else { return Ok((Arc::default(), Self::default())) };
+        let (lock, mut restored) = open_state(folder, lock, wakes)?;
+        let silences = restored.store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;
+        restored.silences = silences.into_iter().map(|row| (row.uid, row.label, Told { id: row.id, since: row.since })).collect();
+        Ok((Arc::new(Mutex::new(lock)), restored))
+    }
+}
 
 /// Locks the state folder, if possible. This comes first, so that when another process has the folder, the error names that
-/// process and not some other resource it holds. `None` if the folder cannot be written; [`open_state`] waits for that.
+/// process and not some other resource it holds. `None` if the folder cannot be written; [`Restored::open`] waits for that.
 pub(super) fn take_state(folder: &Path) -> Result<Option<Lock>, String> {
     match take(folder) {
         Ok(lock) => Ok(Some(lock)),
@@ -22,8 +55,7 @@ pub(super) fn take_state(folder: &Path) -> Result<Option<Lock>, String> {
     }
 }
 
-/// Opens the state in a folder, and locks the folder unless `lock` already does; waits while its disk is full.
-pub(super) fn open_state(folder: &Path, mut lock: Option<Lock>, wakes: &Receiver<Wake>) -> Result<Opened, String> {
+fn open_state(folder: &Path, mut lock: Option<Lock>, wakes: &Receiver<Wake>) -> Result<Opened, String> {
     let mut said = false;
     loop {
         let why = match try_open_state(folder, &mut lock) {
@@ -74,8 +106,9 @@ fn try_open_state(folder: &Path, lock: &mut Option<Lock>) -> Result<Opened, Stor
     if let Some(said) = said {
         tracing::error!("{said}");
     }
-    let (rows, sources) = (store.streams()?, store.sources()?);
-    Ok((lock.take(), Some(store), rows, sources))
+    let (files, journals) = store.streams()?.into_iter().partition(StreamRow::is_file);
+    let restored = Restored { files, journals, sources: store.sources()?, silences: Vec::new(), store: Some(store) };
+    Ok((lock.take(), restored))
 }
 
 /// Raises the limit on open files, and returns how many descriptors followed files may use: half the limit, within 64–1024.

@@ -50,7 +50,8 @@ pub(super) fn sweep(active: usize) -> Duration {
 pub(super) struct Every(Option<Instant>);
 
 impl Every {
-    pub fn is_due(&mut self, pause: Duration) -> bool {
+    /// Begins the next period, and returns `true`, if the last one began at least `pause` ago.
+    pub fn ticks(&mut self, pause: Duration) -> bool {
         let due = self.left(pause).is_zero();
         if due {
             self.0 = Some(Instant::now());

@@ -19,7 +19,7 @@ use crate::delivery::{Batch, Uid};
 use crate::sources::clock::now;
 use crate::state::committer::Committer;
 use crate::state::lock::Lock;
-use crate::state::queue::{Queue, Word};
+use crate::state::queue::{ControlMessage, Queue};
 use crate::state::store::{StoreError, file};
 use crate::telemetry::metrics;
 
@@ -84,7 +84,7 @@ pub(super) fn until_done(folder: Option<&Path>, early: &mut Early, mut step: imp
 pub(super) fn until_ready(committer: &mut Committer, folder: Option<&Path>, queue: &Queue, sinks: &Sinks, early: &mut Early) -> Result<bool, String> {
     while !sinks.is_ready() {
         let arrived = queue.take(false, Duration::from_millis(50), None, MAX_BYTES);
-        if !arrived.words.is_empty() && !until_done(folder, early, || committer.commit(&[], &arrived.words, now()))? {
+        if !arrived.messages.is_empty() && !until_done(folder, early, || committer.commit(&[], &arrived.messages, now()))? {
             return Ok(false);
         }
     }
@@ -109,10 +109,12 @@ impl Commits {
         let mut marks: HashMap<Uid, Batch> = HashMap::new();
         let (mut committed, mut marked, mut looked) = (Instant::now(), Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
-        let (mut words, mut sources, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut messages, mut sources, mut told) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             self.beat.moves();
-            let is_over = self.is_over(&mut words, &mut told)?;
+            let room = self.adopt_room(&mut told);
+            self.drop_beyond(&room, &mut messages)?;
+            let is_over = self.committer.outbox().waiting_bytes() > room.outbox_max;
             if is_over && !is_full {
                 tracing::warn!("outbox_max is reached: reading waits until sinks have caught up");
             }
@@ -120,23 +122,23 @@ impl Commits {
             // During shutdown what was read is committed even so: it is no more than the queue holds, and some of it cannot be read again.
             let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
             let arrived = self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
-            let (names, others): (Vec<_>, Vec<_>) = arrived.words.into_iter().partition(|word| matches!(word, Word::Sources(_)));
-            words.extend(others);
+            let (names, others): (Vec<_>, Vec<_>) = arrived.messages.into_iter().partition(|message| matches!(message, ControlMessage::Sources(_)));
+            messages.extend(others);
             sources.extend(names);
             let mut batches = put_off(arrived.batches, &mut marks);
             is_closed |= arrived.closed;
-            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.is_behind(&mut looked)?;
+            let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.look_at_others(&mut looked)?;
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
                 // A source may count as known only once all its files are: otherwise they would be read from their beginning.
                 if arrived.drained {
-                    words.append(&mut sources);
+                    messages.append(&mut sources);
                 }
                 marked = Instant::now();
                 has_more = self.tidies_up();
             }
-            if !batches.is_empty() || !words.is_empty() || is_due {
-                self.commit(&batches, &mut words)?;
+            if !batches.is_empty() || !messages.is_empty() || is_due {
+                self.commit(&batches, &mut messages)?;
                 committed = Instant::now();
             }
             if is_closed {
@@ -144,28 +146,31 @@ impl Commits {
                 if !outbox.is_closed() {
                     outbox.close();
                 }
-                if self.stop.running.load(Ordering::Acquire) == 0 && words.is_empty() {
+                if self.stop.running.load(Ordering::Acquire) == 0 && messages.is_empty() {
                     return Ok(());
                 }
             }
         }
     }
 
-    /// Takes over what a reload has changed, and drops records for the sinks that allow it. Returns `true` if more than
-    /// `outbox_max` still waits for sinks. `told` is the `on_open` command now in use.
-    fn is_over(&mut self, words: &mut Vec<Word>, told: &mut Vec<String>) -> Result<bool, StoreError> {
+    /// Takes over what a reload has changed, and returns it. `told` is the `on_open` command now in use.
+    fn adopt_room(&mut self, told: &mut Vec<String>) -> Room {
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
         metrics().outbox_max_bytes.set(room.outbox_max);
         if room.on_open != *told {
             told.clone_from(&room.on_open);
-            self.on_open = OnOpen::new(room.on_open);
+            self.on_open = OnOpen::new(room.on_open.clone());
         }
-        let outbox = self.committer.outbox();
-        if outbox.waiting_bytes() > room.outbox_max && !room.dropping.is_empty() {
-            self.committer.leave_out(&room.dropping, room.outbox_max, now());
-            self.commit(&[], words)?;
+        room
+    }
+
+    /// Drops records for the sinks that allow it while more than `outbox_max` waits.
+    fn drop_beyond(&mut self, room: &Room, messages: &mut Vec<ControlMessage>) -> Result<(), StoreError> {
+        if self.committer.outbox().waiting_bytes() <= room.outbox_max || room.dropping.is_empty() {
+            return Ok(());
         }
-        Ok(outbox.waiting_bytes() > room.outbox_max)
+        self.committer.leave_out(&room.dropping, room.outbox_max, now());
+        self.commit(&[], messages)
     }
 
     /// Gives back disk space that the state does not need, and returns `true` if there is more to give back. A full disk or
@@ -177,8 +182,8 @@ impl Commits {
         })
     }
 
-    /// Whether another process has written to the state; checked at most once per [`OTHERS`].
-    fn is_behind(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
+    /// Looks after the state folder, at most once per [`OTHERS`], and returns whether another process has written there.
+    fn look_at_others(&mut self, looked: &mut Instant) -> Result<bool, StoreError> {
         let is_time = looked.elapsed() >= OTHERS;
         if is_time {
             *looked = Instant::now();
@@ -238,11 +243,11 @@ impl Commits {
     }
 
     /// Commits. While there is no room it waits, and so does everything queued behind it.
-    fn commit(&mut self, batches: &[Batch], words: &mut Vec<Word>) -> Result<(), StoreError> {
+    fn commit(&mut self, batches: &[Batch], messages: &mut Vec<ControlMessage>) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
             let begun = Instant::now();
-            let done = self.committer.commit(batches, words, now());
+            let done = self.committer.commit(batches, messages, now());
             metrics().commit.observe(begun.elapsed());
             metrics().commit_failures.add(u64::from(done.is_err()));
             match done {
@@ -251,8 +256,8 @@ impl Commits {
                         metrics().state_trouble.clear();
                         tracing::warn!("state: it can be written again");
                     }
-                    for word in words.drain(..) {
-                        if let Word::SinkBegins { name, .. } = word
+                    for message in messages.drain(..) {
+                        if let ControlMessage::SinkBegins { name, .. } = message
                             && let Some(mark) = self.committer.sink(&name)
                         {
                             drop(self.sender.send(Wake::SinkBegins(mark.clone())));
@@ -276,7 +281,7 @@ impl Commits {
                         return Err(error);
                     }
                     self.committer.make_room();
-                    words.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).words);
+                    messages.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
                 }
                 Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,
                 Err(error) => return Err(error),

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::wake::{Stop, Wake};
 use crate::delivery::{Chunk, Node, SinkMark};
-use crate::sinks::{Desk, Sink, Step};
+use crate::sinks::{OutboxReader, Sink, Step};
 use crate::sources::clock::now;
 use crate::sources::follow::OwnOutputs;
 use crate::state::outbox::{Next, Outbox};
-use crate::state::queue::{Queue, Word};
+use crate::state::queue::{ControlMessage, Queue};
 use crate::state::store::Store;
 use crate::telemetry::metrics;
 
@@ -117,35 +117,35 @@ struct At {
 impl Delivery {
     /// Writes until no more records can come, or until the sink is removed; returns how many records were not written.
     pub fn run(mut self, sender: &Sender<Wake>, begun: &Begun) -> u64 {
-        let mut desk = Counter { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
-        let ending = self.step_on(&mut desk, sender, begun);
+        let mut outbox = SinkOutbox { name: self.name.clone(), shared: self.shared.clone(), store: None, leaving: self.leaving.clone(), told: self.seq };
+        let ending = self.step_on(&mut outbox, sender, begun);
         if ending != Ending::Whole {
-            self.sink.give_up(&mut desk, self.shared.folder.is_none());
+            self.sink.give_up(&mut outbox, self.shared.folder.is_none());
         }
         match self.leaving.last() {
-            Some(last) => last.saturating_sub(desk.told),
+            Some(last) => last.saturating_sub(outbox.told),
             None if ending == Ending::Whole || !self.shared.outbox.is_closed() => 0,
             // A reader that closes its pipe, such as `head`, wants no more records, so none are lost.
             None if ending == Ending::Unread && self.shared.folder.is_none() => 0,
-            None => self.left_after(&mut desk),
+            None => self.left_after(&mut outbox),
         }
     }
 
     /// How many records the sink has not done at the end. With a state folder all of them count, even those that the sink
     /// would filter out.
-    fn left_after(&self, desk: &mut Counter) -> u64 {
-        let (mut count, mut seq) = (0, desk.told);
+    fn left_after(&self, outbox: &mut SinkOutbox) -> u64 {
+        let (mut count, mut seq) = (0, outbox.told);
         if self.shared.folder.is_some() {
             return self.shared.outbox.last().saturating_sub(seq);
         }
-        while let Ok(Some(chunk)) = desk.after(seq) {
+        while let Ok(Some(chunk)) = outbox.after(seq) {
             count += self.sink.choose().count(&chunk, seq);
             seq = chunk.last();
         }
         count
     }
 
-    fn step_on(&mut self, desk: &mut Counter, sender: &Sender<Wake>, begun: &Begun) -> Ending {
+    fn step_on(&mut self, outbox: &mut SinkOutbox, sender: &Sender<Wake>, begun: &Begun) -> Ending {
         let (mut trouble, mut has_begun): (Option<Trouble>, bool) = (None, false);
         let mut reopened = self.shared.stop.reopen.load(Ordering::Relaxed);
         loop {
@@ -156,7 +156,7 @@ impl Delivery {
             }
             let leaves = self.leaving.is_set();
             let hurry = leaves || self.shared.stop.hurry.load(Ordering::Relaxed);
-            let done = self.sink.step(desk, now(), hurry);
+            let done = self.sink.step(outbox, now(), hurry);
             if !std::mem::replace(&mut has_begun, true) {
                 trouble = self.begins(&done, sender, begun);
                 begun.count.fetch_add(1, Ordering::Release);
@@ -253,8 +253,8 @@ impl Delivery {
     }
 }
 
-/// The desk of a running daemon.
-struct Counter {
+/// The outbox as a sink of a running daemon reads it.
+struct SinkOutbox {
     name: String,
     shared: Shared,
     store: Option<Store>,
@@ -262,7 +262,7 @@ struct Counter {
     told: u64,
 }
 
-impl Desk for Counter {
+impl OutboxReader for SinkOutbox {
     fn after(&mut self, mut seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         loop {
             seq = self.shared.outbox.goes_on(&self.name, seq);
@@ -289,10 +289,10 @@ impl Desk for Counter {
 
     fn tell(&mut self, mark: &SinkMark) {
         self.told = mark.seq;
-        self.shared.queue.tell(Word::Sink(mark.clone()));
+        self.shared.queue.tell(ControlMessage::Sink(mark.clone()));
     }
 
-    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+    fn is_committed(&self, mark: &SinkMark) -> bool {
         self.shared.outbox.is_committed(mark)
     }
 
@@ -300,12 +300,12 @@ impl Desk for Counter {
         self.shared.own.add(node);
     }
 
-    fn is_over(&mut self) -> bool {
+    fn is_over(&self) -> bool {
         self.shared.outbox.is_closed() || self.leaving.is_set()
     }
 }
 
-impl Counter {
+impl SinkOutbox {
     fn read_file(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         let Some(folder) = &self.shared.folder else { return Ok(None) };
         let store = match self.store.take() {

@@ -4,21 +4,19 @@
 //! Batches pass through a queue that is bounded in bytes: a slow disk or a full outbox stops the readers.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use crate::config::SourceConfig;
 use crate::delivery::Label;
 use crate::sinks::notice;
 use crate::sources::clock::now;
 use crate::sources::follow::{Follower, Known, OwnOutputs};
 use crate::sources::service::{Around, Service};
-use crate::sources::silence::{Silence, Told};
+use crate::sources::silence::Silence;
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
 use crate::state::queue::Queue;
-use crate::state::store::Store;
+use crate::state::store::{Store, StreamRow};
 use crate::telemetry::metrics::Phase;
 use crate::telemetry::{metrics, notify};
 
@@ -40,8 +38,8 @@ mod work;
 
 use answers::Answers;
 pub use answers::SOCKET;
-use begin::{descriptors, open_state, take_state};
-use commit::{Commits, Room};
+use begin::{Restored, descriptors, take_state};
+use commit::Room;
 use deliver::Shared;
 use end::end;
 pub use plan::{Again, Ended, Plan, SinkPlan};
@@ -68,46 +66,75 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
     let folder = plan.state.clone();
     let lock = folder.as_deref().map_or(Ok(None), take_state)?;
     let mut answers = Answers::listen(plan.listen.take())?;
-    let (lock, store, rows, sources) = match &folder {
-        Some(folder) => open_state(folder, lock, &wakes)?,
-        None => (None, None, Vec::new(), Vec::new()),
-    };
-    let lock = Arc::new(Mutex::new(lock));
-    let silences = store.as_ref().map_or(Ok(Vec::new()), Store::silences).map_err(|error| error.to_string())?;
-    let silences = silences.into_iter().map(|row| (row.uid, row.label, Told { id: row.id, since: row.since })).collect();
-    if let Some(folder) = &folder {
-        answers.answer_in(folder);
-    }
-    let (of_journals, rows): (Vec<_>, Vec<_>) = rows.into_iter().partition(|row| !row.is_file());
-    let known = |name: &str| of_journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
-    let labels = plan.sources();
-    let (mut passed, nonce) = (std::mem::take(&mut plan.passed), plan.nonce);
-    let services = services(plan.services.clone(), plan.grace, &mut Around { passed: &mut passed, known: &known, nonce })?;
-    let mut committer = committer(store, &plan)?;
+    let (lock, mut restored) = Restored::open(folder.as_deref(), lock, &wakes)?;
+    folder.iter().for_each(|folder| answers.answer_in(folder));
+    let services = services(&mut plan, &restored)?;
+    let mut committer = committer(restored.store.take(), &plan)?;
     let outbox = stop.outbox.get_or_init(|| committer.outbox()).clone();
+    let queue = Arc::new(Queue::new(MAX_QUEUE_BYTES));
+    let shared = Shared { outbox: outbox.clone(), queue: queue.clone(), folder: folder.clone(), own: own_outputs(&plan), stop };
+    let (labels, known) = (plan.sources(), restored.sources.clone());
+    let mut daemon = daemon(plan, restored, (&committer, shared, &sender), answers);
+    let mut early = Early::new(&wakes);
+    // A sink that starts a new file waits for a commit, so commits must be possible from here on.
+    if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &mut early)?
+        || !commit::until_done(folder.as_deref(), &mut early, || committer.say_loss(&labels, now()))?
+        || !daemon.begin(&mut committer, &known, &mut early)?
+    {
+        return Ok(Ended::Well);
+    }
+    let committing = commit::start(daemon.commits(committer, &lock, &sender));
+    start_reading(&mut daemon, services, &sender)?;
+    daemon.serve(early.kept(), &wakes);
+    let ended = end(daemon, committing, &wakes, &outbox);
+    drop(lock);
+    ended
+}
+
+/// Prepares the sources that are not files; journals go on where earlier runs have left them.
+fn services(plan: &mut Plan, restored: &Restored) -> Result<Vec<Service>, String> {
+    let known = |name: &str| restored.journals.iter().find(|row| row.label.source == name).map(|row| (row.uid, row.mark.clone()));
+    let mut passed = std::mem::take(&mut plan.passed);
+    let around = &mut Around { passed: &mut passed, known: &known, nonce: plan.nonce };
+    let configs = plan.services.iter().cloned();
+    let ready = configs.map(|config| Service::prepare(streams::within(config, plan.grace), around)).collect::<Result<_, _>>()?;
+    for name in around.passed.left() {
+        tracing::warn!("socket {name:?} was passed, and no source takes it: give the source that name, or its address");
+    }
+    Ok(ready)
+}
+
+/// Makes the committer, including how it writes notices and ledger entries.
+fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
+    let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
+    let host = plan.host.clone();
+    let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
+    let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
+    Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
+}
+
+/// The files that must never be read; sinks add theirs.
+fn own_outputs(plan: &Plan) -> OwnOutputs {
     let own = OwnOutputs::default();
     plan.own.into_iter().for_each(|node| own.add(node));
-    let known = rows.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
-    let first = |name: &str| !sources.iter().any(|known| known == name);
-    let follower = Follower::new(plan.engine.clone(), plan.id_of, plan.specs, known, first).without(own.clone()).with_descriptors(descriptors());
+    own
+}
 
-    let queue = Arc::new(Queue::new(MAX_QUEUE_BYTES));
-    let shared = Shared { outbox: outbox.clone(), queue: queue.clone(), folder: folder.clone(), own: own.clone(), stop: stop.clone() };
-    let first_sinks = plan.sinks.into_iter().map(|sink| {
-        let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
-        (sink, mark)
-    });
+/// Makes the thread that decides, with everything that it decides on; the sinks run from here on.
+fn daemon(mut plan: Plan, restored: Restored, (committer, shared, sender): (&Committer, Shared, &Sender<Wake>), answers: Answers) -> Daemon {
+    let (queue, stop, folder) = (shared.queue.clone(), shared.stop.clone(), shared.folder.clone());
+    let Restored { files, sources, silences, .. } = restored;
+    let follower = follower(&mut plan, files, &sources, shared.own.clone());
     // The sinks' own files must be known before any file is discovered.
-    let mut sinks = Sinks::new(shared, sender.clone());
-    sinks.start_first(first_sinks.collect());
+    let sinks = first_sinks(&mut plan, committer, shared, sender);
     let tell = sender.clone();
     let files_changed = move || drop(tell.send(Wake::Files));
     let pool = Arc::new(Pool::default());
-    let mut daemon = Daemon {
+    Daemon {
         follower,
         watch: Watch::new(files_changed),
-        streams: Streams::new(plan.engine.clone(), plan.nonce, &pool, &sender, plan.services),
-        queue: queue.clone(),
+        streams: Streams::new(plan.engine.clone(), plan.nonce, &pool, sender, plan.services),
+        queue,
         pool,
         writer: CurrentWriter::new(Writer {
             host: plan.host,
@@ -117,7 +144,7 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
             listened_to: plan.silence.keys().cloned().collect(),
         }),
         is_durable: folder.is_some(),
-        stop: stop.clone(),
+        stop,
         failed: None,
         look_soon: None,
         silence: Silence::new(plan.silence, silences, now()),
@@ -130,56 +157,39 @@ pub fn run(mut plan: Plan) -> Result<Ended, String> {
             config: plan.config,
             rules_print: plan.rules_print,
             engine: plan.engine,
-            state: folder.clone(),
+            state: folder,
             again: plan.again,
-            sources: sources.clone(),
+            sources,
             silenced: BTreeMap::new(),
         },
-    };
-    let mut early = Early::new(&wakes);
-    // A sink that starts a new file waits for a commit, so commits must be possible from here on.
-    if !commit::until_ready(&mut committer, folder.as_deref(), &queue, &daemon.sinks, &mut early)? {
-        return Ok(Ended::Well);
     }
-    if !commit::until_done(folder.as_deref(), &mut early, || committer.say_loss(&labels, now()))? || !daemon.begin(&mut committer, &sources, &mut early)? {
-        return Ok(Ended::Well);
-    }
-    let committing = commit::start(Commits {
-        committer,
-        queue: queue.clone(),
-        room: daemon.room.clone(),
-        folder: folder.clone(),
-        lock: lock.clone(),
-        sender: sender.clone(),
-        stop: stop.clone(),
-        beat: daemon.pulse.add(pulse::COMMITTER),
-        on_open: None,
+}
+
+/// Makes the follower, which goes on where the files' rows say.
+fn follower(plan: &mut Plan, files: Vec<StreamRow>, sources: &[String], own: OwnOutputs) -> Follower {
+    let known = files.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
+    let first = |name: &str| !sources.iter().any(|known| known == name);
+    let specs = std::mem::take(&mut plan.specs);
+    Follower::new(plan.engine.clone(), plan.id_of.clone(), specs, known, first).without(own).with_descriptors(descriptors())
+}
+
+/// Starts the sinks that must begin for the daemon to start, each at its mark.
+fn first_sinks(plan: &mut Plan, committer: &Committer, shared: Shared, sender: &Sender<Wake>) -> Sinks {
+    let first = std::mem::take(&mut plan.sinks).into_iter().map(|sink| {
+        let mark = committer.sink(sink.name()).cloned().unwrap_or_default();
+        (sink, mark)
     });
-    work::start(&daemon.pool, &queue, &daemon.writer, &sender, &daemon.pulse);
+    let mut sinks = Sinks::new(shared, sender.clone());
+    sinks.start_first(first.collect());
+    sinks
+}
+
+/// Starts the threads that read, and says that the daemon is ready.
+fn start_reading(daemon: &mut Daemon, services: Vec<Service>, sender: &Sender<Wake>) -> Result<(), String> {
+    work::start(&daemon.pool, &daemon.queue, &daemon.writer, sender, &daemon.pulse);
     services.into_iter().try_for_each(|service| daemon.streams.start(service))?;
     metrics().set_phase(Phase::Ready);
     notify::ready();
-    pulse::start(daemon.pulse.clone(), queue.clone(), sender.clone());
-    daemon.serve(early.kept(), &wakes);
-    let ended = end(daemon, committing, &wakes, &outbox);
-    drop(lock);
-    ended
-}
-
-/// Makes the committer, including how it writes notices and ledger entries.
-fn committer(store: Option<Store>, plan: &Plan) -> Result<Committer, String> {
-    let names: Vec<String> = plan.sinks.iter().map(|sink| sink.name().to_owned()).collect();
-    let host = plan.host.clone();
-    let write_notice = Arc::new(move |out: &mut Vec<u8>, label: &Label, said: &_, at| notice::write(out, &host, label, said, at));
-    let committer = Committer::new(store, plan.withhold.clone(), write_notice, &names).map_err(|error| error.to_string())?;
-    Ok(committer.with_ledger(plan.ledger, |out, seen| notice::seen(out, seen.status.as_str(), seen.count, (seen.first, seen.last))))
-}
-
-/// Prepares the sources that are not files.
-fn services(configs: Vec<SourceConfig>, grace: Duration, around: &mut Around) -> Result<Vec<Service>, String> {
-    let ready = configs.into_iter().map(|config| Service::prepare(streams::within(config, grace), around)).collect::<Result<_, _>>()?;
-    for name in around.passed.left() {
-        tracing::warn!("socket {name:?} was passed, and no source takes it: give the source that name, or its address");
-    }
-    Ok(ready)
+    pulse::start(daemon.pulse.clone(), daemon.queue.clone(), sender.clone());
+    Ok(())
 }

@@ -14,7 +14,7 @@ use super::work::{self, Writer};
 use crate::config::Config;
 use crate::core::engine::Engine;
 use crate::sources::clock::now;
-use crate::state::queue::Word;
+use crate::state::queue::ControlMessage;
 use crate::telemetry::{metrics, notify};
 
 /// The parts of what runs that a new plan is compared with.
@@ -80,8 +80,8 @@ impl Daemon {
         let until = Instant::now() + plan.grace;
         self.grace = plan.grace;
         *self.room.lock().unwrap_or_else(PoisonError::into_inner) = Room { outbox_max: plan.outbox_max, dropping: plan.dropping, on_open: plan.on_open };
-        self.queue.tell(Word::Withhold(plan.withhold));
-        self.queue.tell(Word::Ledger(plan.ledger));
+        self.queue.tell(ControlMessage::Withhold(plan.withhold));
+        self.queue.tell(ControlMessage::Ledger(plan.ledger));
         self.writer.set(Writer {
             host: plan.host,
             max_event_bytes: plan.max_event_bytes,
@@ -100,7 +100,7 @@ impl Daemon {
             self.queue.put(work::mark_only(uid, label, mark, at));
         }
         if !names.is_empty() {
-            self.queue.tell(Word::Sources(names.clone()));
+            self.queue.tell(ControlMessage::Sources(names.clone()));
         }
         self.watch_folders();
         self.look_soon = Some(Instant::now());

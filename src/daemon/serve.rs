@@ -3,15 +3,16 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::answers::Answers;
+use super::begin::SharedLock;
 use super::clock::{self, Clock, FULL_SWEEP, LOOK_AGAIN, PRUNE, TELL};
-use super::commit::{self, Room};
+use super::commit::{self, Commits, Room};
 use super::plan::Ended;
-use super::pulse::Pulse;
+use super::pulse::{self, Pulse};
 use super::reload::Current;
 use super::sinks::Sinks;
 use super::streams::Streams;
@@ -26,7 +27,7 @@ use crate::sources::reader::Space;
 use crate::sources::silence::{Said, Silence};
 use crate::sources::watch::Watch;
 use crate::state::committer::Committer;
-use crate::state::queue::{Queue, Word};
+use crate::state::queue::{ControlMessage, Queue};
 use crate::telemetry::metrics;
 
 /// Most files whose marks go into one transaction at the start.
@@ -85,6 +86,21 @@ impl Daemon {
         commit::until_done(self.current.state.as_deref(), early, || committer.begin(&names, &[], at))
     }
 
+    /// Returns what the thread that commits needs.
+    pub fn commits(&self, committer: Committer, lock: &SharedLock, sender: &Sender<Wake>) -> Commits {
+        Commits {
+            committer,
+            queue: self.queue.clone(),
+            room: self.room.clone(),
+            folder: self.current.state.clone(),
+            lock: lock.clone(),
+            sender: sender.clone(),
+            stop: self.stop.clone(),
+            beat: self.pulse.add(pulse::COMMITTER),
+            on_open: None,
+        }
+    }
+
     /// Runs until the daemon is to end. `early` are the wakes that arrived before and were not acted on.
     pub fn serve(&mut self, early: Vec<Wake>, wakes: &Receiver<Wake>) {
         if !early.into_iter().all(|what| self.woken(what)) {
@@ -111,7 +127,7 @@ impl Daemon {
                 self.hand_out();
             }
             self.tick(&mut clock);
-            if clock.tell.is_due(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
+            if clock.tell.ticks(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
                 self.tell();
             }
         }
@@ -205,7 +221,7 @@ impl Daemon {
             self.look_soon = Some(Instant::now() + LOOK_AGAIN);
         }
         let is_soon = self.look_soon.take_if(|soon| *soon <= Instant::now()).is_some();
-        if clock.look.is_due(clock::look(self.follower.len())) {
+        if clock.look.ticks(clock::look(self.follower.len())) {
             let is_new = self.watch_folders();
             let is_blind =
                 self.watch.is_partial() || self.follower.specs().iter().flat_map(Spec::folders).any(|(folder, _)| !self.watch.sees(&folder.join("x")));
@@ -214,16 +230,16 @@ impl Daemon {
             }
             let unwatched = |path: &Path| !self.watch.sees(path);
             self.follower.sweep(is_blind.then_some(&unwatched as &dyn Fn(&_) -> bool), at);
-        } else if clock.sweep.is_due(clock::sweep(self.follower.active())) {
+        } else if clock.sweep.ticks(clock::sweep(self.follower.active())) {
             self.follower.sweep(None, at);
         }
-        if clock.full.is_due(FULL_SWEEP) || changes.lost {
+        if clock.full.ticks(FULL_SWEEP) || changes.lost {
             self.follower.discover(at);
             self.follower.sweep(Some(&|_| true), at);
         } else if has_folders || is_soon {
             self.follower.discover(at);
         }
-        if clock.prune.is_due(PRUNE) {
+        if clock.prune.ticks(PRUNE) {
             self.prune(at);
         }
         self.follower.due(at);
@@ -239,9 +255,9 @@ impl Daemon {
 
     /// Forgets files that were not seen for `forget_after`.
     fn prune(&mut self, at: Timestamp) {
-        self.queue.tell(Word::Seen(self.follower.present()));
+        self.queue.tell(ControlMessage::Seen(self.follower.present()));
         for uid in self.follower.forget(at) {
-            self.queue.tell(Word::Forget(uid));
+            self.queue.tell(ControlMessage::Forget(uid));
         }
     }
 
@@ -269,7 +285,7 @@ impl Daemon {
             return;
         }
         // Before a silence is reported, the list of present streams must be current.
-        if clock.silence.is_due(clock::LOOK) || self.silence.deadline().is_some_and(|due| due <= at) {
+        if clock.silence.ticks(clock::LOOK) || self.silence.deadline().is_some_and(|due| due <= at) {
             let said = self.silence.keep(&self.follower.voices().collect(), at);
             self.say(said);
         }
@@ -316,7 +332,7 @@ impl Daemon {
                 self.queue.send_until(batch, until);
             }
         }
-        self.queue.tell(Word::Seen(self.follower.present()));
+        self.queue.tell(ControlMessage::Seen(self.follower.present()));
         left
     }
 

@@ -17,7 +17,7 @@ use crate::sinks::http::Http;
 use crate::sinks::stdout::Stdout;
 use crate::sinks::stream::Stream;
 use crate::sinks::{Sink, backoff};
-use crate::state::queue::Word;
+use crate::state::queue::ControlMessage;
 use crate::telemetry::metrics;
 
 /// All sinks.
@@ -102,7 +102,7 @@ impl Sinks {
         taken_out.iter_mut().for_each(|planned| planned.leaves = planned.leaves.or(Some((last, until))));
         let others = plans.into_iter().filter(|plan| runs(plan.name()).is_none_or(|running| running.leaving.is_set()));
         self.planned = others.map(|plan| Planned { plan, is_elsewhere: false, leaves: None }).chain(taken_out).collect();
-        new.into_iter().for_each(|name| self.shared.queue.tell(Word::SinkBegins { name, after: last }));
+        new.into_iter().for_each(|name| self.shared.queue.tell(ControlMessage::SinkBegins { name, after: last }));
         self.shared.outbox.nudge();
     }
 
@@ -129,12 +129,12 @@ impl Sinks {
         let old = self.running.swap_remove(at);
         if let Some(planned) = self.planned.iter_mut().find(|planned| planned.plan.name() == name) {
             planned.is_elsewhere = planned.plan.file() != old.place.as_deref();
-            return self.shared.queue.tell(Word::SinkBegins { name: name.to_owned(), after: self.shared.outbox.last() });
+            return self.shared.queue.tell(ControlMessage::SinkBegins { name: name.to_owned(), after: self.shared.outbox.last() });
         }
         if left > 0 {
             tracing::warn!("sink {name}: it was taken out, and could not write {left} records within shutdown_grace");
         }
-        self.shared.queue.tell(Word::SinkEnds(name.to_owned()));
+        self.shared.queue.tell(ControlMessage::SinkEnds(name.to_owned()));
         metrics().sinks.remove(name);
     }
 
@@ -214,9 +214,11 @@ mod tests {
 
         /// Commits what sinks report, and lets them begin and end.
         fn go_on(&mut self) {
-            let words = self.queue.take(true, Duration::from_millis(10), None, 1 << 20).words;
-            self.committer.commit(&[], &words, Timestamp(0)).unwrap();
-            let begin = words.iter().filter_map(|word| if let Word::SinkBegins { name, .. } = word { self.committer.sink(name).cloned() } else { None });
+            let messages = self.queue.take(true, Duration::from_millis(10), None, 1 << 20).messages;
+            self.committer.commit(&[], &messages, Timestamp(0)).unwrap();
+            let begin = messages
+                .iter()
+                .filter_map(|message| if let ControlMessage::SinkBegins { name, .. } = message { self.committer.sink(name).cloned() } else { None });
             begin.for_each(|mark| self.sinks.begins(mark));
             while let Ok(wake) = self.wakes.try_recv() {
                 if let Wake::SinkEnded(name, left) = wake {

@@ -43,12 +43,13 @@ impl Hook {
 
     /// Queues a run for a record, unless there was one for that signature before.
     pub fn call(&self, signature: Hex, record: &[u8]) {
-        if self.is_new(signature) && self.sender.try_send(record.to_vec()).is_err() {
+        if self.takes_note(signature) && self.sender.try_send(record.to_vec()).is_err() {
             tell("--on-blocking: too many errors are waiting for it; one was left out");
         }
     }
 
-    fn is_new(&self, signature: Hex) -> bool {
+    /// Notes a signature. Returns `true` if it is new, and there was room for it.
+    fn takes_note(&self, signature: Hex) -> bool {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = seen.len() < MAX_SEEN && seen.insert(signature);
         if is_new && seen.len() == MAX_SEEN {

@@ -1,9 +1,9 @@
-//! A desk for tests: committed records, and what a sink reported.
+//! An outbox for tests: committed records, and what a sink reported.
 
 use std::io;
 use std::sync::Arc;
 
-use super::Desk;
+use super::OutboxReader;
 use super::choose::Choose;
 use crate::config::Schema;
 use crate::core::event::{Category, Severity};
@@ -41,7 +41,7 @@ impl Book {
     }
 }
 
-impl Desk for Book {
+impl OutboxReader for Book {
     fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         Ok(self.chunks.iter().find(|chunk| chunk.last() > seq).cloned())
     }
@@ -50,13 +50,13 @@ impl Desk for Book {
         self.told.push(mark.clone());
     }
 
-    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+    fn is_committed(&self, mark: &SinkMark) -> bool {
         self.told.last().map_or(mark.seq == 0, |told| told == mark)
     }
 
     fn owns(&mut self, _: Node) {}
 
-    fn is_over(&mut self) -> bool {
+    fn is_over(&self) -> bool {
         self.is_over
     }
 }

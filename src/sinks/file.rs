@@ -14,7 +14,7 @@ use super::choose::Choose;
 use super::generations as older;
 use super::rest::Rest;
 use super::tail::{append_to, end_line, hold, read_at};
-use super::{Desk, Sink, Step};
+use super::{OutboxReader, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::{Node, SinkMark};
 
@@ -51,7 +51,7 @@ pub struct Output {
     options: Options,
     /// The last record written, and where it ends.
     mark: SinkMark,
-    /// The mark last told to the desk.
+    /// The mark last told to the outbox.
     told: SinkMark,
     file: Option<File>,
     rest: Option<Rest>,
@@ -95,8 +95,8 @@ impl Output {
         }
     }
 
-    /// Opens the path and tells the desk that it is now the file; records wait until that is committed.
-    fn enter(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+    /// Opens the path and tells the outbox that it is now the file; records wait until that is committed.
+    fn enter(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp) -> io::Result<()> {
         let file = append_to(&self.options.path)?;
         hold(&file, &self.options.path)?;
         older::sync_folder(&self.options.path);
@@ -107,31 +107,31 @@ impl Output {
             self.mark.node = Node::default();
         } else {
             self.mark.node = Node::of(&meta);
-            desk.owns(self.mark.node);
+            outbox.owns(self.mark.node);
         }
         self.mark.len = meta.len();
         (self.mark.since, self.looked_at) = (now, now);
         self.file = Some(file);
         self.stage = Stage::Entering;
-        self.tell(desk);
+        self.tell(outbox);
         Ok(())
     }
 
     /// Claims the sink's own files, older ones included, so that they are not read as logs.
-    fn claim(&self, desk: &mut dyn Desk) {
+    fn claim(&self, outbox: &mut dyn OutboxReader) {
         for path in older::all(&self.options.path) {
             if let Ok(meta) = path.metadata() {
-                desk.owns(Node::of(&meta));
+                outbox.owns(Node::of(&meta));
             }
         }
     }
 
-    fn tell(&mut self, desk: &mut dyn Desk) {
-        desk.tell(&self.mark);
+    fn tell(&mut self, outbox: &mut dyn OutboxReader) {
+        outbox.tell(&self.mark);
         self.told = self.mark.clone();
     }
 
-    fn sync(&mut self, desk: &mut dyn Desk) -> io::Result<()> {
+    fn sync(&mut self, outbox: &mut dyn OutboxReader) -> io::Result<()> {
         if let Some(file) = &self.file {
             // Pipes and devices cannot be synced.
             match file.sync_data() {
@@ -141,7 +141,7 @@ impl Output {
         }
         self.dirty_since = None;
         if self.told != self.mark {
-            self.tell(desk);
+            self.tell(outbox);
         }
         Ok(())
     }
@@ -171,8 +171,8 @@ impl Output {
         Ok(())
     }
 
-    /// Whether somebody has deleted the file. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
-    fn is_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
+    /// Looks, from time to time, whether somebody has deleted the file; returns `true` if so. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
+    fn finds_it_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
         let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
         if !self.looked_at.is_past(LOOK_US, now) {
             return Ok(false);
@@ -185,15 +185,15 @@ impl Output {
     }
 
     /// Continues in a new file with what the deleted file does not hold.
-    fn renew(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+    fn renew(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp) -> io::Result<()> {
         (self.rest, self.dirty_since) = (None, None);
-        self.enter(desk, now)?;
+        self.enter(outbox, now)?;
         tracing::warn!("{}: was deleted while siftd wrote to it; it goes on in a new file of that name", self.options.path.display());
         Ok(())
     }
 
     /// Leaves the file as it is: all whole records count as written, and a torn one is completed by the next start, if there will be one.
-    fn leave_torn(&mut self, rest: &Rest, desk: &mut dyn Desk, is_final: bool) -> io::Result<()> {
+    fn leave_torn(&mut self, rest: &Rest, outbox: &mut dyn OutboxReader, is_final: bool) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let (seq, torn) = rest.written(&self.options.choose);
         if self.mark.node.ino != 0 {
@@ -210,11 +210,11 @@ impl Output {
             self.mark.len = whole;
         }
         self.mark.seq = seq;
-        self.sync(desk)
+        self.sync(outbox)
     }
 
     /// Moves on to the new file: the end of the old one is committed.
-    fn leave(&mut self, rename: bool, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+    fn leave(&mut self, rename: bool, outbox: &mut dyn OutboxReader, now: Timestamp) -> io::Result<()> {
         if rename {
             if let Some(packing) = self.packing.take() {
                 // The names must not change while it works.
@@ -226,27 +226,27 @@ impl Output {
             }
         }
         self.file = None;
-        self.enter(desk, now)
+        self.enter(outbox, now)
     }
 }
 
 impl Sink for Output {
-    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+    fn step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
         match self.stage {
             Stage::Closed => {
-                self.open(desk, now)?;
+                self.open(outbox, now)?;
                 return Ok(Step::Done);
             }
-            Stage::Leaving { .. } | Stage::Entering if !desk.is_committed(&self.told) => return Ok(Step::Idle),
+            Stage::Leaving { .. } | Stage::Entering if !outbox.is_committed(&self.told) => return Ok(Step::Idle),
             Stage::Leaving { rename } => {
-                self.leave(rename, desk, now)?;
+                self.leave(rename, outbox, now)?;
                 return Ok(Step::Done);
             }
             Stage::Entering => self.begin(),
             Stage::Open => {}
         }
-        if self.is_deleted(now)? {
-            self.renew(desk, now)?;
+        if self.finds_it_deleted(now)? {
+            self.renew(outbox, now)?;
             return Ok(Step::Done);
         }
         if self.rest.is_some() {
@@ -254,24 +254,24 @@ impl Sink for Output {
             return Ok(Step::Done);
         }
         if self.wants_reopen || self.is_due(now) {
-            self.sync(desk)?;
-            self.tell(desk);
+            self.sync(outbox)?;
+            self.tell(outbox);
             self.stage = Stage::Leaving { rename: !std::mem::take(&mut self.wants_reopen) };
             return Ok(Step::Done);
         }
         if self.mark.len.saturating_sub(self.told.len) >= SYNC_BYTES {
-            self.sync(desk)?;
+            self.sync(outbox)?;
             return Ok(Step::Done);
         }
-        if let Some(chunk) = desk.after(self.mark.seq)? {
+        if let Some(chunk) = outbox.after(self.mark.seq)? {
             self.rest = Some(Rest::new(chunk, self.mark.seq, &self.options.choose));
             return Ok(Step::Done);
         }
         if self.dirty_since.is_some_and(|since| hurry || since.is_past(self.options.fsync_us, now)) {
-            self.sync(desk)?;
+            self.sync(outbox)?;
             return Ok(Step::Done);
         }
-        let is_settled = self.dirty_since.is_none() && desk.is_committed(&self.told);
+        let is_settled = self.dirty_since.is_none() && outbox.is_committed(&self.told);
         Ok(if is_settled { Step::Settled } else { Step::Idle })
     }
 
@@ -279,9 +279,9 @@ impl Sink for Output {
         self.wants_reopen = true;
     }
 
-    fn give_up(&mut self, desk: &mut dyn Desk, is_final: bool) {
+    fn give_up(&mut self, outbox: &mut dyn OutboxReader, is_final: bool) {
         if let Some(rest) = self.rest.take()
-            && let Err(error) = self.leave_torn(&rest, desk, is_final)
+            && let Err(error) = self.leave_torn(&rest, outbox, is_final)
         {
             tracing::warn!("{}: {error}", self.options.path.display());
         }

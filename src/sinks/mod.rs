@@ -28,7 +28,7 @@ mod tail;
 pub mod tls;
 
 /// What a sink sees of the state behind it.
-pub trait Desk {
+pub trait OutboxReader {
     /// Returns committed records after number `seq`, if there are any.
     ///
     /// # Errors
@@ -37,11 +37,11 @@ pub trait Desk {
     /// Tells how far the sink has got; this is committed some time later.
     fn tell(&mut self, mark: &SinkMark);
     /// Whether this mark is committed.
-    fn is_committed(&mut self, mark: &SinkMark) -> bool;
+    fn is_committed(&self, mark: &SinkMark) -> bool;
     /// Notes a file that siftd writes, so that it is not read as a log.
     fn owns(&mut self, node: Node);
     /// Whether no more records will be committed.
-    fn is_over(&mut self) -> bool {
+    fn is_over(&self) -> bool {
         false
     }
 }
@@ -67,7 +67,7 @@ pub trait Sink {
     ///
     /// # Errors
     /// A later step writes what this one did not. `BrokenPipe`: the reader has gone.
-    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step>;
+    fn step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step>;
 
     /// Whether the sink itself decides when to retry after an error.
     fn paces_itself(&self) -> bool {
@@ -78,7 +78,7 @@ pub trait Sink {
     fn reopen(&mut self) {}
 
     /// Ends the sink, which may have records in progress that it could not write: tells which ones are whole. `is_final`: nobody will write the others.
-    fn give_up(&mut self, _desk: &mut dyn Desk, _is_final: bool) {}
+    fn give_up(&mut self, _desk: &mut dyn OutboxReader, _is_final: bool) {}
 
     /// Which records the sink wants.
     fn choose(&self) -> &choose::Choose;

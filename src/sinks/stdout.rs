@@ -9,11 +9,11 @@ use rustix::fs::{FileType, fstat};
 
 use super::choose::Choose;
 use super::rest::Rest;
-use super::{Desk, Sink, Step};
+use super::{OutboxReader, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::SinkMark;
 
-/// How often the sink tells the desk how far it is.
+/// How often the sink tells the outbox how far it is.
 const TELL_US: i64 = 1_000_000;
 /// How often the sink checks, while there is nothing to write, whether the reader of a pipe is still there.
 const LOOK_US: i64 = 1_000_000;
@@ -54,18 +54,18 @@ impl Stdout {
 }
 
 impl Sink for Stdout {
-    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+    fn step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
         if let Some(rest) = &mut self.rest {
             self.mark.seq = rest.write(&self.file)?;
             self.rest = None;
             return Ok(Step::Done);
         }
-        if let Some(chunk) = desk.after(self.mark.seq)? {
+        if let Some(chunk) = outbox.after(self.mark.seq)? {
             self.rest = Some(Rest::new(chunk, self.mark.seq, &self.choose));
             return Ok(Step::Done);
         }
         if self.told < self.mark.seq && (hurry || self.told_at.is_past(TELL_US, now)) {
-            desk.tell(&self.mark);
+            outbox.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }
         self.check_reader(now)?;
@@ -76,10 +76,10 @@ impl Sink for Stdout {
         "stdout".to_owned()
     }
 
-    fn give_up(&mut self, desk: &mut dyn Desk, _is_final: bool) {
+    fn give_up(&mut self, outbox: &mut dyn OutboxReader, _is_final: bool) {
         if let Some(rest) = self.rest.take() {
             (self.mark.seq, _) = rest.written(&self.choose);
-            desk.tell(&self.mark);
+            outbox.tell(&self.mark);
         }
     }
 

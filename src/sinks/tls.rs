@@ -1,14 +1,16 @@
-//! The trust settings of a sink that uses TLS, read from PEM files: whom it trusts, and how
-//! it identifies itself. rustls does the rest. This module opens files but no connections.
+//! The trust settings of a sink that uses TLS: whom it trusts, and how it identifies itself.
+//! rustls does the rest. This module has files read but opens no connections.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
+
+use crate::pem;
 
 /// The files with the settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,11 +50,14 @@ impl Trust {
     /// A file cannot be read, or holds nothing of the expected kind.
     pub fn read(files: &Files) -> io::Result<Self> {
         let roots = match &files.ca {
-            Some(path) => certificates(path)?,
+            Some(path) => pem::certificates(path).map_err(io::Error::other)?,
             None => of_the_system()?,
         };
         let own = match &files.own {
-            Some((certificate, key)) => Some(Own { chain: certificates(certificate)?, key: private_key(key)? }),
+            Some((certificate, key)) => {
+                let chain = pem::certificates(certificate).map_err(io::Error::other)?;
+                Some(Own { chain, key: pem::key_text(key).map_err(io::Error::other)? })
+            }
             None => None,
         };
         Ok(Self { roots, own })
@@ -90,42 +95,9 @@ fn of_the_system() -> io::Result<Vec<CertificateDer<'static>>> {
     Ok(found.certs)
 }
 
-fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let all = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let all = all.map_err(|why| fault(path, &why))?;
-    if all.is_empty() { Err(io::Error::other(format!("{}: there is no certificate in it; it is to be in PEM form", path.display()))) } else { Ok(all) }
-}
-
-fn private_key(path: &Path) -> io::Result<Vec<u8>> {
-    let text = std::fs::read(path).map_err(|why| fault(path, &pem::Error::Io(why)))?;
-    PrivateKeyDer::from_pem_slice(&text).map_err(|why| fault(path, &why))?;
-    Ok(text)
-}
-
-fn fault(path: &Path, why: &pem::Error) -> io::Error {
-    let why = match why {
-        pem::Error::Io(error) => format!("{error}: correct the path, and see that siftd may read it"),
-        pem::Error::NoItemsFound => "there is nothing of the kind in it; it is to be in PEM form".to_owned(),
-        other => format!("is no PEM file: {other}"),
-    };
-    io::Error::other(format!("{}: {why}", path.display()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_wrong_with_a_file_is_said() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ca.pem");
-        let read = || Trust::read(&Files { ca: Some(path.clone()), own: None }).err().unwrap().to_string();
-        assert!(read().contains("ca.pem: No such file"), "{}", read());
-        std::fs::write(&path, "hello").unwrap();
-        assert!(read().contains("there is no certificate in it"), "{}", read());
-        std::fs::write(&path, "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n").unwrap();
-        assert!(read().contains("is no PEM file"), "{}", read());
-    }
 
     #[test]
     fn a_key_of_another_is_refused() {

@@ -19,7 +19,7 @@ const MAX_COMPARED_BYTES: u64 = 1 << 20;
 ///
 /// # Errors
 /// Those of the file system.
-pub fn read_at(file: &impl ReadAt, space: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &(impl ReadAt + ?Sized), space: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut count = 0;
     while count < space.len() {
         match file.read_at(&mut space[count..], offset + count as u64) {
@@ -36,7 +36,7 @@ pub fn read_at(file: &impl ReadAt, space: &mut [u8], offset: u64) -> io::Result<
 ///
 /// # Errors
 /// Those of the file system.
-pub fn bytes_at(file: &impl ReadAt, offset: u64, count: usize) -> io::Result<Vec<u8>> {
+pub fn bytes_at(file: &(impl ReadAt + ?Sized), offset: u64, count: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; count];
     let got = read_at(file, &mut bytes, offset)?;
     bytes.truncate(got);

@@ -1,22 +1,20 @@
-//! TLS of a source: certificate, key and the roots of client certificates from PEM files, and
-//! handshakes with a timeout. An invalid file is reported by name when the source starts.
+//! TLS of a source: certificate, key and the roots of client certificates, and handshakes
+//! with a timeout. An invalid file is reported by name when the source starts.
 
 use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::pem::{Error as PemError, PemObject};
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 use tokio_rustls::server::TlsStream;
 
 use super::socket::said::Said;
 use crate::config::TlsConfig;
+use crate::pem;
 use crate::words::counted;
 
 /// Encrypts connections.
@@ -34,14 +32,14 @@ impl Acceptor {
     /// Which file is invalid, and why.
     pub fn new(config: &TlsConfig) -> Result<Self, String> {
         let provider = Arc::new(ring::default_provider());
-        let certificates = certificates("certificate", &config.certificate)?;
-        let key = key(&config.key)?;
+        let certificates = pem::certificates(&config.certificate).map_err(|why| format!("certificate {why}"))?;
+        let key = pem::key(&config.key).map_err(|why| format!("key {why}"))?;
         let builder = ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().map_err(|error| error.to_string())?;
         let builder = match &config.client_ca {
             None => builder.with_no_client_auth(),
             Some(path) => {
                 let mut roots = RootCertStore::empty();
-                for root in self::certificates("client_ca", path)? {
+                for root in pem::certificates(path).map_err(|why| format!("client_ca {why}"))? {
                     roots.add(root).map_err(|error| format!("client_ca {}: {error}", path.display()))?;
                 }
                 let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
@@ -73,39 +71,6 @@ impl Acceptor {
     }
 }
 
-fn certificates(what: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let fault = |why: String| format!("{what} {}: {why}", path.display());
-    let all = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let all = all.map_err(|error| fault(explained(error)))?;
-    if all.is_empty() {
-        return Err(fault("holds no certificate: it must be PEM, with -----BEGIN CERTIFICATE-----".to_owned()));
-    }
-    Ok(all)
-}
-
-fn key(path: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| {
-        let why = match error {
-            PemError::NoItemsFound => "holds no private key: it must be PEM, with -----BEGIN PRIVATE KEY-----, and not encrypted".to_owned(),
-            error => explained(error),
-        };
-        format!("key {}: {why}", path.display())
-    })
-}
-
-fn explained(error: PemError) -> String {
-    match error {
-        PemError::Io(error) => {
-            let why = error.to_string();
-            format!("cannot be read: {}", why.split(" (os error").next().unwrap_or_default())
-        }
-        PemError::MissingSectionEnd { .. } => "is cut: a -----BEGIN line has no -----END line".to_owned(),
-        PemError::IllegalSectionStart { .. } => "is damaged: a -----BEGIN line is not well formed".to_owned(),
-        PemError::Base64Decode(_) => "is damaged: what stands between BEGIN and END is no base64".to_owned(),
-        error => format!("is no PEM file: {error}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,7 +93,7 @@ mod tests {
         };
         assert!(Acceptor::new(&config("cert.pem", "key.pem", Some("cert.pem"))).is_ok());
         for (certificate, key, client_ca, said) in [
-            ("none.pem", "key.pem", None, "none.pem: cannot be read: No such file"),
+            ("none.pem", "key.pem", None, "none.pem: No such file"),
             ("text", "key.pem", None, "text: holds no certificate"),
             ("key.pem", "key.pem", None, "key.pem: holds no certificate"),
             ("cut.pem", "key.pem", None, "cut.pem: is cut"),

@@ -91,7 +91,7 @@ mod tests {
     use crate::core::event::{Category, Severity};
     use crate::delivery::{Batch, Chunk, Record};
     use crate::state::outbox::{Next, Outbox};
-    use crate::state::queue::Word;
+    use crate::state::queue::ControlMessage;
     use crate::state::store::Store;
     use crate::state::withhold::Rules;
 
@@ -132,7 +132,7 @@ mod tests {
         }
         // The other one is behind by three.
         let good = SinkMark { name: "good".into(), seq: 28, ..SinkMark::default() };
-        committer.commit(&[], &[Word::Sink(good)], Timestamp(0)).unwrap();
+        committer.commit(&[], &[ControlMessage::Sink(good)], Timestamp(0)).unwrap();
         committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
         committer.commit(&[], &[], Timestamp(7)).unwrap();
         assert!(outbox.waiting_bytes() < 7000, "{}", outbox.waiting_bytes());
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(take(&outbox, "good", 28).unwrap().first, 29, "the other one misses nothing");
         // It has done what it was given before: nothing of that is said again.
         for name in ["slow", "good"] {
-            committer.commit(&[], &[Word::Sink(SinkMark { name: name.into(), seq: 32, ..SinkMark::default() })], Timestamp(8)).unwrap();
+            committer.commit(&[], &[ControlMessage::Sink(SinkMark { name: name.into(), seq: 32, ..SinkMark::default() })], Timestamp(8)).unwrap();
         }
         assert_eq!((outbox.waiting_bytes(), outbox.waiting()), (0, 0));
         assert!(committer.left_out.is_empty());
@@ -171,7 +171,7 @@ mod tests {
         committer.commit(&[], &[], Timestamp(7)).unwrap();
         // Its connection breaks, and only the first one is done.
         let done = SinkMark { name: "slow".into(), seq: 1, ..SinkMark::default() };
-        committer.commit(&[], &[Word::Sink(done)], Timestamp(8)).unwrap();
+        committer.commit(&[], &[ControlMessage::Sink(done)], Timestamp(8)).unwrap();
         let (mut seq, mut again) = (1, Vec::new());
         while let Some(chunk) = take(&outbox, "slow", seq) {
             seq = chunk.last();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::committer::Committer;
-use super::queue::Word;
+use super::queue::ControlMessage;
 use super::store::StoreError;
 use crate::core::event::Timestamp;
 use crate::delivery::{Batch, Label, Missed, Notice, Uid, Why, derived_id};
@@ -17,7 +17,7 @@ impl Committer {
     pub fn say_loss(&mut self, sources: &[Label], now: Timestamp) -> Result<(), StoreError> {
         let Some(since) = self.store.as_ref().map_or(Ok(None), |store| store.loss())? else { return Ok(()) };
         let gaps: Vec<Batch> = sources.iter().map(|label| gap(label, since, now)).collect();
-        self.commit(&gaps, &[Word::LossIsSaid], now)
+        self.commit(&gaps, &[ControlMessage::LossIsSaid], now)
     }
 }
 

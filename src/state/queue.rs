@@ -11,7 +11,7 @@ use crate::delivery::{Batch, SinkMark, Uid};
 
 /// Messages that take no room in the queue.
 #[derive(Debug)]
-pub enum Word {
+pub enum ControlMessage {
     /// A sink has written up to this mark.
     Sink(SinkMark),
     /// These files still exist.
@@ -43,7 +43,7 @@ pub struct Arrived {
     /// In order.
     pub batches: Vec<Batch>,
     /// In order.
-    pub words: Vec<Word>,
+    pub messages: Vec<ControlMessage>,
     /// The queue is closed and empty.
     pub closed: bool,
     /// No batch is left in the queue.
@@ -54,14 +54,14 @@ impl Arrived {
     /// Whether there is nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.batches.is_empty() && self.words.is_empty()
+        self.batches.is_empty() && self.messages.is_empty()
     }
 }
 
 #[derive(Default)]
 struct Inside {
     batches: VecDeque<Batch>,
-    words: Vec<Word>,
+    messages: Vec<ControlMessage>,
     bytes: usize,
     closed: bool,
     /// The receiver knows that nothing more will come.
@@ -126,9 +126,9 @@ impl Queue {
         true
     }
 
-    /// Sends a word at once.
-    pub fn tell(&self, word: Word) {
-        self.lock().words.push(word);
+    /// Sends a message at once.
+    pub fn tell(&self, message: ControlMessage) {
+        self.lock().messages.push(message);
         self.came.notify_all();
     }
 
@@ -153,11 +153,11 @@ impl Queue {
     }
 
     /// Waits up to `timeout` for a message, then until `gather` for more batches, up to `max_bytes`. Without
-    /// `batches`, only words are taken. The end is reported at once; after that, words are waited for as before.
+    /// `batches`, only messages are taken. The end is reported at once; after that, messages are waited for as before.
     pub fn take(&self, batches: bool, timeout: Duration, gather: Option<Instant>, max_bytes: usize) -> Arrived {
         let until = Instant::now() + timeout;
         let mut inside = self.lock();
-        let has = |inside: &Inside| !inside.words.is_empty() || (batches && !inside.batches.is_empty());
+        let has = |inside: &Inside| !inside.messages.is_empty() || (batches && !inside.batches.is_empty());
         while !has(&inside) && (inside.is_told || !inside.closed) && !std::mem::take(&mut inside.nudged) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -172,7 +172,7 @@ impl Queue {
             }
             inside = self.came.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let mut arrived = Arrived { words: std::mem::take(&mut inside.words), ..Arrived::default() };
+        let mut arrived = Arrived { messages: std::mem::take(&mut inside.messages), ..Arrived::default() };
         let mut taken = 0;
         while batches && taken < max_bytes {
             let Some(batch) = inside.batches.pop_front() else { break };
@@ -212,8 +212,8 @@ mod tests {
         assert!(queue.take(true, Duration::from_secs(60), None, 1).closed);
         let (pause, begun) = (Duration::from_millis(20), Instant::now());
         assert!(queue.take(true, pause, None, 1).is_empty() && begun.elapsed() >= pause);
-        queue.tell(Word::LossIsSaid);
-        assert_eq!(queue.take(true, Duration::from_secs(60), None, 1).words.len(), 1);
+        queue.tell(ControlMessage::LossIsSaid);
+        assert_eq!(queue.take(true, Duration::from_secs(60), None, 1).messages.len(), 1);
         queue.nudge();
         assert!(queue.take(true, Duration::from_secs(60), None, 1).closed);
     }

@@ -3,9 +3,10 @@
 //! are bounded, so no client can hold up another one.
 
 use std::convert::Infallible;
+use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -22,6 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::metrics::{Metrics, Phase};
 use super::{families, status};
+use crate::socket_file::{self, SocketFile};
 
 /// Most connections at once; a further one waits until one of them has ended.
 const MAX_CONNECTIONS: usize = 32;
@@ -31,8 +33,6 @@ const REQUEST_TIME: Duration = Duration::from_secs(5);
 const CONNECTION_TIME: Duration = Duration::from_secs(10);
 /// Most bytes of a request's head; the smallest limit that hyper allows.
 const MAX_HEAD_BYTES: usize = 8192;
-/// Most bytes of a unix socket's path.
-const MAX_SOCKET_NAME: usize = 107;
 /// Pause after an accept that failed, as when no descriptor is left.
 const REST: Duration = Duration::from_millis(200);
 
@@ -49,28 +49,7 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Server {
     _end: watch::Sender<()>,
-    _socket: Option<OwnSocket>,
-}
-
-/// The path of a socket that this process made; it is removed when this is dropped.
-#[derive(Debug)]
-struct OwnSocket {
-    path: PathBuf,
-    /// Device and inode.
-    node: (u64, u64),
-}
-
-impl Drop for OwnSocket {
-    fn drop(&mut self) {
-        // Another process may have taken over the path.
-        if std::fs::symlink_metadata(&self.path).is_ok_and(|meta| node(&meta) == self.node) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn node(meta: &std::fs::Metadata) -> (u64, u64) {
-    (meta.dev(), meta.ino())
+    _socket: Option<SocketFile>,
 }
 
 enum Listener {
@@ -87,7 +66,7 @@ pub fn start(place: &Place, metrics: &'static Metrics) -> io::Result<Server> {
     let entered = runtime.enter();
     let (listener, socket) = match place {
         Place::Address(address) => (Listener::Address(tokio::net::TcpListener::from_std(bind(*address)?)?), None),
-        Place::Socket(path) => bind_socket(path).map(|(listener, own)| (Listener::Socket(listener), Some(own)))?,
+        Place::Socket(path) => bind_socket(path).map(|(listener, file)| (Listener::Socket(listener), Some(file)))?,
     };
     drop(entered);
     let (end, ended) = watch::channel(());
@@ -101,61 +80,9 @@ fn bind(address: SocketAddr) -> io::Result<std::net::TcpListener> {
     Ok(listener)
 }
 
-/// Makes a socket that only the owner and the group may use. It is made under another name, so that `path` never appears
-/// without that mode. A socket left by an earlier process is replaced; one that still answers, or any other file, is not.
-fn bind_socket(path: &Path) -> io::Result<(tokio::net::UnixListener, OwnSocket)> {
-    if !is_free(path)? {
-        return Err(io::ErrorKind::AddrInUse.into());
-    }
-    let mut new = path.as_os_str().to_owned();
-    new.push(format!(".{}", std::process::id()));
-    let new = PathBuf::from(new);
-    // May be left over by a start that was killed at this point.
-    let _ = std::fs::remove_file(&new);
-    let (_folder, short) = short(&new)?;
-    let listener = tokio::net::UnixListener::bind(&short)?;
-    let named = named(&new, path);
-    if named.is_err() {
-        let _ = std::fs::remove_file(&new);
-    }
-    Ok((listener, named?))
-}
-
-/// Returns `true` if the path does not exist, or is a socket on which nobody answers.
-fn is_free(path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::FileTypeExt;
-    match path.symlink_metadata() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
-        Ok(meta) if meta.file_type().is_socket() => {
-            let (_folder, short) = short(path)?;
-            Ok(std::os::unix::net::UnixStream::connect(short).is_err())
-        }
-        Ok(_) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Sets the mode of the socket, then renames it to its final path.
-fn named(new: &Path, path: &Path) -> io::Result<OwnSocket> {
-    std::fs::set_permissions(new, std::fs::Permissions::from_mode(0o660))?;
-    let node = node(&new.symlink_metadata()?);
-    std::fs::rename(new, path)?;
-    Ok(OwnSocket { path: path.to_owned(), node })
-}
-
-/// Returns a path for a socket that fits into the limit of 107 bytes (unix(7)). A longer one is reached through its open
-/// folder, which is returned too and must be kept.
-///
-/// # Errors
-/// The folder cannot be opened.
-pub fn short(path: &Path) -> io::Result<(Option<std::fs::File>, PathBuf)> {
-    use std::os::fd::AsRawFd;
-    if path.as_os_str().len() <= MAX_SOCKET_NAME {
-        return Ok((None, path.to_owned()));
-    }
-    let folder = std::fs::File::open(path.parent().unwrap_or(Path::new("/")))?;
-    let short = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(path.file_name().unwrap_or_default());
-    Ok((Some(folder), short))
+/// Makes a socket that only the owner and the group may use.
+fn bind_socket(path: &Path) -> io::Result<(tokio::net::UnixListener, SocketFile)> {
+    socket_file::create(path, |path| tokio::net::UnixListener::bind(path), |path| std::fs::set_permissions(path, Permissions::from_mode(0o660)))
 }
 
 async fn accept(listener: Listener, metrics: &'static Metrics, mut ended: watch::Receiver<()>) {
@@ -249,7 +176,6 @@ fn now_us() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::net::UnixListener;
 
     fn code(method: Method, path: &str, metrics: &Metrics) -> u16 {
         let request = Request::builder().method(method).uri(path).body(()).unwrap();
@@ -273,33 +199,5 @@ mod tests {
         metrics.set_phase(Phase::Stopping);
         assert_eq!(codes(&metrics), [200, 503]);
         assert_eq!([code(Method::POST, "/metrics", &metrics), code(Method::GET, "/x", &metrics), code(Method::HEAD, "/metrics", &metrics)], [405, 404, 200]);
-    }
-
-    #[test]
-    fn a_socket_replaces_a_stale_one_and_goes_unless_its_name_is_somebody_elses() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
-        let _entered = runtime.enter();
-        let folder = tempfile::tempdir().unwrap();
-        let long = folder.path().join("f".repeat(200));
-        std::fs::create_dir(&long).unwrap();
-        for path in [folder.path().join("s.sock"), long.join("s.sock")] {
-            let names = || std::fs::read_dir(path.parent().unwrap()).unwrap().filter(|entry| entry.as_ref().unwrap().path().extension().is_some()).count();
-            let (_folder, short) = short(&path).unwrap();
-            // Nobody listens any more, but the file is still there.
-            drop(UnixListener::bind(&short).unwrap());
-            let (listener, own) = bind_socket(&path).unwrap();
-            assert_eq!((path.metadata().unwrap().permissions().mode() & 0o777, names()), (0o660, 1));
-            assert_eq!(bind_socket(&path).unwrap_err().kind(), io::ErrorKind::AddrInUse);
-            drop((listener, own));
-            assert_eq!(names(), 0);
-            let (_listener, own) = bind_socket(&path).unwrap();
-            std::fs::remove_file(&path).unwrap();
-            let _other = UnixListener::bind(&short).unwrap();
-            drop(own);
-            assert_eq!(names(), 1);
-            std::fs::remove_file(&path).unwrap();
-            std::fs::write(&path, "a file").unwrap();
-            assert_eq!((bind_socket(&path).unwrap_err().kind(), names()), (io::ErrorKind::AddrInUse, 1));
-        }
     }
 }

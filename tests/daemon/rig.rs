@@ -17,14 +17,14 @@ use siftd::daemon::Writer;
 use siftd::delivery::{Batch, Chunk, Label, Node, SinkMark, Uid, derived_id};
 use siftd::sinks::choose::Choose;
 use siftd::sinks::file::{Options, Output};
-use siftd::sinks::{Desk, Sink, Step, notice};
+use siftd::sinks::{OutboxReader, Sink, Step, notice};
 use siftd::sources::discover::{Spec, Start};
 use siftd::sources::follow::{Follower, Job, Known, OwnOutputs, lock};
 use siftd::sources::reader::Space;
 use siftd::state::committer::Committer;
 use siftd::state::ledger;
 use siftd::state::outbox::{Next, Outbox};
-use siftd::state::queue::Word;
+use siftd::state::queue::ControlMessage;
 use siftd::state::store::{Store, StoreError};
 use siftd::state::withhold::Rules;
 
@@ -138,7 +138,7 @@ pub struct Rig {
     committer: Committer,
     writer: Writer,
     pub sink: Output,
-    desk: TestDesk,
+    outbox: TestOutbox,
     space: Space,
     /// Batches that are read but not committed.
     pub pending: VecDeque<Batch>,
@@ -146,15 +146,15 @@ pub struct Rig {
     pub talked: Vec<(Uid, Arc<Label>)>,
 }
 
-struct TestDesk {
+struct TestOutbox {
     outbox: Arc<Outbox>,
     state: PathBuf,
-    words: Vec<Word>,
+    messages: Vec<ControlMessage>,
     own: OwnOutputs,
     cache: HashMap<u64, Arc<Chunk>>,
 }
 
-impl Desk for TestDesk {
+impl OutboxReader for TestOutbox {
     fn after(&mut self, seq: u64) -> io::Result<Option<Arc<Chunk>>> {
         match self.outbox.next(seq) {
             Next::Chunk(chunk) => Ok(Some(chunk)),
@@ -171,10 +171,10 @@ impl Desk for TestDesk {
     }
 
     fn tell(&mut self, mark: &SinkMark) {
-        self.words.push(Word::Sink(mark.clone()));
+        self.messages.push(ControlMessage::Sink(mark.clone()));
     }
 
-    fn is_committed(&mut self, mark: &SinkMark) -> bool {
+    fn is_committed(&self, mark: &SinkMark) -> bool {
         self.outbox.is_committed(mark)
     }
 
@@ -214,9 +214,9 @@ impl Rig {
         let marks: Vec<Batch> = follower.marks().map(|(uid, label, mark)| batch_of(uid, label, mark, world.now)).collect();
         committer.begin(&[world.source.to_owned()], &marks, world.now).unwrap();
         let sink = Output::new(world.options.clone(), committer.sink("out").cloned().unwrap());
-        let desk = TestDesk { outbox: committer.outbox(), state, words: Vec::new(), own, cache: HashMap::new() };
+        let outbox = TestOutbox { outbox: committer.outbox(), state, messages: Vec::new(), own, cache: HashMap::new() };
         let writer = Writer { host: "host".into(), max_event_bytes: 30 << 10, says_all: true, labels: BTreeMap::new(), listened_to: HashSet::new() };
-        Self { follower, committer, writer, sink, desk, space: Space::default(), pending: VecDeque::new(), talked: Vec::new() }
+        Self { follower, committer, writer, sink, outbox, space: Space::default(), pending: VecDeque::new(), talked: Vec::new() }
     }
 
     /// Checks names and sizes of files.
@@ -274,7 +274,7 @@ impl Rig {
     /// Commits the first `count` batches and what the sink has reported.
     pub fn commit(&mut self, count: usize, world: &World) {
         let batches: Vec<Batch> = self.pending.drain(..count.min(self.pending.len())).collect();
-        self.committer.commit(&batches, &std::mem::take(&mut self.desk.words), world.now).unwrap();
+        self.committer.commit(&batches, &std::mem::take(&mut self.outbox.messages), world.now).unwrap();
     }
 
     /// Reads and commits into a damaged state; returns the message about it.
@@ -301,13 +301,13 @@ impl Rig {
 
     /// Does what the daemon does once an hour.
     pub fn prune(&mut self, world: &World) {
-        self.desk.words.push(Word::Seen(self.follower.present()));
-        self.desk.words.extend(self.follower.forget(world.now).into_iter().map(Word::Forget));
+        self.outbox.messages.push(ControlMessage::Seen(self.follower.present()));
+        self.outbox.messages.extend(self.follower.forget(world.now).into_iter().map(ControlMessage::Forget));
         self.commit(0, world);
     }
 
     pub fn write(&mut self, world: &World) -> Step {
-        self.sink.step(&mut self.desk, world.now, false).unwrap()
+        self.sink.step(&mut self.outbox, world.now, false).unwrap()
     }
 
     /// Runs until everything that exists now is read, committed and written.
@@ -325,8 +325,8 @@ impl Rig {
             self.commit(usize::MAX, world);
             let mut steps = 0;
             loop {
-                let step = self.sink.step(&mut self.desk, world.now, true).unwrap();
-                if !self.desk.words.is_empty() {
+                let step = self.sink.step(&mut self.outbox, world.now, true).unwrap();
+                if !self.outbox.messages.is_empty() {
                     self.commit(0, world);
                 }
                 steps += 1;

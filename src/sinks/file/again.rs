@@ -7,18 +7,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::super::tail::{append_to, end_line, hold, line_at, read_at, write_all};
-use super::{Desk, Output, older};
+use super::{OutboxReader, Output, older};
 use crate::core::event::Timestamp;
 
 impl Output {
     /// Finds the file of the last run and its true end, or begins one if there is none.
-    pub(super) fn open(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
-        self.claim(desk);
+    pub(super) fn open(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp) -> io::Result<()> {
+        self.claim(outbox);
         let old = self.find_old()?;
         match old {
             Some((path, file)) => {
                 hold(&file, &self.options.path)?;
-                self.reconcile(&file, desk)?;
+                self.reconcile(&file, outbox)?;
                 if path == self.options.path {
                     self.file = Some(file);
                     self.dirty_since = Some(now);
@@ -29,7 +29,7 @@ impl Output {
             // Committed records are not written again, so only records after them are worth a
             // warning. A file that was compressed at its committed length had none after them.
             None if self.mark.node.ino != 0
-                && desk.after(self.mark.seq)?.is_some()
+                && outbox.after(self.mark.seq)?.is_some()
                 && !older::is_packed(&self.options.path, self.mark.len, self.mark.since) =>
             {
                 tracing::warn!(
@@ -39,7 +39,7 @@ impl Output {
             }
             None => {}
         }
-        self.enter(desk, now)
+        self.enter(outbox, now)
     }
 
     /// Finds the file written last, if it is whole: at its path or under an older name.
@@ -57,11 +57,11 @@ impl Output {
     }
 
     /// Compares what follows the committed end with the records that could be there.
-    fn reconcile(&mut self, file: &File, desk: &mut dyn Desk) -> io::Result<()> {
+    fn reconcile(&mut self, file: &File, outbox: &mut dyn OutboxReader) -> io::Result<()> {
         let (mut at, mut seq) = (self.mark.len, self.mark.seq);
         let size = file.metadata()?.len();
         let mut foreign = 0;
-        'records: while let Some(chunk) = desk.after(seq)? {
+        'records: while let Some(chunk) = outbox.after(seq)? {
             let from = seq;
             for (number, head, record) in chunk.after(from) {
                 let mut wanted = Vec::new();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::backoff::{Backoff, Random};
 use super::choose::Choose;
-use super::{Desk, Sink, Step};
+use super::{OutboxReader, Sink, Step};
 use crate::config::HttpFormat;
 use crate::core::event::Timestamp;
 use crate::delivery::{Chunk, SinkMark};
@@ -30,7 +30,7 @@ pub use client::{Client, Post, Token, Way};
 pub use dead_letter::DeadLetter;
 use mention::Mentions;
 
-/// How often the sink tells the desk how far it is.
+/// How often the sink tells the outbox how far it is.
 const TELL_US: i64 = 1_000_000;
 
 /// What is sent, and how.
@@ -100,12 +100,12 @@ impl Http {
     }
 
     /// Takes records until the batch is full or there are no more.
-    fn fill(&mut self, desk: &mut dyn Desk, now: Timestamp) -> io::Result<()> {
+    fn fill(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp) -> io::Result<()> {
         let Options { batch_rows, batch_bytes, .. } = self.options;
         let mut bytes = Vec::new();
         while !self.batch.is_full(batch_rows, batch_bytes) {
             if self.chunk.as_ref().is_none_or(|chunk| chunk.last() <= self.read) {
-                self.chunk = desk.after(self.read)?;
+                self.chunk = outbox.after(self.read)?;
             }
             let Some(chunk) = self.chunk.clone() else { break };
             for (number, head, record) in chunk.after(self.read) {
@@ -216,17 +216,17 @@ impl Http {
         io::Error::other(format!("{}: {why}", self.options.place))
     }
 
-    fn advance(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) {
+    fn advance(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) {
         self.mark.seq = self.batch.rows.front().map_or(self.read, |row| row.number - 1).max(self.mark.seq);
         if self.told < self.mark.seq && (hurry || self.told_at.is_past(TELL_US, now)) {
-            desk.tell(&self.mark);
+            outbox.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }
     }
 }
 
 impl Sink for Http {
-    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+    fn step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
         self.looked_at = now;
         self.mention(now, false);
         if std::mem::take(&mut self.is_new) {
@@ -238,13 +238,13 @@ impl Sink for Http {
             }
             self.has_hurried = true;
         }
-        self.fill(desk, now)?;
+        self.fill(outbox, now)?;
         let goes = !self.batch.rows.is_empty() && self.is_due(now, hurry);
         if goes {
             self.send(now)?;
         }
-        self.advance(desk, now, hurry);
-        let is_settled = self.batch.rows.is_empty() && self.told == self.mark.seq && desk.is_committed(&self.mark);
+        self.advance(outbox, now, hurry);
+        let is_settled = self.batch.rows.is_empty() && self.told == self.mark.seq && outbox.is_committed(&self.mark);
         if hurry && is_settled {
             self.mention(now, true);
         }
@@ -261,7 +261,7 @@ impl Sink for Http {
         true
     }
 
-    fn give_up(&mut self, _desk: &mut dyn Desk, _is_final: bool) {
+    fn give_up(&mut self, _desk: &mut dyn OutboxReader, _is_final: bool) {
         self.mention(self.looked_at, true);
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::backoff::{Backoff, Random};
 use super::choose::Choose;
-use super::{Desk, Sink, Step};
+use super::{OutboxReader, Sink, Step};
 use crate::core::event::Timestamp;
 use crate::delivery::SinkMark;
 use crate::telemetry::metrics;
@@ -24,7 +24,7 @@ mod tests;
 use connection::Connection;
 pub use connection::Target;
 
-/// How often the sink tells the desk how far it is, and checks whether the peer is still there.
+/// How often the sink tells the outbox how far it is, and checks whether the peer is still there.
 const TELL_US: i64 = 1_000_000;
 /// A connection that lived this long does not count as a failed try.
 const LIVED_US: i64 = 10_000_000;
@@ -90,7 +90,7 @@ struct Link {
     took_at: Timestamp,
     /// Records that are not done, in order.
     ends: VecDeque<End>,
-    /// The last record taken from the desk.
+    /// The last record taken from the outbox.
     read: u64,
     rest: Option<Rest>,
 }
@@ -128,7 +128,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether nothing is in progress: everything read from the desk is done.
+    /// Whether nothing is in progress: everything read from the outbox is done.
     fn is_clear(&self) -> bool {
         self.link.as_ref().is_none_or(|link| link.ends.is_empty() && link.rest.is_none())
     }
@@ -144,7 +144,7 @@ impl Stream {
         io::Error::other(format!("{}: {why}", self.options.target.shown()))
     }
 
-    fn open_step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+    fn open_step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
         if let Some(link) = &mut self.link {
             if link.connection.hear()? {
                 if self.is_clear() {
@@ -162,7 +162,7 @@ impl Stream {
             }
         }
         let read = self.link.as_ref().map_or(self.mark.seq, |link| link.read);
-        let Some(chunk) = desk.after(read)? else { return self.rest_step(desk, now, hurry) };
+        let Some(chunk) = outbox.after(read)? else { return self.rest_step(outbox, now, hurry) };
         let (mut bytes, mut ends): (Vec<u8>, VecDeque<End>) = Default::default();
         let from = self.link.as_ref().map_or(0, |link| link.written);
         for (number, head, record) in chunk.after(read) {
@@ -195,8 +195,8 @@ impl Stream {
     }
 
     /// Handles a step with nothing to write.
-    fn rest_step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
-        if !(hurry && desk.is_over()) {
+    fn rest_step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
+        if !(hurry && outbox.is_over()) {
             return Ok(if self.is_clear() && self.told == self.mark.seq { Step::Settled } else { Step::Idle });
         }
         if let Some(link) = &mut self.link
@@ -232,9 +232,9 @@ impl Stream {
         Ok(Step::Done)
     }
 
-    fn tell(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) {
+    fn tell(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) {
         if self.told < self.mark.seq && (hurry || self.told_at.is_past(TELL_US, now)) {
-            desk.tell(&self.mark);
+            outbox.tell(&self.mark);
             (self.told, self.told_at) = (self.mark.seq, now);
         }
     }
@@ -282,7 +282,7 @@ impl Link {
 }
 
 impl Sink for Stream {
-    fn step(&mut self, desk: &mut dyn Desk, now: Timestamp, hurry: bool) -> io::Result<Step> {
+    fn step(&mut self, outbox: &mut dyn OutboxReader, now: Timestamp, hurry: bool) -> io::Result<Step> {
         self.looked_at = now;
         if self.backoff.until(now).is_some() {
             if !hurry || self.has_hurried {
@@ -295,16 +295,16 @@ impl Sink for Stream {
                 self.stage = Stage::Open;
                 return Ok(Step::Done);
             }
-            Stage::Open => self.open_step(desk, now, hurry),
+            Stage::Open => self.open_step(outbox, now, hurry),
             Stage::Finishing(since) => self.finish_step(since, now),
-            Stage::Finished => Ok(if desk.is_committed(&self.mark) { Step::Settled } else { Step::Idle }),
+            Stage::Finished => Ok(if outbox.is_committed(&self.mark) { Step::Settled } else { Step::Idle }),
         };
         let step = step.map_err(|why| self.lost(&why, now))?;
         if let Some(done) = self.link.as_mut().and_then(|link| link.done(&self.options, now)) {
             self.mark.seq = done;
             self.backoff.works();
         }
-        self.tell(desk, now, hurry);
+        self.tell(outbox, now, hurry);
         Ok(match step {
             Step::Done if !hurry && !self.is_proven(now) => Step::Trying,
             Step::Idle if !hurry && !self.is_proven(now) => Step::Paused,

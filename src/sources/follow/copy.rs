@@ -41,7 +41,7 @@ pub(super) enum Copy {
 
 impl Follower {
     /// Checks whether a new file is a copy of a followed one, or is becoming one: while it is equal to the beginning of that file, it holds nothing new.
-    pub(super) fn is_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
+    pub(super) fn judge_copy(&mut self, index: usize, path: &Path, (file, _, size): &(File, Node, u64), now: Timestamp) -> Copy {
         let is_young = |held: &Held| now.0 - held.since.0 < MAX_EMPTY_US;
         if *size == 0
             && let Some(held) = self.held.get(path)

@@ -82,7 +82,7 @@ impl Follower {
             GoesOn::Yes | GoesOn::Perhaps => return,
             GoesOn::No => {}
         }
-        match self.is_copy(index, path, &opened, now) {
+        match self.judge_copy(index, path, &opened, now) {
             Copy::No => {}
             Copy::Perhaps => return,
             Copy::Yes(start) => return self.begin(Stranger { spec: index, path: path.to_owned(), opened }, start, now),

@@ -32,7 +32,7 @@ impl Follower {
             let mut heads = Heads::default();
             for row in self.known.of_source(source).filter(|row| row.mark.read >= MIN_MOVED_BYTES && row.mark.read <= *size) {
                 // Many files may be known and gone: search the folder last.
-                let is_same = heads.is(file, &row.mark.head) && content::is_same(file, row.mark.content()).unwrap_or_default();
+                let is_same = heads.begin_with(file, &row.mark.head) && content::is_same(file, row.mark.content()).unwrap_or_default();
                 if is_same && find_anywhere(&row.mark).is_none() {
                     matches.push((number, row.uid));
                 }
@@ -130,13 +130,13 @@ impl Heads {
         bytes.get_or_insert_with(|| bytes_at(file, 0, HEAD_BYTES).unwrap_or_default())
     }
 
-    /// Whether the file has fewer than `len` bytes.
-    pub fn is_shorter(&mut self, file: &impl ReadAt, len: u32) -> bool {
+    /// Reads the head, if it is not read yet, and returns whether the file has fewer than `len` bytes.
+    pub fn end_before(&mut self, file: &impl ReadAt, len: u32) -> bool {
         Self::of(&mut self.bytes, file).len() < len as usize
     }
 
-    /// Whether the file begins with the bytes of this hash.
-    pub fn is(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
+    /// Reads the head, if it is not read yet, and returns whether the file begins with the bytes of this hash.
+    pub fn begin_with(&mut self, file: &impl ReadAt, wanted: &Print) -> bool {
         let bytes = Self::of(&mut self.bytes, file);
         let head = bytes.get(..wanted.len as usize);
         head.is_some_and(|head| self.prints.entry(wanted.len).or_insert_with(|| Print::of(head)) == wanted)

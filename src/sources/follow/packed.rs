@@ -73,7 +73,7 @@ impl Follower {
 
     fn holds(&self, index: usize, path: &Path, bytes: &Bytes) -> Holds {
         let mut heads = Heads::default();
-        let mut has = |known: Content| known.read > 0 && heads.is(bytes, &known.head) && is_same(bytes, known).unwrap_or_default();
+        let mut has = |known: Content| known.read > 0 && heads.begin_with(bytes, &known.head) && is_same(bytes, known).unwrap_or_default();
         let is_all = |known: Content| bytes.read_at(&mut [0], known.read).is_ok_and(|count| count == 0);
         // If the name belongs to another log, it may be a file that only begins with the same bytes.
         let is_proof = |mark: &Mark, known: Content| known.read >= MIN_PROOF_BYTES && is_related_name(&mark.path, path) || is_all(known);
@@ -84,7 +84,7 @@ impl Follower {
             return Holds::Old;
         }
         let (mut firsts, length) = (Heads::default(), OnceCell::new());
-        let mut grown = live.filter(|live| firsts.is(bytes, &live.head) || firsts.is_shorter(bytes, live.head.len));
+        let mut grown = live.filter(|live| firsts.begin_with(bytes, &live.head) || firsts.end_before(bytes, live.head.len));
         if grown.any(|live| self.is_beginning(index, bytes, live, *length.get_or_init(|| length_of(bytes)))) {
             return Holds::Old;
         }

@@ -20,6 +20,8 @@ use crate::core::pipeline::{Counts, Stream, Workspace};
 use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid};
 
 mod count;
+#[cfg(test)]
+mod failing;
 mod hole;
 mod names;
 mod packed;

@@ -9,18 +9,30 @@ use super::names::is_related;
 use super::{Reader, Space, Turn};
 use crate::core::event::Timestamp;
 use crate::delivery::{Mark, Missed, Notice, Why, derived_id};
+use crate::sources::bytes::ReadAt;
 use crate::sources::content::{self, push_tail};
 use crate::sources::open::{self, Trust};
 
 impl Reader {
     /// Handles content that was replaced: looks for the rest of the old content in a copy.
     pub(super) fn rewritten(&mut self, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+        let copy = if self.counting.is_none() { self.find_copy(&self.mark()) } else { None };
+        self.replaced(copy.as_ref(), space, now, turn)
+    }
+
+    /// As [`rewritten`](Self::rewritten), with the copy that was found.
+    pub(super) fn replaced(&mut self, copy: Option<&impl ReadAt>, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         let mut old = self.mark();
         let is_counting = self.counting.take().is_some();
         if !is_counting {
-            match self.find_copy(&old) {
+            match copy {
                 Some(copy) => {
-                    self.read_copy(&copy, space, now, turn)?;
+                    let read = self.read_copy(copy, space, now, turn);
+                    if read.is_err() && self.stream.is_none() {
+                        // Nothing is known to this turn of what was read; the next one must compare the file with the mark, too.
+                        self.rest();
+                    }
+                    read?;
                     // The copy may also be met by its name: all of it was read.
                     old = self.mark();
                 }
@@ -46,7 +58,7 @@ impl Reader {
         Ok(())
     }
 
-    fn read_copy(&mut self, copy: &File, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
+    fn read_copy(&mut self, copy: &impl ReadAt, space: &mut Space, now: Timestamp, turn: &mut Turn) -> io::Result<()> {
         if self.stream.is_none() {
             self.take_up(Some(copy), space)?;
         }

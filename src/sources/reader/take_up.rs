@@ -11,7 +11,7 @@ use crate::core::assemble::{Facts, Snapshot};
 use crate::core::event::Timestamp;
 use crate::core::extract::Origin;
 use crate::core::pipeline::{BEFORE_BYTES, Stream};
-use crate::sources::bytes::Bytes;
+use crate::sources::bytes::{Bytes, ReadAt};
 use crate::sources::content::{self, HEAD_BYTES, Head, bytes_at, push_tail};
 use crate::sources::open::{self, Trust};
 
@@ -65,7 +65,7 @@ impl Reader {
     }
 
     /// Creates a stream at the safe place, from this file or from its copy.
-    pub(super) fn take_up(&mut self, copy: Option<&File>, space: &mut Space) -> io::Result<()> {
+    pub(super) fn take_up(&mut self, copy: Option<&dyn ReadAt>, space: &mut Space) -> io::Result<()> {
         let bytes = |offset, count: u64| match (copy, &self.file) {
             (Some(copy), _) => bytes_at(copy, offset, count as usize),
             (None, Some(file)) => bytes_at(file, offset, count as usize),

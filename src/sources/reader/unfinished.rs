@@ -8,7 +8,8 @@ use super::hole::pass;
 use super::{READ_BYTES, Reader, Space, Turn};
 use crate::core::event::{Event, Timestamp};
 use crate::core::patience::Patience;
-use crate::core::pipeline::BEFORE_BYTES;
+use crate::core::pipeline::{BEFORE_BYTES, Stream};
+use crate::sources::bytes::ReadAt;
 use crate::sources::content::bytes_at;
 
 /// A line waits longer than a trace: programs print `building … ` and, later, `done`.
@@ -39,6 +40,11 @@ impl Unfinished {
         self.grew_at.0 = self.grew_at.0.saturating_sub(idle_us.saturating_mul(IDLES - 1));
     }
 
+    /// Notes that the line could not be read again: it is tried once more after a wait as long as the first.
+    fn fails(&mut self, now: Timestamp) {
+        (self.published, self.joined, self.grew_at) = (0, 0, now);
+    }
+
     /// Returns when the line that ends at `offset` is due, if it was not published yet.
     pub fn deadline(&self, offset: u64, idle_us: i64) -> Option<Timestamp> {
         (self.published != offset).then(|| Timestamp(self.grew_at.0.saturating_add(idle_us.saturating_mul(IDLES))))
@@ -58,6 +64,16 @@ impl Reader {
         if is_due {
             self.unfinished.published = self.offset;
         }
+        let done = self.publish_line(space, now, is_due, turn);
+        if done.is_err() {
+            self.unfinished.fails(now);
+        }
+        done
+    }
+
+    /// Publishes the events of the unfinished line, or, if it is not due itself, of a trace that it may belong to.
+    fn publish_line(&mut self, space: &mut Space, now: Timestamp, is_due: bool, turn: &mut Turn) -> io::Result<()> {
+        let Some(stream) = &mut self.stream else { return Ok(()) };
         let from = stream.position();
         // The place to begin at must be the newest one.
         (self.safe, self.facts) = stream.facts();
@@ -79,21 +95,29 @@ impl Reader {
         let count = BEFORE_BYTES.min(self.safe);
         let mut ahead = self.stream_at_safe(&bytes_at(file, self.safe - count, count as usize)?);
         ahead.attach(&mut space.stream);
+        let read = self.read_again(file, &mut ahead, now, events);
+        // Earlier events are out, or come when they are due.
+        events.clear();
+        if read.is_ok() {
+            ahead.end_line(now, events);
+            ahead.pause(patience, events);
+            events.iter_mut().for_each(|event| event.closed_idle = true);
+        }
+        ahead.detach(&mut space.stream);
+        read
+    }
+
+    /// Passes what was read since the safe place into another stream.
+    fn read_again(&self, file: &impl ReadAt, ahead: &mut Stream, now: Timestamp, events: &mut Vec<Event>) -> io::Result<()> {
         let mut at = self.safe;
         while at < self.offset {
             let bytes = bytes_at(file, at, (self.offset - at).min(READ_BYTES as u64) as usize)?;
             if bytes.is_empty() {
                 break;
             }
-            pass(&mut ahead, &bytes, now, events);
+            pass(ahead, &bytes, now, events);
             at += bytes.len() as u64;
         }
-        // Earlier events are out, or come when they are due.
-        events.clear();
-        ahead.end_line(now, events);
-        ahead.pause(patience, events);
-        ahead.detach(&mut space.stream);
-        events.iter_mut().for_each(|event| event.closed_idle = true);
         Ok(())
     }
 

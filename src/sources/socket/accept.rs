@@ -53,7 +53,7 @@ pub async fn serve(listener: Listener, served: Served) {
             place = door.room.place() => place,
         };
         if place.is_none() && !listener.turns_away() {
-            door.is_full();
+            door.report_full();
             tokio::select! {
                 () = stop.stopped() => break,
                 place = door.room.next_place() => drop(place),
@@ -108,7 +108,7 @@ impl Door {
     }
 
     /// Reports that further connections wait.
-    fn is_full(&mut self) {
+    fn report_full(&mut self) {
         if self.full.happened(Instant::now()).is_some() {
             let (name, most) = (&self.served.config.name, self.served.config.max_connections);
             tracing::warn!("source {name}: max_connections ({most}) is reached, further ones wait until one ends");

@@ -1,19 +1,20 @@
-//! Creates the socket of a source before anything is read, so that a wrong address, path or owner is reported at start. A unix socket is created under
-//! a temporary name, given its mode and owner, and only then moved into place; an existing one is replaced only if nobody listens on it any more.
+//! Creates the socket of a source before anything is read, so that a wrong address, path or owner is reported at start.
+//! The file of a unix socket is put in its place by `socket_file`; this module says whose it is.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::{UnixDatagram, UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::{UnixDatagram, UnixListener};
+use std::path::Path;
 
 use nix::sys::socket::{setsockopt, sockopt};
 use nix::unistd::{Group, User};
 
 use super::passed::Passed;
 use crate::config::{SocketMode, SourceConfig, SourceKind};
+use crate::socket_file::{self, SocketFile};
 
 /// A non-blocking socket.
 #[derive(Debug)]
@@ -34,24 +35,7 @@ pub struct Bound {
     /// The socket.
     pub socket: Socket,
     /// The file to remove at the end; `None` for a socket that a service manager passed.
-    pub file: Option<OwnFile>,
-}
-
-/// The file of a unix socket that this process made; dropping it removes the file.
-#[derive(Debug)]
-pub struct OwnFile {
-    path: PathBuf,
-    node: (u64, u64),
-}
-
-impl Drop for OwnFile {
-    fn drop(&mut self) {
-        let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|meta| (meta.dev(), meta.ino()) == self.node);
-        // Another process's socket stays; if ours cannot be removed, the next start finds it stale.
-        if is_ours {
-            drop(fs::remove_file(&self.path));
-        }
-    }
+    pub file: Option<SocketFile>,
 }
 
 /// Returns the socket of a source: one that was passed, or a new one.
@@ -76,10 +60,9 @@ pub fn bind(source: &SourceConfig, passed: &mut Passed) -> Result<Bound, String>
 /// Why not, and whether that is only because another process already listens there.
 pub fn check(source: &SourceConfig) -> Result<(), (String, bool)> {
     let tried = match (source.kind, &source.path) {
-        (SourceKind::Unix, Some(path)) => make_way(path).and_then(|()| {
+        (SourceKind::Unix, Some(path)) => check_length(path).and_then(|()| socket_file::check_free(path)).and_then(|()| {
             owner(source)?;
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            Ok(rustix::fs::access(folder, rustix::fs::Access::WRITE_OK)?)
+            Ok(rustix::fs::access(socket_file::folder(path), rustix::fs::Access::WRITE_OK)?)
         }),
         _ => new(source).map(drop),
     };
@@ -130,39 +113,29 @@ fn widen(source: &SourceConfig, socket: &impl AsFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Checks that programs can connect to a path: they do not know the ways around the limit that `socket_file` knows.
+fn check_length(path: &Path) -> io::Result<()> {
+    let (len, most) = (path.as_os_str().len(), socket_file::MAX_PATH_BYTES);
+    if len <= most { Ok(()) } else { Err(io::Error::other(format!("the path of a socket has at most {most} bytes, this one has {len}: name a shorter one"))) }
+}
+
 fn unix(source: &SourceConfig, path: &Path) -> io::Result<Bound> {
-    make_way(path)?;
-    let new = beside(path);
-    // Left over from a start that was killed at this point.
-    drop(fs::remove_file(&new));
-    let socket = match source.mode {
-        SocketMode::Stream => Socket::Unix(UnixListener::bind(&new)?),
-        SocketMode::Datagram => Socket::UnixDatagram(UnixDatagram::bind(&new)?),
+    check_length(path)?;
+    let bind = |path: &Path| match source.mode {
+        SocketMode::Stream => UnixListener::bind(path).map(Socket::Unix),
+        SocketMode::Datagram => UnixDatagram::bind(path).map(Socket::UnixDatagram),
     };
-    let placed = place(source, &new, path);
-    if placed.is_err() {
-        drop(fs::remove_file(&new));
-    }
-    Ok(Bound { socket, file: Some(placed?) })
+    let (socket, file) = socket_file::create(path, bind, |path| permit(source, path))?;
+    Ok(Bound { socket, file: Some(file) })
 }
 
-/// Returns the name under which a socket is created.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    name.into()
-}
-
-/// Sets mode and owner first, then the name: before that nobody finds the socket.
-fn place(source: &SourceConfig, new: &Path, path: &Path) -> io::Result<OwnFile> {
+/// Sets owner and mode.
+fn permit(source: &SourceConfig, path: &Path) -> io::Result<()> {
     let (owner, group) = owner(source)?;
     if owner.is_some() || group.is_some() {
-        chown(new, owner, group)?;
+        chown(path, owner, group)?;
     }
-    fs::set_permissions(new, fs::Permissions::from_mode(source.permissions))?;
-    let meta = fs::symlink_metadata(new)?;
-    fs::rename(new, path)?;
-    Ok(OwnFile { path: path.to_owned(), node: (meta.dev(), meta.ino()) })
+    fs::set_permissions(path, fs::Permissions::from_mode(source.permissions))
 }
 
 /// Returns the ids of owner and group.
@@ -180,33 +153,6 @@ pub fn owner(source: &SourceConfig) -> io::Result<(Option<u32>, Option<u32>)> {
         name => Some(Group::from_name(name)?.ok_or_else(|| unknown("group", name))?.gid.as_raw()),
     };
     Ok((user, group))
-}
-
-/// Checks that a socket can be put there: there is nothing, or a socket on which nobody listens.
-///
-/// # Errors
-/// There is something else, or another process listens.
-pub fn make_way(path: &Path) -> io::Result<()> {
-    let meta = match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            return if folder.is_dir() { Ok(()) } else { Err(io::Error::new(ErrorKind::NotFound, format!("there is no folder {}", folder.display()))) };
-        }
-        meta => meta?,
-    };
-    if !meta.file_type().is_socket() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "something lies there that is no socket: move it away, or name another path"));
-    }
-    let is_heard = UnixStream::connect(path).map(drop).or_else(|error| match error.raw_os_error() {
-        // It is a datagram socket.
-        Some(libc::EPROTOTYPE) => UnixDatagram::unbound()?.connect(path),
-        _ => Err(error),
-    });
-    match is_heard {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
-        Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
-        _ => Err(io::Error::new(ErrorKind::AddrInUse, "another process listens there")),
-    }
 }
 
 /// Adds to the system's message what to do about it.
@@ -277,6 +223,17 @@ mod tests {
         let why = bind(&nobody, &mut Passed::default()).unwrap_err();
         assert!(why.contains("there is no user \"nobody-of-that-name\""), "{why}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_refused_before_the_start_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |len: usize| folder.path().join("s".repeat(len - folder.path().as_os_str().len() - 1));
+        for (len, is_good) in [(100, true), (107, true), (108, false), (200, false)] {
+            let source = source(&path(len), SocketMode::Stream);
+            let said = [check(&source).err().map(|(why, _)| why), bind(&source, &mut Passed::default()).err()];
+            assert!(said.iter().all(|why| why.as_ref().is_none_or(|why| why.contains("at most 107 bytes")) && why.is_none() == is_good), "{len}: {said:?}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::history::Seen;
 use super::leave_out::{self, LeftOut};
 use super::ledger::{self, Ledger};
 use super::outbox::Outbox;
-use super::queue::Word;
+use super::queue::ControlMessage;
 use super::store::{Store, StoreError, Tx};
 use super::withhold::{Rules, Withhold};
 use crate::core::event::Timestamp;
@@ -159,18 +159,18 @@ impl Committer {
     ///
     /// # Errors
     /// Those of the store: nothing has changed, and the same call can be repeated.
-    pub fn commit(&mut self, batches: &[Batch], words: &[Word], now: Timestamp) -> Result<(), StoreError> {
+    pub fn commit(&mut self, batches: &[Batch], messages: &[ControlMessage], now: Timestamp) -> Result<(), StoreError> {
         self.withhold.begin();
         let mut draft = Draft::new(self.outbox.last() + 1, &self.write_notice, now);
         let mut store = self.store.take();
-        let done = self.transact(store.as_mut(), &mut draft, (batches, words), now);
+        let done = self.transact(store.as_mut(), &mut draft, (batches, messages), now);
         self.store = store;
         match done {
             Ok(()) => {
                 draft.said.iter().for_each(|(at, number)| self.left_out[*at].said = Some(*number));
                 self.opened.append(&mut draft.body.opened);
                 counting::publish(batches, &draft.body.counted);
-                self.publish(draft.body.chunks, words);
+                self.publish(draft.body.chunks, messages);
                 counting::outbox(&self.outbox, &self.sinks);
             }
             Err(_) => {
@@ -182,17 +182,23 @@ impl Committer {
         done
     }
 
-    fn transact(&mut self, store: Option<&mut Store>, draft: &mut Draft, (batches, words): (&[Batch], &[Word]), now: Timestamp) -> Result<(), StoreError> {
+    fn transact(
+        &mut self,
+        store: Option<&mut Store>,
+        draft: &mut Draft,
+        (batches, messages): (&[Batch], &[ControlMessage]),
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let tx = store.map(Store::begin).transpose()?;
         self.draft(tx.as_ref(), draft, batches)?;
         let Some(tx) = tx else { return Ok(()) };
         self.withhold.changed().try_for_each(|(key, held)| tx.withheld(key, held))?;
         self.ledger.end(&tx, now)?;
-        self.write(&tx, (batches, words), draft, now)?;
+        self.write(&tx, (batches, messages), draft, now)?;
         tx.commit()
     }
 
-    fn write(&self, tx: &Tx<'_>, (batches, words): (&[Batch], &[Word]), draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
+    fn write(&self, tx: &Tx<'_>, (batches, messages): (&[Batch], &[ControlMessage]), draft: &Draft, now: Timestamp) -> Result<(), StoreError> {
         for (uid, place) in &draft.added {
             tx.emit(uid, *place)?;
         }
@@ -213,20 +219,20 @@ impl Committer {
                 tx.silence(&batch.uid, &batch.label, (id, *since), ended.is_some())?;
             }
         }
-        let sinks = sinks_after(&self.sinks, words, self.outbox.last());
-        for word in words {
-            match word {
-                Word::Sink(mark) => tx.sink(mark)?,
-                Word::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
-                Word::SinkEnds(name) => tx.no_sink(name)?,
-                Word::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
-                Word::Forget(uid) => tx.forget(uid)?,
-                Word::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
-                Word::LossIsSaid => tx.no_loss()?,
-                Word::Withhold(_) | Word::Ledger(_) => {}
+        let sinks = sinks_after(&self.sinks, messages, self.outbox.last());
+        for message in messages {
+            match message {
+                ControlMessage::Sink(mark) => tx.sink(mark)?,
+                ControlMessage::SinkBegins { name, .. } => sinks.iter().filter(|mark| mark.name == *name).try_for_each(|mark| tx.sink(mark))?,
+                ControlMessage::SinkEnds(name) => tx.no_sink(name)?,
+                ControlMessage::Seen(uids) => uids.iter().try_for_each(|uid| tx.seen(uid, now))?,
+                ControlMessage::Forget(uid) => tx.forget(uid)?,
+                ControlMessage::Sources(names) => names.iter().try_for_each(|name| tx.source(name))?,
+                ControlMessage::LossIsSaid => tx.no_loss()?,
+                ControlMessage::Withhold(_) | ControlMessage::Ledger(_) => {}
             }
         }
-        if words.iter().any(concerns_sinks) {
+        if messages.iter().any(concerns_sinks) {
             tx.done(self.done_by(&sinks).unwrap_or(u64::MAX >> 1))?;
         }
         for first in leave_out::needless(&self.waiting, &self.with_held(sinks), &self.left_out) {
@@ -235,25 +241,25 @@ impl Committer {
         Ok(())
     }
 
-    /// Makes committed chunks and words available: from now on sinks may take them.
-    fn publish(&mut self, chunks: Vec<Chunk>, words: &[Word]) {
-        self.sinks = sinks_after(&self.sinks, words, self.outbox.last());
+    /// Makes committed chunks and messages available: from now on sinks may take them.
+    fn publish(&mut self, chunks: Vec<Chunk>, messages: &[ControlMessage]) {
+        self.sinks = sinks_after(&self.sinks, messages, self.outbox.last());
         for chunk in chunks {
             self.waiting.push_back((chunk.first, chunk.last(), chunk.body.len() as u64));
             self.outbox.push(Arc::new(chunk));
         }
-        for word in words {
-            match word {
-                Word::Forget(uid) => drop(self.emitted.remove(uid)),
-                Word::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
-                Word::Withhold(rules) => self.withhold.set_rules(rules.clone()),
-                Word::Ledger(rules) => self.ledger.set_rules(*rules),
-                Word::SinkBegins { name, .. } => self.outbox.let_go(name),
-                Word::Sink(_) | Word::SinkEnds(_) | Word::Seen(_) | Word::LossIsSaid => {}
+        for message in messages {
+            match message {
+                ControlMessage::Forget(uid) => drop(self.emitted.remove(uid)),
+                ControlMessage::Sources(names) => self.sources.extend(names.iter().filter(|name| !self.sources.contains(name)).cloned().collect::<Vec<_>>()),
+                ControlMessage::Withhold(rules) => self.withhold.set_rules(rules.clone()),
+                ControlMessage::Ledger(rules) => self.ledger.set_rules(*rules),
+                ControlMessage::SinkBegins { name, .. } => self.outbox.let_go(name),
+                ControlMessage::Sink(_) | ControlMessage::SinkEnds(_) | ControlMessage::Seen(_) | ControlMessage::LossIsSaid => {}
             }
         }
         let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
-        if words.iter().any(concerns_sinks) || self.sinks.is_empty() {
+        if messages.iter().any(concerns_sinks) || self.sinks.is_empty() {
             let waiting = self.forget_done(done);
             self.outbox.done(done, Some(waiting));
             self.outbox.committed(&self.sinks);
@@ -320,20 +326,20 @@ impl Committer {
     }
 }
 
-fn concerns_sinks(word: &Word) -> bool {
-    matches!(word, Word::Sink(_) | Word::SinkBegins { .. } | Word::SinkEnds(_))
+fn concerns_sinks(message: &ControlMessage) -> bool {
+    matches!(message, ControlMessage::Sink(_) | ControlMessage::SinkBegins { .. } | ControlMessage::SinkEnds(_))
 }
 
-/// Returns the sinks as these words leave them. A sink that begins says where, at most at the `last` record.
-fn sinks_after(sinks: &[SinkMark], words: &[Word], last: u64) -> Vec<SinkMark> {
+/// Returns the sinks as these messages leave them. A sink that begins says where, at most at the `last` record.
+fn sinks_after(sinks: &[SinkMark], messages: &[ControlMessage], last: u64) -> Vec<SinkMark> {
     let mut sinks = sinks.to_vec();
-    for word in words {
-        match word {
-            Word::Sink(mark) => sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark)),
-            Word::SinkBegins { name, after } if !sinks.iter().any(|known| known.name == *name) => {
+    for message in messages {
+        match message {
+            ControlMessage::Sink(mark) => sinks.iter_mut().filter(|known| known.name == mark.name).for_each(|known| known.clone_from(mark)),
+            ControlMessage::SinkBegins { name, after } if !sinks.iter().any(|known| known.name == *name) => {
                 sinks.push(SinkMark { name: name.clone(), seq: *after.min(&last), ..SinkMark::default() });
             }
-            Word::SinkEnds(name) => sinks.retain(|known| known.name != *name),
+            ControlMessage::SinkEnds(name) => sinks.retain(|known| known.name != *name),
             _ => {}
         }
     }

@@ -1,17 +1,17 @@
-//! What is held back on purpose and reported: events beyond `max_events_per_second`, and equal errors within `repeat_window`. Time is an
-//! argument. Held counts are kept in the state, so that none is lost. If the clock is set back, whatever began later than the new time ends.
+//! What is held back on purpose and reported: `floods` are events beyond `max_events_per_second`, `repeats` equal errors within
+//! `repeat_window`; each keeps its counts in a `tally`. This module asks both, and writes the notices. Time is an argument. Held
+//! counts are kept in the state, so that none is lost. If the clock is set back, whatever began later than the new time ends.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod floods;
+mod repeats;
+mod tally;
+
+use std::collections::{BTreeMap, HashMap};
 
 use crate::core::event::{Category, Severity, Timestamp};
 use crate::delivery::{Label, Missed, Notice, Record, Why, derived_id};
-
-/// A source's flood is over once the source has kept within its limit for this long.
-const SECOND_US: i64 = 1_000_000;
-/// A flood that does not end is reported at this interval.
-const MAX_FLOOD_US: i64 = 60 * SECOND_US;
-/// Signatures to remember at most; beyond that, the oldest is reported and forgotten.
-const MAX_REPEATS: usize = 10_000;
+use floods::Floods;
+use repeats::Repeats;
 
 /// The limits.
 #[derive(Clone, Debug, Default)]
@@ -46,169 +46,67 @@ pub struct Key {
     pub signature: String,
 }
 
-#[derive(Clone, Debug)]
-struct Second {
-    begun: i64,
-    passed: u32,
-    held_at: i64,
-}
-
 /// Floods and repeats being held back.
 #[derive(Debug, Default)]
 pub struct Withhold {
-    rules: Rules,
-    seconds: HashMap<String, Second>,
-    held: BTreeMap<Key, Held>,
-    /// Repeats, by the time of their first event.
-    oldest: BTreeSet<(Timestamp, Key)>,
-    /// Sources with a flood.
-    floods: BTreeSet<String>,
-    before: Before,
-}
-
-/// The entries that a transaction has changed, as they were before.
-#[derive(Debug, Default)]
-struct Before {
-    held: BTreeMap<Key, Option<Held>>,
-    seconds: HashMap<String, Second>,
+    floods: Floods,
+    repeats: Repeats,
 }
 
 impl Withhold {
     /// Continues with what was held.
     #[must_use]
     pub fn new(rules: Rules, held: BTreeMap<Key, Held>) -> Self {
-        let mut all = Self { rules, ..Self::default() };
-        held.into_iter().for_each(|(key, held)| drop(all.put(key, Some(held))));
-        all
+        let (floods, repeats) = held.into_iter().partition(|(key, _)| key.signature.is_empty());
+        Self { floods: Floods::new(rules.per_second, floods), repeats: Repeats::new(rules.repeat_window_us, repeats) }
     }
 
     /// Replaces the rules.
     pub fn set_rules(&mut self, rules: Rules) {
-        self.rules = rules;
+        self.floods.set_limits(rules.per_second);
+        self.repeats.set_window(rules.repeat_window_us);
     }
 
     /// Begins a transaction: later changes can be taken back.
     pub fn begin(&mut self) {
-        self.before = Before { held: BTreeMap::new(), seconds: self.seconds.clone() };
+        self.floods.begin();
+        self.repeats.held.begin();
     }
 
     /// Restores everything to its state at [`begin`](Self::begin).
     pub fn take_back(&mut self) {
-        let Before { held, seconds } = std::mem::take(&mut self.before);
-        self.seconds = seconds;
-        held.into_iter().for_each(|(key, held)| drop(self.put(key, held)));
+        self.floods.take_back();
+        self.repeats.held.take_back();
     }
 
     /// Returns what has changed since [`begin`](Self::begin); `None` for an entry that was removed.
     pub fn changed(&self) -> impl Iterator<Item = (&Key, Option<&Held>)> {
-        self.before.held.keys().map(|key| (key, self.held.get(key)))
+        self.floods.held.changed().chain(self.repeats.held.changed())
     }
 
-    /// Replaces an entry, and returns the old one.
-    fn put(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
-        let old = self.held.remove(&key);
-        let is_flood = key.signature.is_empty();
-        match &old {
-            Some(_) if is_flood => self.floods.remove(&key.source),
-            Some(old) => self.oldest.remove(&(old.since, key.clone())),
-            None => false,
-        };
-        if let Some(held) = held {
-            if is_flood {
-                self.floods.insert(key.source.clone())
-            } else {
-                self.oldest.insert((held.since, key.clone()))
-            };
-            self.held.insert(key, held);
-        }
-        old
-    }
-
-    /// As [`put`](Self::put), but can be taken back.
-    fn change(&mut self, key: Key, held: Option<Held>) -> Option<Held> {
-        let old = self.put(key.clone(), held);
-        self.before.held.entry(key).or_insert_with(|| old.clone());
-        old
-    }
-
-    /// Counts one more event as held back. Returns `false` if nothing is held under this key.
-    fn count(&mut self, key: &Key, now: Timestamp) -> bool {
-        let Some(held) = self.held.get_mut(key) else { return false };
-        if !self.before.held.contains_key(key) {
-            self.before.held.insert(key.clone(), Some(held.clone()));
-        }
-        (held.count, held.to) = (held.count + 1, held.to.max(now));
-        true
-    }
-
-    /// Whether an event may pass.
+    /// Counts an event, and returns whether it may pass.
     pub fn passes(&mut self, label: &Label, record: &Record, now: Timestamp) -> bool {
-        self.is_first(label, record, now) && self.is_within(label, record, now)
-    }
-
-    fn is_first(&mut self, label: &Label, record: &Record, now: Timestamp) -> bool {
-        if self.rules.repeat_window_us == 0 {
-            return true;
-        }
-        let key = Key { source: label.source.clone(), signature: record.signature.to_string() };
-        if self.count(&key, now) {
-            return false;
-        }
-        let kind = Some((record.severity, record.category));
-        self.change(key, Some(Held { first_id: record.id.clone(), since: now, to: now, count: 0, kind }));
-        true
-    }
-
-    fn is_within(&mut self, label: &Label, record: &Record, now: Timestamp) -> bool {
-        let Some(&limit) = self.rules.per_second.get(&label.source).filter(|limit| **limit > 0) else { return true };
-        let second = self.seconds.entry(label.source.clone()).or_insert(Second { begun: now.0, passed: 0, held_at: i64::MIN });
-        if Timestamp(second.begun).is_past(SECOND_US, now) {
-            (second.begun, second.passed) = (now.0, 0);
-        }
-        if second.passed < limit {
-            second.passed += 1;
-            return true;
-        }
-        second.held_at = now.0;
-        let key = Key { source: label.source.clone(), signature: String::new() };
-        if !self.count(&key, now) {
-            self.change(key, Some(Held { first_id: record.id.clone(), since: now, to: now, count: 1, kind: None }));
-        }
-        false
+        self.repeats.passes(label, record, now) && self.floods.passes(label, record, now)
     }
 
     /// Ends what is over, and returns each source with the notice to write.
-    pub fn due(&mut self, now: Timestamp, all: bool) -> Vec<(String, Notice)> {
-        let mut notices = Vec::new();
-        let flood = |source: &String| Key { source: source.clone(), signature: String::new() };
-        let is_over = |held: &Held| held.to.is_past(SECOND_US, now) || held.since.is_past(MAX_FLOOD_US, now);
-        let mut over: Vec<Key> = self.floods.iter().map(flood).filter(|key| all || self.held.get(key).is_some_and(is_over)).collect();
-        let excess = self.oldest.len().saturating_sub(MAX_REPEATS);
-        let window = self.rules.repeat_window_us;
-        let repeats = self.oldest.iter().enumerate().take_while(|(at, (since, _))| *at < excess || now.0 - since.0 >= window);
-        let to_come = self.oldest.iter().rev().take_while(|(since, _)| since.0 - now.0 >= window);
-        over.extend(repeats.map(|(_, (_, key))| key).chain(to_come.map(|(_, key)| key)).cloned());
-        for key in over {
-            let Some(held) = self.change(key.clone(), None) else { continue };
-            if held.count > 0 {
-                notices.push((key.source.clone(), notice(&key, &held)));
-            }
-        }
-        notices
+    pub fn due(&mut self, now: Timestamp) -> Vec<(String, Notice)> {
+        let floods = self.floods.over(now).into_iter().filter_map(|key| self.floods.held.remove(&key).map(|held| (key, held)));
+        let mut over: Vec<(Key, Held)> = floods.collect();
+        over.extend(self.repeats.over(now).into_iter().filter_map(|key| self.repeats.held.remove(&key).map(|held| (key, held))));
+        over.retain(|(_, held)| held.count > 0);
+        over.into_iter().map(|(key, held)| (key.source.clone(), notice(&key, &held))).collect()
     }
 
     /// Returns when the next entry is over at the latest.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
-        let repeat = self.oldest.first().map(|(since, _)| since.0 + self.rules.repeat_window_us);
-        let flood = |source: &String| self.held.get(&Key { source: source.clone(), signature: String::new() });
-        let floods = self.floods.iter().filter_map(flood).map(|held| held.to.0 + SECOND_US);
-        floods.chain(repeat).min().map(Timestamp)
+        self.floods.deadline().into_iter().chain(self.repeats.deadline()).min()
     }
 
     /// Returns everything that is held.
     pub fn all(&self) -> impl Iterator<Item = (&Key, &Held)> {
-        self.held.iter()
+        self.floods.held.all().chain(self.repeats.held.all())
     }
 }
 
@@ -224,6 +122,8 @@ fn notice(key: &Key, held: &Held) -> Notice {
 
 #[cfg(test)]
 mod tests {
+    use super::floods::SECOND_US;
+    use super::repeats::MAX_REPEATS;
     use super::*;
     use crate::core::event::Hex;
 
@@ -248,10 +148,10 @@ mod tests {
         for n in 0..100 {
             let now = Timestamp(n * S / 20);
             passed += u64::from(withhold.passes(&label(), &record(n as u64, "s"), now));
-            assert_eq!(withhold.due(now, false), []);
+            assert_eq!(withhold.due(now), []);
         }
         assert_eq!(passed, 15);
-        let notices = withhold.due(Timestamp(7 * S), false);
+        let notices = withhold.due(Timestamp(7 * S));
         assert!(matches!(notices[..], [(_, Notice::Gap { missed: Missed::Events(85), why: Why::RateLimit, from: Timestamp(150_000), .. })]), "{notices:?}");
         assert_eq!(withhold.deadline(), None);
         assert!(withhold.passes(&label(), &record(1, "s"), Timestamp(9 * S)));
@@ -268,13 +168,13 @@ mod tests {
         let mut withhold = Withhold::new(rules, held);
         assert!(!pass(&mut withhold, 3, "a"));
         assert_eq!(withhold.deadline(), Some(Timestamp(10 * S)));
-        let notices = withhold.due(Timestamp(10 * S), false);
+        let notices = withhold.due(Timestamp(10 * S));
         assert!(
             matches!(notices[..], [(_, Notice::Repeat { count: 2, since: Timestamp(0), to: Timestamp(3_000_000), kind: Some(kind), .. })] if kind == (Severity::High, Category::ALL[0])),
             "{notices:?}"
         );
         assert!(pass(&mut withhold, 10, "a"));
-        assert_eq!(withhold.due(Timestamp(11 * S), false), [], "b came once");
+        assert_eq!(withhold.due(Timestamp(11 * S)), [], "b came once");
     }
 
     #[test]
@@ -286,12 +186,12 @@ mod tests {
         assert!([b'a', b'b'].iter().all(|n| pass(&mut withhold, later, *n)) && !pass(&mut withhold, later + S / 2, b'c'));
         // A batch that another thread took slightly earlier belongs to the same second.
         assert!(!pass(&mut withhold, later - S / 2, b'd'));
-        assert_eq!(withhold.due(Timestamp(later + S / 2), false), []);
+        assert_eq!(withhold.due(Timestamp(later + S / 2)), []);
 
         assert!([b'e', b'f'].iter().all(|n| pass(&mut withhold, 60 * S, *n)), "a second of its own");
         assert!(!pass(&mut withhold, 60 * S, b'g'), "and one as before");
         let at = Timestamp(later + S / 2);
-        let notices = withhold.due(Timestamp(60 * S), false);
+        let notices = withhold.due(Timestamp(60 * S));
         assert!(matches!(notices[..], [(_, Notice::Gap { missed: Missed::Events(3), from, to, .. })] if (from, to) == (at, at)), "{notices:?}");
         assert!(pass(&mut withhold, 62 * S, b'a'), "its window is over");
     }
@@ -310,7 +210,7 @@ mod tests {
             withhold.begin();
             assert!(pass(&mut withhold, 2, "b") && !pass(&mut withhold, 3, "c") && !pass(&mut withhold, 4, "a"));
             assert_eq!(withhold.changed().filter(|(_, held)| held.is_some()).count(), 4, "a, b, c and a flood");
-            assert_eq!(withhold.due(Timestamp(20 * S), false).len(), 2);
+            assert_eq!(withhold.due(Timestamp(20 * S)).len(), 2);
             assert_eq!(withhold.changed().filter(|(_, held)| held.is_none()).count(), 4);
             withhold.take_back();
             assert_eq!((all(&withhold), withhold.deadline()), before);
@@ -326,7 +226,7 @@ mod tests {
             record.signature = Hex::new(u128::from(n).to_be_bytes());
             assert!(withhold.passes(&label(), &record, Timestamp(n as i64)) && !withhold.passes(&label(), &record, Timestamp(n as i64)));
         }
-        assert_eq!(withhold.due(Timestamp(S), false).len(), 3);
+        assert_eq!(withhold.due(Timestamp(S)).len(), 3);
         assert_eq!((withhold.all().count(), withhold.deadline()), (MAX_REPEATS, Some(Timestamp(i64::MAX / 2 + 3))));
     }
 }
