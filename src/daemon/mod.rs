@@ -170,7 +170,7 @@ fn follower(plan: &mut Plan, files: Vec<StreamRow>, sources: &[String], own: Own
     let known = files.into_iter().map(|row| Known { uid: row.uid, label: row.label, mark: row.mark, seen: row.seen }).collect();
     let first = |name: &str| !sources.iter().any(|known| known == name);
     let specs = std::mem::take(&mut plan.specs);
-    Follower::new(plan.engine.clone(), plan.id_of.clone(), specs, known, first).without(own).with_descriptors(descriptors())
+    Follower::new(plan.engine.clone(), plan.id_of, specs, known, first).without(own).with_descriptors(descriptors())
 }
 
 /// Starts the sinks that must begin for the daemon to start, each at its mark.
