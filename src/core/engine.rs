@@ -127,7 +127,10 @@ impl Engine {
 
     /// Returns the prefilter for the literals of all rules.
     pub fn prefilter(&self) -> &Prefilter {
-        self.rules.own_literals().map_or_else(compiled_prefilter, |own| self.prefilter.get_or_init(|| own_prefilter(own)))
+        match self.rules.own_literals() {
+            None => compiled_prefilter(),
+            Some(own) => self.prefilter.get_or_init(|| own_prefilter(own)),
+        }
     }
 
     fn word_gate(&self) -> &WordGate {
