@@ -42,7 +42,7 @@ fn text_and_key(path: &Path) -> Result<(Vec<u8>, PrivateKeyDer<'static>), String
 
 fn fault(path: &Path, error: &Error, none: &str) -> String {
     let why = match error {
-        Error::Io(error) => format!("{error}: correct the path, and see that siftd may read it"),
+        Error::Io(error) => format!("{}: correct the path, and see that siftd may read it", error.to_string().split(" (os error").next().unwrap_or_default()),
         Error::NoItemsFound => none.to_owned(),
         Error::MissingSectionEnd { .. } => "is cut: a -----BEGIN line has no -----END line".to_owned(),
         Error::IllegalSectionStart { .. } => "is damaged: a -----BEGIN line is not well formed".to_owned(),

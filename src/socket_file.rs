@@ -3,11 +3,11 @@
 //! of another file. This module decides neither who may use a socket nor what is read from it.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +85,7 @@ pub fn check_free(path: &Path) -> io::Result<()> {
         meta => meta?,
     };
     if !meta.file_type().is_socket() {
-        return Err(io::Error::new(ErrorKind::AlreadyExists, "something lies there that is no socket: move it away, or name another path"));
+        return Err(io::Error::new(ErrorKind::AlreadyExists, "something lies there that is no socket"));
     }
     let (_folder, short) = short(path)?;
     let heard = UnixStream::connect(&short).map(drop).or_else(|error| match error.raw_os_error() {
@@ -115,7 +115,8 @@ pub fn short(path: &Path) -> io::Result<(Option<File>, PathBuf)> {
     if path.as_os_str().len() <= MAX_PATH_BYTES {
         return Ok((None, path.to_owned()));
     }
-    let folder = File::open(folder(path))?;
+    // Whoever may make a file in a folder need not be allowed to list it.
+    let folder = OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(folder(path))?;
     let short = PathBuf::from(format!("/proc/self/fd/{}", folder.as_raw_fd())).join(path.file_name().unwrap_or_default());
     Ok((Some(folder), short))
 }

@@ -321,7 +321,7 @@ impl Assembler {
             self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
             return;
         }
-        if self.notes.is_claimed(note, key.as_deref(), text, line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
+        if self.notes.find_claim(note, key.as_deref(), text, line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
             return;
         }
         let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };

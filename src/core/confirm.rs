@@ -274,9 +274,7 @@ impl<'a> Confirm<'a> {
         let prefix = self.line.prefix();
         let first = (entry.whole && prefix.body > 0).then_some((View::Text, 0));
         let behind = || self.line.behind().map(|text| (View::Behind, self.line.text.len() - text.len()));
-        // What a service says is no report of a tool: behind its logger's name it opens no region.
-        let is_reported = !matches!(entry.kind, Kind::Region(_)) || !self.line.is_of_a_logger();
-        let tagged = (prefix.message > prefix.body && is_reported).then_some((View::Message, prefix.message));
+        let tagged = (prefix.message > prefix.body).then_some((View::Message, prefix.message));
         let body = Some((View::Body, prefix.body));
         // A CI runner glues its tag to what a tool has printed: `##[error]src/cart.c:3:5: …`.
         let (one, other) = if self.line.body().starts_with(b"##[") { (tagged, body) } else { (body, tagged) };

@@ -36,11 +36,15 @@ pub fn unwrap(raw: &[u8], now: Timestamp, place: &mut Place) -> Option<(Vec<u8>,
     Some((text, partial))
 }
 
-/// Returns where an envelope in JSON begins: at the start of the line, or behind any prefix.
+/// Returns where an envelope in JSON begins: at the start of the line, or behind any prefix, a level's included.
 fn opened(raw: &[u8], now: Timestamp) -> Option<usize> {
     let at = brace(raw)?;
     let opens = OPENS.iter().any(|open| raw[at..].starts_with(open));
-    (opens && (at == 0 || decode::prefix(raw, now).body == at || is_behind_cri(raw, at, now))).then_some(at)
+    let is_prefix = || {
+        let prefix = decode::prefix(raw, now);
+        prefix.body == at || prefix.message == at
+    };
+    (opens && (at == 0 || is_prefix() || is_behind_cri(raw, at, now))).then_some(at)
 }
 
 /// Returns where an object in JSON begins: at the start of the line, or after what its transport put before it.
@@ -87,7 +91,7 @@ mod tests {
         };
         let bare = of("");
         assert!(bare.as_ref().is_some_and(|(text, _)| text == "--- FAIL: TestAdd (0.00s)"));
-        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] ", "INFO 2026-11-27 06:00:01 "] {
+        for before in ["2026-11-27T06:00:01.1130000Z ", "web-1  | ", "[2026-11-27T06:00:01.113Z] ", "INFO 2026-11-27 06:00:01 ", "2026-11-27 06:00:01 INFO "] {
             assert_eq!(of(before), bare, "{before}");
         }
         for before in ["output was ", "x", "{"] {

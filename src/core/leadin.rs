@@ -35,7 +35,7 @@ impl LeadIn {
     /// Creates a lead-in from the text before a head; `None` if that
     /// is indented, words only (`Unhandled `, `error: `), or too long.
     pub fn new(text: &[u8]) -> Option<Self> {
-        let is_prefix = Self::may_begin(text) && text.len() <= MAX_BYTES;
+        let is_prefix = Self::may_begin(text) && text.len() <= MAX_BYTES && !is_place(text);
         // What follows a writer's name is said by that writer; blanks beyond the first are the text's own indentation.
         let text = writer(text).map_or(text, |length| &text[..length]);
         let indent = text.iter().rev().take_while(|byte| **byte == b' ').count();
@@ -119,6 +119,15 @@ impl LeadIn {
     pub fn is_quote(&self) -> bool {
         self.quotes
     }
+}
+
+/// Whether the text is a place in a file: `src/shop.d(75,27): `. Several lines about one place are not its writer's.
+fn is_place(text: &[u8]) -> bool {
+    let text = text.trim_ascii_end();
+    let Some(inner) = text.strip_suffix(b"):") else { return false };
+    let numbers = inner.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b',').count();
+    let name = &inner[..inner.len() - numbers];
+    numbers > 0 && name.ends_with(b"(") && name.contains(&b'.')
 }
 
 /// Returns the length of a writer's name in brackets at the start of `text`: `[web] `, `[0] `, `    [java] ` (Ant).
@@ -217,6 +226,16 @@ mod tests {
             let lead_in = LeadIn::new(prefix.as_bytes()).unwrap();
             assert_eq!(lead_in.behind(line.as_bytes()), Some(part.as_bytes()), "{line}");
             assert_eq!(lead_in.behind(b"[db] x"), None);
+        }
+    }
+
+    #[test]
+    fn a_place_is_no_prefix() {
+        for place in ["shop.d(75): ", "src/shop.d(75,27): "] {
+            assert!(LeadIn::new(place.as_bytes()).is_none(), "{place}");
+        }
+        for prefix in ["[web] ", "worker(3): ", "web-1.shop(): "] {
+            assert!(LeadIn::new(prefix.as_bytes()).is_some(), "{prefix}");
         }
     }
 

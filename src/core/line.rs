@@ -132,14 +132,12 @@ impl<'a> Line<'a> {
         self.now
     }
 
-    /// Whether the line is a record with a time, a level, and the name of the logger or thread that wrote it. (A build
-    /// tool's `[INFO] ` names none, whatever stamp its CI system puts before it.)
+    /// Whether the line is a record with a time, a level, and the name of the logger, thread or program that wrote it. (A
+    /// build tool's `[INFO] ` names none, whatever stamp its CI system puts before it.)
     #[must_use]
     pub fn is_of_a_logger(&self) -> bool {
         let prefix = self.prefix();
-        let tag = &self.text[prefix.body..prefix.message];
-        let words = tag.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| !word.is_empty()).count();
-        prefix.time.is_some() && prefix.levels > 0 && words > 1
+        prefix.time.is_some() && prefix.levels > 0 && decode::has_name(&self.text[..prefix.message])
     }
 
     /// Returns time stamp, level and writer; decoded once, at the first call.

@@ -227,8 +227,9 @@ impl Notes {
         known.is_some_and(|known| known.iter().any(|claim| claim.family == family && !claim.is_brief() && claim.number <= claims && claim.holds_at(num)))
     }
 
-    /// Whether an earlier event said the same as `note` at line `num`, which reads `text`.
-    pub fn is_claimed(&mut self, note: &Note, key: Option<&[u8]>, text: &[u8], num: u64) -> bool {
+    /// Looks for an earlier event that said the same as `note` at line `num`, which reads `text`; returns whether there is one.
+    /// What a block of such notes repeats stays known as long as the block goes on.
+    pub fn find_claim(&mut self, note: &Note, key: Option<&[u8]>, text: &[u8], num: u64) -> bool {
         if key.is_some() {
             Arc::make_mut(&mut self.claims).extend_block(num);
         }

@@ -153,7 +153,7 @@ impl Commits {
         }
     }
 
-    /// Takes over what a reload has changed, and returns it. `told` is the `on_open` command now in use.
+    /// Takes over what a reload has changed, and returns what applies now. `told` is the `on_open` command now in use.
     fn adopt_room(&mut self, told: &mut Vec<String>) -> Room {
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner).clone();
         metrics().outbox_max_bytes.set(room.outbox_max);

@@ -289,6 +289,17 @@ mod tests {
         }
     }
 
+    /// It tells more bytes apart than a set has bits, unless its look-ahead is coarse.
+    #[test]
+    fn a_pattern_with_many_sets_runs_as_a_program() {
+        let firsts: String = ('a'..='z').chain('A'..='Z').chain('0'..='5').map(|first| format!("{first}q|")).collect();
+        let pattern = Pattern::new(format!(r"(?-u)^(?:{firsts}[\d.]z[\s-]|[a-f!]z[^,;]|\w\wx)"), false);
+        assert!(pattern.compiled().program.is_some());
+        for text in ["aq", "6z-", ".z ", "!z,", "fzz", "__x", "5q", "6q", "Zq", ""] {
+            agrees(&pattern, text.as_bytes());
+        }
+    }
+
     /// A text for which a backtracker could take exponential time goes to `regex`.
     #[test]
     fn a_hostile_text_runs_out_of_fuel() {

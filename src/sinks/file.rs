@@ -171,7 +171,7 @@ impl Output {
         Ok(())
     }
 
-    /// Looks, from time to time, whether somebody has deleted the file; returns `true` if so. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
+    /// Checks now and then whether somebody has deleted the file; returns `true` if so. A file that was only moved can still be found, and is written to until SIGUSR1 arrives.
     fn finds_it_deleted(&mut self, now: Timestamp) -> io::Result<bool> {
         let Some(file) = self.file.as_ref().filter(|_| self.mark.node.ino != 0) else { return Ok(false) };
         if !self.looked_at.is_past(LOOK_US, now) {

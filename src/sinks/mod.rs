@@ -78,7 +78,7 @@ pub trait Sink {
     fn reopen(&mut self) {}
 
     /// Ends the sink, which may have records in progress that it could not write: tells which ones are whole. `is_final`: nobody will write the others.
-    fn give_up(&mut self, _desk: &mut dyn OutboxReader, _is_final: bool) {}
+    fn give_up(&mut self, _outbox: &mut dyn OutboxReader, _is_final: bool) {}
 
     /// Which records the sink wants.
     fn choose(&self) -> &choose::Choose;

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_that_it_is_closed_waits_for_words() {
+    fn who_knows_that_it_is_closed_waits_for_messages() {
         let queue = Queue::new(1);
         queue.close();
         assert!(queue.take(true, Duration::from_secs(60), None, 1).closed);

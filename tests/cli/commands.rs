@@ -652,7 +652,7 @@ fn check_tries_what_sinks_over_the_network_name() {
         (http("token_file = \"none\""), "token_file"),
         (http("token_file = \"empty.token\""), "it is to hold a token"),
         (http("cert_file = \"cert.pem\"\nkey_file = \"other.pem\""), "cert_file and key_file: "),
-        (http("cert_file = \"key.pem\"\nkey_file = \"key.pem\""), "there is no certificate in it"),
+        (http("cert_file = \"key.pem\"\nkey_file = \"key.pem\""), "key.pem: holds no certificate"),
         (tcp("localhost:9", "tls = true\nca_file = \"none.pem\""), "none.pem: No such file"),
         (tcp("a..b:9", ""), "a..b:9: "),
     ] {

@@ -157,13 +157,29 @@ fn an_error_in_brackets_is_no_level() {
     assert_eq!(ranges(text), [(1, 4)]);
 }
 
-/// Only what a test runner prints opens its regions, also behind a level or the stamp of a CI system.
+/// A message that reads like the output of a test runner hides no errors of the service that logged it.
 #[test]
-fn what_a_service_logs_opens_no_region_of_a_test_runner() {
+fn what_a_service_logs_is_no_report_of_a_test_runner() {
     let events = |before: &str, of_error: &str| scan(format!("{before}Feature: dark mode\n{of_error}cannot open cart.db: Permission denied\n")).len();
-    assert_eq!(events("2026-11-20 09:24:31,484 - INFO  [main:Flags@1] - ", "2026-11-20 09:24:31,500 - ERROR [main:Store@2] - "), 1);
-    assert_eq!(events("2026-11-20T09:24:31Z [main] INFO com.acme.Flags - ", "2026-11-20T09:24:31Z [main] ERROR com.acme.Store - "), 1);
-    assert_eq!(events("", ""), 0);
-    assert_eq!(events("2026-11-20T09:24:31.1234567Z ", "2026-11-20T09:24:31.1234567Z "), 0);
-    assert_eq!(events("2026-11-20T09:24:31.1234567Z [INFO] ", "2026-11-20T09:24:31.1234567Z "), 0);
+    for (before, of_error) in [
+        ("2026-11-20 09:24:31,484 - INFO  [main:Flags@1] - ", "2026-11-20 09:24:31,500 - ERROR [main:Store@2] - "),
+        ("2026-11-20T09:24:31Z [main] INFO com.acme.Flags - ", "2026-11-20T09:24:31Z [main] ERROR com.acme.Store - "),
+        ("2026-11-20 09:24:31,484 - shop.flags - INFO - ", "2026-11-20 09:24:31,500 - shop.store - ERROR - "),
+    ] {
+        assert_eq!(events(before, of_error), 1, "{before}");
+        assert_eq!(events(before, before), 0, "{before}");
+    }
+    for before in ["", "2026-11-20T09:24:31.1234567Z ", "2026-11-20T09:24:31.1234567Z [INFO] ", "2026-11-20T09:24:31.1234567Z [INFO] [stdout] "] {
+        assert_eq!(events(before, before), 0, "{before}");
+    }
+}
+
+/// An example that an agent quotes is none of its errors, also where a logger writes each line.
+#[test]
+fn what_stands_between_fences_is_shown_behind_a_loggers_name_too() {
+    let lines = ["```python", "Traceback (most recent call last):", "  File \"a.py\", line 3, in main", "ValueError: no", "```"];
+    for before in ["", "2026-11-20T09:24:31Z [main] INFO com.acme.Agent - ", "2026-11-20 09:24:31,484 - agent - INFO - "] {
+        let text: String = lines.iter().map(|line| format!("{before}{line}\n")).collect();
+        assert_eq!(scan(&text).len(), 0, "{before}");
+    }
 }

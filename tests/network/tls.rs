@@ -110,8 +110,8 @@ fn a_certificate_that_cannot_be_read_is_said_at_the_start_and_by_check() {
         "[[source]]\nname = \"in\"\ntype = \"tcp\"\naddress = \"127.0.0.1:0\"\n[source.tls]\ncertificate = \"FOLDER/none.pem\"\nkey = \"FOLDER/none.pem\"\n";
     let mut daemon = Daemon::started(sources);
     assert_eq!(daemon.child.take().unwrap().wait().unwrap().code(), Some(2));
-    assert!(daemon.stderr().contains("none.pem: cannot be read: No such file"), "{}", daemon.stderr());
+    assert!(daemon.stderr().contains("none.pem: No such file or directory: correct the path"), "{}", daemon.stderr());
     let check = std::process::Command::new(env!("CARGO_BIN_EXE_siftd")).args(["check", "--config", "siftd.toml"]).current_dir(&daemon.folder).output().unwrap();
     let said = String::from_utf8_lossy(&check.stderr);
-    assert!(check.status.code() == Some(2) && said.contains("none.pem: cannot be read"), "{said}");
+    assert!(check.status.code() == Some(2) && said.contains("none.pem: No such file or directory: correct the path"), "{said}");
 }

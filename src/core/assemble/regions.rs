@@ -6,6 +6,7 @@ use crate::core::event::Event;
 use crate::core::line::{Line, View};
 use crate::core::trace::start_row;
 use crate::rules::{Kind, Region};
+use crate::words::Level;
 
 /// Maximum nesting depth of regions.
 pub(super) const MAX_REGIONS: usize = 3;
@@ -19,9 +20,16 @@ pub(super) struct OpenRegion {
     pub(super) since: (u64, u32),
     /// Whether it was opened after a writer's name in brackets: then its lines have such a name, too.
     pub(super) behind: bool,
+    /// Whether a logger's record opened it: what a service says may read like a tool's report.
+    pub(super) logged: bool,
 }
 
 impl OpenRegion {
+    /// Whether the line is an error of its own although it is in the region: its logger says so, as another opened the region.
+    fn is_beside(&self, line: &Line) -> bool {
+        self.logged && line.prefix().level >= Some(Level::Error) && line.is_of_a_logger()
+    }
+
     fn holds(&self, line: &Line) -> bool {
         self.since < (line.place.num, line.place.inner)
     }
@@ -68,7 +76,7 @@ impl Assembler {
 
     /// Whether only the traces of a region may begin at the line.
     pub(super) fn absorbed(&self, cx: &Context, line: &Line) -> bool {
-        self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.absorb))
+        self.regions.iter().any(|open| open.holds(line) && region(cx, open.entry).is_some_and(|region| region.absorb) && !open.is_beside(line))
     }
 
     /// Whether the line is in a sealed region, of which only the end is looked for.
@@ -80,7 +88,13 @@ impl Assembler {
         if let Some(open) = self.regions.iter_mut().find(|open| open.entry == entry) {
             open.left = region.max_lines;
         } else if self.regions.len() < MAX_REGIONS {
-            self.regions.push(OpenRegion { entry, left: region.max_lines, since: (line.place.num, line.place.inner), behind: view == View::Behind });
+            self.regions.push(OpenRegion {
+                entry,
+                left: region.max_lines,
+                since: (line.place.num, line.place.inner),
+                behind: view == View::Behind,
+                logged: line.is_of_a_logger(),
+            });
         }
     }
 

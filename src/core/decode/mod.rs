@@ -25,7 +25,7 @@ pub use container::{Cri, cri};
 pub use json::{Envelope, Json, json};
 pub use level::{level_word, loose_level};
 pub use logfmt::{Logfmt, logfmt};
-pub use prefix::{Prefix, prefix};
+pub use prefix::{Prefix, has_name, prefix};
 pub use record::{Record, Text};
 pub use rfc5424::{Stated, syslog};
 pub use time::{parse_any_time, parse_time_at};

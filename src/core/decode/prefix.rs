@@ -74,6 +74,18 @@ pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     scan.out
 }
 
+/// Whether what stands before a message names who wrote it: a word besides times, levels, and an output.
+#[must_use]
+pub fn has_name(before: &[u8]) -> bool {
+    /// Days, months and zones of times; outputs; Bamboo's kinds of lines.
+    const OTHERS: [&[u8]; 33] = [
+        b"mon", b"tue", b"wed", b"thu", b"fri", b"sat", b"sun", b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec",
+        b"utc", b"gmt", b"cet", b"cest", b"est", b"edt", b"pst", b"pdt", b"stdout", b"stderr", b"std", b"build", b"simple", b"command",
+    ];
+    let is_other = |word: &[u8]| word.len() < 3 || level_word(word).is_some() || OTHERS.iter().any(|other| other.eq_ignore_ascii_case(word));
+    before.split(|byte| !byte.is_ascii_alphabetic()).any(|word| !is_other(word))
+}
+
 /// The syslog header that should follow a time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Header {

@@ -166,7 +166,7 @@ fn task(line: &[u8], at: usize) -> Option<Writer> {
     let is_deep = name.contains(&b'/');
     let parted = match byte(line, package) {
         b':' => level_word(name).is_none(),
-        b' ' => is_deep && name[0] != b'@',
+        b' ' => is_deep,
         _ => false,
     };
     if !parted {

@@ -22,9 +22,17 @@ const MAX_STEPS: usize = 1024;
 /// Most characters of a class with non-ASCII characters.
 const MAX_CHARACTERS: usize = 8;
 
+/// How many sets there may be for the look-ahead to add one for a byte that it meets. The more it adds, the fewer
+/// choices are tried in vain; but all sets together may tell more bytes apart than a finished program can.
+const MOST_BEFORE_AHEAD: [usize; 3] = [MAX_SETS, MAX_SETS / 2, 0];
+
 /// Returns the program of `hir`; `None` when it needs more than the matcher can do.
 pub(super) fn program(hir: &Hir, wanted: Wanted) -> Option<Program> {
-    let mut builder = Builder::new(wanted);
+    MOST_BEFORE_AHEAD.into_iter().find_map(|most| build(hir, Builder::new(wanted, most)))
+}
+
+fn build(hir: &Hir, mut builder: Builder) -> Option<Program> {
+    let wanted = builder.wanted;
     if wanted == Wanted::Match {
         builder.tail(hir)?
     } else {
@@ -68,6 +76,7 @@ type Bytes = [bool; 256];
 
 struct Builder {
     wanted: Wanted,
+    most_before_ahead: usize,
     steps: Vec<Step>,
     runs: Vec<Run>,
     splits: Vec<Split>,
@@ -93,9 +102,9 @@ fn mark((round, marks): &mut (u32, Vec<u32>), step: usize) -> bool {
 }
 
 impl Builder {
-    fn new(wanted: Wanted) -> Self {
+    fn new(wanted: Wanted, most_before_ahead: usize) -> Self {
         let (steps, runs, splits, switches, literals, known, names, seen) = Default::default();
-        Self { wanted, steps, runs, splits, switches, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
+        Self { wanted, most_before_ahead, steps, runs, splits, switches, literals, sets: Box::new([NOTHING; 256]), known, names, seen }
     }
 
     fn push(&mut self, step: Step) -> Option<u16> {
@@ -373,11 +382,12 @@ impl Builder {
         (0..self.switches[switch].len()).fold(0, |all, branch| all | of(self, self.switches[switch][branch].to.into()))
     }
 
-    /// Returns the set of one byte; when no bit is left for it, the set of all bytes.
+    /// Returns the set of one byte; when there may be no further set, that of all bytes.
     fn byte(&mut self, byte: u8) -> Sets {
         let mut bytes = [false; 256];
         bytes[usize::from(byte)] = true;
-        self.set(&bytes).map_or(NOTHING, bit)
+        let may_add = self.known.len() < self.most_before_ahead || self.known.contains(&bytes);
+        if may_add { self.set(&bytes) } else { None }.map_or(NOTHING, bit)
     }
 }
 

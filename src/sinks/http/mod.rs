@@ -261,7 +261,7 @@ impl Sink for Http {
         true
     }
 
-    fn give_up(&mut self, _desk: &mut dyn OutboxReader, _is_final: bool) {
+    fn give_up(&mut self, _outbox: &mut dyn OutboxReader, _is_final: bool) {
         self.mention(self.looked_at, true);
     }
 

@@ -21,7 +21,7 @@ use crate::delivery::{Content, Label, Mark, Node, Notice, Print, Uid};
 
 mod count;
 #[cfg(test)]
-mod failing;
+mod failing_tests;
 mod hole;
 mod names;
 mod packed;

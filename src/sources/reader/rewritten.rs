@@ -28,8 +28,11 @@ impl Reader {
             match copy {
                 Some(copy) => {
                     let read = self.read_copy(copy, space, now, turn);
-                    if read.is_err() && self.stream.is_none() {
-                        // Nothing is known to this turn of what was read; the next one must compare the file with the mark, too.
+                    if read.is_err() && (self.stream.is_none() || self.offset == 0) {
+                        // This turn cannot tell what was read, so the next one must compare the file with the mark as well.
+                        if let Some(stream) = &mut self.stream {
+                            stream.detach(&mut space.stream);
+                        }
                         self.rest();
                     }
                     read?;

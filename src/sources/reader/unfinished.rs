@@ -40,7 +40,7 @@ impl Unfinished {
         self.grew_at.0 = self.grew_at.0.saturating_sub(idle_us.saturating_mul(IDLES - 1));
     }
 
-    /// Notes that the line could not be read again: it is tried once more after a wait as long as the first.
+    /// Notes that the line could not be read again: it is tried again after each further wait.
     fn fails(&mut self, now: Timestamp) {
         (self.published, self.joined, self.grew_at) = (0, 0, now);
     }

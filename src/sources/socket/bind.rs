@@ -164,6 +164,7 @@ fn explained(source: &SourceConfig, error: &io::Error) -> String {
     };
     let mend = match error.kind() {
         ErrorKind::AddrInUse => "; stop what listens there, or choose another",
+        ErrorKind::AlreadyExists => "; move it away, or name another path",
         ErrorKind::AddrNotAvailable => "; this machine has no such address",
         ErrorKind::PermissionDenied if source.address.is_some_and(|address| address.port() < 1024) => {
             "; ports below 1024 need AmbientCapabilities=CAP_NET_BIND_SERVICE or a siftd.socket unit"

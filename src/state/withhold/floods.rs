@@ -8,7 +8,7 @@ use super::{Held, Key};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Record};
 
-/// The length of a second, for which a source keeps within its limit until its flood is over.
+/// One second: a flood is over once its source has kept within its limit for this long.
 pub(super) const SECOND_US: i64 = 1_000_000;
 /// A flood that does not end is reported at this interval.
 const MAX_FLOOD_US: i64 = 60 * SECOND_US;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::*;
 use crate::core::engine::Limits;
@@ -60,7 +60,9 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         fs::write(&path, content).unwrap();
-        let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+        // Each of hundreds of readers needs one.
+        static ENGINE: LazyLock<Arc<Engine>> = LazyLock::new(|| Arc::new(Engine::new(RuleSet::compiled(), Limits::default())));
+        let engine = ENGINE.clone();
         let opened = open::open(&path, &Trust::Named).unwrap();
         let reader = Reader::new(engine, [7; 16], path, Trust::Named, opened, 0);
         Self { folder, reader, space: Space::default(), found: BTreeSet::new() }
@@ -138,12 +140,12 @@ fn a_read_that_fails_is_made_up_for_by_the_next_turn() {
     assert_eq!(world.all(), [line(1), line(2)]);
 }
 
-#[test]
-fn a_copy_that_fails_at_any_place_is_read_by_a_later_turn() {
-    let old = error(1);
-    let (unread, new) = (error(2) + &error(3), error(4).repeat(9));
+/// Asserts that all four errors are found, wherever the copy fails: `old` was read, and `end` ends the error in it, `first`.
+fn assert_made_up_for(old: &str, end: &str, first: &str) {
+    let (unread, new) = (end.to_owned() + &error(2) + &error(3), error(4).repeat(9));
+    let all = [first.to_owned(), line(2), line(3), line(4)].into_iter().collect::<BTreeSet<_>>();
     for (at, rests) in (0..old.len() + unread.len()).step_by(41).flat_map(|at| [(at, false), (at, true)]) {
-        let mut world = World::new(&old);
+        let mut world = World::new(old);
         assert_eq!(world.turn(NOW), None);
         let whole = world.copy_and_cut(&unread, &new);
         if rests {
@@ -161,13 +163,25 @@ fn a_copy_that_fails_at_any_place_is_read_by_a_later_turn() {
         }
         assert!(done.is_err(), "{at}");
         world.found.extend(turn.events.iter().map(|(_, event)| event.text.to_string()));
-        while world.all().len() < 4 {
+        while world.found.len() < all.len() {
             let turn = world.reader.turn(&mut world.space, LATER);
             assert!(turn.bytes > 0 || turn.more || turn.rewritten, "{at} {rests}: {:?}", world.found);
             assert_eq!(world.note(turn), None);
         }
-        assert_eq!(world.all(), [line(1), line(2), line(3), line(4)], "{at} {rests}");
+        assert_eq!(world.found, all, "{at} {rests}");
     }
+}
+
+#[test]
+fn a_copy_that_fails_at_any_place_is_read_by_a_later_turn() {
+    assert_made_up_for(&error(1), "", &line(1));
+}
+
+/// A trace is open since the first byte, where reading must go on after a rest.
+#[test]
+fn a_copy_that_fails_within_the_first_error_is_read_by_a_later_turn() {
+    let head = "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\n    sell()\n";
+    assert_made_up_for(head, "ValueError: job-1 failed\n", "ValueError: job-1 failed");
 }
 
 #[test]
