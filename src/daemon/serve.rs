@@ -310,6 +310,8 @@ impl Daemon {
                 Ok(Wake::Done(id, turn)) => self.follower.done(id, &turn, None, now()),
                 Ok(Wake::Failed(why)) => self.failed = Some(Some(why)),
                 Ok(Wake::Unread(sink)) => drop(self.goes_on_without(&sink)),
+                // A reload has taken it out; what it could not write must be said in this run, too.
+                Ok(Wake::SinkEnded(name, left)) => self.sinks.ended(&name, left),
                 Ok(Wake::StateLost) => self.say_all(),
                 _ => {}
             }
