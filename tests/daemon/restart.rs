@@ -85,6 +85,23 @@ fn a_restart_within_a_section_of_a_named_writer_finds_the_same_events() {
     assert!(all > 20, "{all}");
 }
 
+/// A section that a service's own record has opened goes on hiding none of its errors.
+#[test]
+fn a_restart_within_a_section_that_a_logger_opened_finds_the_same_events() {
+    let engine = engine(Limits::default());
+    let record = |n: u32| format!("2026-11-20 09:24:31,484 - shop.till - ERROR - cannot open cart-{n}.db: Permission denied\n");
+    let text = "2026-11-20 09:24:31,484 - shop.flags - INFO - Feature: dark mode\n".to_owned() + &(0..200).map(record).collect::<String>();
+    let whole = ids(&events(&engine, text.as_bytes()));
+    assert_eq!(whole.len(), 200);
+    let mut all = 0;
+    for seed in 0..20 {
+        let (found, restarts) = with_restarts(&engine, text.as_bytes(), &mut Rng(seed));
+        assert_eq!(found, whole, "{seed}");
+        all += restarts;
+    }
+    assert!(all > 20, "{all}");
+}
+
 #[test]
 fn the_safe_place_follows_a_log_of_errors_alone() {
     let engine = engine(Limits::default());

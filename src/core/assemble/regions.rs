@@ -25,7 +25,7 @@ pub(super) struct OpenRegion {
 }
 
 impl OpenRegion {
-    /// Whether the line is an error of its own although it is in the region: its logger says so, as another opened the region.
+    /// Whether the line is an error of its own although it is in the region: a logger's record opened the region, and this is another record, of level error.
     fn is_beside(&self, line: &Line) -> bool {
         self.logged && line.prefix().level >= Some(Level::Error) && line.is_of_a_logger()
     }

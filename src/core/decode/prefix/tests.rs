@@ -243,6 +243,16 @@ fn levels_at_the_start() {
 }
 
 #[test]
+fn names_before_a_message() {
+    for before in ["2026-11-20 09:24:31,484 - shop.flags - INFO - ", "2026-11-20T09:24:31Z [main] INFO ", "Nov 20 09:24:31 host app[1]: ERROR "] {
+        assert!(has_name(before.as_bytes()), "{before}");
+    }
+    for before in ["", "2026-11-20T09:24:31.1234567Z [INFO] [stdout] ", "Fri, 20 Nov 2026 09:24:31 UTC ERROR ", "build\t20-Nov-2026 09:24:31\t[ERROR] "] {
+        assert!(!has_name(before.as_bytes()), "{before}");
+    }
+}
+
+#[test]
 fn writers() {
     check(&[
         ("~service-1  |     at x", None, "service-1", "    at x", "    at x"),
@@ -256,7 +266,9 @@ fn writers() {
         ("~web:build: error TS1", None, "web:build", "error TS1", "error TS1"),
         ("~@acme/web: error TS1", None, "@acme/web", "error TS1", "error TS1"),
         ("~packages/web build: error TS1", None, "packages/web build", "error TS1", "error TS1"),
+        ("~@acme/web build: error TS1", None, "@acme/web build", "error TS1", "error TS1"),
         ("~packages/web is: done", None, "", "packages/web is: done", "packages/web is: done"),
+        ("~@acme/web is: done", None, "", "@acme/web is: done", "@acme/web is: done"),
         ("~#12 3.456   at x", None, "#12", "  at x", "  at x"),
         ("~#12 ERROR: x", None, "", "#12 ERROR: x", "#12 ERROR: x"),
         ("~#0  main (a.dart:3:5)", None, "", "#0  main (a.dart:3:5)", "#0  main (a.dart:3:5)"),
