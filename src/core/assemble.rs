@@ -12,6 +12,7 @@ use super::extract::Origin;
 use super::leadin::LeadIn;
 use super::line::{Line, Tried, View};
 use super::lookback::LookBack;
+use super::noise;
 use super::notes::{Claimant, Notes, explains};
 use super::prefilter::{Hit, Scratch};
 use super::record;
@@ -354,7 +355,7 @@ impl Assembler {
         let Kind::Noise { block: Some((regex, _)), .. } = &cx.engine.rules.entries[usize::from(open.entry)].kind else { return false };
         // A line that was given back may precede the block.
         let Some(lines) = line.place.num.checked_sub(open.last_num) else { return false };
-        let continues = |line: &Line| regex.is_match(line.text) || regex.is_match(line.body());
+        let continues = |line: &Line| noise::continues(regex, line);
         let inside = lines <= u64::from(open.left) && continues(line) && cx.back.all_between(open.last_num, line, continues);
         // Only a hit advances the block, so that skipping the other lines gives the same result.
         if is_hit {

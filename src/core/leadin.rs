@@ -46,7 +46,7 @@ impl LeadIn {
     /// Whether `text` may begin with a lead-in.
     pub fn may_begin(text: &[u8]) -> bool {
         let is_mark = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'[' | b'#' | b'|' | b'\t');
-        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some()
+        text.first().is_some_and(|byte| !is_blank(*byte)) && text.iter().any(is_mark) || writer(text).is_some() || is_package(text)
     }
 
     /// Returns what precedes the part of `line` that `view` shows, if that is a writer's name in brackets.
@@ -119,6 +119,12 @@ impl LeadIn {
     pub fn is_quote(&self) -> bool {
         self.quotes
     }
+}
+
+/// Whether the text names a package and nothing else: `shop-store: ` (Lerna). A name of one word may be any program's.
+fn is_package(text: &[u8]) -> bool {
+    text.strip_suffix(b": ")
+        .is_some_and(|name| name.contains(&b'-') && name[0].is_ascii_lowercase() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-'))
 }
 
 /// Whether the text is a place in a file: `src/shop.d(75,27): `. Several lines about one place are not its writer's.
@@ -222,6 +228,7 @@ mod tests {
             ("#12 3.456 ", "#12 10.1     x", "    x"),
             ("build\tRun tests\t2026-11-20T10:00:00.1Z ", "build\tRun tests\t2026-11-20T10:00:01.23Z x", "x"),
             ("[web] ", "[web]", ""),
+            ("shop-store: ", "shop-store:   File", "  File"),
         ] {
             let lead_in = LeadIn::new(prefix.as_bytes()).unwrap();
             assert_eq!(lead_in.behind(line.as_bytes()), Some(part.as_bytes()), "{line}");

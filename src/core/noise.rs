@@ -6,7 +6,7 @@ use super::event::Timestamp;
 use super::line::{Line, Place};
 use super::signs::Signs;
 use super::visible::visible;
-use crate::rules::Kind;
+use crate::rules::{Kind, Pattern};
 
 /// Which lines are noise.
 pub struct Noise<'a> {
@@ -31,20 +31,27 @@ impl<'a> Noise<'a> {
     /// Whether a line, without its newline, is noise.
     pub fn is(&mut self, raw: &[u8], now: Timestamp) -> bool {
         let text = visible(raw, None);
-        if self.goes_on(&text) {
+        let line = Line::new(Place::default(), &text, now);
+        if self.goes_on(&line) {
             return true;
         }
-        let line = Line::new(Place::default(), &text, now);
         let maybe = self.engine.maybe(&line, &Signs::of(&text));
         self.block = self.engine.noise_block(&line, &maybe);
         self.engine.is_noise(&line, &maybe)
     }
 
-    fn goes_on(&mut self, text: &[u8]) -> bool {
+    fn goes_on(&mut self, line: &Line) -> bool {
         let Some((entry, left)) = self.block.take() else { return false };
         let Kind::Noise { block: Some((regex, _)), .. } = &self.engine.rules.entries[usize::from(entry)].kind else { return false };
-        let goes_on = left > 0 && regex.is_match(text);
+        let goes_on = left > 0 && continues(regex, line);
         self.block = goes_on.then(|| (entry, left - 1));
         goes_on
     }
+}
+
+/// Whether `line` is one of the further lines of a block, which `regex` describes: without time stamp and writer,
+/// or a pattern for any text would take the next record, too.
+#[must_use]
+pub fn continues(regex: &Pattern, line: &Line) -> bool {
+    regex.is_match(if line.prefix().shaped { line.body() } else { line.text })
 }

@@ -173,7 +173,7 @@ impl<'a> Scan<'a> {
             b'[' | b'(' => self.enclosed(),
             b'"' | b'\'' => self.enclosed_time(),
             b'_' => self.buildkite(),
-            b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key() || self.file_name(),
+            b if b.is_ascii_alphabetic() => self.lettered() || self.bare_time() || self.key() || self.file_name() || self.names(),
             _ => false,
         }
     }

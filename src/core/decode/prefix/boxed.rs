@@ -3,11 +3,14 @@
 
 use super::Scan;
 use crate::core::decode::level::level_word;
-use crate::core::decode::scan::{blanks, byte, digits, group, is_blank, is_name, rest, run};
+use crate::core::decode::scan::{blanks, byte, digits, group, is_blank, is_name, rest, run, word};
 use crate::core::decode::tag::{self, Ground};
 use crate::core::decode::time::{clock_end, moment};
 use crate::core::decode::writer::{self, past_blank};
 use crate::core::decode::{android, letter, runner};
+
+/// Maximum number of names with a colon before a date.
+const MAX_NAMES: usize = 2;
 
 impl Scan<'_> {
     pub(super) fn enclosed(&mut self) -> bool {
@@ -21,6 +24,7 @@ impl Scan<'_> {
             || self.key()
             || self.counter()
             || self.label()
+            || self.names()
     }
 
     /// `[2026-01-01 10:00:00]`, `(…):`, `"…"`, `[2026-01-01T00:00:00Z ERROR mod::x]`, `[10:00:00 ERR]`; and
@@ -158,6 +162,24 @@ impl Scan<'_> {
         let end = run(self.line, self.at, |b| is_name(b) || matches!(b, b'/' | b':'));
         let named = byte(self.line, end) == b' ' && memchr::memmem::find(&self.line[self.at..end], b".log").is_some();
         self.stamp_follows(end + 1, named)
+    }
+
+    /// Moves to a full date, whose level follows, behind the names of a logger and
+    /// of its thread, each with a colon: `(shop.store): `, `ImageService: 1398: `.
+    pub(super) fn names(&mut self) -> bool {
+        let mut at = self.at;
+        for _ in 0..MAX_NAMES {
+            let end = word(self.line, at);
+            if byte(self.line, end) != b' ' || !self.line[at..end].ends_with(b":") {
+                return false;
+            }
+            at = end + 1;
+            if digits(self.line, at) == at + 4 {
+                break;
+            }
+        }
+        let leveled = moment(self.line, at, self.now).is_some_and(|moment| tag::find(self.line, past_blank(self.line, moment.end), Ground::Logger).is_some());
+        at > self.at && self.stamp_follows(at, leveled)
     }
 
     /// Moves to a full date at `at`.

@@ -33,6 +33,19 @@ fn a_c_that_is_no_level() {
     ]);
 }
 
+/// Names of loggers and threads before the time, and vSphere's thread with its empty context.
+#[test]
+fn names_before_a_level() {
+    check(&[
+        ("(shop.store.Till): 2021-04-27 06:25:32,122 ERROR (User|user) gone", E, "", "ERROR (User|user) gone", "(User|user) gone"),
+        ("Images: 139853338433792: 2021-05-19 17:36:35,675 images:769 ERROR gone", E, "", "ERROR gone", "gone"),
+        ("~Started: 2021-05-19", None, "", "Started: 2021-05-19", "Started: 2021-05-19"),
+        ("2022-06-01T13:43:59.791Z [main [] ERROR  com.acme.Till opId=] gone", E, "", "gone", "gone"),
+        ("2022-06-01T13:43:59.791Z [main null ERROR com.acme.Till opId=] gone", E, "", "gone", "gone"),
+        ("2022-06-01T13:43:59.791Z [the error handler] gone", None, "", "[the error handler] gone", "[the error handler] gone"),
+    ]);
+}
+
 #[test]
 fn times_alone() {
     check(&[

@@ -2,7 +2,7 @@
 
 use super::super::letter;
 use super::super::level::{is_common, level_word};
-use super::super::scan::{blanks, byte, group, is_blank, is_gap, is_name, word};
+use super::super::scan::{blanks, byte, group, is_blank, is_gap, is_name, rest, word};
 use super::{Ground, MAX_FIELDS, Tag, is_date, is_field, is_parted};
 use crate::core::event::Level;
 
@@ -25,13 +25,20 @@ pub fn in_group(line: &[u8], at: usize, close: usize) -> Option<Tag> {
         if let Some(level) = level_word(bare) {
             return Some(Tag { level, start: blanks(line, close + 1), end: close + 1 });
         }
-        // Anything but fields is prose: `[the error handler]`.
-        if text.is_empty() || !(is_field(text) || text.ends_with(b"'") || matches!(text, b"-" | b"|")) {
+        let next = blanks(line, end);
+        // Anything but fields is prose: `[the error handler]`. A thread's name is no prose before the thread's empty context.
+        let is_thread = start == at && has_no_context(rest(line, next));
+        if text.is_empty() || !(is_field(text) || is_thread || text.ends_with(b"'") || matches!(text, b"-" | b"|") || has_no_context(text)) {
             return None;
         }
-        start = blanks(line, end);
+        start = next;
     }
     None
+}
+
+/// Whether the text begins with an empty diagnostic context, as in `[main [] ERROR com.acme.Shop opId=]` (vSphere).
+fn has_no_context(text: &[u8]) -> bool {
+    [&b"[]"[..], b"null"].iter().any(|empty| text.strip_prefix(*empty).is_some_and(|rest| rest.first().is_none_or(|byte| is_blank(*byte))))
 }
 
 /// Returns the letter that comes first in a bracket after its time, as in `[2026-11-10 10:00:00,123 E 12 34]` (Ray).
