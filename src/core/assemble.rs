@@ -259,20 +259,19 @@ impl Assembler {
                 trace.key.clone_from(&single.key);
                 trace.time = single.time;
                 trace.opened_at = single.opened_at;
-                trace.context.clone_from(&single.context);
-                (trace.paused, trace.published) = (single.paused, single.published);
+                trace.setting.context.clone_from(&single.setting.context);
+                trace.pauses.inherit(single.pauses);
                 trace.adopted = Some(Box::new(single));
             }
             None => {
-                trace.context = self.context(cx, trace.lines.get(0).place.num, line);
-                trace.published = self.is_told(&line.place);
-                trace.paused = trace.published;
+                trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
+                self.heed_told(&mut trace, line);
             }
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
-        trace.heading = above.and_then(|above| back.file_above(above, line, view));
-        trace.depth = self.regions.len();
-        trace.claims_before = self.notes.claims();
+        trace.setting.heading = above.and_then(|above| back.file_above(above, line, view));
+        trace.setting.depth = self.regions.len();
+        trace.setting.claims = self.notes.claims();
         trace.head = Some(Box::new(line.memory(confirm.candidates())));
         self.open(cx, trace, out);
         true
@@ -289,17 +288,23 @@ impl Assembler {
         let mut trace = OpenTrace::single(found.entry, line, found.view);
         // Words that any program uses, and a logger's record, may precede a stack trace that only says where.
         trace.waits = line.is_stamped() || cx.engine.rules.entries[usize::from(found.entry)].generic;
-        trace.depth = self.regions.len();
+        trace.setting.depth = self.regions.len();
         if let Some(above) = &cx.engine.rules.entries[usize::from(found.entry)].above {
-            trace.heading = cx.back.file_above(above, line, found.view);
+            trace.setting.heading = cx.back.file_above(above, line, found.view);
         }
-        trace.context = self.context(cx, line.place.num, line);
-        trace.published = self.is_told(&line.place);
-        trace.paused = trace.published;
+        trace.setting.context = self.context(cx, line.place.num, line);
+        self.heed_told(&mut trace, line);
         if trace.waits && cx.engine.limits.capture_multiline {
             self.open(cx, trace, out);
         } else {
             self.publish(cx, &trace, out);
+        }
+    }
+
+    /// Records in a trace that begins at `line` whether a pause has published that line.
+    fn heed_told(&self, trace: &mut OpenTrace, line: &Line) {
+        if self.is_told(&line.place) {
+            trace.pauses.publish();
         }
     }
 
@@ -329,7 +334,7 @@ impl Assembler {
         let lead = self.lead_of(cx, found.entry, line, &LeadIn::behind_of(line, found.view), back);
         let mut trace =
             if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
-        trace.context = self.context(cx, trace.lines.get(0).place.num, line);
+        trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
         if note.waits {
             for unclaimed in self.notes.wait(family, note.claimed_by.clone(), key, trace) {
                 self.publish(cx, &unclaimed, out);

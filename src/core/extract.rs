@@ -66,7 +66,7 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let head = trace.lines.get(0);
     let said = match &entry.kind {
         Kind::Trace(machine) => read_trace(engine, family, machine, trace, outcome),
-        Kind::Rule(regex) => read_line(regex, head.part, trace.heading.as_deref()),
+        Kind::Rule(regex) => read_line(regex, head.part, trace.setting.heading.as_deref()),
         Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part, None),
         _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
@@ -82,8 +82,8 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     event.inner = head.place.inner;
     event.id = origin.id(event.offset, event.inner);
     event.closed_idle = idle;
-    event.truncated = trace.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
-    event.context = trace.context.with_room(head.text.len() + CONTEXT_ROOM);
+    event.truncated = trace.gap.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
+    event.context = trace.setting.context.with_room(head.text.len() + CONTEXT_ROOM);
     // Most errors and the lines before them are clean: then the head, one of the error's lines, is not checked again.
     let is_read = is_clean && head.part.len() == head.text.len() && !engine.redactor.touches(event.context.as_str().as_bytes());
     event.context.push_numbered(event.line_num, head.text);

@@ -171,8 +171,7 @@ impl<'a> Line<'a> {
     /// Whether the line has a time stamp or a level of its own, and so begins a log record.
     #[must_use]
     pub fn is_stamped(&self) -> bool {
-        let prefix = self.prefix();
-        prefix.shaped && (prefix.time.is_some() || prefix.level.is_some() || prefix.key.is_none())
+        self.prefix().is_stamped()
     }
 
     /// Returns the text after time stamp and writer. A level word that is part of the message stays.

@@ -7,12 +7,13 @@ use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
-use super::patience::Patience;
 use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
 mod behind;
+mod pauses;
 mod rival;
 mod stamp;
+pub use pauses::Pauses;
 pub use rival::{MAX_SEEN_LINES, lead_in, start_row, starts};
 use rival::{NO_ROW, Rival, machine};
 use stamp::Stamp;
@@ -28,9 +29,8 @@ const TYPICAL_BYTES: usize = 1024;
 pub struct OpenTrace {
     /// Lines taken, in order.
     pub lines: Block,
-    /// Lines taken beyond the limit: counted but not kept. They came before line `gap` of those that are.
-    pub dropped: usize,
-    gap: usize,
+    /// Lines taken beyond the limit.
+    pub gap: Gap,
     /// The part of each line that the machines are shown.
     pub view: View,
     /// What precedes the head on its line, and perhaps the further lines on theirs.
@@ -39,47 +39,56 @@ pub struct OpenTrace {
     stamp: Option<Stamp>,
     /// Writer of the head line.
     pub key: Option<Vec<u8>>,
-    /// Whether the head line had a prefix: time stamp, level or writer.
-    pub shaped: bool,
-    /// Whether the head line had a time stamp or level of its own.
-    pub stamped: bool,
-    /// Whether the head line had a level.
-    pub leveled: bool,
+    /// What the head line says before its text.
+    pub prefix: Prefix,
     /// Whether it is a one-line error that its stack may follow.
     pub waits: bool,
-    /// How many times and levels the head line had.
-    stamps: (u8, u8),
-    /// Whether two blanks followed the head's clock.
-    padded: bool,
     /// The one-line error that it took over as its first lines.
     pub adopted: Option<Box<OpenTrace>>,
     /// What is known about the head line, as long as the trace may come to nothing.
     pub head: Option<Box<Memory>>,
     /// The time that the head line states.
     pub time: Option<Timestamp>,
-    /// Number of regions that were open when it began.
-    pub depth: usize,
+    /// What stood around its head.
+    pub setting: Setting,
     /// When the head was read.
     pub opened_at: Timestamp,
-    /// When the last line was read.
-    pub touched_at: Timestamp,
     /// Number of the last line of the stream that it took.
     pub last_num: u64,
-    /// Context lines before the head.
-    pub context: Lines,
-    /// The file that a line above it names.
-    pub heading: Option<Box<str>>,
-    /// Whether it had an outcome when a pause asked for it.
-    pub paused: bool,
-    /// The pause that asks for it next; `None` if it has nothing more to tell.
-    pub patience: Option<Patience>,
-    /// Whether a pause has published it.
-    pub published: bool,
-    /// Number of claims made before it began.
-    pub claims_before: u64,
+    /// What pauses have had from it.
+    pub pauses: Pauses,
     /// Number of lines at the front that no row took.
     pub lead: usize,
     rivals: Vec<Rival>,
+}
+
+/// What stood around the head of a trace when it began.
+#[derive(Clone, Debug, Default)]
+pub struct Setting {
+    /// Context lines before it.
+    pub context: Lines,
+    /// The file that a line above it names.
+    pub heading: Option<Box<str>>,
+    /// Number of open regions.
+    pub depth: usize,
+    /// Number of claims made before.
+    pub claims: u64,
+}
+
+/// Where lines were taken out of a trace that is too long.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gap {
+    /// Index of the kept line before which they stood.
+    at: usize,
+    /// Their number.
+    pub dropped: usize,
+}
+
+impl Gap {
+    /// Returns how many of the first `lines` lines are kept.
+    fn kept(self, lines: usize) -> usize {
+        if self.dropped == 0 || lines <= self.at { lines } else { self.at.max(lines.saturating_sub(self.dropped)) }
+    }
 }
 
 /// What a trace has come to.
@@ -100,31 +109,20 @@ impl OpenTrace {
     pub fn new(entries: &Entries, rivals: &[u16], (lead, lead_in): (Block, LeadIn), line: &Line, view: View) -> Self {
         let lead = if lead.is_empty() && !rivals.is_empty() { Block::with_room(TYPICAL_LINES, TYPICAL_BYTES) } else { lead };
         let mut trace = Self {
-            dropped: 0,
-            gap: 0,
+            gap: Gap::default(),
             view,
             lead_in,
             stamp: Stamp::of(entries, rivals, line, view.of(line)),
             key: line.key().map(<[u8]>::to_vec),
-            shaped: line.prefix().shaped,
-            stamped: line.is_stamped(),
-            leveled: line.prefix().level.is_some(),
+            prefix: line.prefix(),
             waits: false,
-            stamps: (line.prefix().times, line.prefix().levels),
-            padded: line.prefix().padded,
             adopted: None,
             head: None,
             time: line.place.time.or(line.prefix().time),
-            depth: 0,
+            setting: Setting::default(),
             opened_at: line.now(),
-            touched_at: line.now(),
             last_num: line.place.num,
-            context: Lines::default(),
-            heading: None,
-            paused: false,
-            patience: Some(Patience::Short),
-            published: false,
-            claims_before: 0,
+            pauses: Pauses::new(line.now()),
             lead: lead.len(),
             rivals: rivals.iter().map(|&entry| Rival::new(entry, lead.len())).collect(),
             lines: lead,
@@ -163,8 +161,9 @@ impl OpenTrace {
             return false;
         }
         let Prefix { times, levels, .. } = line.prefix();
-        let is_less = times <= self.stamps.0 && levels <= self.stamps.1 && (times, levels) != self.stamps;
-        !line.is_stamped() || (is_less && (levels == 0 || levels < self.stamps.1))
+        let own = self.prefix;
+        let is_less = times <= own.times && levels <= own.levels && (times, levels) != (own.times, own.levels);
+        !line.is_stamped() || (is_less && (levels == 0 || levels < own.levels))
     }
 
     /// Returns the part of `line` in `view`. If one blank follows the
@@ -172,7 +171,7 @@ impl OpenTrace {
     #[must_use]
     pub fn shown<'a>(&self, line: &Line<'a>, view: View) -> &'a [u8] {
         let part = view.of(line);
-        let is_indented = view == View::Body && line.prefix().padded && self.stamps.0 > 0 && !self.padded;
+        let is_indented = view == View::Body && line.prefix().padded && self.prefix.times > 0 && !self.prefix.padded;
         if is_indented { &line.text[line.text.len() - part.len() - 1..] } else { part }
     }
 
@@ -233,7 +232,7 @@ impl OpenTrace {
     /// follows: it ends with a colon, a comma or an opening bracket.
     pub fn keep_announced(&mut self) {
         let announces = |accepted: usize| {
-            let last = self.kept(accepted).checked_sub(1).filter(|last| *last < self.lines.len());
+            let last = self.gap.kept(accepted).checked_sub(1).filter(|last| *last < self.lines.len());
             last.and_then(|last| self.lines.get(last).part.trim_ascii_end().last().copied()).is_some_and(|sign| b":,([{".contains(&sign))
         };
         let announced = self.rivals.iter().any(|rival| rival.is_loose() && announces(rival.accepted));
@@ -276,28 +275,23 @@ impl OpenTrace {
     /// Keeps a line that a machine took. If there is too much, lines go from
     /// the middle: a trace may be named by its first line or by its last.
     pub fn push(&mut self, line: &Line, part: &[u8], max_lines: usize, max_bytes: usize) {
-        self.touched_at = line.now();
-        self.patience = Some(Patience::Short);
+        self.pauses.touch(line.now());
         self.last_num = line.place.num;
         self.lines.push(line, part);
         while self.lines.len() > max_lines.max(self.lead + 2) || self.lines.bytes() > max_bytes {
-            if self.dropped == 0 {
-                self.gap = (self.lines.len() - MAX_TAIL_LINES.min(self.lines.len() / 2)).max(self.lead + 1);
+            if self.gap.dropped == 0 {
+                self.gap.at = (self.lines.len() - MAX_TAIL_LINES.min(self.lines.len() / 2)).max(self.lead + 1);
             }
-            if self.gap + 1 >= self.lines.len() {
+            let gap = self.gap.at;
+            if gap + 1 >= self.lines.len() {
                 break;
             }
-            self.lines.remove(self.gap);
-            self.dropped += 1;
-            for rival in self.rivals.iter_mut().filter(|rival| rival.rows.len() > self.gap) {
-                rival.rows.remove(self.gap);
+            self.lines.remove(gap);
+            self.gap.dropped += 1;
+            for rival in self.rivals.iter_mut().filter(|rival| rival.rows.len() > gap) {
+                rival.rows.remove(gap);
             }
         }
-    }
-
-    /// Returns how many of the first `lines` lines are kept.
-    fn kept(&self, lines: usize) -> usize {
-        if self.dropped == 0 || lines <= self.gap { lines } else { self.gap.max(lines.saturating_sub(self.dropped)) }
     }
 
     /// Returns the offset of the first line that it took itself: look-back lines can be found again.
@@ -317,7 +311,7 @@ impl OpenTrace {
     /// Number of lines taken, kept or not.
     #[must_use]
     pub fn taken(&self) -> usize {
-        self.lines.len() + self.dropped
+        self.lines.len() + self.gap.dropped
     }
 
     /// Number of bytes of the kept lines.
@@ -342,7 +336,7 @@ impl OpenTrace {
                 best = Some(rival);
             }
         }
-        best.map(|rival| Outcome { entry: rival.entry, lines: self.kept(rival.accepted), last_num: rival.accepted_num })
+        best.map(|rival| Outcome { entry: rival.entry, lines: self.gap.kept(rival.accepted), last_num: rival.accepted_num })
     }
 
     /// Whether one of its lines shows that what `outcome` came to is no error of its own.
@@ -361,7 +355,7 @@ impl OpenTrace {
     /// Whether a pause has published its head by itself, without a record above it.
     #[must_use]
     pub fn has_told_head(&self) -> bool {
-        self.published && self.adopted.is_none()
+        self.pauses.published && self.adopted.is_none()
     }
 
     /// Whether it began as a weak trace of a region.

@@ -126,7 +126,7 @@ impl Assembler {
         if !self.is_tried(cx, (u64::MAX, 0)) {
             self.release(out);
             // They no longer wait for a verdict.
-            self.open.iter_mut().filter(|trace| trace.patience == Some(Patience::Verdict)).for_each(|trace| trace.patience = Some(Patience::Short));
+            self.open.iter_mut().filter(|trace| trace.pauses.next == Some(Patience::Verdict)).for_each(|trace| trace.pauses.next = Some(Patience::Short));
         }
     }
 

@@ -70,7 +70,7 @@ impl Assembler {
     /// whatever comes. Otherwise, only those machines remain that begin with what loggers print below their records.
     pub(super) fn keep_under_record(&self, cx: &Context, line: &Line, view: View, rivals: &mut Vec<u16>) -> bool {
         let Some(record) = self.record_above(line) else { return true };
-        let OpenTrace { stamped, .. } = self.open[record];
+        let stamped = self.open[record].prefix.is_stamped();
         if stamped && self.open[record].announces() {
             return true;
         }
@@ -144,7 +144,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
             return Offer::Ended;
         }
     }
-    let view = if trace.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
+    let view = if trace.prefix.shaped && line.prefix().shaped { trace.view.at_least_body() } else { View::Text };
     let keyed = trace.key.is_some() && line.prefix().key.is_some() || line.place.key.is_some();
     if keyed && trace.key.as_deref() != line.key() {
         return Offer::Elsewhere;
@@ -169,7 +169,8 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
     if !trace.prefers_restamped() && takes_restamped(cx, trace, line, restamped) {
         return Offer::Taken;
     }
-    let is_interruption = trace.is_unnamed() && !trace.shaped && is_logged(line) && line.place.num.saturating_sub(trace.last_num) <= MAX_INTERRUPTION_LINES;
+    let is_interruption =
+        trace.is_unnamed() && !trace.prefix.shaped && is_logged(line) && line.place.num.saturating_sub(trace.last_num) <= MAX_INTERRUPTION_LINES;
     if own.is_none() && (trace.is_marked() || is_interruption) {
         return Offer::Elsewhere;
     }
@@ -202,13 +203,13 @@ fn offer_single(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Op
     if adjacent && indented && trace.taken() == 1 && line.tried == Tried::No && begins_trace(cx, line, candidates) {
         return Offer::Ended;
     }
-    if adjacent && indented && trace.outranks(line) && trace.stamped && trace.taken() < MAX_SEEN_LINES {
+    if adjacent && indented && trace.outranks(line) && trace.prefix.is_stamped() && trace.taken() < MAX_SEEN_LINES {
         // An indented blank line belongs to the error only if a further line does.
         trace.extend_single(line, !line.is_blank(), limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }
     // Its causes may follow after a blank line, in a trace that adopts it.
-    if adjacent && line.body().is_empty() && trace.outranks(line) && trace.stamped && !trace.is_on_trial() {
+    if adjacent && line.body().is_empty() && trace.outranks(line) && trace.prefix.is_stamped() && !trace.is_on_trial() {
         trace.extend_single(line, false, limits.max_trace_lines, limits.max_trace_bytes);
         return Offer::Taken;
     }

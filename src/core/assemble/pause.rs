@@ -19,7 +19,7 @@ impl Assembler {
     /// Returns the next moment at which a pause of at most `longest` publishes something open.
     #[must_use]
     pub fn deadline(&self, engine: &Engine, longest: Patience) -> Option<Timestamp> {
-        let open = self.open.iter().filter_map(|trace| Some((trace.patience?, trace.touched_at)));
+        let open = self.open.iter().filter_map(|trace| Some((trace.pauses.next?, trace.pauses.since)));
         let held = self.held.first().map(|event| (Patience::Verdict, event.observed_at));
         let asked = open.chain(held).filter(|(patience, _)| *patience <= longest);
         asked.map(|(patience, since)| patience.ends(since, engine)).min()
@@ -32,10 +32,10 @@ impl Assembler {
             self.release_first(out);
         }
         for at in 0..self.open.len() {
-            let touched_at = self.open[at].touched_at;
-            let is_due = |patience: &Patience| *patience <= longest && patience.ends(touched_at, cx.engine) <= now;
-            while let Some(patience) = self.open[at].patience.filter(is_due) {
-                self.open[at].patience = self.ask(cx, at, patience, out);
+            let since = self.open[at].pauses.since;
+            let is_due = |patience: &Patience| *patience <= longest && patience.ends(since, cx.engine) <= now;
+            while let Some(patience) = self.open[at].pauses.next.filter(is_due) {
+                self.open[at].pauses.next = self.ask(cx, at, patience, out);
             }
         }
     }
@@ -53,17 +53,17 @@ impl Assembler {
         if patience == Patience::Short && trace.may_turn_void(&cx.engine.rules.entries) {
             return Some(Patience::Long);
         }
-        if !trace.paused {
+        if !trace.pauses.answered {
             let event = match outcome {
                 Some(outcome) if self.says_nothing_new(cx, trace, outcome) => None,
                 Some(outcome) => Some(extract::event(cx.engine, cx.origin, trace, outcome, true)),
                 None => self.by_itself(cx, trace),
             };
             let trace = &mut self.open[at];
-            trace.paused = outcome.is_some() || event.is_some();
+            trace.pauses.answered = outcome.is_some() || event.is_some();
             if let Some(event) = event {
-                trace.published = true;
-                trace.adopted.iter_mut().for_each(|single| (single.paused, single.published) = (true, true));
+                trace.pauses.published = true;
+                trace.adopted.iter_mut().for_each(|single| single.pauses.publish());
                 if outcome.is_none() {
                     self.tell(&event);
                 }
@@ -93,7 +93,7 @@ impl Assembler {
     fn by_itself(&self, cx: &Context, trace: &OpenTrace) -> Option<Event> {
         let entries = &cx.engine.rules.entries;
         if let Some(single) = &trace.adopted {
-            let outcome = single.outcome(entries).filter(|_| !single.published)?;
+            let outcome = single.outcome(entries).filter(|_| !single.pauses.published)?;
             return Some(extract::event(cx.engine, cx.origin, single, outcome, true));
         }
         let head = trace.lines.get(0);
@@ -110,7 +110,7 @@ impl Assembler {
         }
         let found = confirm.rule()?;
         let mut single = OpenTrace::single(found.entry, &line, found.view);
-        single.context = trace.context.clone();
+        single.setting.context = trace.setting.context.clone();
         let outcome = single.outcome(entries)?;
         Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
     }
@@ -144,12 +144,12 @@ impl Assembler {
         trace.lines.from(before).for_each(|taken| aside.given.push_numbered(taken.place.num, taken.text));
         let (mut events, mut candidates) = (Vec::new(), Vec::new());
         for (index, taken) in trace.lines.from(rest).enumerate() {
-            let mut line = Line::new(taken.place.clone(), taken.text, trace.touched_at);
+            let mut line = Line::new(taken.place.clone(), taken.text, trace.pauses.since);
             line.tried = if index + rest == trace.lead { head } else { Tried::No };
             cx.engine.candidates(taken.text, &mut Scratch::default(), &mut Vec::new(), &mut candidates);
             aside.line(cx, &line, &candidates, &mut events);
         }
-        aside.end_open(cx, trace.touched_at, &mut events);
+        aside.end_open(cx, trace.pauses.since, &mut events);
         aside.release(&mut events);
         let is_note = |event: &Event| {
             let entries = &cx.engine.rules.entries;
@@ -159,7 +159,7 @@ impl Assembler {
             event.closed_idle = true;
             let trace = &mut self.open[at];
             if (event.offset, event.inner) == trace.lines.get(0).place.spot() {
-                (trace.paused, trace.published) = (true, true);
+                trace.pauses.publish();
             }
             self.tell(&event);
             out.push(event);

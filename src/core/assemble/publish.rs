@@ -30,7 +30,7 @@ impl Assembler {
             self.open.push(*single);
         }
         if first < trace.lines.len() {
-            self.given = std::mem::take(&mut trace.context);
+            self.given = std::mem::take(&mut trace.setting.context);
             let before = first.saturating_sub(cx.engine.limits.context_a_side());
             trace.lines.from(before).for_each(|taken| self.given.push_numbered(taken.place.num, taken.text));
         }
@@ -65,7 +65,7 @@ impl Assembler {
             return;
         }
         let entry = &cx.engine.rules.entries[usize::from(outcome.entry)];
-        if !trace.published && !self.is_told(trace.lines.get(0).place) {
+        if !trace.pauses.published && !self.is_told(trace.lines.get(0).place) {
             let event = extract::event(cx.engine, cx.origin, trace, outcome, false);
             if self.waits_for_verdict(cx, trace, outcome.entry) {
                 let claim = entry.claims().then(|| (Claimant::of(entry), extract::key(cx.engine, trace, outcome)));
@@ -98,7 +98,7 @@ impl Assembler {
         trace.is_void(outcome)
             || once
                 && extract::key(cx.engine, trace, outcome)
-                    .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.claims_before, trace.lines.get(0).place.num))
+                    .is_some_and(|key| self.notes.was_claimed(entry.family, &key, trace.setting.claims, trace.lines.get(0).place.num))
     }
 
     /// Ends everything open, and what begins with the lines given back.

@@ -109,7 +109,7 @@ impl Assembler {
             let is_over = open.left == 0;
             if is_over || (at >= asked && region(cx, open.entry).is_none_or(|region| region.ends_before(open.view().of(line)))) {
                 if is_over {
-                    self.open.iter_mut().for_each(|trace| trace.depth = trace.depth.min(at));
+                    self.open.iter_mut().for_each(|trace| trace.setting.depth = trace.setting.depth.min(at));
                 }
                 let is_last = !is_over && region(cx, self.regions[at].entry).is_some_and(|region| region.seal);
                 self.end_regions(cx, at, out);
@@ -135,7 +135,7 @@ impl Assembler {
             return;
         }
         self.regions.truncate(first);
-        while let Some(at) = self.open.iter().position(|trace| trace.depth > first) {
+        while let Some(at) = self.open.iter().position(|trace| trace.setting.depth > first) {
             self.close(cx, at, out);
         }
         self.release_outside(cx, out);

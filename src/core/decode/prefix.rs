@@ -54,6 +54,14 @@ pub struct Prefix {
     pub padded: bool,
 }
 
+impl Prefix {
+    /// Whether the line has a time stamp or a level of its own, and so begins a log record.
+    #[must_use]
+    pub fn is_stamped(&self) -> bool {
+        self.shaped && (self.time.is_some() || self.level.is_some() || self.key.is_none())
+    }
+}
+
 /// Reads the prefix of a line (without its line end). `now` supplies the year for a stamp without one.
 #[must_use]
 pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {

@@ -28,7 +28,7 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
     let mut said = Said::default();
     let mut named: Option<usize> = None;
     let rows = trace.rows(outcome.entry);
-    said.location = trace.heading.as_deref().map(|file| Location { file: file.to_owned(), line: 0, column: 0 });
+    said.location = trace.setting.heading.as_deref().map(|file| Location { file: file.to_owned(), line: 0, column: 0 });
     if trace.adopted.is_none() {
         named = read_lead(family, machine, trace, &mut said);
     }
