@@ -16,6 +16,8 @@ use super::noise;
 use super::notes::{Claimant, Notes, explains};
 use super::prefilter::{Hit, Scratch};
 use super::record;
+use super::redact::KeyBlock;
+use super::text::printable;
 use super::trace::{OpenTrace, lead_in};
 use crate::rules::{Kind, Note, Take};
 
@@ -59,6 +61,9 @@ pub struct Assembler {
     given: Lines,
     /// Number of the last line that belongs to an event.
     claimed_to: u64,
+    /// The block of a private key that records write line by line, and the number of the last such record.
+    key: KeyBlock,
+    key_num: u64,
     /// A place where the stream could be resumed if nothing open continues across it.
     cut: Option<Cut>,
     work: Work,
@@ -265,7 +270,7 @@ impl Assembler {
             }
             None => {
                 trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
-                self.heed_told(&mut trace, line);
+                self.heed(&mut trace, line);
             }
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
@@ -293,7 +298,7 @@ impl Assembler {
             trace.setting.heading = cx.back.file_above(above, line, found.view);
         }
         trace.setting.context = self.context(cx, line.place.num, line);
-        self.heed_told(&mut trace, line);
+        self.heed(&mut trace, line);
         if trace.waits && cx.engine.limits.capture_multiline {
             self.open(cx, trace, out);
         } else {
@@ -301,8 +306,17 @@ impl Assembler {
         }
     }
 
-    /// Records in a trace that begins at `line` whether a pause has published that line.
-    fn heed_told(&self, trace: &mut OpenTrace, line: &Line) {
+    /// Records in a trace that begins at `line` whether that line is inside the block of a private key,
+    /// of which a logger makes a record for each line, and whether a pause has published it.
+    fn heed(&mut self, trace: &mut OpenTrace, line: &Line) {
+        let text = printable(line.text);
+        let follows = std::mem::replace(&mut self.key_num, line.place.num) + 1 == line.place.num;
+        let block = self.key;
+        trace.setting.key = (follows && block.holds(&text)).then_some(block);
+        if !follows || !self.key.takes(&text) {
+            self.key = KeyBlock::default();
+            self.key.takes(&text);
+        }
         if self.is_told(&line.place) {
             trace.pauses.publish();
         }

@@ -9,6 +9,7 @@ use super::engine::Engine;
 use super::event::{Event, Exception, Frame, Frames, Hex, Lines, Link, Location, Retry, Sender, Timestamp};
 use super::keywords::Keywords;
 use super::line::{Line, Place};
+use super::redact::KeyBlock;
 use super::signature;
 use super::text::printable;
 use super::trace::{OpenTrace, Outcome};
@@ -70,7 +71,14 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
         Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part, None),
         _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
-    let (mut event, is_clean) = build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)));
+    let (mut event, is_clean) = match trace.setting.key {
+        None => build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part))),
+        Some(_) => {
+            let token = KeyBlock::token();
+            let lines = Lines::of_bytes(std::iter::once(token.as_bytes()));
+            build(engine, entry, family, Said { text: token, ..Said::default() }, lines)
+        }
+    };
     event.observed_at = trace.opened_at;
     event.timestamp = credible(trace.time, trace.opened_at);
     event.key = trace.key.as_ref().map(|key| secretless(engine, &printable(key), &mut event.redactions));
@@ -87,8 +95,13 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     // Most errors and the lines before them are clean: then the head, one of the error's lines, is not checked again.
     let is_read = is_clean && head.part.len() == head.text.len() && !engine.redactor.touches(event.context.as_str().as_bytes());
     event.context.push_numbered(event.line_num, head.text);
-    if !is_read {
-        engine.redactor.redact_context(&mut event.context);
+    match trace.setting.key {
+        Some(key) => {
+            engine.redactor.redact_context_in(key, &mut event.context);
+            event.redactions += 1;
+        }
+        None if !is_read => engine.redactor.redact_context(&mut event.context),
+        None => {}
     }
     event
 }
@@ -192,6 +205,9 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
     if let Some(clean) = engine.redactor.redact_touched(&lines, &seen.touched, &mut redactions) {
         (lines, is_current) = (clean, false);
         said.redact(engine);
+    } else if let Some(place) = &mut said.location {
+        // A line above the event may have named the file.
+        place.file = secretless(engine, &place.file, &mut redactions);
     }
     let outermost = said.links.first().unwrap_or(const { &Link { kind: String::new(), message: String::new() } });
     let language = entry.labels.language.clone();

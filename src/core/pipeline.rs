@@ -331,7 +331,7 @@ impl Stream {
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
             let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
             lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
-            self.engine.redactor.redact_context(&mut after);
+            self.engine.redactor.redact_context_after(event.context.iter().last(), &mut after);
             event.context.append(&after);
         }
     }

@@ -14,13 +14,15 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 pub use key_block::KeyBlock;
-use key_block::{ends_key, is_key_body};
+use key_block::ended;
 use value::{Plain, Value};
 
 /// The source of the built-in patterns.
 const BUILTIN: &str = include_str!("../../config/redact.toml");
 /// Kind of a private key block, whose lines [`Redactor::redact_lines`] follows.
 const PRIVATE_KEY: &str = "private-key";
+/// Maximum number of refused values of one text that are read once more.
+const MAX_READ_AGAIN: usize = 64;
 
 /// The patterns, ready for use.
 pub struct Redactor {
@@ -141,9 +143,24 @@ impl Redactor {
             touched.extend(self.touch(id, lines.as_str(), word));
             true
         });
-        if let Some(clean) = self.without(lines, &touched, &mut 0, |line| line.find(": ").map_or(0, |at| at + 2)) {
+        if let Some(clean) = self.without(lines, &touched, &mut 0, number_end) {
             *lines = clean;
         }
+    }
+
+    /// Removes the secrets from the numbered lines that follow the numbered line `before`, itself without secrets.
+    pub fn redact_context_after(&self, before: Option<&str>, lines: &mut Lines) {
+        let mut key = before.map_or_else(KeyBlock::default, |line| KeyBlock::behind(&line[number_end(line)..]));
+        if key.is_open() {
+            *lines = replace_key(lines, |text| key.takes(text));
+        }
+        self.redact_context(lines);
+    }
+
+    /// Removes the secrets from numbered lines, some of which are inside the block `key`.
+    pub fn redact_context_in(&self, key: KeyBlock, lines: &mut Lines) {
+        *lines = replace_key(lines, |text| key.holds(text));
+        self.redact_context(lines);
     }
 
     /// Returns the lines without secrets; what precedes `text_at` in a line is not part of its text.
@@ -196,8 +213,8 @@ impl Redactor {
     pub fn redact_lines(&self, lines: &mut [String], count: &mut u32) {
         let mut key = KeyBlock::default();
         for at in 0..lines.len() {
-            if !key.is_open() && ends_key(&lines[at]) {
-                let body = lines[..at].iter().rev().take_while(|line| is_key_body(line)).count();
+            if let Some(block) = ended(&lines[at]).filter(|_| !key.is_open()) {
+                let body = lines[..at].iter().rev().take_while(|line| block.holds(line)).count();
                 lines[at - body..at].fill(KeyBlock::token());
             }
             let line = &mut lines[at];
@@ -211,16 +228,25 @@ impl Redactor {
 
     fn replace(&self, secret: &Secret, text: &str, count: &mut u32) -> Option<String> {
         let regex = secret.regex();
-        let (mut out, mut done) = (String::new(), 0);
-        for caps in regex.captures_iter(text) {
-            let Some(found) = caps.iter().flatten().last() else { continue };
-            if found.start() < done || !self.plain.accepts(secret.value, text, &caps, found.as_str()) {
-                continue;
+        let (mut out, mut done, mut at, mut again) = (String::new(), 0, 0, 0);
+        while let Some(caps) = regex.captures_at(text, at) {
+            let (Some(whole), Some(found)) = (caps.get(0), caps.iter().flatten().last()) else { break };
+            at = whole.end().max(whole.start() + 1);
+            // A value that is refused is read once more: it may begin with the key of another (`bad password: db_password=…`).
+            // To read each part of a hostile text again would take time quadratic in it, so after a while nothing is refused.
+            if again < MAX_READ_AGAIN && !self.plain.accepts(secret.value, text, &caps, found.as_str()) {
+                if found.start() > whole.start() && found.as_str().contains(['=', ':']) {
+                    (at, again) = (found.start(), again + 1);
+                }
+            } else {
+                out.push_str(&text[done..found.start()]);
+                out.push_str(&secret.token);
+                done = found.end();
+                *count += 1;
             }
-            out.push_str(&text[done..found.start()]);
-            out.push_str(&secret.token);
-            done = found.end();
-            *count += 1;
+            if at > text.len() || !text.is_char_boundary(at) {
+                break;
+            }
         }
         (done > 0).then(|| out + &text[done..])
     }
@@ -244,6 +270,21 @@ impl Secret {
         // Leaving a pattern out would let its secrets into every record.
         self.regex.get_or_init(|| Regex::new(&self.source).expect("a test compiles every pattern"))
     }
+}
+
+/// Returns numbered lines with a token in place of those whose text `is_key`.
+fn replace_key(lines: &Lines, mut is_key: impl FnMut(&str) -> bool) -> Lines {
+    let mut out = Lines::default();
+    for line in lines.iter() {
+        let (number, text) = line.split_at(number_end(line));
+        out.push(&if is_key(text) { number.to_owned() + &KeyBlock::token() } else { line.to_owned() });
+    }
+    out
+}
+
+/// Returns where the text of a numbered line begins.
+fn number_end(line: &str) -> usize {
+    line.find(": ").map_or(0, |at| at + 2)
 }
 
 /// Returns the text without secrets, by the built-in patterns.

@@ -288,6 +288,49 @@ fn a_key_block_without_an_end_hides_no_error() {
     assert_eq!(lines[2..], ["ValueError: boom", "MIIabc"]);
 }
 
+/// What collectors and loggers put before each line, and a body that is not wrapped.
+#[test]
+fn a_key_block_behind_prefixes_goes_whole() {
+    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
+    let end = format!("-----END {} KEY-----", "PRIVATE");
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
+    let token = "[redacted:private-key]";
+    for prefix in ["web_1  | ", "Nov 20 10:00:00 till tilld[7]: ", "2026-11-20 10:00:00 ERROR ", ""] {
+        let mut lines: Vec<String> =
+            [&*begin, body, &body.repeat(30), "AoIBAQC7VJTUt9Us8cKj", &*end, "an error"].map(|text| format!("{prefix}{text}")).to_vec();
+        Redactor::builtin().redact_lines(&mut lines, &mut 0);
+        assert_eq!(lines[0], format!("{prefix}{token}"));
+        assert_eq!(lines[1..4], [token; 3], "{prefix}");
+        assert_eq!(lines[5], format!("{prefix}an error"));
+        // From the middle of the block on.
+        let mut lines: Vec<String> = [body, "AoIBAQC7VJTUt9Us8cKj", &*end].map(|text| format!("{prefix}{text}")).to_vec();
+        Redactor::builtin().redact_lines(&mut lines, &mut 0);
+        assert_eq!(lines[..2], [token; 2], "{prefix}");
+    }
+}
+
+/// What a refused value begins with may be the key of another one.
+#[test]
+fn a_secret_behind_a_complaint_is_hidden() {
+    for (text, hidden) in [
+        ("error: Invalid token: secret=abc123def456", "error: Invalid token: secret=[redacted:secret]"),
+        ("bad password: db_password=hunter2abc", "bad password: db_password=[redacted:password]"),
+        ("invalid credentials: token=\"s3cr3tvalue99\"", "invalid credentials: token=\"[redacted:secret]\""),
+        ("redis://:p@ssw0rd1@cache:6379/0", "redis://[redacted:url-credentials]@cache:6379/0"),
+        ("http://shop@example.com/a@b", "http://shop@example.com/a@b"),
+    ] {
+        assert_eq!(redact(text).0, hidden);
+    }
+}
+
+/// Each value is refused and begins with a key: reading all of them again would take time quadratic in the text.
+#[test]
+fn many_refused_values_are_hidden_in_the_end() {
+    let text = "Invalid token: ".to_owned() + &"token:".repeat(100_000);
+    assert!(redact(&text).0.len() < text.len());
+    assert!(redact(&"invalid token: x=y é ".repeat(10_000)).0.len() > 10_000);
+}
+
 #[test]
 fn several_secrets_in_one_line_are_counted() {
     let (out, count) = redact("password=a1b2c3 token=abcdef123 http://u:p1@h/");

@@ -7,6 +7,7 @@ use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
+use super::redact::KeyBlock;
 use crate::rules::{Entries, Kind, Machine, Take, first_visible};
 
 mod behind;
@@ -69,6 +70,8 @@ pub struct Setting {
     pub context: Lines,
     /// The file that a line above it names.
     pub heading: Option<Box<str>>,
+    /// The block of a private key that it is inside of.
+    pub key: Option<KeyBlock>,
     /// Number of open regions.
     pub depth: usize,
     /// Number of claims made before.

@@ -8,6 +8,7 @@ mod folder;
 mod formats;
 mod run;
 mod scan;
+mod secrets;
 
 use folder::{Done, Folder};
 use serde_json::Value;

@@ -110,7 +110,7 @@ impl Assembler {
         }
         let found = confirm.rule()?;
         let mut single = OpenTrace::single(found.entry, &line, found.view);
-        single.setting.context = trace.setting.context.clone();
+        (single.setting.context, single.setting.key) = (trace.setting.context.clone(), trace.setting.key);
         let outcome = single.outcome(entries)?;
         Some(extract::event(cx.engine, cx.origin, &single, outcome, true))
     }

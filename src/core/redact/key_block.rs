@@ -2,27 +2,54 @@
 
 use super::PRIVATE_KEY;
 
+/// Shortest line, in bytes, that counts as part of a key if only its place says so. Its base64 may also be a
+/// word of a log, and a key whose last line leaks fewer than this many letters is no less secret.
+const MIN_BODY_BYTES: usize = 16;
+
 /// A private key's block, followed from line to line as long as its lines look like one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeyBlock {
-    is_open: bool,
+    open: Option<Open>,
+}
+
+/// A block that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Open {
+    /// Number of words before the key on its first line: a logger or collector puts as many before the others.
+    words: usize,
+    /// Whether the first line was seen, rather than what has replaced it.
+    is_sure: bool,
 }
 
 impl KeyBlock {
+    /// Returns the block that `line`, already redacted, may have opened.
+    #[must_use]
+    pub fn behind(line: &str) -> Self {
+        let token = Self::token();
+        let open = line.trim_end().strip_suffix(token.as_str()).map(|before| Open { words: words(before), is_sure: false });
+        Self { open }
+    }
+
     /// Moves on to the next line; returns whether that is inside the block.
     pub fn takes(&mut self, line: &str) -> bool {
-        if self.is_open && is_key_body(line) {
-            self.is_open = !line.contains("-----END ");
+        if self.holds(line) {
+            self.open = self.open.filter(|_| !line.contains("-----END "));
             return true;
         }
-        self.is_open = opens_key(line);
+        self.open = opened(line);
         false
+    }
+
+    /// Whether a line would be inside the block.
+    #[must_use]
+    pub fn holds(&self, line: &str) -> bool {
+        self.open.is_some_and(|open| open.holds(line))
     }
 
     /// Whether the next line may be inside the block.
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.is_open
+        self.open.is_some()
     }
 
     /// Returns what replaces a line of the block.
@@ -32,20 +59,36 @@ impl KeyBlock {
     }
 }
 
-/// Whether a key's block begins in this line and does not end in it.
-fn opens_key(line: &str) -> bool {
-    line.rfind("PRIVATE KEY").is_some_and(|at| line[..at].contains("-----BEGIN ") && !line[line.find("-----BEGIN ").unwrap_or(0)..].contains("-----END "))
+impl Open {
+    /// Whether the line may be inside the block: base64, a header (RFC 1421) or the end.
+    /// The check of the shape keeps a block without an end from hiding more.
+    pub(super) fn holds(self, line: &str) -> bool {
+        let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
+        let mut words = bare.split_ascii_whitespace();
+        let text = words.next_back().unwrap_or_default();
+        let before = words.count();
+        let is_body = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'\\'));
+        let is_long = text.len() >= MIN_BODY_BYTES;
+        let is_head = || ["Proc-Type:", "DEK-Info:", "Comment:", "Version:"].iter().any(|head| bare.starts_with(head));
+        let is_in_place = if before == 0 { self.is_sure || is_long } else { before == self.words && is_long };
+        (is_body && is_in_place) || bare.contains("-----END ") || is_head()
+    }
 }
 
-/// Whether a key's block ends in this line and does not begin in it.
-pub(super) fn ends_key(line: &str) -> bool {
-    line.contains("PRIVATE KEY-----") && line.contains("-----END ") && !line.contains("-----BEGIN ")
+/// Returns the block that begins in this line and does not end in it.
+fn opened(line: &str) -> Option<Open> {
+    let begin = line.find("-----BEGIN ")?;
+    let is_open = line[begin..].contains("PRIVATE KEY") && !line[begin..].contains("-----END ");
+    is_open.then(|| Open { words: words(&line[..begin]), is_sure: true })
 }
 
-/// Whether the line may be inside a key's block: base64, a header (RFC 1421) or
-/// the end. The check of the shape keeps a block without an end from hiding more.
-pub(super) fn is_key_body(line: &str) -> bool {
-    let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
-    let base64 = bare.len() <= 100 && bare.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'\\'));
-    base64 || bare.starts_with("-----END ") || ["Proc-Type:", "DEK-Info:", "Comment:", "Version:"].iter().any(|head| bare.starts_with(head))
+/// Returns the block that ends in this line and does not begin in it.
+pub(super) fn ended(line: &str) -> Option<Open> {
+    let end = line.find("-----END ")?;
+    let is_end = line[end..].contains("PRIVATE KEY-----") && !line.contains("-----BEGIN ");
+    is_end.then(|| Open { words: words(&line[..end]), is_sure: true })
+}
+
+fn words(text: &str) -> usize {
+    text.split_ascii_whitespace().count()
 }
