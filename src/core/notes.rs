@@ -255,6 +255,8 @@ impl Notes {
         if key.is_some() && self.waiting.iter().any(|note| note.key == key && note.trace.lines.get(0).text == text) {
             return Vec::new();
         }
+        // One that begins with the line of a waiting note tells more, and would have the same id.
+        self.drop_taken(|place| trace.lines.first(trace.lead).any(|taken| taken.place.spot() == place.spot()));
         self.waiting_bytes += trace.kept_bytes();
         self.waiting.push_back(Waiting { family, claimed_by, key, trace });
         let mut old = Vec::new();

@@ -46,6 +46,15 @@ fn invariant_11_a_line_hides_no_error_after_it() {
     }
 }
 
+/// A waiting status line becomes the first line of the next one, or an event of its own, but never both.
+#[test]
+fn no_id_is_given_twice_where_a_status_line_begins_with_another() {
+    let found = scan("@shop/api: npm error command sh -c tsc -p .\nnpm error command sh -c node t.js\n".to_owned());
+    let mut ids: Vec<&str> = found.iter().map(|event| event.id.as_str()).collect();
+    ids.dedup();
+    assert!(!found.is_empty() && ids.len() == found.len(), "{found:#?}");
+}
+
 /// Whatever a text opens (a section, a noise block, a trace) ends within the number of lines that its rule sets.
 #[test]
 fn invariant_11_no_example_hides_an_error_for_long() {
