@@ -153,6 +153,13 @@ impl Engine {
         silencing.is_some()
     }
 
+    /// Whether the line is noise, whatever follows it.
+    #[must_use]
+    pub fn is_settled_noise(&self, line: &Line, maybe: &Maybe) -> bool {
+        let is_settled = |at: usize| matches!(self.rules.entries[usize::from(self.rules.noise[at])].kind, Kind::Noise { undecided: false, .. });
+        self.noise(line, maybe).any(is_settled)
+    }
+
     /// Returns the rule whose noise block begins at the line, and how many further lines the block may take.
     #[must_use]
     pub fn noise_block(&self, line: &Line, maybe: &Maybe) -> Option<(u16, u32)> {

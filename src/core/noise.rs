@@ -8,7 +8,7 @@ use super::signs::Signs;
 use super::visible::visible;
 use crate::rules::{Kind, Pattern};
 
-/// Which lines are noise.
+/// Which lines are noise. What only later lines decide is none.
 pub struct Noise<'a> {
     engine: &'a Engine,
     /// The block under way, and how many more lines it may take.
@@ -36,8 +36,9 @@ impl<'a> Noise<'a> {
             return true;
         }
         let maybe = self.engine.maybe(&line, &Signs::of(&text));
-        self.block = self.engine.noise_block(&line, &maybe);
-        self.engine.is_noise(&line, &maybe)
+        let is_noise = self.engine.is_settled_noise(&line, &maybe);
+        self.block = if is_noise { self.engine.noise_block(&line, &maybe) } else { None };
+        is_noise
     }
 
     fn goes_on(&mut self, line: &Line) -> bool {

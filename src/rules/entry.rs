@@ -146,6 +146,8 @@ pub enum Kind {
         regex: Pattern,
         /// The pattern of further lines, and how many there may be.
         block: Option<(Pattern, u32)>,
+        /// Whether later lines decide if it belongs to an error.
+        undecided: bool,
         /// Why.
         reason: String,
     },

@@ -6,7 +6,7 @@ use super::spec::{EntrySpec, Table};
 pub(super) fn of(table: Table) -> &'static [&'static str] {
     match table {
         Table::Border => &[],
-        Table::Noise => &["reason", "block", "examples"],
+        Table::Noise => &["reason", "block", "undecided", "examples"],
         Table::Region => &["open", "close", "max_lines", "absorb", "seal", "pass", "fail", "examples"],
         Table::Trace => &["rows", "before", "above", "stop", "region", "needs_frame", "crash_last", "once", "generic", "code", "fault", "examples"],
         Table::Note => &["before", "claimed_by", "max_lines", "waits", "silent", "fault", "examples"],
@@ -16,7 +16,7 @@ pub(super) fn of(table: Table) -> &'static [&'static str] {
 }
 
 /// Number of keys.
-const KEYS: usize = 26;
+const KEYS: usize = 27;
 
 /// Returns each key, and whether it is given.
 pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
@@ -31,6 +31,7 @@ pub(super) fn given(spec: &EntrySpec) -> [(&'static str, bool); KEYS] {
         ("fact", spec.fact.is_some()),
         ("reason", spec.reason.is_some()),
         ("block", spec.block.is_some()),
+        ("undecided", spec.undecided),
         ("rows", !spec.rows.is_empty()),
         ("before", !spec.before.is_empty()),
         ("stop", spec.stop.is_some()),

@@ -179,7 +179,7 @@ impl<'k> Reader<'k> {
         if spec.reason.is_none() {
             self.problem(&spec.id, "reason", "noise without a reason", "add `reason = \"…\"`: what prints it and why it is no error");
         }
-        Kind::Noise { regex, block, reason: spec.reason.clone().unwrap_or_default() }
+        Kind::Noise { regex, block, undecided: spec.undecided, reason: spec.reason.clone().unwrap_or_default() }
     }
 
     fn region(&mut self, spec: &EntrySpec) -> Kind {

@@ -157,6 +157,9 @@ pub struct EntrySpec {
     pub reason: Option<String>,
     /// Further lines of a noise block.
     pub block: Option<BlockSpec>,
+    /// Whether later lines decide if this noise belongs to an error: `siftd filter`, which does not wait for them, keeps it.
+    #[serde(default)]
+    pub undecided: bool,
     /// Rows of a trace, tried in order.
     #[serde(default)]
     pub rows: Vec<RowSpec>,

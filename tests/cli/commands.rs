@@ -54,6 +54,9 @@ fn filter_takes_noise_and_leaves_every_other_byte() {
     assert_eq!(done.bytes(), b"a\r\n\xff\xfe b\n  3\nlast");
     let long = "x".repeat(3 << 20);
     assert_eq!(folder.piped(["filter"], &long).ended(0).out(), long);
+    // What a test logged is all that says why it failed.
+    let failed = "--- FAIL: TestAdd (0.00s)\n    calc_test.go:9: Add(-1, 1) = 0; want 1\nFAIL\n";
+    assert_eq!(folder.piped(["filter"], failed).ended(0).out(), failed);
 }
 
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";

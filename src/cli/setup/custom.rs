@@ -58,7 +58,7 @@ fn rule(index: usize, custom: &Custom) -> Entry {
 
 fn noise_entry(index: usize, custom: &Custom) -> Entry {
     let reason = custom.reason.clone().unwrap_or_default();
-    entry(format!("{FAMILY}.noise-{}", index + 1), Kind::Noise { regex: pattern(custom), block: None, reason })
+    entry(format!("{FAMILY}.noise-{}", index + 1), Kind::Noise { regex: pattern(custom), block: None, undecided: false, reason })
 }
 
 fn cancel(index: usize, custom: &Custom) -> Cancel {

@@ -33,7 +33,10 @@ pub fn is_field(text: &[u8], displayed: bool) -> bool {
     let ended = value.strip_suffix(b",").or_else(|| value.strip_suffix(b";"));
     match ended.filter(|ended| !ended.is_empty()) {
         Some(ended) => is_value(ended, displayed || modifier.is_some()),
-        None => displayed && (value.ends_with(b"{") || is_default(value) || is_type(value) || CAUGHT.contains(&value) || modifier.is_some()),
+        None => {
+            displayed
+                && (value.ends_with(b"{") || is_default(value) || is_type(value) || is_parameter_list(value) || CAUGHT.contains(&value) || modifier.is_some())
+        }
     }
 }
 
@@ -106,6 +109,17 @@ pub fn is_arm(text: &[u8]) -> bool {
         [b' ', b'=', b' ', value @ ..] => name && is_path(value),
         _ => false,
     }
+}
+
+/// Whether this is a parameter's type and then further parameters: `OSError, show: bool, depth: int = 0`.
+fn is_parameter_list(value: &[u8]) -> bool {
+    const TYPES: [&[u8]; 12] = [b"int", b"str", b"bool", b"float", b"bytes", b"dict", b"list", b"tuple", b"set", b"object", b"string", b"boolean"];
+    let is_known = |name: &[u8]| TYPES.contains(&name) || name.ends_with(b"Error") || name.ends_with(b"Exception") || is_type(name) || is_default(name);
+    let Some(comma) = memchr::memmem::find(value, b", ") else { return false };
+    let (first, rest) = (&value[..comma], &value[comma + 2..]);
+    let Some(colon) = memchr::memmem::find(rest, b": ") else { return false };
+    let end = memchr::memmem::find(&rest[colon + 2..], b", ").map_or(rest.len(), |at| colon + 2 + at);
+    is_known(first) && rest[0].is_ascii_lowercase() && is_path(&rest[..colon]) && is_known(&rest[colon + 2..end])
 }
 
 /// Whether this is a type and its default: `str = ""`, `Exception | None = None`.
@@ -203,6 +217,8 @@ mod tests {
             "failed: Final[Counter]",
             "failed: list[dict[str, Any]] = []",
             "error: str | None = outcome.error",
+            "error: OSError, show_traceback: bool",
+            "error: Exception, depth: int = 0, *args: Any",
         ] {
             assert!(is_field(line.as_bytes(), true) && !is_field(line.as_bytes(), false), "{line}");
         }
@@ -216,7 +232,15 @@ mod tests {
         ] {
             assert!(is_field(line.as_bytes(), true), "{line}");
         }
-        for line in ["error: x = None is wrong", "error: BadGateway", "error: a | b c", "error: [Errno 2]"] {
+        for line in [
+            "error: Refused, host: db1",
+            "error: SoldOutError, till: 3",
+            "error: x, y",
+            "error: x = None is wrong",
+            "error: BadGateway",
+            "error: a | b c",
+            "error: [Errno 2]",
+        ] {
             assert!(!is_field(line.as_bytes(), true), "{line}");
         }
     }
