@@ -1,15 +1,18 @@
 //! Identifies streams, so that ids repeat where they should (PROTOCOLS, B), and names the host.
 
 use std::hash::{BuildHasher, RandomState};
+use std::path::{Component, Path, PathBuf};
 
 use md5::{Digest, Md5};
 
 use crate::delivery::Node;
 use crate::sources::clock::now;
 
-/// Identifies a file in `scan` by its path, its first 4 KiB as stored, and `--run-id`.
+/// Identifies a file in `scan` by its path, its first 4 KiB as stored, and `--run-id`. `./a`, `.//a` and `a` are
+/// one path; a relative and an absolute one are two, or no log of a build would have the same ids on two machines.
 pub fn of_file(path: &str, head: &[u8], run_id: &str) -> [u8; 16] {
-    hash(&[b"siftd-scan-1", path.as_bytes(), head, run_id.as_bytes()])
+    let path: PathBuf = Path::new(path).components().filter(|part| *part != Component::CurDir).collect();
+    hash(&[b"siftd-scan-1", path.as_os_str().as_encoded_bytes(), head, run_id.as_bytes()])
 }
 
 /// Returns a different value on each call: for stdin, whose bytes never come again.

@@ -45,6 +45,16 @@ fn reads_files_folders_globs_and_stdin_in_order() {
 }
 
 #[test]
+fn a_path_has_the_same_ids_however_it_is_written() {
+    let folder = Folder::new();
+    folder.write("logs/a.log", error("one"));
+    let id = |path: &str| folder.siftd(["scan", path]).ended(0).records()[0]["id"].clone();
+    let ids = ["logs/a.log", "./logs/a.log", "logs//./a.log"].map(id);
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert_ne!(id(folder.at("logs/a.log").to_str().unwrap()), ids[0]);
+}
+
+#[test]
 fn unpacks_by_content_whatever_the_name() {
     let folder = Folder::new();
     let mut two = gz(&error("one"));
