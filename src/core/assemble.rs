@@ -102,6 +102,14 @@ pub struct Context<'a> {
     pub depth: u8,
 }
 
+impl<'a> Context<'a> {
+    /// Returns the context of the stream as a whole: no line stands before, and none is nested.
+    #[must_use]
+    pub fn of(engine: &'a Engine, origin: &'a Origin) -> Self {
+        Self { engine, origin, back: LookBack::default(), depth: 0 }
+    }
+}
+
 /// Chooses the view after the quote mark if every machine that begins at the line as it
 /// stands begins there, too. After a logger's prefix, more machines than that must begin
 /// there. If the mark is mere indentation, none may begin at the line as it stands.

@@ -12,8 +12,8 @@ pub use crate::words::{Category, Cause, Io, Level, Remedy, RetryClass, Severity}
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Whether a pause of so many microseconds that began here is over. It is as well where it began so far in what is yet
-    /// to come: the clock was set back since. A little later than `now` is no such sign, for several threads ask the clock.
+    /// Whether a pause of so many microseconds that began here is over. Also true if it began well after `now`: the
+    /// clock was set back. A small lead is tolerated, since several threads read the clock.
     #[must_use]
     pub fn is_past(self, micros: i64, now: Self) -> bool {
         now.0.saturating_sub(self.0).saturating_abs() >= micros

@@ -174,7 +174,7 @@ impl Stream {
 
     fn tick_within(&mut self, longest: Patience, now: Timestamp, out: &mut Vec<Event>) {
         let events = out.len();
-        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        let cx = Context::of(&self.engine, &self.origin);
         self.assembler.tick(&cx, now, longest, out);
         self.counts.events += (out.len() - events) as u64;
     }
@@ -258,7 +258,7 @@ impl Stream {
         (self.work.hits, self.work.scratch) = (hits, scratch);
         self.buffer.bytes = bytes;
         self.end_silent_pieces(self.counts.lines, now, out);
-        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        let cx = Context::of(&self.engine, &self.origin);
         self.assembler.expire(&cx, self.counts.lines, out);
     }
 

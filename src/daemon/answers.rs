@@ -13,25 +13,25 @@ pub const SOCKET: &str = "status.sock";
 pub(super) struct Answers {
     place: Option<Place>,
     listening: Option<Server>,
-    _own: Option<Server>,
+    own: Option<Server>,
 }
 
 impl Answers {
     /// Listens where the configuration says.
     pub fn listen(place: Option<Place>) -> Result<Self, String> {
-        Ok(Self { listening: Self::prepare(place.as_ref())?, place, _own: None })
+        Ok(Self { listening: Self::prepare(place.as_ref())?, place, own: None })
     }
 
     /// Listens in the state folder, too; if that fails, only `siftd status` does not work.
     pub fn answer_in(&mut self, folder: &Path) {
         let own = std::path::absolute(folder).and_then(|folder| http::start(&Place::Socket(folder.join(SOCKET)), metrics()));
-        self._own = own.inspect_err(|error| tracing::warn!("{}: {error}; `siftd status` cannot ask", folder.join(SOCKET).display())).ok();
+        self.own = own.inspect_err(|error| tracing::warn!("{}: {error}; `siftd status` cannot ask", folder.join(SOCKET).display())).ok();
     }
 
     /// Listens in the state folder again if the folder has been recreated.
     pub fn answer_again(&mut self, folder: &Path) {
         if !folder.join(SOCKET).exists() {
-            self._own = None;
+            self.own = None;
             self.answer_in(folder);
         }
     }

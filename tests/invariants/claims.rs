@@ -49,7 +49,7 @@ fn invariant_11_a_line_hides_no_error_after_it() {
 /// A waiting status line becomes the first line of the next one, or an event of its own, but never both.
 #[test]
 fn no_id_is_given_twice_where_a_status_line_begins_with_another() {
-    let found = scan("@shop/api: npm error command sh -c tsc -p .\nnpm error command sh -c node t.js\n".to_owned());
+    let found = scan("@shop/api: npm error command sh -c tsc -p .\nnpm error command sh -c node t.js\n");
     let mut ids: Vec<&str> = found.iter().map(|event| event.id.as_str()).collect();
     ids.dedup();
     assert!(!found.is_empty() && ids.len() == found.len(), "{found:#?}");

@@ -44,8 +44,8 @@ impl Stream {
         self.envelope_line(&piece, back, now, out);
     }
 
-    /// After so many lines of the stream: records that get no further piece are what they are. What is told of them must not
-    /// rest on where a read ended, so it is asked before every line.
+    /// Ends the records that have got no further piece when the stream has had this many lines. The
+    /// result must not depend on where a read ended, so this is checked before every line.
     pub(super) fn end_silent_pieces(&mut self, lines: u64, now: Timestamp, out: &mut Vec<Event>) {
         let is_silent = |piece: &Pieces| lines.saturating_sub(piece.last_num) > MAX_SILENT_LINES;
         while let Some(at) = self.pieces.iter().position(is_silent) {

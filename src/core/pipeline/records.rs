@@ -63,7 +63,7 @@ impl Stream {
             let raw = Raw { bytes: &bytes[..self.buffer.end()], from, to, num: self.counts.lines, truncated: framed.truncated };
             let place = Place { num: raw.num, offset: self.buffer.offset_of(raw.bytes, framed, from), truncated: raw.truncated, ..Place::default() };
             let events = out.len();
-            let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+            let cx = Context::of(&self.engine, &self.origin);
             if self.transcript.line(&cx, raw.line(), &place, now, out) == Read::Foreign {
                 let look = [Hit { pos: (from - framed.from) as u32, literal: DRESSED }];
                 self.line(&raw, framed, &look, now, out);
@@ -74,7 +74,7 @@ impl Stream {
         }
         self.counts.truncated += u64::from(framed.truncated);
         self.buffer.bytes = bytes;
-        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        let cx = Context::of(&self.engine, &self.origin);
         self.assembler.expire(&cx, self.counts.lines, out);
     }
 
@@ -129,7 +129,7 @@ impl Stream {
         self.document.is_cut |= room < count;
         let mut found = Vec::new();
         document.feed(&bytes[..room], |element| found.push(element));
-        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        let cx = Context::of(&self.engine, &self.origin);
         let events = out.len();
         for element in found {
             let place = Place { num: element.num, offset: element.offset, ..Place::default() };
@@ -145,7 +145,7 @@ impl Stream {
     pub(super) fn finish_records(&mut self, now: Timestamp, out: &mut Vec<Event>) {
         let events = out.len();
         let place = Place { num: self.counts.lines, offset: self.buffer.position(), ..Place::default() };
-        let cx = Context { engine: &self.engine, origin: &self.origin, back: LookBack::default(), depth: 0 };
+        let cx = Context::of(&self.engine, &self.origin);
         self.transcript.finish(&cx, &place, now, out);
         self.counts.events += (out.len() - events) as u64;
     }
