@@ -176,7 +176,7 @@ impl Assembler {
         let mut confirm = Confirm::new(cx.engine, line, candidates);
         if let Some(structured) = record::decode(line, candidates) {
             if !self.absorbed(cx, line) {
-                record::events(self, cx, line, structured, candidates, out);
+                record::Reading { outer: self, cx, line, candidates, out }.read(structured);
             }
             return;
         }

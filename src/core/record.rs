@@ -4,10 +4,9 @@
 use super::assemble::{Assembler, Context};
 use super::decode::{self, Json, Record, Text};
 use super::engine::Candidate;
-use super::event::{Event, Lines, Location, RecordPlace};
+use super::event::{Event, Lines, Location, RecordPlace, Timestamp};
 use super::extract::{self, Plain};
 use super::line::{Line, Place};
-use super::lookback::LookBack;
 use super::structured;
 use crate::rules::{FactKind, Kind};
 use crate::words::Level;
@@ -70,85 +69,165 @@ fn has_level_pair(body: &[u8]) -> bool {
     memchr::memchr_iter(b'=', body).any(|at| KEYS.iter().any(|key| ends_with(&body[..at], key)))
 }
 
-/// Publishes the events of a structured line.
-pub fn events(outer: &mut Assembler, cx: &Context, line: &Line, structured: Structured, candidates: &[Candidate], out: &mut Vec<Event>) {
-    match structured {
-        Structured::Logfmt(level, message) if level >= Level::Error || (level == Level::Warn && has_fact(cx, candidates, FactKind::Warning)) => {
-            let kind = if level == Level::Warn { FactKind::Warning } else { FactKind::Level };
-            let (from, to) = message.unwrap_or((0, line.text.len()));
-            let text = String::from_utf8_lossy(&line.text[from..to]).into_owned();
-            let plain = Plain { entry: fact(cx, candidates, kind), lines: Lines::new(text), place: &line.place, time: line.place.time, now: line.now() };
-            let mut event = extract::plain(cx.engine, cx.origin, &plain);
-            event.multiline = extract::clean(cx.engine, Lines::of_bytes(std::iter::once(line.text)), &mut event.redactions);
-            push(outer, cx, line, event, out);
+/// A structured line whose events are published.
+pub struct Reading<'a, 'c> {
+    /// What is open in the stream.
+    pub outer: &'a mut Assembler,
+    /// The stream.
+    pub cx: &'a Context<'c>,
+    /// The line.
+    pub line: &'a Line<'a>,
+    /// What its literals lead to.
+    pub candidates: &'a [Candidate],
+    /// Receives the events.
+    pub out: &'a mut Vec<Event>,
+}
+
+impl Reading<'_, '_> {
+    /// Publishes the events of the line.
+    pub fn read(&mut self, structured: Structured) {
+        match structured {
+            Structured::Logfmt(level, message) if level >= Level::Error || (level == Level::Warn && self.has_fact(FactKind::Warning)) => {
+                let kind = if level == Level::Warn { FactKind::Warning } else { FactKind::Level };
+                let (from, to) = message.unwrap_or((0, self.line.text.len()));
+                let text = String::from_utf8_lossy(&self.line.text[from..to]).into_owned();
+                let mut event = self.plain(self.fact(kind), Lines::new(text), self.line.place.time);
+                event.multiline = extract::clean(self.cx.engine, Lines::of_bytes(std::iter::once(self.line.text)), &mut event.redactions);
+                self.push(event);
+            }
+            Structured::Logfmt(..) => {}
+            Structured::Json(record) => self.json(&record),
         }
-        Structured::Logfmt(..) => {}
-        Structured::Json(record) => json_events(outer, cx, line, &record, candidates, out),
     }
-}
 
-fn json_events(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, candidates: &[Candidate], out: &mut Vec<Event>) {
-    let flagged = has_fact(cx, candidates, FactKind::Flag);
-    match record.level {
-        Some(level) if level >= Level::Error => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Level), out),
-        Some(Level::Warn) if has_fact(cx, candidates, FactKind::Warning) => warned(outer, cx, line, record, candidates, out),
-        Some(_) => {}
-        None if flagged => leveled(outer, cx, line, record, fact(cx, candidates, FactKind::Flag), out),
-        None => match structured::by_code(cx.engine, record, candidates).or_else(|| structured::by_shape(cx.engine, line.body().trim_ascii(), candidates)) {
-            Some(entry) => leveled(outer, cx, line, record, entry, out),
-            None => unleveled(outer, cx, line, record, out),
-        },
+    fn json(&mut self, record: &Record) {
+        let flagged = self.has_fact(FactKind::Flag);
+        match record.level {
+            Some(level) if level >= Level::Error => self.leveled(record, self.fact(FactKind::Level)),
+            Some(Level::Warn) if self.has_fact(FactKind::Warning) => self.warned(record),
+            Some(_) => {}
+            None if flagged => self.leveled(record, self.fact(FactKind::Flag)),
+            None => {
+                let (engine, body) = (self.cx.engine, self.line.body().trim_ascii());
+                match structured::by_code(engine, record, self.candidates).or_else(|| structured::by_shape(engine, body, self.candidates)) {
+                    Some(entry) => self.leveled(record, entry),
+                    None => self.unleveled(record),
+                }
+            }
+        }
     }
-}
 
-/// Whether a literal leads to an entry of the fact `wanted`.
-fn has_fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> bool {
-    candidates.iter().any(|c| matches!(&cx.engine.rules.entries[usize::from(c.entry)].kind, Kind::Fact(kind) if *kind == wanted))
-}
+    fn kind(&self, entry: u16) -> &Kind {
+        &self.cx.engine.rules.entries[usize::from(entry)].kind
+    }
 
-/// Handles a record that states that it is a warning: its message is the event, whatever errors it quotes.
-fn warned(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, candidates: &[Candidate], out: &mut Vec<Event>) {
-    let said = record.message.as_ref().or(record.strings.first());
-    let lines = said.map(|said| split(&said.text)).unwrap_or_default();
-    let entry = fact(cx, candidates, FactKind::Warning);
-    let mut event =
-        extract::plain(cx.engine, cx.origin, &Plain { entry, lines: headed(record, &lines), place: &line.place, time: record.time, now: line.now() });
-    event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
-    push(outer, cx, line, event, out);
-}
+    /// Whether a literal leads to an entry of the fact `wanted`.
+    fn has_fact(&self, wanted: FactKind) -> bool {
+        self.candidates.iter().any(|c| matches!(self.kind(c.entry), Kind::Fact(kind) if *kind == wanted))
+    }
 
-/// Returns the entry of a fact: the one that a literal led to, or the first of its kind.
-fn fact(cx: &Context, candidates: &[Candidate], wanted: FactKind) -> u16 {
-    let is = |entry: u16| matches!(&cx.engine.rules.entries[usize::from(entry)].kind, Kind::Fact(kind) if *kind == wanted);
-    candidates.iter().map(|c| c.entry).find(|&entry| is(entry)).or_else(|| cx.engine.rules.fact(wanted)).unwrap_or_default()
-}
+    /// Returns the entry of a fact: the one that a literal led to, or the first of its kind.
+    fn fact(&self, wanted: FactKind) -> u16 {
+        let is = |entry: u16| matches!(self.kind(entry), Kind::Fact(kind) if *kind == wanted);
+        self.candidates.iter().map(|c| c.entry).find(|&entry| is(entry)).or_else(|| self.cx.engine.rules.fact(wanted)).unwrap_or_default()
+    }
 
-/// Handles a record that states that it is an error: one event, whose details come from its stack.
-fn leveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, entry: u16, out: &mut Vec<Event>) {
-    let said = record.message.as_ref().or(record.stack.as_ref()).or_else(|| telling(record)).or(record.strings.first());
-    let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
-    if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
-        lines.append(&split(&stack.text));
+    /// Builds an event of these lines, by `entry`.
+    fn plain(&self, entry: u16, lines: Lines, time: Option<Timestamp>) -> Event {
+        extract::plain(self.cx.engine, self.cx.origin, &Plain { entry, lines, place: &self.line.place, time, now: self.line.now() })
     }
-    let mut inner = Vec::new();
-    if let Some(text) = record.stack.as_ref().or(said) {
-        nested(cx, line, text, 0, &mut inner);
+
+    /// Handles a record that states that it is a warning: its message is the event, whatever errors it quotes.
+    fn warned(&mut self, record: &Record) {
+        let said = record.message.as_ref().or(record.strings.first());
+        let lines = said.map(|said| split(&said.text)).unwrap_or_default();
+        let mut event = self.plain(self.fact(FactKind::Warning), headed(record, &lines), record.time);
+        event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
+        self.push(event);
     }
-    let mut event = match inner.into_iter().next() {
-        Some(event) => event,
-        None => extract::plain(cx.engine, cx.origin, &Plain { entry, lines: headed(record, &lines), place: &line.place, time: record.time, now: line.now() }),
-    };
-    extract::restart(cx.engine, cx.origin, &mut event, &line.place, record.time);
-    event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
-    if !lines.is_empty() {
-        event.multiline = extract::clean(cx.engine, lines, &mut event.redactions);
+
+    /// Handles a record that states that it is an error: one event, whose details come from its stack.
+    fn leveled(&mut self, record: &Record, entry: u16) {
+        let (engine, said) = (self.cx.engine, record.message.as_ref().or(record.stack.as_ref()).or_else(|| telling(record)).or(record.strings.first()));
+        let mut lines: Lines = said.map(|said| split(&said.text)).unwrap_or_default();
+        if let (Some(stack), Some(_)) = (&record.stack, &record.message) {
+            lines.append(&split(&stack.text));
+        }
+        let inner = record.stack.as_ref().or(said).map(|text| self.nested(text, 0)).unwrap_or_default();
+        let mut event = inner.into_iter().next().unwrap_or_else(|| self.plain(entry, headed(record, &lines), record.time));
+        extract::restart(engine, self.cx.origin, &mut event, &self.line.place, record.time);
+        event.record = said.map(|said| RecordPlace { pointer: said.pointer.clone(), line: 1 });
+        if !lines.is_empty() {
+            event.multiline = extract::clean(engine, lines, &mut event.redactions);
+        }
+        structured::restate(engine, record, &mut event);
+        if let (None, Some((file, line, column))) = (&event.location, &record.finding) {
+            let file = extract::secretless(engine, file, &mut event.redactions);
+            event.location = Some(Location { file, line: *line, column: *column });
+        }
+        self.push(event);
     }
-    structured::restate(cx.engine, record, &mut event);
-    if let (None, Some((file, line, column))) = (&event.location, &record.finding) {
-        let file = extract::secretless(cx.engine, file, &mut event.redactions);
-        event.location = Some(Location { file, line: *line, column: *column });
+
+    /// Handles a record without a level: a string counts if a rule hits inside it.
+    fn unleveled(&mut self, record: &Record) {
+        let mut base = 0;
+        let mut found = Vec::new();
+        for text in record.message.iter().chain(&record.stack).chain(&record.strings) {
+            if names_a_test(record, &text.pointer) {
+                continue;
+            }
+            for mut event in self.nested(text, base) {
+                event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner - base + 1 });
+                event.timestamp = extract::credible(record.time, event.observed_at);
+                found.push(event);
+            }
+            base += text.text.lines().count() as u32;
+        }
+        if !found.is_empty() && self.cx.engine.is_noisy_record(self.line.body().trim_ascii()) {
+            return;
+        }
+        let compared = &found[..found.len().min(MAX_COMPARED)];
+        let restated: Vec<bool> = found.iter().map(|event| compared.iter().any(|other| restates(other, event))).collect();
+        let mut seen = Vec::new();
+        for (event, restated) in found.into_iter().zip(restated) {
+            if !restated && seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {
+                seen.push(event.signature);
+                self.push(event);
+            }
+        }
     }
-    push(outer, cx, line, event, out);
+
+    fn push(&mut self, mut event: Event) {
+        event.context = extract::context_lines(self.cx, self.line);
+        if let Some(place) = &mut event.record {
+            let plain = place.pointer.replace("~1", "/").replace("~0", "~");
+            let clean = extract::secretless(self.cx.engine, &plain, &mut event.redactions);
+            if clean != plain {
+                place.pointer = clean;
+            }
+        }
+        let entries = &self.cx.engine.rules.entries;
+        let entry = entries.position(&event.rule).map(|entry| &entries[usize::from(entry)]);
+        self.outer.state(self.cx, self.line, event, entry, self.out);
+    }
+
+    /// Reads a string of the record as lines of a stream of its own, the first of which has number `base`.
+    fn nested(&self, text: &Text, base: u32) -> Vec<Event> {
+        let (mut inner, mut out, mut candidates) = (Assembler::default(), Vec::new(), Vec::new());
+        if self.cx.depth >= MAX_DEPTH {
+            return out;
+        }
+        let cx = Context { depth: self.cx.depth + 1, ..Context::of(self.cx.engine, self.cx.origin) };
+        for (number, text) in text.text.lines().take(MAX_INNER_LINES).enumerate() {
+            let visible = super::visible::visible(text.as_bytes(), None);
+            let work = inner.work();
+            cx.engine.candidates(&visible, &mut work.scratch, &mut work.hits, &mut candidates);
+            let place = Place { inner: base + number as u32, ..self.line.place.clone() };
+            inner.line(&cx, &Line::new(place, &visible, self.line.now()), &candidates, &mut out);
+        }
+        inner.finish(&cx, self.line.now(), &mut out);
+        out
+    }
 }
 
 /// Returns what the first finding of a report says.
@@ -162,36 +241,6 @@ fn headed(record: &Record, lines: &Lines) -> Lines {
     match (structured::name(record), lines.iter().next()) {
         (Some(kind), Some(first)) if !first.contains(kind) => Lines::new(format!("{kind}: {}", lines.as_str())),
         _ => lines.clone(),
-    }
-}
-
-/// Handles a record without a level: a string counts if a rule hits inside it.
-fn unleveled(outer: &mut Assembler, cx: &Context, line: &Line, record: &Record, out: &mut Vec<Event>) {
-    let mut base = 0;
-    let mut found = Vec::new();
-    for text in record.message.iter().chain(&record.stack).chain(&record.strings) {
-        if names_a_test(record, &text.pointer) {
-            continue;
-        }
-        let before = found.len();
-        nested(cx, line, text, base, &mut found);
-        for event in &mut found[before..] {
-            event.record = Some(RecordPlace { pointer: text.pointer.clone(), line: event.inner - base + 1 });
-            event.timestamp = extract::credible(record.time, event.observed_at);
-        }
-        base += text.text.lines().count() as u32;
-    }
-    if !found.is_empty() && cx.engine.is_noisy_record(line.body().trim_ascii()) {
-        return;
-    }
-    let compared = &found[..found.len().min(MAX_COMPARED)];
-    let restated: Vec<bool> = found.iter().map(|event| compared.iter().any(|other| restates(other, event))).collect();
-    let mut seen = Vec::new();
-    for (event, restated) in found.into_iter().zip(restated) {
-        if !restated && seen.len() < MAX_EVENTS && !seen.contains(&event.signature) {
-            seen.push(event.signature);
-            push(outer, cx, line, event, out);
-        }
     }
 }
 
@@ -216,38 +265,6 @@ fn names_a_test(record: &Record, pointer: &str) -> bool {
         "title" => beside("fullName") || beside("fullTitle"),
         _ => parent.ends_with("/ancestorTitles"),
     }
-}
-
-fn push(outer: &mut Assembler, cx: &Context, line: &Line, mut event: Event, out: &mut Vec<Event>) {
-    event.context = extract::context_lines(cx, line);
-    if let Some(place) = &mut event.record {
-        let plain = place.pointer.replace("~1", "/").replace("~0", "~");
-        let clean = extract::secretless(cx.engine, &plain, &mut event.redactions);
-        if clean != plain {
-            place.pointer = clean;
-        }
-    }
-    let entries = &cx.engine.rules.entries;
-    let entry = entries.position(&event.rule).map(|entry| &entries[usize::from(entry)]);
-    outer.state(cx, line, event, entry, out);
-}
-
-/// Reads a string of the record as lines of a stream of its own.
-fn nested(cx: &Context, line: &Line, text: &Text, base: u32, out: &mut Vec<Event>) {
-    if cx.depth >= MAX_DEPTH {
-        return;
-    }
-    let mut inner = Assembler::default();
-    let inner_cx = Context { engine: cx.engine, origin: cx.origin, back: LookBack::default(), depth: cx.depth + 1 };
-    let mut candidates = Vec::new();
-    for (number, text) in text.text.lines().take(MAX_INNER_LINES).enumerate() {
-        let visible = super::visible::visible(text.as_bytes(), None);
-        let work = inner.work();
-        cx.engine.candidates(&visible, &mut work.scratch, &mut work.hits, &mut candidates);
-        let place = Place { inner: base + number as u32, ..line.place.clone() };
-        inner.line(&inner_cx, &Line::new(place, &visible, line.now()), &candidates, out);
-    }
-    inner.finish(&inner_cx, line.now(), out);
 }
 
 fn split(text: &str) -> Lines {

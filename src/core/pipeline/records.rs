@@ -6,7 +6,6 @@ use crate::core::assemble::Context;
 use crate::core::event::{Event, Timestamp};
 use crate::core::frame::Framed;
 use crate::core::line::Place;
-use crate::core::lookback::LookBack;
 use crate::core::prefilter::Hit;
 use crate::core::transcript::Document;
 
