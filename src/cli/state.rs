@@ -157,11 +157,19 @@ fn described(entry: &Entry) -> String {
         ("inode", format!("{} on device {}, made {born}", mark.node.ino, mark.node.dev)),
         ("read", format!("{} bytes", mark.read)),
         ("left", entry.left().map_or("the file is gone".to_owned(), |left| format!("{left} bytes"))),
-        ("goes on at", format!("byte {}, line {}", mark.safe, lines + 1)),
+        ("goes on at", format!("byte {}, line {}{}", mark.safe, lines + 1, again(mark))),
         ("last seen", rfc3339(row.seen)),
     ];
     let is_known = |name: &str| row.is_file() || !["generation", "inode", "left"].contains(&name);
     fields.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+}
+
+/// Says why reading goes on before the end of what was read, if it does.
+fn again(mark: &Mark) -> String {
+    match mark.read.saturating_sub(mark.safe) {
+        0 => String::new(),
+        bytes => format!(": the last {bytes} bytes are read again, as an error in them may not be over; none is reported twice"),
+    }
 }
 
 fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
