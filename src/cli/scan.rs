@@ -97,10 +97,6 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         own_output: out::regular_stdout(),
     };
     troubles.iter().for_each(|trouble| job.trouble(trouble));
-    if job.inputs.is_empty() && troubles.is_empty() {
-        let names: Vec<_> = args.files.iter().map(|name| name.display().to_string()).collect();
-        say(&format!("{}: no file to read", names.join(", ")));
-    }
     Ok(job)
 }
 
