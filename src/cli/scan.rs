@@ -2,7 +2,7 @@
 //! on one thread; with more, each file has a thread. Memory holds the streams plus what `order` buffers.
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::args::{Color, ReadMode, ScanArgs};
 use super::order::Order;
 use super::progress::Progress;
-use super::{Exit, Failure, identity, out, say, setup};
+use super::{Exit, Failure, identity, out, say, setup, stdin};
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::archive::{self, Archive};
 use crate::sources::expand::{Input, Trouble, expand};
@@ -104,9 +104,7 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
-    if io::stdin().is_terminal() {
-        return Err(Failure::new("nothing to scan: name files or folders, or pipe a log in (siftd scan --help)"));
-    }
+    stdin::needed("scan", "name files or folders, or pipe a log in", "scan")?;
     Ok(vec![PathBuf::from("-")])
 }
 
