@@ -110,7 +110,7 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
 
 /// Removes duplicates, whose errors would be counted twice: a file named
 /// twice, named and found, or known under several names is read once.
-fn once(inputs: &mut Vec<Input>) {
+pub(super) fn once(inputs: &mut Vec<Input>) {
     let (mut files, mut has_stdin) = (HashSet::new(), false);
     inputs.retain(|input| match input {
         Input::Stdin => !std::mem::replace(&mut has_stdin, true),
