@@ -411,6 +411,16 @@ fn a_copy_of_a_built_in_file_takes_its_place() {
     }
 }
 
+/// With the file of warnings, a warning is an event, which other files rightly deny.
+#[test]
+fn the_folder_of_built_in_rules_is_without_a_mistake() {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rules");
+    let done = Folder::new().siftd([Path::new("rules"), Path::new("check"), &rules]).ended(0);
+    assert_eq!(done.err(), "");
+    let files = std::fs::read_dir(&rules).unwrap().count();
+    assert_eq!(done.out().matches(": ok, ").count(), files, "{}", done.out());
+}
+
 #[test]
 fn rules_check_points_at_the_mistake() {
     let folder = Folder::new();
