@@ -38,7 +38,7 @@ const SHOWN_TRANSITIONS: usize = 10;
 
 pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
     match &args.command {
-        BreakerCommand::Status { json, which, place } => status(&Desk::new(place)?, which, *json),
+        BreakerCommand::Status { form, which, place } => status(&Desk::new(place)?, which, form.is_json()),
         BreakerCommand::Check { quiet, which, place } => {
             let desk = Desk::new(place)?;
             check(&desk, &desk.needed(which)?, *quiet)

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
+use super::args::{RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
 use crate::core::word_gate;
 use crate::diag::{Diagnostic, Diagnostics};
@@ -16,7 +16,7 @@ mod written;
 
 pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
     match &args.command {
-        RulesCommand::List { names, format, setup } => list(names, *format, setup),
+        RulesCommand::List { names, form, setup } => list(names, form.is_json(), setup),
         RulesCommand::Show { id, setup } => show(id, setup),
         RulesCommand::Test { files, setup } => test(files, setup),
         RulesCommand::Check { files, setup } => check(files, setup),
@@ -29,18 +29,18 @@ fn set_of(args: &SetupArgs) -> Result<RuleSet, Failure> {
     Ok(setup::rule_set(&config, &args.rules, Examples::Read)?)
 }
 
-fn list(names: &[String], format: ListFormat, args: &SetupArgs) -> Result<Exit, Failure> {
+fn list(names: &[String], as_json: bool, args: &SetupArgs) -> Result<Exit, Failure> {
     let set = set_of(args)?;
     let mut rows = catalogue::rows(&set);
     if let Some(none) = names.iter().find(|name| !rows.iter().any(|row| row.is_of(name))) {
         return Err(unknown(none, &set));
     }
     rows.retain(|row| names.is_empty() || names.iter().any(|name| row.is_of(name)));
-    let text = match format {
-        ListFormat::Table => catalogue::table(&rows),
-        ListFormat::Json => serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(error.to_string()))? + "\n",
-    };
-    print(&text)
+    if as_json {
+        let text = serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(error.to_string()))?;
+        return print(&(text + "\n"));
+    }
+    print(&catalogue::table(&rows))
 }
 
 /// Shows a rule as written in the last file that has it, which is in force; for a family, shows every file.

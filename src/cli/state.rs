@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{ListFormat, StateArgs, StateCommand, StatePlace};
+use super::args::{StateArgs, StateCommand, StatePlace};
 use super::{Exit, Failure, out, say, setup};
 use crate::core::assemble::Facts;
 use crate::core::event::Hex;
@@ -22,7 +22,7 @@ const MIN_IDENTITY: usize = 6;
 
 pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     match &args.command {
-        StateCommand::List { format, place } => list(&folder(place)?, *format),
+        StateCommand::List { form, place } => list(&folder(place)?, form.is_json()),
         StateCommand::Show { file, place } => show(&folder(place)?, file),
         StateCommand::Forget { file, all, place } => forget(&folder(place)?, file, *all),
     }
@@ -106,9 +106,9 @@ impl Entry {
     }
 }
 
-fn list(folder: &Path, format: ListFormat) -> Result<Exit, Failure> {
+fn list(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     let entries = entries(folder)?;
-    if format == ListFormat::Json {
+    if as_json {
         let all: Vec<serde_json::Value> = entries.iter().map(json).collect();
         return out::print(&format!("{}\n", serde_json::Value::Array(all)));
     }

@@ -713,6 +713,34 @@ fn a_usual_slip_gets_the_right_command() {
     }
 }
 
+/// `--format json` is what help and README say; `--json` is what many type.
+#[test]
+fn json_has_both_spellings() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("mine.toml", RULES);
+    folder.siftd(["run", "--file", "a.log", "--state-dir", "st", "--dry-run"]).ended(0);
+    folder.siftd(["breaker", "record", "fix", "--failure", "--error", "boom", "--state-dir", "st"]).ended(0);
+    for args in [
+        &["rules", "list", "python"][..],
+        &["state", "list", "--state-dir", "st"],
+        &["digest", "a.log"],
+        &["history", "--state-dir", "st"],
+        &["history", "list", "--state-dir", "st"],
+        &["breaker", "status", "--state-dir", "st"],
+        &["replay", "a.log", "--rules", "mine.toml"],
+    ] {
+        let said = |more: &[&str]| folder.siftd([args, more].concat()).ended(0).out();
+        let json = said(&["--format", "json"]);
+        assert_eq!(said(&["--json"]), json, "{args:?}");
+        assert!(json.lines().next().is_none_or(|line| line.starts_with(['{', '['])), "{args:?}: {json}");
+    }
+    for format in [&["--json"][..], &["--format", "json"]] {
+        let said = folder.siftd([&["status", "--state-dir", "st"], format].concat()).ended(2).err();
+        assert!(said.contains("no siftd runs"), "{said}");
+    }
+}
+
 #[test]
 fn completions_and_manual_pages() {
     let folder = Folder::new();
