@@ -282,16 +282,17 @@ impl Losses {
 
     /// Returns the records to write, each with a text for the log.
     fn take(&mut self, uid: &Uid) -> Vec<(Notice, String)> {
+        let mut all = Vec::new();
+        let mut say = |lost: Option<Lost>, why, missed: fn(u64) -> Missed, what: &str| {
+            all.extend(lost.map(|lost| (lost.notice(uid, why, missed), format!("{} {what}", lost.count))));
+        };
         let dropped = "datagrams were dropped by the kernel because they came faster than they were read: raise receive_buffer";
+        say(self.dropped.take(), Why::UdpLoss, Missed::Datagrams, dropped);
         let withheld = "datagrams were left out: their senders are beyond max_peer_bytes_per_second";
+        say(self.withheld.take(), Why::RateLimit, Missed::Datagrams, withheld);
         let cut = "bytes were cut off datagrams of more than 64 KiB: send less in one, or use a stream";
-        let kinds: [(_, _, fn(u64) -> Missed, _); 3] = [
-            (self.dropped.take(), Why::UdpLoss, Missed::Datagrams, dropped),
-            (self.withheld.take(), Why::RateLimit, Missed::Datagrams, withheld),
-            (self.cut.take(), Why::DatagramCut, Missed::Bytes, cut),
-        ];
-        let said = |(lost, why, missed, what): (Option<Lost>, _, _, _)| lost.map(|lost| (lost.notice(uid, why, missed), format!("{} {what}", lost.count)));
-        kinds.into_iter().filter_map(said).collect()
+        say(self.cut.take(), Why::DatagramCut, Missed::Bytes, cut);
+        all
     }
 }
 
