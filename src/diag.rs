@@ -5,6 +5,8 @@ use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 
+use crate::words::is_invisible;
+
 /// Maximum number of characters shown of a line.
 const SHOWN_CHARS: usize = 160;
 
@@ -145,9 +147,7 @@ fn escape(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\t' => out.push_str("    "),
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-                out.extend(c.escape_unicode());
-            }
+            c if is_invisible(c) => out.extend(c.escape_unicode()),
             c if c.is_control() => out.extend(c.escape_default()),
             c => out.push(c),
         }
@@ -192,10 +192,10 @@ mod tests {
 
     #[test]
     fn never_hands_a_control_character_to_the_terminal() {
-        let source = Source::new("a\u{1b}[2J", "k\t= \"\u{1b}]0;x\u{7}\u{202e}\"");
+        let source = Source::new("a\u{1b}[2J", "k\t= \"\u{1b}]0;x\u{7}\u{202e}\u{61c}\"");
         let shown = source.error(4..5, "bad\n\u{9b}").with_mend("\u{8}").to_string();
         assert!(shown.lines().count() == 5 && !shown.replace('\n', "").chars().any(char::is_control), "{shown}");
-        assert!(shown.contains("k    = \"\\u{1b}]0;x\\u{7}\\u{202e}\"\n  |        ^"), "{shown}");
+        assert!(shown.contains("k    = \"\\u{1b}]0;x\\u{7}\\u{202e}\\u{61c}\"\n  |        ^"), "{shown}");
     }
 
     #[test]

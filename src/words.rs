@@ -1,5 +1,5 @@
 //! The closed sets of words that rules, configuration, the core and records share, and the
-//! nearest word for a misspelt one. This is the lowest layer: it imports nothing from siftd.
+//! nearest word for a misspelt one. Also which characters of a text nobody sees. This is the lowest layer: it imports nothing from siftd.
 
 use std::fmt;
 
@@ -110,6 +110,16 @@ words! {
 words! {
     /// How much siftd knows about a family of rules.
     Depth { Full = "full", Head = "head" }
+}
+
+/// Whether a character is invisible or changes how others are shown: bidirectional controls, zero-width characters, line
+/// separators, tags (Unicode TR 36 and 39). Together with the control characters these are what no untrusted text may hand
+/// to a terminal.
+#[must_use]
+pub fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// `1 line`, `2 lines`.

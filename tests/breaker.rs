@@ -23,6 +23,15 @@ fn exec(folder: &Folder, flags: &[&str], script: &str) -> Done {
 }
 
 #[test]
+fn a_call_that_records_nothing_makes_no_state() {
+    let folder = Folder::new();
+    assert!(folder.siftd(["breaker", "record", "x", "--state-dir", "zz"]).ended(2).err().contains("how did the run go"));
+    assert!(!folder.at("zz").exists());
+    folder.piped(["breaker", "record", "x", "--state-dir", "zz"], "no verdict\n").ended(2);
+    assert!(!folder.at("zz").exists());
+}
+
+#[test]
 fn check_says_it_by_the_exit_code() {
     let folder = Folder::new();
     let codes = |times: usize| -> Vec<Option<i32>> {

@@ -1,6 +1,7 @@
 //! `siftd breaker`: works on the breakers of a state, for loops and for people. `core::breaker`
 //! makes the steps; this module handles flags, verdicts from stdin, and wording.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::args::{BreakerArgs, BreakerCommand, RecordArgs, Which};
 use super::objects::answer_each;
-use super::{Exit, Failure, out, say, stdin_is_given};
+use super::{Exit, Failure, out, say, stdin};
 use crate::core::breaker::{Breaker, Limits, State, Transition};
 use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
 use crate::delivery::Weight;
@@ -37,7 +38,7 @@ const SHOWN_TRANSITIONS: usize = 10;
 
 pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
     match &args.command {
-        BreakerCommand::Status { json, which, place } => status(&Desk::new(place)?, which, *json),
+        BreakerCommand::Status { form, which, place } => status(&Desk::new(place)?, which, form.is_json()),
         BreakerCommand::Check { quiet, which, place } => {
             let desk = Desk::new(place)?;
             check(&desk, &desk.needed(which)?, *quiet)
@@ -190,6 +191,52 @@ fn say_aside(shared: &Shared) {
     shared.aside.iter().for_each(say);
 }
 
+/// What `record` writes down, and what became of it.
+struct Book<'a> {
+    desk: &'a Desk,
+    name: &'a str,
+    events: Option<File>,
+    /// Opened for the first run, so that a call without one leaves nothing behind.
+    shared: Option<Shared>,
+    last: Option<Kept>,
+    in_vain: bool,
+}
+
+impl Book<'_> {
+    fn take(&mut self, run: &Run, errors: &[Told]) -> Result<(), Failure> {
+        let shared = match &mut self.shared {
+            Some(shared) => shared,
+            none => none.insert(self.desk.opened()?),
+        };
+        if matches!(run, Run::Failure(_)) {
+            told::remember(shared, self.name, errors).map_err(Failure)?;
+        }
+        let desk = self.desk;
+        let changed = desk.step(shared, self.name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;
+        for record in &changed.records {
+            self.events.iter_mut().try_for_each(|file| std::io::Write::write_all(file, record))?;
+        }
+        tell_opened(&desk.config.breaker.on_open, changed.opened.as_deref());
+        self.in_vain |= matches!(run, Run::Success) && changed.kept.breaker.state == State::Open;
+        self.last = Some(changed.kept);
+        Ok(())
+    }
+
+    /// Takes the verdicts on stdin; returns how many lines are none.
+    fn take_stdin(&mut self) -> Result<u64, Failure> {
+        let (mut failed, mut refused) = (None, 0_u64);
+        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Ok((Run::of_json(&value)?, Told::of_verdict(&value)))) {
+            Ok((run, errors)) if failed.is_none() => failed = self.take(&run, &errors).err(),
+            Ok(_) => {}
+            Err(why) => {
+                refused += 1;
+                say(&format!("stdin: {why}"));
+            }
+        })?;
+        failed.map_or(Ok(refused), Err)
+    }
+}
+
 fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
     let name = desk.needed(&args.which)?;
     let signatures = signatures(args)?;
@@ -198,47 +245,24 @@ fn record(desk: &Desk, args: &RecordArgs) -> Result<Exit, Failure> {
         opened.map_err(|error| Failure::new(format!("--events {}: {error}", path.display())))
     };
     // Before the state is opened: its descriptors must not be taken for `fd:N`.
-    let mut events = args.events.as_ref().map(open).transpose()?;
-    let mut shared = desk.opened()?;
-    let (mut last, mut in_vain) = (None, false);
-    let mut take = |run: Run, errors: &[Told]| -> Result<(), Failure> {
-        if matches!(run, Run::Failure(_)) {
-            told::remember(&mut shared, &name, errors).map_err(Failure)?;
-        }
-        let changed = desk.step(&mut shared, &name, &|breaker, at| run.step(breaker, &desk.limits(), at))?;
-        for record in &changed.records {
-            events.iter_mut().try_for_each(|file| std::io::Write::write_all(file, record))?;
-        }
-        tell_opened(&desk.config.breaker.on_open, changed.opened.as_deref());
-        in_vain |= matches!(run, Run::Success) && changed.kept.breaker.state == State::Open;
-        last = Some(changed.kept);
-        Ok(())
-    };
-    let mut refused = 0_u64;
+    let events = args.events.as_ref().map(open).transpose()?;
+    let mut book = Book { desk, name: &name, events, shared: None, last: None, in_vain: false };
+    let mut refused = 0;
     if args.success || args.failure || args.exit_code.is_some() {
         let errors: Vec<Told> = args.error.iter().filter(|text| !text.trim().is_empty()).map(|text| Told::of_line(text)).collect();
-        take(of_flags(args, signatures), &errors)?;
-    } else if stdin_is_given() {
-        let mut failed = None;
-        answer_each(MAX_LINE, |line, _| match line.and_then(|value| Ok((Run::of_json(&value)?, Told::of_verdict(&value)))) {
-            Ok((run, errors)) if failed.is_none() => failed = take(run, &errors).err(),
-            Ok(_) => {}
-            Err(why) => {
-                refused += 1;
-                say(&format!("stdin: {why}"));
-            }
-        })?;
-        failed.map_or(Ok(()), Err)?;
+        book.take(&of_flags(args, signatures), &errors)?;
+    } else if stdin::is_given() {
+        refused = book.take_stdin()?;
     }
-    if let Some(kept) = &last {
-        let sample = desk.sample(&shared, &kept.breaker);
+    if let (Some(kept), Some(shared)) = (&book.last, &book.shared) {
+        let sample = desk.sample(shared, &kept.breaker);
         out::print(&(words::sentence((&name, &desk.flags), &kept.breaker, &kept.why, &desk.limits(), sample.as_deref()) + "\n"))?;
     }
-    if in_vain {
+    if book.in_vain {
         let reset = words::reset_command(&name, &desk.flags);
         say(&format!("{name} stays open: a success closes it only as a probe, after the cooldown; `{reset}` closes it now"));
     }
-    if last.is_none() && refused == 0 {
+    if book.last.is_none() && refused == 0 {
         return Err(Failure::new("how did the run go: --success, --failure or --exit-code N, or a verdict on stdin (siftd breaker record --help)"));
     }
     Ok(if refused > 0 { Exit::Trouble } else { Exit::Done })

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::args::ClassifyArgs;
 use super::objects::{answer_each, integer, text};
-use super::{Exit, Failure, say, setup};
+use super::{Exit, Failure, say, setup, stdin};
 use crate::config::Retry;
 use crate::core::event::{Category, Cause};
 use crate::core::redact::clean;
@@ -20,6 +20,7 @@ use crate::verdict::{Object, headers};
 const FIELDS: [&str; 8] = ["name", "code", "message", "response.status", "context.operation", "exit_code", "timed_out", "stderr"];
 
 pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
+    stdin::needed("classify", "pipe errors in, one JSON object a line", "classify")?;
     let config = setup::config(&args.setup)?;
     let mut policy = config.retry;
     policy.continue_on_error |= args.continue_on_error;

@@ -74,7 +74,8 @@ fn order(args: &ExecArgs, around: Around, digest: Option<File>) -> Order {
     Order {
         argv: args.command.clone(),
         around,
-        timeout: args.timeout,
+        // Zero: no limit.
+        timeout: args.timeout.filter(|limit| !limit.is_zero()),
         kill_after: args.kill_after,
         retries: match args.retries {
             None => Retries::None,

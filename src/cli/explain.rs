@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::ExplainArgs;
-use super::{Exit, Failure, out, setup};
+use super::{Exit, Failure, out, setup, stdin};
 use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
@@ -38,6 +38,9 @@ const MAX_STDIN_BYTES: u64 = 1 << 20;
 const MAX_LINES: u64 = 1000;
 
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
+    if args.place.is_none() {
+        stdin::needed("explain", "name a line of a file as FILE:LINE, or pipe lines in", "explain")?;
+    }
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut page = String::new();
     match &args.place {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 
 use super::args::FilterArgs;
-use super::stdin::NamedStdin;
+use super::stdin::{self, NamedStdin};
 use super::{Exit, Failure, out, setup};
 use crate::core::noise::Noise;
 use crate::sources::clock::now;
@@ -13,6 +13,7 @@ use crate::sources::clock::now;
 const BUFFER_BYTES: usize = 64 << 10;
 
 pub(super) fn filter(args: &FilterArgs) -> Result<Exit, Failure> {
+    stdin::needed("filter", "pipe a log in", "filter")?;
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let mut noise = Noise::new(&setup.engine);
     let out = BufWriter::with_capacity(BUFFER_BYTES, out::stdout()?);

@@ -107,7 +107,7 @@ fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit
     let mut page = shared.list(&choice, at).map_err(Failure)?;
     let is_cut = page.entries.len() > which.limit as usize;
     page.entries.truncate(which.limit as usize);
-    if form.json {
+    if form.is_json() {
         return out::print(&page.entries.iter().map(|entry| format!("{}\n", object(entry, at))).collect::<String>());
     }
     if page.entries.is_empty() {
@@ -153,7 +153,7 @@ fn object(entry: &Entry, at: Timestamp) -> Value {
 fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Failure> {
     let at = now();
     let former = former(shared, entry.sign)?;
-    if form.json {
+    if form.is_json() {
         let mut object = object(entry, at);
         object["hours"] = entry.row.hours.iter().map(|(hour, count)| json!({"hour": rfc3339(Timestamp(hour * HOUR_US)), "count": count})).collect();
         object["former"] = former.iter().map(|sign| json!({"signature": sign.signature.as_str(), "sig_version": sign.recipe})).collect();
@@ -228,10 +228,10 @@ fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm
     let (new, back) = if entry.is_some() { (vec![0; count], vec![0; count]) } else { (of(&|sum| sum.new), of(&|sum| sum.regressed)) };
     let last = at.0.div_euclid(HOUR_US).div_euclid(hours);
     let most = events.iter().copied().max().unwrap_or(0);
-    let mut text = entry.as_ref().filter(|_| !form.json).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry)));
+    let mut text = entry.as_ref().filter(|_| !form.is_json()).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry)));
     for (index, count_of) in events.iter().enumerate() {
         let from = Timestamp((last - (count - 1 - index) as i64) * hours * HOUR_US);
-        if form.json {
+        if form.is_json() {
             text += &format!("{}\n", json!({"from": rfc3339(from), "hours": hours, "count": count_of, "new": new[index], "regressed": back[index]}));
             continue;
         }
@@ -261,7 +261,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
         let is_cut = entries.len() > MAX_DIFF;
         entries.truncate(MAX_DIFF);
         for entry in &entries {
-            if form.json {
+            if form.is_json() {
                 let mut object = object(entry, at);
                 object["change"] = word.into();
                 text += &format!("{object}\n");
@@ -272,7 +272,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
         }
         counts.push(format!("{}{} {word}", entries.len(), if is_cut { "+" } else { "" }));
     }
-    if !form.json {
+    if !form.is_json() {
         text += &format!("since {}: {}\n", moment(since), counts.join(", "));
     }
     out::print(&text)

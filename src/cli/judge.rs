@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::args::JudgeArgs;
 use super::objects::{answer_each, integer};
-use super::{Exit, Failure, identity, setup};
+use super::{Exit, Failure, identity, setup, stdin};
 use crate::core::engine::Engine;
 use crate::core::event::Io;
 use crate::core::extract::Origin;
@@ -23,6 +23,7 @@ const FIELDS: [&str; 7] = ["exit_code", "stderr", "stdout", "timed_out", "run_st
 const ENDED: [&str; 6] = ["", "completed", "complete", "done", "finished", "exited"];
 
 pub fn judge(args: &JudgeArgs) -> Result<Exit, Failure> {
+    stdin::needed("judge", "pipe results in, one JSON object a line", "judge")?;
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let judge = Judge { engine: setup.engine, host: identity::host(), max_event_bytes: setup.config.limits.max_event_bytes as usize };
     answer_each(setup.config.limits.max_document_bytes, |line, out| judge.answer(line, out))

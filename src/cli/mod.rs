@@ -31,7 +31,7 @@ mod status;
 mod stdin;
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -154,11 +154,6 @@ pub fn main() -> ExitCode {
         Exit::Trouble
     })
     .into()
-}
-
-/// Whether stdin has input to read if no input was named.
-fn stdin_is_given() -> bool {
-    !std::io::stdin().is_terminal()
 }
 
 /// Prints one message on stderr, without secrets. A message that is a diagnostic already starts with `error:`.

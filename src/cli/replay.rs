@@ -74,11 +74,11 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
         }
         // What precedes the damaged part has been read.
         let [new, old] = pair.0;
-        compare(&path, new, old, &mut counts, &mut |line| text += &line, args.json);
+        compare(&path, new, old, &mut counts, &mut |line| text += &line, args.form.is_json());
         out::write(std::mem::take(&mut text).as_bytes())?;
     }
     let Counts { appear, vanish, change, stay } = counts;
-    if !args.json {
+    if !args.form.is_json() {
         out::print(&format!("{appear} appear, {vanish} vanish, {change} change, {stay} stay\n"))?;
     }
     Ok(if is_troubled { Exit::Trouble } else { Exit::Done })

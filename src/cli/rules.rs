@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{ListFormat, RulesArgs, RulesCommand, SetupArgs};
+use super::args::{RulesArgs, RulesCommand, SetupArgs};
 use super::{Exit, Failure, say, setup};
 use crate::core::word_gate;
 use crate::diag::{Diagnostic, Diagnostics};
 use crate::examples;
-use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, builtin_files, matcher};
+use crate::rules::{BUILTIN_FILES, Examples, RuleSet, RulesFile, WARNING_FILE, builtin_files, matcher, parse};
 use crate::sinks::human::sanitise;
 use crate::words::{counted, did_you_mean};
 
@@ -16,7 +16,7 @@ mod written;
 
 pub fn rules(args: &RulesArgs) -> Result<Exit, Failure> {
     match &args.command {
-        RulesCommand::List { names, format, setup } => list(names, *format, setup),
+        RulesCommand::List { names, form, setup } => list(names, form.is_json(), setup),
         RulesCommand::Show { id, setup } => show(id, setup),
         RulesCommand::Test { files, setup } => test(files, setup),
         RulesCommand::Check { files, setup } => check(files, setup),
@@ -29,18 +29,18 @@ fn set_of(args: &SetupArgs) -> Result<RuleSet, Failure> {
     Ok(setup::rule_set(&config, &args.rules, Examples::Read)?)
 }
 
-fn list(names: &[String], format: ListFormat, args: &SetupArgs) -> Result<Exit, Failure> {
+fn list(names: &[String], as_json: bool, args: &SetupArgs) -> Result<Exit, Failure> {
     let set = set_of(args)?;
     let mut rows = catalogue::rows(&set);
     if let Some(none) = names.iter().find(|name| !rows.iter().any(|row| row.is_of(name))) {
         return Err(unknown(none, &set));
     }
     rows.retain(|row| names.is_empty() || names.iter().any(|name| row.is_of(name)));
-    let text = match format {
-        ListFormat::Table => catalogue::table(&rows),
-        ListFormat::Json => serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(error.to_string()))? + "\n",
-    };
-    print(&text)
+    if as_json {
+        let text = serde_json::to_string_pretty(&rows).map_err(|error| Failure::new(error.to_string()))?;
+        return print(&(text + "\n"));
+    }
+    print(&catalogue::table(&rows))
 }
 
 /// Shows a rule as written in the last file that has it, which is in force; for a family, shows every file.
@@ -87,19 +87,43 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
     let configured = setup::rule_paths(&config, &[]);
     let named = setup::in_folders(&[&args.rules[..], files].concat());
-    let checked = if named.is_empty() { &configured } else { &named };
+    let (mut around, checked) = if named.is_empty() { (Vec::new(), configured) } else { (configured, named) };
     if checked.is_empty() {
         return Err(Failure::new("rules check: which file? name it: siftd rules check FILE"));
     }
+    // A warning is an event for the file of warnings and none for the others, so those are checked without it.
+    let (mut warnings, mut others) = (Vec::new(), Vec::new());
+    for path in checked {
+        let file = setup::read_rules(&path)?;
+        if is_of_warnings(&file) { &mut warnings } else { &mut others }.push(path);
+    }
+    let mut worst = Exit::Done;
+    for group in [others, warnings] {
+        if !group.is_empty() {
+            worst = worst.max(check_among(&around, &group)?);
+        }
+        around.extend(group);
+    }
+    Ok(worst)
+}
+
+/// Whether a file is the one that `warnings = true` reads, or has the same rules.
+fn is_of_warnings(file: &RulesFile) -> bool {
+    let (name, text) = WARNING_FILE;
+    parse(name, text, false).is_ok_and(|warnings| warnings.entries.iter().map(|entry| &entry.id).eq(file.entries.iter().map(|entry| &entry.id)))
+}
+
+/// Checks the files `checked`, which are read after the files `around`.
+fn check_among(around: &[PathBuf], checked: &[PathBuf]) -> Result<Exit, Failure> {
     let (builtin, mut own, mut read) = (builtin_files(Examples::Read), Vec::new(), Vec::new());
-    for path in configured.iter().chain(&named) {
+    for path in around.iter().chain(checked) {
         let file = setup::read_rules(path)?;
         repeated(path, &file)?;
         own.push(Checked::new(path, &file));
         read.push(file);
     }
     let rules = RuleSet::with_files(builtin.into_iter().chain(read).collect());
-    let own = &own[own.len() - checked.len()..];
+    let own = &own[around.len()..];
     let untold = word_gate::untold(&rules).filter(|id| own.iter().any(|file| file.ids.iter().any(|own| own == id)));
     untold.for_each(|id| say(&format!("{id}: slow: no word stands in all that it matches, so it is asked of every line that may hold an error; give it one")));
     let (_, failures) = examples::run(rules);

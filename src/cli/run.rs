@@ -1,7 +1,7 @@
 //! `siftd run`: turns configuration and flags into the plan of a daemon, and runs it.
 
 use super::args::RunArgs;
-use super::{Exit, Failure, setup, stdin_is_given};
+use super::{Exit, Failure, setup};
 use crate::config::{Config, LogFormat, SinkKind};
 use crate::core::redact;
 use crate::daemon::{self, Again, Ended};

@@ -2,7 +2,7 @@
 //! on one thread; with more, each file has a thread. Memory holds the streams plus what `order` buffers.
 
 use std::collections::HashSet;
-use std::io::{self, IsTerminal};
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::args::{Color, ReadMode, ScanArgs};
 use super::order::Order;
 use super::progress::Progress;
-use super::{Exit, Failure, identity, out, say, setup};
+use super::{Exit, Failure, identity, out, say, setup, stdin};
 use crate::sinks::human::{Paint, Tally};
 use crate::sources::archive::{self, Archive};
 use crate::sources::expand::{Input, Trouble, expand};
@@ -97,10 +97,6 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         own_output: out::regular_stdout(),
     };
     troubles.iter().for_each(|trouble| job.trouble(trouble));
-    if job.inputs.is_empty() && troubles.is_empty() {
-        let names: Vec<_> = args.files.iter().map(|name| name.display().to_string()).collect();
-        say(&format!("{}: no file to read", names.join(", ")));
-    }
     Ok(job)
 }
 
@@ -108,15 +104,13 @@ fn names(args: &ScanArgs) -> Result<Vec<PathBuf>, Failure> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
-    if io::stdin().is_terminal() {
-        return Err(Failure::new("nothing to scan: name files or folders, or pipe a log in (siftd scan --help)"));
-    }
+    stdin::needed("scan", "name files or folders, or pipe a log in", "scan")?;
     Ok(vec![PathBuf::from("-")])
 }
 
 /// Removes duplicates, whose errors would be counted twice: a file named
 /// twice, named and found, or known under several names is read once.
-fn once(inputs: &mut Vec<Input>) {
+pub(super) fn once(inputs: &mut Vec<Input>) {
     let (mut files, mut has_stdin) = (HashSet::new(), false);
     inputs.retain(|input| match input {
         Input::Stdin => !std::mem::replace(&mut has_stdin, true),

@@ -5,7 +5,7 @@
 use std::io::{self, BufRead, BufReader, Write};
 
 use super::args::SignatureArgs;
-use super::stdin::NamedStdin;
+use super::stdin::{self, NamedStdin};
 use super::{Exit, Failure, out};
 use crate::core::event::Frames;
 use crate::core::redact::{KeyBlock, clean};
@@ -16,6 +16,7 @@ use crate::sinks::human::sanitise;
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
 pub fn signature(args: &SignatureArgs) -> Result<Exit, Failure> {
+    stdin::needed("sign", "pipe lines in", "signature")?;
     out::quiet_on_closed_pipe(lines(args.why))
 }
 

@@ -42,7 +42,6 @@ fn argument(command: &str, arg: &str) -> Option<String> {
     match (command, arg.split('=').next().unwrap_or(arg)) {
         ("scan" | "digest", "-o" | "--output" | "--out") => Some(format!("the output is on stdout: siftd {command} … > FILE")),
         ("scan", "--json") => Some("one JSON record a line: --format ndjson; one document: --format report".to_owned()),
-        ("digest", "--json") => Some("--format json".to_owned()),
         ("scan" | "digest", "--file") => Some(format!("files are named without a flag: siftd {command} FILE")),
         ("run", "-f") => Some("the flag is --file".to_owned()),
         ("run", _) if is_file => Some(format!("to follow a file: siftd run --file {}", quoted(arg))),

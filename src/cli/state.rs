@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::args::{ListFormat, StateArgs, StateCommand, StatePlace};
+use super::args::{StateArgs, StateCommand, StatePlace};
 use super::{Exit, Failure, out, say, setup};
 use crate::core::assemble::Facts;
 use crate::core::event::Hex;
@@ -22,7 +22,7 @@ const MIN_IDENTITY: usize = 6;
 
 pub fn state(args: &StateArgs) -> Result<Exit, Failure> {
     match &args.command {
-        StateCommand::List { format, place } => list(&folder(place)?, *format),
+        StateCommand::List { form, place } => list(&folder(place)?, form.is_json()),
         StateCommand::Show { file, place } => show(&folder(place)?, file),
         StateCommand::Forget { file, all, place } => forget(&folder(place)?, file, *all),
     }
@@ -106,9 +106,9 @@ impl Entry {
     }
 }
 
-fn list(folder: &Path, format: ListFormat) -> Result<Exit, Failure> {
+fn list(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     let entries = entries(folder)?;
-    if format == ListFormat::Json {
+    if as_json {
         let all: Vec<serde_json::Value> = entries.iter().map(json).collect();
         return out::print(&format!("{}\n", serde_json::Value::Array(all)));
     }
@@ -157,11 +157,19 @@ fn described(entry: &Entry) -> String {
         ("inode", format!("{} on device {}, made {born}", mark.node.ino, mark.node.dev)),
         ("read", format!("{} bytes", mark.read)),
         ("left", entry.left().map_or("the file is gone".to_owned(), |left| format!("{left} bytes"))),
-        ("goes on at", format!("byte {}, line {}", mark.safe, lines + 1)),
+        ("goes on at", format!("byte {}, line {}{}", mark.safe, lines + 1, again(mark))),
         ("last seen", rfc3339(row.seen)),
     ];
     let is_known = |name: &str| row.is_file() || !["generation", "inode", "left"].contains(&name);
     fields.iter().filter(|(name, _)| is_known(name)).map(|(name, value)| format!("{name:<12}{value}\n")).collect()
+}
+
+/// Says why reading goes on before the end of what was read, if it does.
+fn again(mark: &Mark) -> String {
+    match mark.read.saturating_sub(mark.safe) {
+        0 => String::new(),
+        bytes => format!(": the last {bytes} bytes are read again, as an error in them may not be over; none is reported twice"),
+    }
 }
 
 fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {

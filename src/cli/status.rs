@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::args::{ListFormat, StatusArgs};
+use super::args::StatusArgs;
 use super::state::{amount, folder};
 use super::{Exit, Failure, out};
 use crate::daemon::SOCKET;
@@ -24,10 +24,7 @@ pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     let folder = folder(&args.place)?;
     let body = ask(&folder)?;
     let answer: Value = serde_json::from_str(&body).map_err(|error| Failure::new(format!("{}: the answer cannot be read: {error}", folder.display())))?;
-    out::print(&match args.format {
-        ListFormat::Json => body,
-        ListFormat::Table => shown(&answer),
-    })?;
+    out::print(&if args.form.is_json() { body } else { shown(&answer) })?;
     let is_well = answer["state"] == "ready" && answer["healthy"] == true;
     Ok(if is_well { Exit::Done } else { Exit::Found })
 }

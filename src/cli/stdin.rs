@@ -1,6 +1,23 @@
-//! stdin for commands that copy it to stdout: its errors tell that stdin failed.
+//! stdin for commands that read it. On a terminal nothing comes until somebody types, so they say what is
+//! missing; for those that copy it to stdout, its errors tell that stdin failed.
 
-use std::io::{self, Read, Stdin};
+use std::io::{self, IsTerminal, Read, Stdin};
+
+use super::Failure;
+
+/// Whether stdin has input to read if no input was named.
+pub fn is_given() -> bool {
+    !io::stdin().is_terminal()
+}
+
+/// Checks that stdin has input to read. The message is that there is nothing to `verb`, and `mend`
+/// says what to do; `command` is the one whose help says more.
+///
+/// # Errors
+/// stdin is a terminal.
+pub fn needed(verb: &str, mend: &str, command: &str) -> Result<(), Failure> {
+    if is_given() { Ok(()) } else { Err(Failure::new(format!("nothing to {verb}: {mend} (siftd {command} --help)"))) }
+}
 
 /// stdin could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -1,23 +1,29 @@
 //! The end of a run: reads and writes what is there within `shutdown_grace`, and reports what could not be.
 
-use std::sync::mpsc::Receiver;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::plan::Ended;
 use super::serve::Daemon;
-use super::wake::Wake;
+use super::wake::{Stop, Wake};
 use crate::state::outbox::Outbox;
 use crate::telemetry::metrics::Phase;
 use crate::telemetry::{metrics, notify};
 
+/// An end that takes longer than this is explained.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Reads what is there already, writes what was read, and returns how the run ended. From here on everything has a
 /// time limit.
-pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiver<Wake>, outbox: &Outbox) -> Result<Ended, String> {
+pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiver<Wake>, outbox: &Arc<Outbox>) -> Result<Ended, String> {
     metrics().set_phase(Phase::Stopping);
     notify::stopping();
     daemon.pulse.end();
     let until = *daemon.stop.until.get_or_init(|| Instant::now() + daemon.grace);
+    let _explained = explain_wait(daemon.stop.clone(), outbox.clone(), until);
     let unread = daemon.drain(wakes, until);
     daemon.queue.close();
     let is_durable = daemon.is_durable;
@@ -46,6 +52,24 @@ pub(super) fn end(mut daemon: Daemon, committing: JoinHandle<()>, wakes: &Receiv
         None if is_whole || is_durable => ended,
         None => ended.map(|_| Ended::Troubled),
     }
+}
+
+/// Says what is waited for, if the end takes long; not any more once the returned sender is dropped.
+fn explain_wait(stop: Arc<Stop>, outbox: Arc<Outbox>, until: Instant) -> Sender<()> {
+    let (ended, ends) = channel();
+    std::thread::spawn(move || {
+        if ends.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let seconds = until.saturating_duration_since(Instant::now()).as_secs_f64().ceil();
+        let what = match outbox.waiting() {
+            0 => "what is there is still being read".to_owned(),
+            waiting => format!("{} not written yet", if waiting == 1 { "1 record is".to_owned() } else { format!("{waiting} records are") }),
+        };
+        let sooner = if stop.is_asked.load(Ordering::Acquire) { "; another signal (Ctrl-C) ends it now" } else { "" };
+        tracing::warn!("ending: {what}; it ends in {seconds} s at the latest (shutdown_grace){sooner}");
+    });
+    ended
 }
 
 /// What the threads reported when they ended.

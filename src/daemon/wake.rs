@@ -97,6 +97,8 @@ pub(crate) struct Stop {
     pub running: AtomicUsize,
     /// SIGHUP has arrived and has not been acted on yet.
     pub reload: AtomicBool,
+    /// A signal has told the daemon to end: another one ends it at once.
+    pub is_asked: AtomicBool,
 }
 
 impl Stop {
@@ -151,6 +153,7 @@ pub(super) fn handle_signals(sender: &Sender<Wake>, stop: &Arc<Stop>, can_reload
                     (_, Some(_)) => std::process::exit(128 + number),
                     (_, None) => {
                         first = Some(Instant::now());
+                        stop.is_asked.store(true, Ordering::Release);
                         drop(sender.send(Wake::Stop));
                     }
                 }

@@ -18,6 +18,8 @@ pub enum Why {
     StateLost,
     /// Datagrams that the kernel dropped because nobody read them in time.
     UdpLoss,
+    /// The rest of a datagram that was longer than what is read of one.
+    DatagramCut,
     /// Connections that were closed at once because there were too many.
     TurnedAway,
 }
@@ -33,6 +35,7 @@ impl Why {
             Self::OutboxFull => "outbox_full",
             Self::StateLost => "state_lost",
             Self::UdpLoss => "udp_loss",
+            Self::DatagramCut => "datagram_cut",
             Self::TurnedAway => "turned_away",
         }
     }

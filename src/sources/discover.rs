@@ -190,10 +190,11 @@ impl Spec {
         literals.chain(self.globs.iter().map(|glob| (glob.base.as_path(), glob.depth != Some(1))))
     }
 
-    /// Whether a file could still appear.
+    /// Whether a file could still appear: where a folder, a named pipe or a device is, none does.
     #[must_use]
     pub fn can_grow(&self) -> bool {
-        !self.globs.is_empty() || self.literals.iter().any(|path| !path.is_dir())
+        let is_taken = |path: &PathBuf| path.metadata().is_ok_and(|meta| !meta.is_file());
+        !self.globs.is_empty() || !self.literals.iter().all(is_taken)
     }
 
     /// Returns a path as the user would write it.

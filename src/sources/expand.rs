@@ -45,7 +45,12 @@ pub fn expand(names: &[PathBuf]) -> (Vec<Input>, Vec<Trouble>) {
         if name.as_os_str() == "-" {
             found.0.push(Input::Stdin);
         } else if name.is_dir() {
+            let known = (found.0.len(), found.1.len());
             walk(name, None, |_| true, &mut found);
+            // As with a glob: a wrong name must not look like logs without an error.
+            if (found.0.len(), found.1.len()) == known {
+                found.1.push(Trouble::new(name, "no file to read in it"));
+            }
         } else if is_glob(name) && !name.exists() {
             expand_glob(name, &mut found);
         } else {

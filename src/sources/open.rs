@@ -4,7 +4,7 @@
 use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::delivery::Node;
@@ -58,7 +58,8 @@ pub fn open(path: &Path, trust: &Trust) -> io::Result<(File, Node, u64)> {
         return Err(ErrorKind::IsADirectory.into());
     }
     if !meta.is_file() {
-        return Err(refused("is no regular file"));
+        let is_pipe = meta.file_type().is_fifo();
+        return Err(refused(if is_pipe { "is no regular file but a named pipe, which is read as stdin: siftd run < PIPE" } else { "is no regular file" }));
     }
     if let Trust::Matched { within, .. } = trust
         && let Some(real) = real_path(&file)

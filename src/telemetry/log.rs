@@ -18,6 +18,8 @@ use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::words::is_invisible;
+
 /// Removes the secrets from a text.
 pub type Clean = fn(&str) -> Cow<'_, str>;
 
@@ -121,14 +123,14 @@ fn priority(level: Level) -> u8 {
     }
 }
 
-/// Formats a message of several lines: each line after the first begins with `head`. Control characters, which a terminal
-/// would obey, are escaped.
+/// Formats a message of several lines: each line after the first begins with `head`. Characters that a terminal would
+/// obey or hide are escaped: file names and what peers send are text of untrusted programs.
 fn lines(text: &str, head: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.trim_end().chars() {
         match c {
             '\n' => out.extend(["\n", head]),
-            c if c.is_control() => out.extend(c.escape_default()),
+            c if c.is_control() || is_invisible(c) => out.extend(c.escape_default()),
             c => out.push(c),
         }
     }
@@ -153,6 +155,7 @@ mod tests {
     fn each_form_says_where_a_message_ends_and_obeys_nothing() {
         let text = "bad:\n\u{1b}[2J \"x\"";
         assert_eq!(line(Form::Text, Level::WARN, "T", text), "T  WARN bad:\n  \\u{1b}[2J \"x\"");
+        assert_eq!(line(Form::Text, Level::WARN, "T", "fdp.\u{202e}gol\u{200b}"), "T  WARN fdp.\\u{202e}gol\\u{200b}");
         assert_eq!(line(Form::Journald, Level::ERROR, "T", text), "<3>bad:\n<3>  \\u{1b}[2J \"x\"");
         assert_eq!(line(Form::Json, Level::INFO, "T", text), r#"{"level":"info","message":"bad:\n\u001b[2J \"x\"","timestamp":"T"}"#);
         assert_eq!([Level::WARN, Level::INFO, Level::DEBUG].map(priority), [4, 6, 7]);

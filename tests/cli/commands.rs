@@ -414,6 +414,16 @@ fn a_copy_of_a_built_in_file_takes_its_place() {
     }
 }
 
+/// With the file of warnings, a warning is an event, which other files rightly deny.
+#[test]
+fn the_folder_of_built_in_rules_is_without_a_mistake() {
+    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/rules");
+    let done = Folder::new().siftd([Path::new("rules"), Path::new("check"), &rules]).ended(0);
+    assert_eq!(done.err(), "");
+    let files = std::fs::read_dir(&rules).unwrap().count();
+    assert_eq!(done.out().matches(": ok, ").count(), files, "{}", done.out());
+}
+
 #[test]
 fn rules_check_points_at_the_mistake() {
     let folder = Folder::new();
@@ -703,6 +713,34 @@ fn a_usual_slip_gets_the_right_command() {
     ] {
         let err = folder.siftd(args).ended(2).err();
         assert!(err.contains(said) && err.matches("tip:").count() == 1, "{said} in {err}");
+    }
+}
+
+/// `--format json` is what help and README say; `--json` is what many type.
+#[test]
+fn json_has_both_spellings() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    folder.write("mine.toml", RULES);
+    folder.siftd(["run", "--file", "a.log", "--state-dir", "st", "--dry-run"]).ended(0);
+    folder.siftd(["breaker", "record", "fix", "--failure", "--error", "boom", "--state-dir", "st"]).ended(0);
+    for args in [
+        &["rules", "list", "python"][..],
+        &["state", "list", "--state-dir", "st"],
+        &["digest", "a.log"],
+        &["history", "--state-dir", "st"],
+        &["history", "list", "--state-dir", "st"],
+        &["breaker", "status", "--state-dir", "st"],
+        &["replay", "a.log", "--rules", "mine.toml"],
+    ] {
+        let said = |more: &[&str]| folder.siftd([args, more].concat()).ended(0).out();
+        let json = said(&["--format", "json"]);
+        assert_eq!(said(&["--json"]), json, "{args:?}");
+        assert!(json.lines().next().is_none_or(|line| line.starts_with(['{', '['])), "{args:?}: {json}");
+    }
+    for format in [&["--json"][..], &["--format", "json"]] {
+        let said = folder.siftd([&["status", "--state-dir", "st"], format].concat()).ended(2).err();
+        assert!(said.contains("no siftd runs"), "{said}");
     }
 }
 

@@ -239,6 +239,38 @@ fn only_a_folder_is_nothing_to_wait_for() {
 }
 
 #[test]
+fn only_what_is_no_file_is_nothing_to_wait_for() {
+    let folder = Folder::new();
+    assert!(folder.run("mkfifo", [folder.at("pipe")]).status().unwrap().success());
+    let done = folder.siftd(["run", "--file", "pipe", "--file", "/dev/null"]).ended(2);
+    assert!(done.err().contains("pipe: is no regular file but a named pipe, which is read as stdin: siftd run < PIPE\n"), "{}", done.err());
+    assert!(done.err().contains("/dev/null: is no regular file\n"), "{}", done.err());
+    // What it says to do works.
+    let script = format!("(echo '2026-01-01T00:00:00Z ERROR boom' > pipe &); {} run < pipe", crate::folder::siftd().display());
+    let followed = Done(folder.run("sh", ["-c", &script]).output().unwrap()).ended(0);
+    assert_eq!(followed.shown(), ["-:1 ERROR boom"]);
+}
+
+#[test]
+fn a_position_before_the_end_of_what_was_read_is_explained() {
+    let folder = Folder::new();
+    let show = |text: &str, wanted: &str| {
+        folder.write("a.log", text);
+        folder.write("out.ndjson", "");
+        let state = format!("state-{}", text.len());
+        let running = Running::new(&folder, &["--file", "a.log", "--state-dir", &state]);
+        running.wait_for(&["a.log:1 ERROR boom"]);
+        running.end("-TERM", 0);
+        let shown = folder.siftd(["state", "show", "a.log", "--state-dir", &state]).ended(0).out();
+        assert!(shown.contains(wanted), "{wanted:?} in {shown}");
+    };
+    let text = error("boom");
+    let size = text.len();
+    show(&text, &format!("goes on at  byte 0, line 1: the last {size} bytes are read again, as an error in them may not be over; none is reported twice\n"));
+    show(&(text + "fine\n"), &format!("goes on at  byte {}, line 3\n", size + 5));
+}
+
+#[test]
 fn a_vanished_file_that_comes_back_is_no_trouble() {
     let folder = Folder::new();
     folder.write("a.log", error("one"));

@@ -219,7 +219,9 @@ fn a_file_is_read_once_however_often_it_is_named() {
     assert_eq!(folder.siftd(["scan", "soft.log", "logs/a.log", "hard.log"]).ended(0).shown(), ["soft.log:1 ERROR boom"]);
     assert_eq!(folder.siftd(["scan", "gone", "gone"]).ended(2).err().lines().count(), 2, "what is not there is said");
     std::fs::create_dir(folder.at("empty")).unwrap();
-    assert_eq!(folder.siftd(["scan", "empty"]).ended(0).err(), "siftd: empty: no file to read\n");
+    for args in [&["scan", "empty"][..], &["scan", "logs", "empty"]] {
+        assert_eq!(folder.siftd(args).ended(2).err(), "siftd: empty: no file to read in it\n");
+    }
 }
 
 #[test]

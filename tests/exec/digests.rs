@@ -68,6 +68,26 @@ fn a_run_says_how_it_ended() {
 }
 
 #[test]
+fn several_inputs_make_one_digest() {
+    let folder = Folder::new();
+    let line = |text: &str| format!("2026-01-01T00:00:00Z ERROR {text}\n");
+    folder.write("logs/a.log", line("the till is shut"));
+    folder.write("logs/b.log", line("the shelf is bare"));
+    folder.write("logs/tool", b"\x7fELF\x02\x01\x01\0\0\x03\0>\0\n\0x\0");
+    folder.write("events.ndjson", folder.siftd(["scan", "--format", "ndjson", "logs/a.log"]).ended(0).bytes());
+    for inputs in [&["logs/a.log", "logs/b.log"][..], &["logs/*.log"], &["logs"], &["events.ndjson", "logs/b.log"], &["logs", "logs/a.log"]] {
+        let out = folder.siftd([&["digest"], inputs].concat()).ended(0).out();
+        assert!(out.starts_with("2 errors: 2 medium\n") && out.contains("the till is shut") && out.contains("the shelf is bare"), "{inputs:?}: {out}");
+    }
+    // What cannot be read is reported, and the others are summed up.
+    for (missing, why) in [("gone.log", "No such file or directory"), ("*.none", "no file matches")] {
+        let done = folder.siftd(["digest", missing, "logs/b.log"]).ended(2);
+        assert!(done.err().contains(&format!("{missing}: {why}")) && done.out().starts_with("1 error: 1 medium\n"), "{} {}", done.err(), done.out());
+        assert_eq!(folder.siftd(["digest", missing]).ended(2).out(), "");
+    }
+}
+
+#[test]
 fn what_cannot_be_read_is_2() {
     let folder = Folder::new();
     folder.siftd(["digest", "gone.log"]).ended(2);

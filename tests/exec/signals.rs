@@ -74,6 +74,13 @@ fn a_limit_that_is_kept_changes_nothing() {
 }
 
 #[test]
+fn a_limit_of_zero_is_none() {
+    for zero in ["0s", "0ms"] {
+        assert_eq!(Folder::new().exec(&["--timeout", zero], "sleep 0.05; echo done; exit 3").ended(3).out(), "done\n");
+    }
+}
+
+#[test]
 fn a_run_that_was_timed_out_is_retried_only_when_asked_for() {
     let folder = Folder::new();
     let script = "echo run >> runs; sleep 60";

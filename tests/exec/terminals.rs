@@ -79,6 +79,24 @@ fn all_three_are_terminals_of_the_same_size_and_apart() {
 }
 
 #[test]
+fn a_command_that_reads_stdin_says_on_a_terminal_what_is_missing() {
+    let folder = Folder::new();
+    for (command, said) in [
+        ("scan", "nothing to scan: name files or folders, or pipe a log in"),
+        ("run", "nothing to follow: name files with --file, sources with --config, or pipe a log in"),
+        ("digest", "nothing to sum up: name files or folders, or pipe a log in"),
+        ("judge", "nothing to judge: pipe results in, one JSON object a line"),
+        ("classify", "nothing to classify: pipe errors in, one JSON object a line"),
+        ("filter", "nothing to filter: pipe a log in"),
+        ("signature", "nothing to sign: pipe lines in"),
+        ("explain", "nothing to explain: name a line of a file as FILE:LINE, or pipe lines in"),
+    ] {
+        let shown = Screen::new(&folder, &format!("exec $SIFTD {command}")).ended(2);
+        assert!(shown.contains(&format!("siftd: {said} (siftd {command} --help)")), "{shown}");
+    }
+}
+
+#[test]
 fn errors_are_found_on_both() {
     let folder = Folder::new();
     Screen::new(&folder, "exec $SIFTD exec --events e.ndjson -- sh -c 'echo bash: foo: command not found; echo TypeError: x is not a function >&2'").ended(0);

@@ -70,6 +70,20 @@ fn what_the_kernel_drops_is_counted_to_the_last_datagram() {
 }
 
 #[test]
+fn what_is_cut_off_a_datagram_is_counted() {
+    let mut daemon = Daemon::started("[[source]]\nname = \"local\"\ntype = \"unix\"\npath = \"FOLDER/log.sock\"\nmode = \"datagram\"\n");
+    let local = UnixDatagram::unbound().unwrap();
+    let message = format!("<11>app[1]: the job is gone\n{}", "x".repeat(76_000));
+    daemon.until("it does not listen", || local.send_to(message.as_bytes(), daemon.path("log.sock")).is_ok());
+    daemon.until("the loss is not said", || !daemon.of_kind("gap").is_empty());
+    let gap = &daemon.of_kind("gap")[0];
+    assert_eq!((&gap["why"], &gap["bytes"], &gap["source"]["name"]), (&"datagram_cut".into(), &(message.len() - (64 << 10)).into(), &"local".into()));
+    daemon.until("the rest is not read", || daemon.texts() == ["the job is gone"]);
+    assert!(daemon.stderr().contains("bytes were cut off"), "{}", daemon.stderr());
+    assert_eq!(daemon.stop(), Some(0));
+}
+
+#[test]
 fn a_sender_beyond_its_rate_is_counted() {
     let mut daemon = Daemon::started("[[source]]\nname = \"net\"\ntype = \"udp\"\naddress = \"127.0.0.1:0\"\nmax_peer_bytes_per_second = \"1KiB\"\n");
     let address = daemon.address("net");

@@ -158,6 +158,10 @@ fn who_waits_for_a_peer_at_the_end_sleeps() {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(asked.elapsed() >= LONG, "{kind}: {:?}", asked.elapsed());
+        // Who pressed Ctrl-C is told why it goes on.
+        let said = daemon.stderr();
+        let said = said.lines().find(|line| line.contains("ending: 50 records are not written yet; it ends in ")).unwrap_or_default();
+        assert!(said.ends_with(" s at the latest (shutdown_grace); another signal (Ctrl-C) ends it now"), "{kind}: {}", daemon.stderr());
         let most = LONG.as_millis() as u64 / 10 / 8;
         assert!(after - before < most, "{kind}: {} of {most} hundredths of a second", after - before);
     }

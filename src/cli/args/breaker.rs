@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::StatePlace;
+use super::{FormArgs, StatePlace};
 
 /// `siftd breaker`
 #[derive(Debug, Args)]
@@ -28,9 +28,8 @@ pub struct BreakerArgs {
 pub enum BreakerCommand {
     /// Show one breaker, or all
     Status {
-        /// Print JSON, one object a line.
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        form: FormArgs,
         #[command(flatten)]
         which: Which,
         #[command(flatten)]

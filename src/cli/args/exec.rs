@@ -65,7 +65,7 @@ pub struct ExecArgs {
     /// The longest pause where the failure says when to try again; for a later time it gives up at once [default: 10m].
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub max_reset_wait: Option<Duration>,
-    /// End a run, and all that it has started, after so long.
+    /// End a run, and all that it has started, after so long; 0s: no limit.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub timeout: Option<Duration>,
     /// What does not end within it after SIGTERM gets SIGKILL.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::ListFormat;
 use super::words::duration;
 
 /// `siftd history`
@@ -36,15 +37,25 @@ pub struct HistoryArgs {
 /// Where the history is, and the form of the output.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HistoryForm {
-    /// Print JSON, one object a line.
-    #[arg(long, global = true)]
-    pub json: bool,
+    /// Form of the output.
+    #[arg(long, global = true, value_enum, default_value_t)]
+    format: ListFormat,
+    /// As `--format json`, which other programs call so.
+    #[arg(long, global = true, hide = true)]
+    json: bool,
     /// Folder of the state, instead of the configuration's.
     #[arg(long, value_name = "FOLDER", global = true)]
     pub state_dir: Option<PathBuf>,
     /// Configuration that names it.
     #[arg(long, value_name = "FILE", global = true)]
     pub config: Option<PathBuf>,
+}
+
+impl HistoryForm {
+    /// Whether JSON is asked for, in either spelling.
+    pub fn is_json(&self) -> bool {
+        self.json || self.format == ListFormat::Json
+    }
 }
 
 /// The order of a list.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ReadMode;
+use super::{FormArgs, ReadMode};
 
 /// `siftd replay`
 #[derive(Debug, Args)]
@@ -33,7 +33,6 @@ pub struct ReplayArgs {
     /// How to read the logs.
     #[arg(long, value_enum, default_value_t)]
     pub mode: ReadMode,
-    /// Print JSON, one object a line.
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub form: FormArgs,
 }

@@ -23,15 +23,19 @@ pub enum DigestFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   siftd digest build.log
+  siftd digest 'logs/*.log' old.log.gz                       one digest of all
   cargo test 2>&1 | siftd digest --format markdown --max-chars 2000
   siftd digest events.ndjson                                 records that siftd wrote earlier")]
 pub struct DigestArgs {
-    /// A log, or siftd's own records or report; - or nothing for stdin.
+    /// Logs, or siftd's own records or reports: files, globs, folders; - or nothing for stdin. All make one digest.
     #[arg(value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Form of the output.
     #[arg(long, short, value_enum, default_value = "text")]
     pub format: DigestFormat,
+    /// As `--format json`, which other programs call so.
+    #[arg(long, hide = true)]
+    pub json: bool,
     /// Most characters.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
     pub max_chars: usize,

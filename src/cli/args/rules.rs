@@ -22,9 +22,8 @@ pub enum RulesCommand {
         /// Only these families, or rules.
         #[arg(value_name = "FAMILY")]
         names: Vec<String>,
-        /// Form of the output.
-        #[arg(long, value_enum, default_value = "table")]
-        format: ListFormat,
+        #[command(flatten)]
+        form: FormArgs,
         #[command(flatten)]
         setup: SetupArgs,
     },
@@ -56,11 +55,30 @@ pub enum RulesCommand {
     },
 }
 
-/// Forms of what lists: rules, states, how it goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// Forms of what lists: rules, states, errors, how it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
     /// For people.
+    #[default]
     Table,
-    /// One JSON document.
+    /// For programs: one JSON document, or one object a line where it may be long.
     Json,
+}
+
+/// The form of what lists.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub struct FormArgs {
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    format: ListFormat,
+    /// As `--format json`, which other programs call so.
+    #[arg(long, hide = true)]
+    json: bool,
+}
+
+impl FormArgs {
+    /// Whether JSON is asked for, in either spelling.
+    pub fn is_json(self) -> bool {
+        self.json || self.format == ListFormat::Json
+    }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::ListFormat;
+use super::FormArgs;
 
 /// `siftd state`
 #[derive(Debug, Args)]
@@ -25,9 +25,8 @@ pub struct StateArgs {
 pub enum StateCommand {
     /// Every file: how far it was read, how much is left, and which file it is
     List {
-        /// Form of the output.
-        #[arg(long, value_enum, default_value = "table")]
-        format: ListFormat,
+        #[command(flatten)]
+        form: FormArgs,
         #[command(flatten)]
         place: StatePlace,
     },
@@ -69,9 +68,8 @@ pub struct StatePlace {
 
 Exit codes: 0 it is ready; 1 it runs and is not ready, or does not move; 2 it does not run, or may not be asked.")]
 pub struct StatusArgs {
-    /// Form of the output.
-    #[arg(long, value_enum, default_value = "table")]
-    pub format: ListFormat,
+    #[command(flatten)]
+    pub form: FormArgs,
     #[command(flatten)]
     pub place: StatePlace,
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
-use super::super::{Failure, identity};
-use super::{RunArgs, output, stdin_is_given};
+use super::super::{Failure, identity, stdin};
+use super::{RunArgs, output};
 use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt, WhenFull};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
@@ -96,9 +96,7 @@ impl Sources {
             }
         }
         if sources.specs.is_empty() && sources.services.is_empty() {
-            if !stdin_is_given() {
-                return Err(Failure::new("nothing to follow: name files with --file, sources with --config, or pipe a log in (siftd run --help)"));
-            }
+            stdin::needed("follow", "name files with --file, sources with --config, or pipe a log in", "run")?;
             sources.services.push(SourceConfig::new("stdin", SourceKind::Stdin));
         }
         one_reads_stdin(&sources.services)?;

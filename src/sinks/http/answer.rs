@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::config::HttpFormat;
 use crate::core::event::Timestamp;
 use crate::core::redact::clean;
+use crate::words::is_invisible;
 
 /// Maximum length of the server's text kept as a reason, in characters.
 const MAX_REASON_CHARS: usize = 300;
@@ -160,11 +161,10 @@ fn reason(format: HttpFormat, answer: &Answer) -> String {
     if text.is_empty() { named(answer.status) } else { text }
 }
 
-/// Makes the server's text safe to show: short, without secrets, and without control characters.
+/// Makes the server's text safe to show: short, without secrets, and without control and invisible characters.
 fn harmless(text: &str) -> String {
     let text = clean(text);
-    let plain =
-        text.chars().map(|c| if c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}') { ' ' } else { c });
+    let plain = text.chars().map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c });
     plain.take(MAX_REASON_CHARS).collect()
 }
 
@@ -187,7 +187,7 @@ mod tests {
     }
 
     fn plain(status: u16, count: usize) -> Verdict {
-        verdict(HttpFormat::Ndjson, &answer(status, "no \u{1b}[2J\nthanks"), count, Timestamp(0))
+        verdict(HttpFormat::Ndjson, &answer(status, "no\u{61c}\u{feff}\u{1b}[2J\nthanks"), count, Timestamp(0))
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         }
         for status in [401, 403, 404, 405, 409, 415, 431] {
             let Verdict::Refused(refusal) = plain(status, 3) else { panic!("{status}") };
-            assert_eq!((refusal.status, refusal.reason.as_str()), (status, "no  [2J thanks"));
+            assert_eq!((refusal.status, refusal.reason.as_str()), (status, "no   [2J thanks"));
         }
         for status in [400, 413, 422] {
             assert!(matches!(plain(status, 2), Verdict::Fewer(_)) && matches!(plain(status, 1), Verdict::Refused(_)), "{status}");

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use crate::words::is_invisible;
+
 /// Returns `text` as one harmless line. Control characters (ESC and with it OSC, C1, NUL …), characters that change direction or are
 /// invisible, and workflow commands of CI runners are spelled out. A tab becomes four spaces. Text without any of these is returned unchanged.
 #[must_use]
@@ -14,13 +16,6 @@ pub fn sanitise(text: &str) -> Cow<'_, str> {
 
 fn is_harmless(c: char) -> bool {
     c.is_ascii_graphic() || c == ' ' || !(c.is_control() || is_invisible(c))
-}
-
-/// Bidirectional controls, zero-width characters, line separators, tags (Unicode TR 36 and 39).
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 fn spelled_out(text: &str) -> String {

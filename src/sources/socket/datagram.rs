@@ -1,5 +1,6 @@
 //! Reads a datagram socket: each datagram is a message, each sender a stream. Datagrams that the kernel dropped because
-//! nobody read in time (`SO_RXQ_OVFL`) become a `gap` record, as do those a peer sent beyond `max_peer_bytes_per_second`.
+//! nobody read in time (`SO_RXQ_OVFL`) become a `gap` record, as do those a peer sent beyond `max_peer_bytes_per_second`,
+//! and what a datagram has beyond the longest that is read (only a unix socket passes such a one).
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, IoSliceMut};
@@ -24,7 +25,7 @@ use crate::delivery::{Label, Missed, Notice, Uid, Why};
 use crate::sources::clock::now;
 use crate::sources::flow::Flow;
 
-/// Maximum length of a datagram.
+/// How much of a datagram is read. None over UDP is longer.
 const MAX_BYTES: usize = 64 << 10;
 /// Maximum number of senders with open streams; the one silent for longest makes room.
 const MAX_SENDERS: usize = 256;
@@ -45,7 +46,10 @@ pub enum Datagrams {
 
 /// A received datagram.
 struct Came {
+    /// Bytes that were read.
     count: usize,
+    /// Bytes that did not fit, which nobody sees.
+    cut: usize,
     sender: Option<SocketAddr>,
     /// Datagrams that the kernel has dropped since the socket was made.
     dropped: Option<u32>,
@@ -88,9 +92,12 @@ impl Datagrams {
 }
 
 fn receive(socket: &impl AsRawFd, space: &mut [u8]) -> io::Result<Came> {
+    let room = space.len();
     let mut control = cmsg_space!(u32);
     let mut parts = [IoSliceMut::new(space)];
-    let came = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT)?;
+    // With `MSG_TRUNC`, the length is that of the whole datagram, even if less of it was read.
+    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_TRUNC;
+    let came = recvmsg::<SockaddrStorage>(socket.as_raw_fd(), &mut parts, Some(&mut control), flags)?;
     let sender = came.address.as_ref().and_then(|address| {
         let v4 = address.as_sockaddr_in().map(|address| SocketAddr::new(IpAddr::V4(address.ip()), address.port()));
         v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::new(address.ip().into(), address.port())))
@@ -99,7 +106,7 @@ fn receive(socket: &impl AsRawFd, space: &mut [u8]) -> io::Result<Came> {
         ControlMessageOwned::RxqOvfl(count) => Some(count),
         _ => None,
     });
-    Ok(Came { count: came.bytes, sender, dropped })
+    Ok(Came { count: came.bytes.min(room), cut: came.bytes.saturating_sub(room), sender, dropped })
 }
 
 /// All senders.
@@ -145,6 +152,9 @@ impl Senders {
             self.lost.withheld(now());
             served.counted.refused.of("rate").add(1);
             return;
+        }
+        if came.cut > 0 {
+            self.lost.cut(came.cut, now());
         }
         let message = lines(&space[..came.count]);
         if !message.is_empty() {
@@ -212,8 +222,8 @@ impl Senders {
     }
 
     fn say(&mut self, source: &str) {
-        for (notice, what, count) in self.lost.take(&self.own.uid) {
-            tracing::warn!("source {source}: {count} datagrams {what}");
+        for (notice, what) in self.lost.take(&self.own.uid) {
+            tracing::warn!("source {source}: {what}");
             self.own.notice(notice);
         }
     }
@@ -238,12 +248,14 @@ fn lines(datagram: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// Datagrams lost since the last report.
+/// What was lost since the last report.
 #[derive(Debug, Default)]
 struct Losses {
     known: u32,
     dropped: Option<Lost>,
     withheld: Option<Lost>,
+    /// Bytes.
+    cut: Option<Lost>,
 }
 
 impl Losses {
@@ -259,18 +271,28 @@ impl Losses {
         add(&mut self.withheld, 1, at);
     }
 
+    /// Takes the bytes of a datagram that were not read.
+    fn cut(&mut self, bytes: usize, at: Timestamp) {
+        add(&mut self.cut, bytes as u64, at);
+    }
+
     fn is_any(&self) -> bool {
-        self.dropped.is_some() || self.withheld.is_some()
+        self.dropped.is_some() || self.withheld.is_some() || self.cut.is_some()
     }
 
     /// Returns the records to write, each with a text for the log.
-    fn take(&mut self, uid: &Uid) -> Vec<(Notice, &'static str, u64)> {
-        let kinds = [
-            (self.dropped.take(), Why::UdpLoss, "were dropped by the kernel because they came faster than they were read: raise receive_buffer"),
-            (self.withheld.take(), Why::RateLimit, "were left out: their senders are beyond max_peer_bytes_per_second"),
-        ];
-        let said = |(lost, why, what): (Option<Lost>, Why, _)| lost.map(|lost| (lost.notice(uid, why, Missed::Datagrams), what, lost.count));
-        kinds.into_iter().filter_map(said).collect()
+    fn take(&mut self, uid: &Uid) -> Vec<(Notice, String)> {
+        let mut all = Vec::new();
+        let mut say = |lost: Option<Lost>, why, missed: fn(u64) -> Missed, what: &str| {
+            all.extend(lost.map(|lost| (lost.notice(uid, why, missed), format!("{} {what}", lost.count))));
+        };
+        let dropped = "datagrams were dropped by the kernel because they came faster than they were read: raise receive_buffer";
+        say(self.dropped.take(), Why::UdpLoss, Missed::Datagrams, dropped);
+        let withheld = "datagrams were left out: their senders are beyond max_peer_bytes_per_second";
+        say(self.withheld.take(), Why::RateLimit, Missed::Datagrams, withheld);
+        let cut = "bytes were cut off datagrams of more than 64 KiB: send less in one, or use a stream";
+        say(self.cut.take(), Why::DatagramCut, Missed::Bytes, cut);
+        all
     }
 }
 
@@ -286,8 +308,10 @@ mod tests {
         lost.dropped_by_now(u32::MAX - 1, Timestamp(2));
         lost.dropped_by_now(3, Timestamp(5));
         lost.withheld(Timestamp(6));
+        lost.cut(12, Timestamp(7));
         let said = lost.take(&[1; 16]);
-        assert_eq!(said.iter().map(|(.., count)| *count).collect::<Vec<_>>(), [u64::from(u32::MAX) + 4, 1]);
+        let missed = said.iter().map(|(notice, _)| if let Notice::Gap { missed, .. } = notice { *missed } else { Missed::Unknown });
+        assert_eq!(missed.collect::<Vec<_>>(), [Missed::Datagrams(u64::from(u32::MAX) + 4), Missed::Datagrams(1), Missed::Bytes(12)]);
         let Notice::Gap { why: Why::UdpLoss, from: Timestamp(2), to: Timestamp(5), .. } = said[0].0 else { panic!("{said:?}") };
         assert!(lost.take(&[1; 16]).is_empty());
     }

@@ -6,7 +6,7 @@ use crate::delivery::{Missed, Notice, Uid, Why, derived_id};
 /// Losses of one kind since the last report.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lost {
-    /// How many.
+    /// How many datagrams, connections or bytes.
     pub count: u64,
     /// When the first was lost.
     pub from: Timestamp,
