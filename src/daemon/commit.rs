@@ -198,7 +198,8 @@ impl Commits {
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ours = lock.as_ref().is_some_and(|lock| lock.is_of(folder));
-        let is_there = if is_ours { file(folder).try_exists().unwrap_or(true) } else { self.committer.has_its_file(folder) };
+        // A file of the same name may be another one: what is written to the open one is then lost with the process.
+        let is_there = file(folder).try_exists().is_err() || self.committer.has_its_file(folder);
         if is_ours && is_there {
             return Ok(());
         }
