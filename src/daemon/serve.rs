@@ -68,6 +68,8 @@ pub(super) struct Daemon {
 impl Daemon {
     /// Discovers the files and commits their marks before anything is read. Returns `false` if the daemon was told to stop.
     pub fn begin(&mut self, committer: &mut Committer, known: &[String], early: &mut Early) -> Result<bool, String> {
+        let unwatched = self.silence.take_unwatched();
+        self.say(unwatched);
         self.watch_folders();
         self.follower.discover(now());
         let at = now();
