@@ -286,6 +286,8 @@ fn join(shared: &mut Shared, old: &str, new: &str) -> Result<Exit, Failure> {
     if former(shared, old.sign)?.contains(&new.sign) {
         return Err(Failure::new("that one goes on as this one already"));
     }
-    shared.join(old.sign, new.sign, now()).map_err(Failure)?;
+    if !shared.join(old.sign, new.sign, now()).map_err(Failure)? {
+        return Err(Failure::new("it goes on as another one already"));
+    }
     out::print(&format!("{} goes on as {}\n", &old.sign.signature[..12], &new.sign.signature[..12]))
 }

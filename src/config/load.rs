@@ -63,7 +63,7 @@ impl Config {
     pub fn is_written() -> bool {
         let folder = Path::new(FOLDER);
         // A folder that cannot be listed counts as not empty; reading it then reports why.
-        folder.join("siftd.toml").exists() || toml_files(&folder.join("conf.d")).map_or(true, |files| !files.is_empty())
+        is_there(&folder.join("siftd.toml")) || toml_files(&folder.join("conf.d")).map_or(true, |files| !files.is_empty())
     }
 
     pub(super) fn load_folder(folder: &Path, user: &User, literals: &LiteralCheck) -> Result<Self, Diagnostics> {
@@ -74,10 +74,15 @@ impl Config {
 
 fn layers(folder: &Path) -> Result<Vec<Source>, Diagnostics> {
     let main = folder.join("siftd.toml");
-    let mut files = if main.exists() { vec![main] } else { Vec::new() };
+    let mut files = if is_there(&main) { vec![main] } else { Vec::new() };
     let drop_ins = folder.join("conf.d");
     files.extend(toml_files(&drop_ins).map_err(|e| unreadable(&drop_ins, &e.to_string()))?);
     files.iter().map(|file| open(file)).collect()
+}
+
+/// Whether there is such a name. A link that leads nowhere counts: reading it says so, while the defaults would hide a mistake.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
 }
 
 /// Lists the TOML files of a folder, except hidden ones: editors and package managers keep theirs under such names.

@@ -156,6 +156,11 @@ fn files_are_found_in_order_and_problems_named() {
     assert!(problem.contains("conf.d/50.toml: cannot be read: line 2 is not UTF-8"), "{problem}");
     let missing = Config::load(Some(&folder.join("none.toml")), &user, &fixed_literal).unwrap_err().to_string();
     assert!(missing.contains("none.toml: cannot be read: No such file"), "{missing}");
+    std::fs::remove_file(drop_ins.join("50.toml")).unwrap();
+    std::fs::remove_file(folder.join("siftd.toml")).unwrap();
+    std::os::unix::fs::symlink("nowhere.toml", folder.join("siftd.toml")).unwrap();
+    let dangling = Config::load_folder(&folder, &user, &fixed_literal).unwrap_err().to_string();
+    assert!(dangling.contains("siftd.toml: cannot be read: No such file"), "{dangling}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

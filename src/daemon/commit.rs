@@ -45,6 +45,33 @@ pub(super) struct Room {
     pub on_open: Vec<String>,
 }
 
+/// The messages that wait for a commit.
+#[derive(Default)]
+struct Messages {
+    /// Those of the next commit.
+    due: Vec<ControlMessage>,
+    /// New sources. One may count as known only once all its files are: otherwise they would be read from their beginning.
+    sources: Vec<ControlMessage>,
+}
+
+impl Messages {
+    /// Takes messages from the queue, whose order relative to the batches in it does not matter except for sources.
+    fn take_messages(&mut self, arrived: Vec<ControlMessage>) {
+        let (names, others): (Vec<_>, Vec<_>) = arrived.into_iter().partition(|message| matches!(message, ControlMessage::Sources(_)));
+        self.due.extend(others);
+        self.sources.extend(names);
+    }
+
+    fn has_sources(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    /// Lets new sources into the next commit: all marks that came before them are in it, or committed.
+    fn let_sources_go(&mut self) {
+        self.due.append(&mut self.sources);
+    }
+}
+
 pub(super) struct Commits {
     pub committer: Committer,
     pub queue: Arc<Queue>,
@@ -109,7 +136,7 @@ impl Commits {
         let mut marks: HashMap<Uid, Batch> = HashMap::new();
         let (mut committed, mut marked, mut looked) = (Instant::now(), Instant::now(), Instant::now());
         let (mut is_full, mut is_closed, mut has_more) = (false, false, false);
-        let (mut messages, mut sources, mut told) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut messages, mut told) = (Messages::default(), Vec::new());
         loop {
             self.beat.moves();
             let room = self.adopt_room(&mut told);
@@ -121,23 +148,21 @@ impl Commits {
             is_full = is_over;
             // During shutdown what was read is committed even so: it is no more than the queue holds, and some of it cannot be read again.
             let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
-            let arrived = self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || !sources.is_empty(), marked), Some(committed + PACE), MAX_BYTES);
-            let (names, others): (Vec<_>, Vec<_>) = arrived.messages.into_iter().partition(|message| matches!(message, ControlMessage::Sources(_)));
-            messages.extend(others);
-            sources.extend(names);
+            let arrived =
+                self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || messages.has_sources(), marked), Some(committed + PACE), MAX_BYTES);
+            messages.take_messages(arrived.messages);
             let mut batches = put_off(arrived.batches, &mut marks);
             is_closed |= arrived.closed;
             let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.look_at_others(&mut looked)?;
             if is_closed || marked.elapsed() >= MARKS {
                 batches.extend(marks.drain().map(|(_, batch)| batch));
-                // A source may count as known only once all its files are: otherwise they would be read from their beginning.
                 if arrived.drained {
-                    messages.append(&mut sources);
+                    messages.let_sources_go();
                 }
                 marked = Instant::now();
                 has_more = self.tidies_up();
             }
-            if !batches.is_empty() || !messages.is_empty() || is_due {
+            if !batches.is_empty() || !messages.due.is_empty() || is_due {
                 self.commit(&batches, &mut messages)?;
                 committed = Instant::now();
             }
@@ -146,7 +171,7 @@ impl Commits {
                 if !outbox.is_closed() {
                     outbox.close();
                 }
-                if self.stop.running.load(Ordering::Acquire) == 0 && messages.is_empty() {
+                if self.stop.running.load(Ordering::Acquire) == 0 && messages.due.is_empty() {
                     return Ok(());
                 }
             }
@@ -165,7 +190,7 @@ impl Commits {
     }
 
     /// Drops records for the sinks that allow it while more than `outbox_max` waits.
-    fn drop_beyond(&mut self, room: &Room, messages: &mut Vec<ControlMessage>) -> Result<(), StoreError> {
+    fn drop_beyond(&mut self, room: &Room, messages: &mut Messages) -> Result<(), StoreError> {
         if self.committer.outbox().waiting_bytes() <= room.outbox_max || room.dropping.is_empty() {
             return Ok(());
         }
@@ -198,7 +223,8 @@ impl Commits {
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ours = lock.as_ref().is_some_and(|lock| lock.is_of(folder));
-        let is_there = if is_ours { file(folder).try_exists().unwrap_or(true) } else { self.committer.has_its_file(folder) };
+        // A file of the same name may be another one: what is written to the open one is then lost with the process.
+        let is_there = file(folder).try_exists().is_err() || self.committer.has_its_file(folder);
         if is_ours && is_there {
             return Ok(());
         }
@@ -243,11 +269,11 @@ impl Commits {
     }
 
     /// Commits. While there is no room it waits, and so does everything queued behind it.
-    fn commit(&mut self, batches: &[Batch], messages: &mut Vec<ControlMessage>) -> Result<(), StoreError> {
+    fn commit(&mut self, batches: &[Batch], messages: &mut Messages) -> Result<(), StoreError> {
         let (mut said, mut renewed) = (false, false);
         loop {
             let begun = Instant::now();
-            let done = self.committer.commit(batches, messages, now());
+            let done = self.committer.commit(batches, &messages.due, now());
             metrics().commit.observe(begun.elapsed());
             metrics().commit_failures.add(u64::from(done.is_err()));
             match done {
@@ -256,7 +282,7 @@ impl Commits {
                         metrics().state_trouble.clear();
                         tracing::warn!("state: it can be written again");
                     }
-                    for message in messages.drain(..) {
+                    for message in messages.due.drain(..) {
                         if let ControlMessage::SinkBegins { name, .. } = message
                             && let Some(mark) = self.committer.sink(&name)
                         {
@@ -281,7 +307,7 @@ impl Commits {
                         return Err(error);
                     }
                     self.committer.make_room();
-                    messages.extend(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
+                    messages.take_messages(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
                 }
                 Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,
                 Err(error) => return Err(error),
@@ -321,6 +347,15 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+
+    #[test]
+    fn a_new_source_waits_for_its_files_whenever_it_is_taken_from_the_queue() {
+        let mut messages = Messages::default();
+        messages.take_messages(vec![ControlMessage::Sources(vec!["new".to_owned()]), ControlMessage::LossIsSaid]);
+        assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid]) && messages.has_sources());
+        messages.let_sources_go();
+        assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid, ControlMessage::Sources(_)]) && !messages.has_sources());
+    }
 
     #[test]
     fn what_is_heard_while_the_start_waits_for_room_is_kept() {

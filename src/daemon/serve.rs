@@ -68,6 +68,8 @@ pub(super) struct Daemon {
 impl Daemon {
     /// Discovers the files and commits their marks before anything is read. Returns `false` if the daemon was told to stop.
     pub fn begin(&mut self, committer: &mut Committer, known: &[String], early: &mut Early) -> Result<bool, String> {
+        let unwatched = self.silence.take_unwatched();
+        self.say(unwatched);
         self.watch_folders();
         self.follower.discover(now());
         let at = now();
@@ -302,25 +304,41 @@ impl Daemon {
         loop {
             self.hand_out();
             let left = until.saturating_duration_since(Instant::now());
-            let is_busy = self.follower.is_busy() || self.streams.is_alive();
+            // A sink that a reload has planned is to begin: what is committed from then on is its own.
+            let is_busy = self.follower.is_busy() || self.streams.is_alive() || self.sinks.is_planning();
             if !is_busy || left.is_zero() || self.failed.is_some() {
                 break;
             }
-            match wakes.recv_timeout(left) {
-                Ok(Wake::Done(id, turn)) => self.follower.done(id, &turn, None, now()),
-                Ok(Wake::Failed(why)) => self.failed = Some(Some(why)),
-                Ok(Wake::Unread(sink)) => drop(self.goes_on_without(&sink)),
-                // A reload has taken it out; what it could not write must be said in this run, too.
-                Ok(Wake::SinkEnded(name, left)) => self.sinks.ended(&name, left),
-                Ok(Wake::StateLost) => self.say_all(),
-                _ => {}
+            if let Ok(what) = wakes.recv_timeout(left) {
+                self.woken_at_end(what);
             }
         }
         self.pool.close();
         // From here on what was read is committed, no matter how much waits for sinks.
         self.stop.hurry.store(true, Ordering::Relaxed);
         self.queue.nudge();
-        let until = until.max(Instant::now() + LAST);
+        let left = self.hand_over_open(until.max(Instant::now() + LAST));
+        self.queue.tell(ControlMessage::Seen(self.follower.present()));
+        left
+    }
+
+    /// Acts on a wake while what is there is read for the last time.
+    fn woken_at_end(&mut self, what: Wake) {
+        match what {
+            Wake::Done(id, turn) => self.follower.done(id, &turn, None, now()),
+            Wake::Failed(why) => self.failed = Some(Some(why)),
+            Wake::Unread(sink) => drop(self.goes_on_without(&sink)),
+            Wake::SinkBegins(mark) => self.sinks.begins(mark),
+            // A reload has taken it out; what it could not write must be said in this run, too.
+            Wake::SinkEnded(name, left) => self.sinks.ended(&name, left),
+            Wake::StateLost => self.say_all(),
+            // The run ends already, with the configuration that it has; all files are read, and nobody waits for a silence any more.
+            Wake::Stop | Wake::Reload | Wake::Files | Wake::Streams | Wake::Heard(_) => {}
+        }
+    }
+
+    /// Hands over the open events of all files. Returns how many files were not read to their end, or whose last events found no room.
+    fn hand_over_open(&mut self, until: Instant) -> usize {
         let (mut space, mut left) = (Space::default(), 0);
         for job in self.follower.all() {
             // A file that is still being read is left alone; if marks are kept, reading resumes at the next start.
@@ -330,11 +348,9 @@ impl Daemon {
             };
             let turn = if self.is_durable { reader.pause(&mut space, now()) } else { reader.finish(&mut space, now()) };
             drop(reader);
-            if let Some(batch) = self.writer.get().batch(job.uid, &job.label, turn) {
-                self.queue.send_until(batch, until);
-            }
+            let Some(batch) = self.writer.get().batch(job.uid, &job.label, turn) else { continue };
+            left += usize::from(!is_handed_over(&self.queue, batch, until, self.is_durable));
         }
-        self.queue.tell(ControlMessage::Seen(self.follower.present()));
         left
     }
 
@@ -347,5 +363,40 @@ impl Daemon {
             None => Ok(Ended::Well),
         };
         (self.sinks, ended)
+    }
+}
+
+/// Hands over the last events of a file; returns `false`, and reports it, if there was no room in time. If marks are kept,
+/// the file's was not committed either, so the next start reads these events again.
+fn is_handed_over(queue: &Queue, batch: Batch, until: Instant, is_durable: bool) -> bool {
+    let (count, label) = (batch.records.len(), batch.label.clone());
+    let is_taken = queue.send_until(batch, until);
+    if !is_taken && is_durable {
+        tracing::warn!("{}: its last {count} events found no room in time; the next start reads them again", label.path.escape_debug());
+    } else if !is_taken {
+        tracing::error!("{}: its last {count} events found no room in time and are lost", label.path.escape_debug());
+    }
+    is_taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delivery::{Label, Uid};
+
+    #[test]
+    fn last_events_that_find_no_room_are_not_taken_for_handed_over() {
+        let batch = || Batch {
+            uid: Uid::default(),
+            label: Arc::new(Label::default()),
+            records: Vec::new(),
+            body: vec![b'x'; 9],
+            notices: Vec::new(),
+            mark: None,
+            at: Timestamp(0),
+        };
+        let queue = Queue::new(1);
+        assert!(is_handed_over(&queue, batch(), Instant::now(), false));
+        assert!(!is_handed_over(&queue, batch(), Instant::now(), false), "it is full");
     }
 }

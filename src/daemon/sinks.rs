@@ -106,6 +106,11 @@ impl Sinks {
         self.shared.outbox.nudge();
     }
 
+    /// Whether a sink is to begin that has not.
+    pub fn is_planning(&self) -> bool {
+        !self.planned.is_empty()
+    }
+
     /// Starts a planned sink, now that the committer has said where it begins.
     pub fn begins(&mut self, mut mark: SinkMark) {
         // It may have been started already.

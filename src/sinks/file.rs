@@ -27,6 +27,9 @@ const SYNC_BYTES: u64 = 2 << 20;
 /// While nothing is written, the sink checks at this interval whether the file still exists.
 const LOOK_US: i64 = 1_000_000;
 
+/// After a file could not be renamed, the next rotation is tried after this time.
+const ROTATE_AGAIN_US: i64 = 60_000_000;
+
 /// How a file is written.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -59,6 +62,8 @@ pub struct Output {
     dirty_since: Option<Timestamp>,
     stage: Stage,
     wants_reopen: bool,
+    /// When the file could not be renamed, such as one that is mounted by itself; it goes on growing.
+    stuck_since: Option<Timestamp>,
     looked_at: Timestamp,
     packing: Option<JoinHandle<()>>,
 }
@@ -80,8 +85,9 @@ impl Output {
     /// Continues after `mark`.
     #[must_use]
     pub fn new(options: Options, mark: SinkMark) -> Self {
-        let (file, rest, dirty_since, packing) = Default::default();
-        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage: Stage::Closed, wants_reopen: false, looked_at: Timestamp(0), packing }
+        let (file, rest, dirty_since, packing, stuck_since) = Default::default();
+        let (stage, wants_reopen, looked_at) = (Stage::Closed, false, Timestamp(0));
+        Self { options, told: mark.clone(), mark, file, rest, dirty_since, stage, wants_reopen, stuck_since, looked_at, packing }
     }
 
     /// Begins writing records. By now the file before this one is no longer needed to find out what was
@@ -148,6 +154,9 @@ impl Output {
 
     fn is_due(&self, now: Timestamp) -> bool {
         let Options { rotate_size, rotate_age_us, .. } = self.options;
+        if self.stuck_since.is_some_and(|since| !since.is_past(ROTATE_AGAIN_US, now)) {
+            return false;
+        }
         let is_old = rotate_age_us > 0 && self.mark.since.is_past(rotate_age_us, now);
         self.mark.node.ino != 0 && self.mark.len > 0 && (rotate_size > 0 && self.mark.len >= rotate_size || is_old)
     }
@@ -221,12 +230,22 @@ impl Output {
                 let _ = packing.join();
             }
             let is_ours = self.options.path.metadata().is_ok_and(|meta| meta.ino() == self.mark.node.ino);
-            if is_ours {
-                older::shift(&self.options.path, self.options.keep)?;
+            if is_ours && let Err(error) = older::shift(&self.options.path, self.options.keep) {
+                self.stay(&error, now);
+                return Ok(());
             }
+            self.stuck_since = None;
         }
         self.file = None;
         self.enter(outbox, now)
+    }
+
+    /// Goes on in the file that could not be renamed: a file that grows is better than records that wait.
+    fn stay(&mut self, error: &io::Error, now: Timestamp) {
+        if self.stuck_since.replace(now).is_none() {
+            tracing::warn!("{}: cannot be rotated, and goes on growing; it is tried again: {error}", self.options.path.display());
+        }
+        self.stage = Stage::Open;
     }
 }
 
@@ -297,7 +316,9 @@ impl Sink for Output {
 
     fn deadline(&self) -> Option<Timestamp> {
         let sync = self.dirty_since.map(|since| since.0 + self.options.fsync_us);
-        let rotate = (self.options.rotate_age_us > 0).then_some(self.mark.since.0.saturating_add(self.options.rotate_age_us));
+        let due = self.mark.since.0.saturating_add(self.options.rotate_age_us);
+        let again = self.stuck_since.map(|since| since.0.saturating_add(ROTATE_AGAIN_US));
+        let rotate = (self.options.rotate_age_us > 0).then_some(again.map_or(due, |again| again.max(due)));
         let look = (self.stage == Stage::Open && self.mark.node.ino != 0).then_some(self.looked_at.0.saturating_add(LOOK_US));
         sync.into_iter().chain(rotate.filter(|_| self.mark.len > 0)).chain(look).min().map(Timestamp)
     }
@@ -336,5 +357,30 @@ mod tests {
         assert!(!older::name(&path, 1, false).exists());
         play(&mut book, 47 * HOUR);
         assert!(older::name(&path, 1, false).exists() && path.exists());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_renamed_is_written_to_until_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("e.ndjson");
+        let options = Options { path: path.clone(), choose: everything(), rotate_size: 0, rotate_age_us: HOUR, keep: 1, compress: false, fsync_us: SECOND };
+        let mut sink = Output::new(options, SinkMark::default());
+        let mut book = Book::default();
+        let play = |sink: &mut Output, book: &mut Book, now: i64| while sink.step(book, Timestamp(now), true).unwrap() == Step::Done {};
+        book.add(1, 10);
+        play(&mut sink, &mut book, 10 * HOUR);
+        // What is in the way of the new name cannot be removed.
+        let in_the_way = older::name(&path, 1, false);
+        std::fs::create_dir(&in_the_way).unwrap();
+        play(&mut sink, &mut book, 12 * HOUR);
+        book.add(1, 10);
+        play(&mut sink, &mut book, 12 * HOUR + 1);
+        assert_eq!((book.told.last().map(|mark| mark.seq), std::fs::read_to_string(&path).unwrap().lines().count()), (Some(2), 2));
+        assert!(sink.deadline().is_none_or(|at| at.0 > 12 * HOUR + 1), "it does not spin");
+        std::fs::remove_dir(&in_the_way).unwrap();
+        play(&mut sink, &mut book, 12 * HOUR + ROTATE_AGAIN_US - 1);
+        assert!(!in_the_way.exists());
+        play(&mut sink, &mut book, 12 * HOUR + ROTATE_AGAIN_US);
+        assert!(in_the_way.is_file() && path.exists());
     }
 }

@@ -52,6 +52,8 @@ pub struct Silence {
     connections: HashSet<Uid>,
     /// Sources as a whole.
     sources: HashMap<String, (Uid, Heard)>,
+    /// The ends of silences whose source is no longer monitored since this start.
+    unwatched: Vec<Said>,
 }
 
 impl Silence {
@@ -67,10 +69,15 @@ impl Silence {
                 Some((source, known)) if *source == uid => *known = heard,
                 Some(_) => drop(all.streams.insert(uid, heard)),
                 // The source is no longer monitored.
-                None => {}
+                None => all.unwatched.extend(heard.told.map(|told| (uid, heard.label, ended(&told, now)))),
             }
         }
         all
+    }
+
+    /// Takes the ends of the last run's silences whose source is no longer monitored: nobody waits for it.
+    pub fn take_unwatched(&mut self) -> Vec<Said> {
+        std::mem::take(&mut self.unwatched)
     }
 
     /// Sets what is monitored from now on. A reported silence ends if its source's limit changes.
@@ -272,6 +279,14 @@ mod tests {
         let mut silence = silence(vec![([1; 16], Label::clone(&label("agent", "a")), told)]);
         assert_eq!(shown(&silence.due(Timestamp(60 * S))), [""; 0]);
         assert_eq!(shown(&silence.heard([1; 16], &label("agent", "a"), Timestamp(S))), ["a -90 91 ended"]);
+    }
+
+    #[test]
+    fn a_silence_whose_source_is_gone_ends_with_the_restart() {
+        let told = Told { id: "aa".into(), since: Timestamp(-90 * S) };
+        let mut silence = silence(vec![([1; 16], Label::clone(&label("removed", "a")), told)]);
+        assert_eq!(shown(&silence.take_unwatched()), ["a -90 90 ended"]);
+        assert_eq!(shown(&silence.take_unwatched()), [""; 0]);
     }
 
     #[test]

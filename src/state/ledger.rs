@@ -55,6 +55,8 @@ impl Ledger {
     /// Replaces the rules, such as after a reload; what is in use stays.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
+        // Other limits, other times at which an open breaker changes by itself.
+        self.set_deadline();
     }
 
     /// Keeps what the rules ask for.
@@ -197,5 +199,38 @@ pub(super) fn tell(name: &str, kept: &mut Kept, transitions: &[Transition], trig
         transition.reason.as_str().clone_into(&mut kept.why);
         let notice = Notice::Breaker { id, name: name.to_owned(), made: *transition };
         made.push(Made { label: kept.label.clone(), name: name.to_owned(), notice, opens: transition.to == State::Open });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::breaker::Breaker;
+
+    const MINUTE: i64 = 60_000_000;
+
+    fn rules(cooldown_us: i64) -> Rules {
+        Rules { breaker: Limits { cooldown_us, ..Limits::default() }, streams: true, ..Rules::default() }
+    }
+
+    #[test]
+    fn another_cooldown_holds_for_a_breaker_that_is_open_already() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path()).unwrap().0;
+        let mut kept = Kept::new(Unit::Event, Label::default(), Timestamp(0));
+        kept.breaker = Breaker { state: State::Open, since: Timestamp(0), ..kept.breaker };
+        let mut ledger = Ledger::new(rules(30 * MINUTE));
+        let tx = store.begin().unwrap();
+        breakers::put(tx.db(), "stream:a", &kept).unwrap();
+        ledger.begin(&tx).unwrap();
+        assert_eq!(ledger.deadline(), Some(Timestamp(30 * MINUTE)));
+        ledger.set_rules(rules(60 * MINUTE));
+        assert_eq!(ledger.deadline(), Some(Timestamp(60 * MINUTE)), "nothing is due before");
+        ledger.set_rules(rules(10 * MINUTE));
+        let mut made = Vec::new();
+        ledger.pass(Timestamp(10 * MINUTE - 1), &mut made);
+        assert!(made.is_empty());
+        ledger.pass(Timestamp(10 * MINUTE), &mut made);
+        assert_eq!(made.len(), 1);
     }
 }

@@ -24,7 +24,16 @@ impl Committer {
     /// The folder may not be written, or has no room.
     pub fn replace(&mut self, folder: &Path, now: Timestamp) -> Result<String, StoreError> {
         let made = Store::replace(folder, self.store.as_ref())?;
-        self.go_on(made, folder, now)
+        self.go_on_or_stay(made, folder, now)
+    }
+
+    /// Continues with a new file, or else with the open one: a half-made file must not look like the state to the next try.
+    fn go_on_or_stay(&mut self, made: (Store, String), folder: &Path, now: Timestamp) -> Result<String, StoreError> {
+        let done = self.go_on(made, folder, now);
+        if done.is_err() && !self.has_its_file(folder) {
+            Store::remove_from(folder);
+        }
+        done
     }
 
     /// Whether the open file is the one in the folder.
@@ -34,10 +43,9 @@ impl Committer {
     }
 
     fn go_on(&mut self, (mut store, mut said): (Store, String), folder: &Path, now: Timestamp) -> Result<String, StoreError> {
-        // The old file is still open, under its new name: what waits in it may be readable.
-        let old = self.store.take();
         let done = self.done_by(&self.sinks).unwrap_or_else(|| self.outbox.last());
-        let lost = restore_chunks(&mut store, old.as_ref(), done, &self.outbox.kept())?;
+        // The old file is still open, under its new name: what waits in it may be readable. It stays in use until the new one is complete.
+        let lost = restore_chunks(&mut store, self.store.as_ref(), done, &self.outbox.kept())?;
         let tx = store.begin()?;
         self.sources.iter().try_for_each(|name| tx.source(name))?;
         self.sinks.iter().try_for_each(|mark| tx.sink(mark))?;
@@ -80,4 +88,30 @@ fn restore_chunks(store: &mut Store, old: Option<&Store>, done: u64, kept: &[std
     kept.iter().filter(|chunk| chunk.first > seq).try_for_each(|chunk| tx.chunk(chunk))?;
     tx.commit()?;
     Ok(first.map_or(0, |first| (first - 1).saturating_sub(seq)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::state::committer::WriteNotice;
+    use crate::state::withhold::Rules;
+
+    #[test]
+    fn a_state_that_cannot_be_made_anew_is_still_the_one_that_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let write: WriteNotice = Arc::new(|_: &mut Vec<u8>, _: &Label, _: &Notice, _| {});
+        let store = Store::open(folder.path()).unwrap().0;
+        let mut committer = Committer::new(Some(store), Rules::default(), write, &["out".to_owned()]).unwrap();
+        std::fs::remove_file(file(folder.path())).unwrap();
+        let (new, said) = Store::replace(folder.path(), committer.store.as_ref()).unwrap();
+        // As on a disk that fails in the middle.
+        new.db().execute_batch("PRAGMA query_only = ON").unwrap();
+        assert!(committer.go_on_or_stay((new, said), folder.path(), Timestamp(0)).is_err());
+        assert!(committer.store.is_some() && !committer.has_its_file(folder.path()), "the next look tries again");
+        assert!(!file(folder.path()).exists(), "nothing half-made is left");
+        committer.replace(folder.path(), Timestamp(1)).unwrap();
+        assert!(committer.has_its_file(folder.path()));
+    }
 }

@@ -52,6 +52,8 @@ pub(super) struct Rows {
     sieve: Sieve,
     /// Rows may continue under another signature.
     has_past: bool,
+    /// Signatures whose events count for another one.
+    joined: HashMap<Hex, Hex>,
     /// How long the tail may grow, in microseconds; 0: there is no tail.
     pace_us: i64,
     folded: Option<Timestamp>,
@@ -73,6 +75,7 @@ impl Rows {
     pub fn begin(&mut self, db: &Connection) -> Result<(), StoreError> {
         tail::fold(db)?;
         (self.has_past, self.sieve) = (history::has_past(db)?, Sieve::of(db)?);
+        self.joined = history::joined(db)?;
         Ok(())
     }
 
@@ -84,19 +87,20 @@ impl Rows {
 
     /// Returns an event's place in the history; `bytes` is its record.
     pub fn seen(&mut self, db: &Connection, rules: &Rules, (label, record): (&Label, &Record), bytes: &[u8]) -> Result<Seen, StoreError> {
-        if !self.known.contains_key(&record.signature) {
-            let known = self.ask(db, record, bytes)?;
-            self.known.insert(record.signature, Box::new(known));
+        let signature = self.joined.get(&record.signature).copied().unwrap_or(record.signature);
+        if !self.known.contains_key(&signature) {
+            let known = self.ask(db, signature, (record, bytes))?;
+            self.known.insert(signature, Box::new(known));
         }
         // The lines above have inserted it.
-        let Some(known) = self.known.get_mut(&record.signature) else { return Err(StoreError::Fatal("a row is gone".to_owned())) };
+        let Some(known) = self.known.get_mut(&signature) else { return Err(StoreError::Fatal("a row is gone".to_owned())) };
         let stream = if label.path.is_empty() { &label.source } else { &label.path };
         let seen = known.row.step(record.at, stream, rules);
         if !std::mem::replace(&mut known.is_dirty, true) {
-            self.dirty.push(record.signature);
+            self.dirty.push(signature);
         }
         if !std::mem::replace(&mut known.is_unfolded, true) {
-            self.unfolded.push(record.signature);
+            self.unfolded.push(signature);
         }
         let sum = self.sums.entry(record.at.0.div_euclid(HOUR_US)).or_default();
         sum.events += 1;
@@ -106,9 +110,9 @@ impl Rows {
     }
 
     /// Looks up an error that is not in memory.
-    fn ask(&mut self, db: &Connection, record: &Record, bytes: &[u8]) -> Result<Known, StoreError> {
-        let sign = Sign::now(record.signature);
-        if self.sieve.may_have(record.signature) {
+    fn ask(&mut self, db: &Connection, signature: Hex, (record, bytes): (&Record, &[u8])) -> Result<Known, StoreError> {
+        let sign = Sign::now(signature);
+        if self.sieve.may_have(signature) {
             if let Some((id, row)) = history::find(db, sign)? {
                 return Ok(Known { place: Place::Table(id, row.first), row, is_dirty: false, is_unfolded: false });
             }

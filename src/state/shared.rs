@@ -18,6 +18,9 @@ use crate::delivery::{Label, Notice, Record};
 /// Pause between two tries, where SQLite does not wait by itself.
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// Most joins to follow one after the other: an older version let two rows continue as each other.
+const MAX_JOINS: usize = 64;
+
 /// Writes a notice as one NDJSON line.
 pub type WriteNotice<'a> = &'a dyn Fn(&mut Vec<u8>, &Label, &Notice, Timestamp);
 
@@ -254,18 +257,28 @@ impl Shared {
         })
     }
 
-    /// Lets one row continue as another: from now on they have one count.
+    /// Lets one row continue as another, or as what that one continues as: from now on they have one count. Returns
+    /// `false`, and changes nothing, if it continues as another already, or the other one as it.
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn join(&mut self, old: Sign, now_as: Sign, now: Timestamp) -> Result<(), String> {
+    pub fn join(&mut self, old: Sign, now_as: Sign, now: Timestamp) -> Result<bool, String> {
         self.change(now, |_, tx| {
-            history::alias(tx.db(), old, now_as)?;
-            let (Some((_, old)), Some((id, mut row))) = (history::find(tx.db(), old)?, history::find(tx.db(), now_as)?) else { return Ok(()) };
+            let mut end = now_as;
+            for _ in 0..MAX_JOINS {
+                let Some(next) = history::goes_on_as(tx.db(), end)? else { break };
+                end = next;
+            }
+            if end == old || history::goes_on_as(tx.db(), old)?.is_some() {
+                return Ok(false);
+            }
+            history::alias(tx.db(), old, end)?;
+            let (Some((_, old)), Some((id, mut row))) = (history::find(tx.db(), old)?, history::find(tx.db(), end)?) else { return Ok(true) };
             row.first = row.first.min(old.first);
             row.count += old.count;
             row.hours.join(&old.hours);
-            history::update(tx.db(), id, &row, true)
+            history::update(tx.db(), id, &row, true)?;
+            Ok(true)
         })
     }
 }
@@ -293,5 +306,52 @@ fn retried<T>(folder: &Path, patience: Duration, mut step: impl FnMut() -> Resul
             Err(StoreError::Later(why)) => return Err(format!("the state in {}: {}", folder.display(), folder::reason(folder, &why))),
             Err(StoreError::Fatal(why)) => return Err(format!("the state in {}: {why}", folder.display())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::event::{Category, Hex, Severity};
+    use crate::delivery::Weight;
+
+    fn happens(shared: &mut Shared, signature: u8) {
+        let (severity, category, weight) = (Severity::High, Category::ALL[0], Weight::None);
+        let (at, session) = (Timestamp(1), None);
+        let record = Record {
+            len: 3,
+            generation: 0,
+            offset: 0,
+            inner: 0,
+            id: String::new(),
+            signature: Hex::new([signature; 16]),
+            severity,
+            category,
+            at,
+            seen_at: 1,
+            weight,
+            session,
+        };
+        shared.take_in((&Label::default(), &[record]), b"{}\n", &|_, _| {}, at).unwrap();
+    }
+
+    fn counts(shared: &Shared) -> Vec<u64> {
+        let choice = Choice { limit: 9, all: true, ..Choice::default() };
+        shared.list(&choice, Timestamp(1)).unwrap().entries.iter().map(|entry| entry.row.count).collect()
+    }
+
+    #[test]
+    fn joined_errors_have_one_count_however_often_they_are_joined_and_seen() {
+        let folder = tempfile::tempdir().unwrap();
+        let rules = Rules { history: Some(Default::default()), ..Rules::default() };
+        let mut shared = Shared::open(folder.path(), rules, Duration::ZERO).unwrap();
+        [1, 2, 2, 2].into_iter().for_each(|signature| happens(&mut shared, signature));
+        let (a, b) = (Sign::now(Hex::new([1; 16])), Sign::now(Hex::new([2; 16])));
+        assert_eq!(shared.join(a, b, Timestamp(1)), Ok(true));
+        assert_eq!((shared.join(a, b, Timestamp(1)), shared.join(b, a, Timestamp(1))), (Ok(false), Ok(false)));
+        assert_eq!(counts(&shared), [4]);
+        let mut other = Shared::open(folder.path(), rules, Duration::ZERO).unwrap();
+        happens(&mut other, 1);
+        assert_eq!(counts(&other), [5]);
     }
 }

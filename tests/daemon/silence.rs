@@ -40,3 +40,26 @@ fn a_rotated_file_whose_name_another_has_is_not_told_silent() {
     let [(_, label, _)] = &said[..] else { panic!("{said:?}") };
     assert!(label.path.ends_with("/a.log"), "{said:?}");
 }
+
+#[test]
+fn rotated_files_are_one_voice_after_a_restart_too() {
+    let mut world = World::new(&["logs/a.log"]);
+    let limit = Limit { after_us: SILENT_AFTER, kind: "file", by_stream: true };
+    let limits = HashMap::from([(world.source.to_owned(), limit)]);
+    let mut rig = Rig::start(&world);
+    for number in (0..5).rev() {
+        world.append("a.log", "all is well\nthis line has no end yet");
+        rig.settle(&world);
+        if number > 0 {
+            world.rename("a.log", &format!("a.log.{number}"));
+        }
+        world.pass(TURN);
+    }
+    rig.stop(&world);
+    let mut rig = Rig::start(&world);
+    let mut silence = Silence::new(limits, Vec::new(), world.now);
+    let mut said = listen(&world, &mut rig, &mut silence);
+    world.pass(SILENT_AFTER);
+    said.extend(listen(&world, &mut rig, &mut silence));
+    assert!(matches!(&said[..], [_]), "{said:?}");
+}

@@ -103,3 +103,25 @@ fn a_state_folder_that_is_removed_is_made_anew_with_all_that_is_known() {
     assert_eq!(world.written("one.ndjson", 5), ["one", "two", "three", "four", "five"]);
     assert_eq!(daemon.stop(), Some(0));
 }
+
+#[test]
+fn a_state_file_that_another_has_replaced_is_begun_anew() {
+    let world = World::new();
+    world.configure(ONE);
+    world.append("a.log", &error("one"));
+    let mut daemon = world.start(&[]);
+    world.written("one.ndjson", 1);
+    let path = world.path("state/siftd.db");
+    fs::copy(&path, world.path("state/copy")).unwrap();
+    fs::rename(world.path("state/copy"), &path).unwrap();
+    wait("a new one", || world.said().contains("was removed or replaced while it is in use").then_some(()));
+    world.append("a.log", &error("two"));
+    world.written("one.ndjson", 2);
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    world.hear_no_more();
+    let daemon = world.start(&[]);
+    world.append("a.log", &error("three"));
+    assert_eq!(world.written("one.ndjson", 3), ["one", "two", "three"], "nothing is written again");
+    assert_eq!(daemon.stop(), Some(0));
+}

@@ -184,3 +184,19 @@ fn what_is_found_while_a_sink_is_renamed_is_written_once() {
     wanted.sort();
     assert!(texts == wanted, "{} of {count}", texts.len());
 }
+
+/// The sink that a reload has brought may not have begun when the run is told to end.
+#[test]
+fn a_sink_that_came_right_before_the_end_writes_what_is_its_own() {
+    for _ in 0..4 {
+        let world = World::new();
+        world.configure(ONE);
+        let daemon = world.start(&[]);
+        world.append("a.log", &error("first"));
+        world.written("one.ndjson", 1);
+        reload(&world, &daemon, &ONE.replace("name = \"one\"", "name = \"two\"").replace("one.ndjson", "two.ndjson"));
+        world.append("a.log", &error("second"));
+        assert_eq!(daemon.stop(), Some(0));
+        assert_eq!((world.texts("one.ndjson"), world.texts("two.ndjson")), (vec!["first".to_owned()], vec!["second".to_owned()]));
+    }
+}

@@ -15,10 +15,12 @@ impl Follower {
         self.files.values().map(|file| file.uid).collect()
     }
 
-    /// Returns the streams whose files exist, each with the younger file that took its name, if any: that file speaks for both.
+    /// Returns the streams whose files exist, each with the file that took its name, if any: that file speaks for both. Of two files
+    /// that both have a name only the younger one can do so, or they might speak for each other. One that has none speaks for nobody;
+    /// after a restart it may have been met later than the younger one.
     pub fn voices(&self) -> impl Iterator<Item = (Uid, Option<(Uid, Arc<Label>)>)> {
         self.files.iter().map(|(id, file)| {
-            let heir = self.by_path.get(&file.met_as).filter(|heir| *heir > id).and_then(|heir| self.files.get(heir));
+            let heir = self.by_path.get(&file.met_as).filter(|heir| *heir > id || *heir != id && file.retired.is_some()).and_then(|heir| self.files.get(heir));
             (file.uid, heir.map(|heir| (heir.uid, heir.label.clone())))
         })
     }

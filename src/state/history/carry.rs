@@ -2,6 +2,8 @@
 //! signature. An error is taken to be that of an older row if both have the same rule and the same text,
 //! normalised by the new recipe; the alias table records the match. Any other difference begins a new history.
 
+use std::collections::HashMap;
+
 use md5::{Digest, Md5};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -47,6 +49,19 @@ pub(in crate::state) fn prepare(db: &Connection, version: u32) -> Result<(), Sto
 pub(in crate::state) fn has_past(db: &Connection) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM history_alias) OR EXISTS (SELECT 1 FROM history_former)";
     Ok(db.query_row(sql, [], |row| row.get(0))?)
+}
+
+/// Returns the signatures of today's recipe that were joined with others, each with the one that it continues as in the end.
+pub(in crate::state) fn joined(db: &Connection) -> Result<HashMap<Hex, Hex>, StoreError> {
+    let mut all = db.prepare_cached("SELECT signature, is_now FROM history_alias WHERE recipe = ?1 AND recipe_now = ?1")?;
+    let pairs = all.query_map([SIG_VERSION], |row| Ok((Hex::new(row.get(0)?), Hex::new(row.get(1)?))))?;
+    let next: HashMap<Hex, Hex> = pairs.collect::<Result<_, _>>()?;
+    let end = |first: Hex| {
+        let steps = std::iter::successors(Some(first), |at| next.get(at).copied());
+        // An older version let two rows continue as each other.
+        steps.take(next.len() + 1).last().unwrap_or(first)
+    };
+    Ok(next.keys().map(|old| (*old, end(*old))).collect())
 }
 
 /// Returns the older row that a signature without a row of its own continues.

@@ -11,10 +11,12 @@ pub(super) mod tail;
 use crate::core::event::{Hex, Timestamp};
 use crate::core::signature::SIG_VERSION;
 
-pub(super) use carry::{has_past, is_prepared, prepare, take_over};
+pub(super) use carry::{has_past, is_prepared, joined, prepare, take_over};
 pub use hours::{HOUR_US, Hours, spans};
 pub(super) use sieve::Sieve;
-pub(super) use table::{COLUMNS, Sample, TABLES, add_hour, alias, begin_with, find, former, grow, insert, is_sound, list, prune_age, prune_rows, sums, update};
+pub(super) use table::{
+    COLUMNS, Sample, TABLES, add_hour, alias, begin_with, find, former, goes_on_as, grow, insert, is_sound, list, prune_age, prune_rows, sums, update,
+};
 pub use table::{Choice, Entry, Order, Sum};
 
 /// Streams to name in a row.

@@ -284,6 +284,12 @@ pub(in crate::state) fn former(db: &Connection, now: Sign) -> Result<Option<Sign
     Ok(one.query_row(params![now.signature.digest(), now.recipe], |row| Ok(Sign { signature: Hex::new(row.get(0)?), recipe: row.get(1)? })).optional()?)
 }
 
+/// Returns what a row continues as; `None`: as itself.
+pub(in crate::state) fn goes_on_as(db: &Connection, old: Sign) -> Result<Option<Sign>, StoreError> {
+    let mut one = db.prepare_cached("SELECT is_now, recipe_now FROM history_alias WHERE signature = ?1 AND recipe = ?2")?;
+    Ok(one.query_row(params![old.signature.digest(), old.recipe], |row| Ok(Sign { signature: Hex::new(row.get(0)?), recipe: row.get(1)? })).optional()?)
+}
+
 /// From now on, `old` continues as `now`.
 pub(in crate::state) fn alias(db: &Connection, old: Sign, now: Sign) -> Result<(), StoreError> {
     let mut put = db.prepare_cached("INSERT OR REPLACE INTO history_alias VALUES (?1, ?2, ?3, ?4)")?;

@@ -82,7 +82,7 @@ fn name(new: &Path, path: &Path) -> Result<(), StoreError> {
 }
 
 /// Removes a file and those SQLite keeps beside it; none of them need exist.
-fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     let _ = fs::remove_file(path);
     for end in BESIDE {
         let _ = fs::remove_file(with_end(path, end));

@@ -148,9 +148,14 @@ impl Store {
         let path = file(folder);
         let aside = path.exists().then(|| set_aside(&path, "it is not the one that is in use")).transpose()?;
         let mut store = Self::try_open(&path)?;
-        let kept = old.map_or(Ok(String::new()), |old| salvage::take_over(&old.db, &mut store.db))?;
+        let kept = old.map_or(Ok(String::new()), |old| salvage::take_over(&old.db, &mut store.db)).inspect_err(|_| make::remove(&path))?;
         let gone = format!("the state in {} was removed or replaced while it is in use; a new one was begun: {kept}", path.display());
         Ok((store, aside.map_or(gone.clone(), |(_, said)| format!("{said}; {gone}"))))
+    }
+
+    /// Removes the file of a folder that [`replace`](Self::replace) has begun and that could not be filled.
+    pub(in crate::state) fn remove_from(folder: &Path) {
+        make::remove(&file(folder));
     }
 
     fn try_open(path: &Path) -> Result<Self, StoreError> {
