@@ -170,7 +170,8 @@ impl Scan<'_> {
         let mut at = self.at;
         for _ in 0..MAX_NAMES {
             let end = word(self.line, at);
-            if byte(self.line, end) != b' ' || !self.line[at..end].ends_with(b":") {
+            let name = self.line[at..end].strip_suffix(b":").filter(|name| byte(self.line, end) == b' ' && level_word(name).is_none());
+            if name.is_none() {
                 return false;
             }
             at = end + 1;
