@@ -13,17 +13,18 @@ use super::leadin::LeadIn;
 use super::line::{Line, Tried, View};
 use super::lookback::LookBack;
 use super::noise;
-use super::notes::{Claimant, Notes, explains};
+use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
-use super::redact::KeyBlock;
+use super::redact::KeyRecords;
 use super::text::printable;
 use super::trace::{OpenTrace, lead_in};
-use crate::rules::{Kind, Note, Take};
+use crate::rules::{Kind, Take};
 
 mod again;
 mod ending;
 mod held;
+mod noted;
 mod offer;
 mod pause;
 mod publish;
@@ -61,9 +62,8 @@ pub struct Assembler {
     given: Lines,
     /// Number of the last line that belongs to an event.
     claimed_to: u64,
-    /// The block of a private key that records write line by line, and the number of the last such record.
-    key: KeyBlock,
-    key_num: u64,
+    /// The private key that records write line by line.
+    key: KeyRecords,
     /// A place where the stream could be resumed if nothing open continues across it.
     cut: Option<Cut>,
     work: Work,
@@ -317,14 +317,7 @@ impl Assembler {
     /// Records in a trace that begins at `line` whether that line is inside the block of a private key,
     /// of which a logger makes a record for each line, and whether a pause has published it.
     fn heed(&mut self, trace: &mut OpenTrace, line: &Line) {
-        let text = printable(line.text);
-        let follows = std::mem::replace(&mut self.key_num, line.place.num) + 1 == line.place.num;
-        let block = self.key;
-        trace.setting.key = (follows && block.holds(&text)).then_some(block);
-        if !follows || !self.key.takes(&text) {
-            self.key = KeyBlock::default();
-            self.key.takes(&text);
-        }
+        trace.setting.key = self.key.take(line.place.num, &printable(line.text));
         if self.is_told(&line.place) {
             trace.pauses.publish();
         }
@@ -339,41 +332,6 @@ impl Assembler {
             return found;
         }
         self.given.before(first, wanted).unwrap_or(found)
-    }
-
-    fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
-        let Kind::Note(note) = &cx.engine.rules.entries[usize::from(found.entry)].kind else { return };
-        let family = cx.engine.rules.entries[usize::from(found.entry)].family;
-        let (key, text) = (found.key(cx.engine, line), found.view.of(line));
-        if note.silent {
-            self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
-            return;
-        }
-        if self.notes.find_claim(note, key.as_deref(), text, line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
-            return;
-        }
-        let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead = self.lead_of(cx, found.entry, line, &LeadIn::behind_of(line, found.view), back);
-        let mut trace =
-            if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
-        trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
-        if note.waits {
-            for unclaimed in self.notes.wait(family, note.claimed_by.clone(), key, trace) {
-                self.publish(cx, &unclaimed, out);
-            }
-        } else {
-            // One status line is enough: it claims later ones that say the same.
-            self.publish(cx, &trace, out);
-            self.notes.claim_as_note(family, key.as_deref(), text, line.place.num);
-        }
-    }
-
-    /// Whether a one-line error of another writer, still waiting for continuation lines,
-    /// says the same as `note`. It is an event already, and claims the note that sums it up.
-    fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
-        let entries = &cx.engine.rules.entries;
-        let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
-        self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
     }
 
     /// Whether the line continues the noise block under way. The lines in between had no hit and are judged only now.

@@ -13,8 +13,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-pub use key_block::KeyBlock;
 use key_block::ended;
+pub use key_block::{KeyBlock, KeyRecords};
 use value::{Plain, Value};
 
 /// The source of the built-in patterns.
@@ -231,7 +231,7 @@ impl Redactor {
         let (mut out, mut done, mut at, mut again) = (String::new(), 0, 0, 0);
         while let Some(caps) = regex.captures_at(text, at) {
             let (Some(whole), Some(found)) = (caps.get(0), caps.iter().flatten().last()) else { break };
-            at = whole.end().max(whole.start() + 1);
+            at = whole.end();
             // A value that is refused is read once more: it may begin with the key of another (`bad password: db_password=…`).
             // To read each part of a hostile text again would take time quadratic in it, so after a while nothing is refused.
             if again < MAX_READ_AGAIN && !self.plain.accepts(secret.value, text, &caps, found.as_str()) {
@@ -243,9 +243,6 @@ impl Redactor {
                 out.push_str(&secret.token);
                 done = found.end();
                 *count += 1;
-            }
-            if at > text.len() || !text.is_char_boundary(at) {
-                break;
             }
         }
         (done > 0).then(|| out + &text[done..])

@@ -56,7 +56,7 @@ struct Messages {
 
 impl Messages {
     /// Takes messages from the queue, whose order relative to the batches in it does not matter except for sources.
-    fn take_messages(&mut self, arrived: Vec<ControlMessage>) {
+    fn take_in(&mut self, arrived: Vec<ControlMessage>) {
         let (names, others): (Vec<_>, Vec<_>) = arrived.into_iter().partition(|message| matches!(message, ControlMessage::Sources(_)));
         self.due.extend(others);
         self.sources.extend(names);
@@ -150,7 +150,7 @@ impl Commits {
             let takes = !is_full || self.stop.hurry.load(Ordering::Relaxed);
             let arrived =
                 self.queue.take(takes, self.timeout(has_more || !marks.is_empty() || messages.has_sources(), marked), Some(committed + PACE), MAX_BYTES);
-            messages.take_messages(arrived.messages);
+            messages.take_in(arrived.messages);
             let mut batches = put_off(arrived.batches, &mut marks);
             is_closed |= arrived.closed;
             let is_due = self.committer.deadline().is_some_and(|at| at <= now()) || self.look_at_others(&mut looked)?;
@@ -307,7 +307,7 @@ impl Commits {
                         return Err(error);
                     }
                     self.committer.make_room();
-                    messages.take_messages(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
+                    messages.take_in(self.queue.take(false, AGAIN, None, MAX_BYTES).messages);
                 }
                 Err(StoreError::Unreadable(why)) if self.folder.is_some() && !std::mem::replace(&mut renewed, true) => self.renew(&why)?,
                 Err(error) => return Err(error),
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn a_new_source_waits_for_its_files_whenever_it_is_taken_from_the_queue() {
         let mut messages = Messages::default();
-        messages.take_messages(vec![ControlMessage::Sources(vec!["new".to_owned()]), ControlMessage::LossIsSaid]);
+        messages.take_in(vec![ControlMessage::Sources(vec!["new".to_owned()]), ControlMessage::LossIsSaid]);
         assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid]) && messages.has_sources());
         messages.let_sources_go();
         assert!(matches!(&messages.due[..], [ControlMessage::LossIsSaid, ControlMessage::Sources(_)]) && !messages.has_sources());

@@ -63,6 +63,16 @@ fn a_restart_at_any_safe_place_finds_the_same_events() {
     }
 }
 
+fn restarts_change_nothing(engine: &Arc<Engine>, text: &str, whole: &BTreeSet<String>) {
+    let mut all = 0;
+    for seed in 0..20 {
+        let (found, restarts) = with_restarts(engine, text.as_bytes(), &mut Rng(seed));
+        assert_eq!(found, *whole, "{seed}");
+        all += restarts;
+    }
+    assert!(all > 20, "{all}");
+}
+
 /// A section that started after a writer's name continues after that name.
 #[test]
 fn a_restart_within_a_section_of_a_named_writer_finds_the_same_events() {
@@ -76,13 +86,7 @@ fn a_restart_within_a_section_of_a_named_writer_finds_the_same_events() {
     let text = format!("[web] ===== FAILURES =====\n{}", (0..40).map(|n| failed(&format!("row{n}"))).collect::<String>());
     let whole = ids(&events(&engine, text.as_bytes()));
     assert_eq!(whole.len(), 40, "{whole:?}");
-    let mut all = 0;
-    for seed in 0..20 {
-        let (found, restarts) = with_restarts(&engine, text.as_bytes(), &mut Rng(seed));
-        assert_eq!(found, whole, "{seed}");
-        all += restarts;
-    }
-    assert!(all > 20, "{all}");
+    restarts_change_nothing(&engine, &text, &whole);
 }
 
 /// A section that a service's own record has opened goes on hiding none of its errors.
@@ -93,13 +97,7 @@ fn a_restart_within_a_section_that_a_logger_opened_finds_the_same_events() {
     let text = "2026-11-20 09:24:31,484 - shop.flags - INFO - Feature: dark mode\n".to_owned() + &(0..200).map(record).collect::<String>();
     let whole = ids(&events(&engine, text.as_bytes()));
     assert_eq!(whole.len(), 200);
-    let mut all = 0;
-    for seed in 0..20 {
-        let (found, restarts) = with_restarts(&engine, text.as_bytes(), &mut Rng(seed));
-        assert_eq!(found, whole, "{seed}");
-        all += restarts;
-    }
-    assert!(all > 20, "{all}");
+    restarts_change_nothing(&engine, &text, &whole);
 }
 
 #[test]

@@ -59,6 +59,25 @@ impl KeyBlock {
     }
 }
 
+/// The block of a private key of which a logger makes a record for each line. It sees records, not all lines.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeyRecords {
+    block: KeyBlock,
+    /// Number of the last record's line.
+    num: u64,
+}
+
+impl KeyRecords {
+    /// Moves on to the record at line `num`; returns the block if the record is inside it. Another line between two records ends it.
+    pub fn take(&mut self, num: u64, line: &str) -> Option<KeyBlock> {
+        if std::mem::replace(&mut self.num, num) + 1 != num {
+            self.block = KeyBlock::default();
+        }
+        let before = self.block;
+        self.block.takes(line).then_some(before)
+    }
+}
+
 impl Open {
     /// Whether the line may be inside the block: base64, a header (RFC 1421) or the end.
     /// The check of the shape keeps a block without an end from hiding more.

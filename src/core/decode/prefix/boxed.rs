@@ -180,7 +180,7 @@ impl Scan<'_> {
             }
         }
         let leveled = moment(self.line, at, self.now).is_some_and(|moment| tag::find(self.line, past_blank(self.line, moment.end), Ground::Logger).is_some());
-        at > self.at && self.stamp_follows(at, leveled)
+        self.stamp_follows(at, leveled)
     }
 
     /// Moves to a full date at `at`.

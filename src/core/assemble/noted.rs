@@ -1,0 +1,48 @@
+//! What a status line becomes: nothing if an error has said the same, an event of its own, or a note that waits.
+
+use super::{Assembler, Context};
+use crate::core::confirm::Found;
+use crate::core::event::Event;
+use crate::core::leadin::LeadIn;
+use crate::core::line::Line;
+use crate::core::lookback::LookBack;
+use crate::core::notes::{Claimant, explains};
+use crate::core::trace::OpenTrace;
+use crate::rules::{Kind, Note};
+
+impl Assembler {
+    pub(super) fn note(&mut self, cx: &Context, line: &Line, found: Found, out: &mut Vec<Event>) {
+        let Kind::Note(note) = &cx.engine.rules.entries[usize::from(found.entry)].kind else { return };
+        let family = cx.engine.rules.entries[usize::from(found.entry)].family;
+        let (key, text) = (found.key(cx.engine, line), found.view.of(line));
+        if note.silent {
+            self.notes.claim(Claimant { family, passing: false }, key.as_deref(), line.place.num);
+            return;
+        }
+        if self.notes.find_claim(note, key.as_deref(), text, line.place.num) || (key.is_none() && self.is_told_by_open(cx, note, line)) {
+            return;
+        }
+        let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
+        let lead = self.lead_of(cx, found.entry, line, &LeadIn::behind_of(line, found.view), back);
+        let mut trace =
+            if lead.is_empty() { OpenTrace::single(found.entry, line, found.view) } else { OpenTrace::single_after(found.entry, lead, line, found.view) };
+        trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
+        if note.waits {
+            for unclaimed in self.notes.wait(family, note.claimed_by.clone(), key, trace) {
+                self.publish(cx, &unclaimed, out);
+            }
+        } else {
+            // One status line is enough: it claims later ones that say the same.
+            self.publish(cx, &trace, out);
+            self.notes.claim_as_note(family, key.as_deref(), text, line.place.num);
+        }
+    }
+
+    /// Whether a one-line error of another writer, still waiting for continuation lines,
+    /// says the same as `note`. It is an event already, and claims the note that sums it up.
+    fn is_told_by_open(&self, cx: &Context, note: &Note, line: &Line) -> bool {
+        let entries = &cx.engine.rules.entries;
+        let told = |trace: &OpenTrace, entry: u16| explains(Claimant::of(&entries[usize::from(entry)]), note, line.place.num.saturating_sub(trace.last_num));
+        self.open.iter().any(|trace| trace.waits && trace.is_single() && trace.rivals().any(|entry| told(trace, entry)))
+    }
+}
