@@ -74,9 +74,8 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let (mut event, is_clean) = match trace.setting.key {
         None => build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part))),
         Some(_) => {
-            let token = KeyBlock::token();
-            let lines = Lines::of_bytes(std::iter::once(token.as_bytes()));
-            build(engine, entry, family, Said { text: token, ..Said::default() }, lines)
+            let lines = Lines::of_bytes(std::iter::once(KeyBlock::TOKEN.as_bytes()));
+            build(engine, entry, family, Said { text: KeyBlock::TOKEN.to_owned(), ..Said::default() }, lines)
         }
     };
     event.observed_at = trace.opened_at;
