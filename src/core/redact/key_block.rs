@@ -53,7 +53,7 @@ impl KeyBlock {
         Self { open: oldest.filter(|_| is_key) }
     }
 
-    /// Whether some block might hold the line.
+    /// Whether some block might have the line between its first and its last one.
     #[must_use]
     pub fn may_hold(line: &str) -> bool {
         is_like_body(line, |_, is_long| is_long)
@@ -85,29 +85,32 @@ impl KeyBlock {
 impl Open {
     /// Whether the line may be inside the block.
     pub(super) fn holds(self, line: &str) -> bool {
-        is_like_body(line, |words, is_long| if words == 0 { self.is_sure || is_long } else { words == self.words && is_long })
+        line.contains("-----END ")
+            || is_like_body(line, |before, is_long| if before.is_empty() { self.is_sure || is_long } else { is_long && words(before) == self.words })
     }
 }
 
-/// Whether the line is like those of a block: base64, a header (RFC 1421) or the end. `is_in_place` judges base64 by the
-/// number of words before it and whether it is long. The check of the shape keeps a block without an end from hiding more.
-fn is_like_body(line: &str, is_in_place: impl Fn(usize, bool) -> bool) -> bool {
+/// Whether the line is like those in a block: base64 or a header (RFC 1421). `is_in_place` judges base64 by what
+/// is before it and whether it is long. The check of the shape keeps a block without an end from hiding more.
+fn is_like_body(line: &str, is_in_place: impl Fn(&str, bool) -> bool) -> bool {
     let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
-    let text = bare.rsplit(|c: char| c.is_ascii_whitespace()).next().unwrap_or_default();
+    let text = bare.rsplit([' ', '\t']).next().unwrap_or_default();
     let is_body = text.bytes().all(|b| is_base64(b) || b == b'\\');
     let is_head = || ["Proc-Type:", "DEK-Info:", "Comment:", "Version:"].iter().any(|head| bare.starts_with(head));
-    let is_in_place = || is_in_place(words(&bare[..bare.len() - text.len()]), text.len() >= MIN_BODY_BYTES);
-    (is_body && is_in_place()) || has_run(bare, MIN_BODY_BYTES) || bare.contains("-----END ") || is_head()
+    let is_in_place = || is_in_place(&bare[..bare.len() - text.len()], text.len() >= MIN_BODY_BYTES);
+    (is_body && is_in_place()) || has_run(bare, MIN_BODY_BYTES) || is_head()
 }
 
 /// Whether the text, such as a structured line, has a run of base64 of at least `min` bytes that is no word, number or path.
 fn has_run(text: &str, min: usize) -> bool {
     let bytes = text.as_bytes();
     let is_mixed = |run: &[u8]| [u8::is_ascii_uppercase, u8::is_ascii_lowercase, u8::is_ascii_digit].iter().all(|is| run.iter().any(is));
-    // A run of that length has a byte at one of every `min` places.
-    let mut at = min - 1;
-    while let Some(&byte) = bytes.get(at) {
-        if is_base64(byte) {
+    // A run of that length holds two neighbours of these places: asking for both passes over most words.
+    let stride = min / 2;
+    let is_at = |at: usize| bytes.get(at).is_some_and(|byte| is_base64(*byte));
+    let mut at = stride - 1;
+    while at + stride < bytes.len() {
+        if is_at(at) && is_at(at + stride) {
             let from = bytes[..at].iter().rposition(|&b| !is_base64(b)).map_or(0, |before| before + 1);
             let to = bytes[at..].iter().position(|&b| !is_base64(b)).map_or(bytes.len(), |len| at + len);
             let run = &bytes[from..to];
@@ -116,7 +119,7 @@ fn has_run(text: &str, min: usize) -> bool {
             }
             at = to;
         }
-        at += min;
+        at += stride;
     }
     false
 }
