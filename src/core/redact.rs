@@ -284,7 +284,8 @@ fn replace_key(lines: &Lines, mut is_key: impl FnMut(&str) -> bool) -> Lines {
 
 /// Returns where the text of a numbered line begins.
 fn number_end(line: &str) -> usize {
-    line.find(": ").map_or(0, |at| at + 2)
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    if line[digits..].starts_with(": ") { digits + 2 } else { 0 }
 }
 
 /// Returns the text without secrets, by the built-in patterns.

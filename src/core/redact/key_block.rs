@@ -1,12 +1,18 @@
 //! The block of lines of a private key: where it begins, what it holds, where it ends.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 /// Shortest line, in bytes, that counts as part of a key if only its place says so. Its base64 may also be a
 /// word of a log, and a key whose last line leaks fewer than this many letters is no less secret.
 const MIN_BODY_BYTES: usize = 16;
 /// Shortest run of base64, in bytes, that may hold slashes: shorter ones are paths. PEM has 64 to a line (RFC 7468).
 const LONG_BODY_BYTES: usize = 40;
+
+/// Finds [`KeyBlock::TOKEN`]: making a searcher costs more than reading a line.
+static TOKEN: LazyLock<Finder> = LazyLock::new(|| Finder::new(KeyBlock::TOKEN));
 
 /// A private key's block, followed from line to line as long as its lines look like one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,7 +37,8 @@ impl KeyBlock {
     #[must_use]
     pub fn behind(line: &str) -> Self {
         // In a structured line, more may follow.
-        let open = line.find(Self::TOKEN).map(|at| Open { words: words(&line[..at]), is_sure: false });
+        let at = TOKEN.find(line.as_bytes());
+        let open = at.map(|at| Open { words: words(&line[..at]), is_sure: false });
         Self { open }
     }
 
