@@ -47,7 +47,8 @@ impl Block {
         let mut seen = (offset, (offset + part.len()).min(line.text.len()));
         let mut place = line.place.clone();
         let from = self.bytes.len();
-        if line.text.len() <= MAX_TAKEN_BYTES {
+        // The mark takes bytes, too: a cut must make the line shorter.
+        if line.text.len() <= MAX_TAKEN_BYTES + CUT.len() {
             self.bytes.extend_from_slice(line.text);
         } else {
             let half = MAX_TAKEN_BYTES / 2;
@@ -136,5 +137,26 @@ impl Block {
             (kept.from, kept.to, kept.part) = (from, bytes.len(), (moved(kept.part.0), moved(kept.part.1)));
         }
         (self.bytes, self.waste) = (bytes, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::event::Timestamp;
+    use crate::core::line::Place;
+
+    /// A line is cut only if that makes it shorter, and its part stays within it.
+    #[test]
+    fn the_part_of_a_cut_line_has_its_end() {
+        for bytes in MAX_TAKEN_BYTES - 2..MAX_TAKEN_BYTES + 2 * CUT.len() {
+            let text = "x".repeat(bytes - 3) + "end";
+            let line = Line::new(Place::default(), text.as_bytes(), Timestamp::default());
+            let mut block = Block::default();
+            block.push(&line, line.text);
+            let taken = block.get(0);
+            assert_eq!(taken.part, taken.text, "{bytes}");
+            assert!(taken.text.ends_with(b"end") && taken.text.len() <= bytes, "{bytes}");
+        }
     }
 }

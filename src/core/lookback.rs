@@ -102,7 +102,9 @@ impl<'a> LookBack<'a> {
         found.extend(lines.by_ref().take(count));
         // What a context without the block's first line cannot tell.
         let mut key = match found.last() {
-            Some((_, oldest)) if KeyBlock::may_hold(&printable(oldest)) => left_open(lines),
+            Some((_, oldest)) if KeyBlock::may_hold(found.iter().rev().map(|(_, text)| &**text)) => {
+                KeyBlock::left_open(&printable(oldest), lines.map(|(_, text)| printable(&text).into_owned()))
+            }
             _ => KeyBlock::default(),
         };
         let mut context = Lines::default().with_room(found.iter().map(|(_, text)| text.len() + NUMBER_BYTES).sum());
@@ -117,8 +119,9 @@ impl<'a> LookBack<'a> {
     #[must_use]
     pub fn key_around(self, line: &Line) -> Option<KeyBlock> {
         let text = printable(line.text);
-        let may_be = KeyBlock::may_hold(&text);
-        may_be.then(|| left_open(self.by_writer_of(line, line.place.num))).filter(|key| key.holds(&text))
+        let may_be = KeyBlock::is_body(&text);
+        let before = || self.by_writer_of(line, line.place.num).map(|(_, text)| printable(&text).into_owned());
+        may_be.then(|| KeyBlock::left_open(&text, before())).filter(|key| key.holds(&text))
     }
 
     /// Returns the lines before line `first` from the writer of `line`, nearest first, with their numbers.
@@ -186,11 +189,6 @@ impl<'a> LookBack<'a> {
         lead.reverse();
         lead
     }
-}
-
-/// Returns the block of a private key that the lines, nearest first, leave open.
-fn left_open<'a>(lines: impl Iterator<Item = (u64, Cow<'a, [u8]>)>) -> KeyBlock {
-    KeyBlock::left_open(lines.map(|(_, text)| Cow::Owned(printable(&text).into_owned())))
 }
 
 /// Whether a look-back line comes from the writer of `line`, as far as the lines name their writers.

@@ -15,6 +15,8 @@ use super::line::{Line, Place};
 use super::lookback::{self, LookBack};
 use super::patience::Patience;
 use super::prefilter::{Hit, Marks, Scratch};
+use super::redact::KeyBlock;
+use super::text::printable;
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
@@ -330,8 +332,16 @@ impl Stream {
             };
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
             let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
-            lines.take(wanted).for_each(|(num, text)| after.push_numbered(num, &text));
-            self.engine.redactor.redact_context_after(event.context.iter().last(), &mut after);
+            let lines: Vec<_> = lines.take(wanted).collect();
+            let key = match lines.first() {
+                Some((_, first)) if KeyBlock::may_hold(lines.iter().map(|(_, text)| &**text)) => {
+                    let before = raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));
+                    KeyBlock::left_open(&printable(first), before.map(|text| printable(&text).into_owned()))
+                }
+                _ => KeyBlock::default(),
+            };
+            lines.iter().for_each(|(num, text)| after.push_numbered(*num, text));
+            self.engine.redactor.redact_context_after(key, &mut after);
             event.context.append(&after);
         }
     }

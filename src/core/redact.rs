@@ -146,9 +146,8 @@ impl Redactor {
         }
     }
 
-    /// Removes the secrets from the numbered lines that follow the numbered line `before`, itself without secrets.
-    pub fn redact_context_after(&self, before: Option<&str>, lines: &mut Lines) {
-        let mut key = before.map_or_else(KeyBlock::default, |line| KeyBlock::behind(&line[number_end(line)..]));
+    /// Removes the secrets from numbered lines that follow those which leave `key` open.
+    pub fn redact_context_after(&self, mut key: KeyBlock, lines: &mut Lines) {
         if key.is_open() {
             *lines = replace_key(lines, |text| key.takes(text));
         }
@@ -212,7 +211,7 @@ impl Redactor {
         let mut key = KeyBlock::default();
         for at in 0..lines.len() {
             if let Some(block) = ended(&lines[at]).filter(|_| !key.is_open()) {
-                let body = lines[..at].iter().rev().take_while(|line| block.holds(line)).count();
+                let body = lines[..at].iter().rev().take_while(|line| block.spans(line)).count();
                 lines[at - body..at].fill(KeyBlock::TOKEN.to_owned());
             }
             let line = &mut lines[at];

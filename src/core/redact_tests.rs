@@ -382,19 +382,25 @@ fn a_block_is_found_by_the_lines_before() {
     let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
     let in_json = format!(r#"{{"msg":"{body}"}}"#);
     // Lines before, oldest first; whether a line of base64 that follows is secret.
-    let cases: [(&[&str], bool); 8] = [
+    let same = [body; 9];
+    let other = ["OTHERvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ12"; 1];
+    let long: Vec<&str> = same.iter().chain(&other).copied().map(|line| &line[..44]).collect();
+    let cases: &[(&[&str], bool)] = &[
         (&[&begin], true),
         (&[&begin, body, &in_json], true),
+        (&[&begin, "Proc-Type: 4,ENCRYPTED", "", body], true),
         (&[&begin, body, &end], false),
         (&[&begin, body, "ValueError: boom"], false),
+        (&[&begin, body, "last=="], false),
         // Nothing else within reach, so it may have begun before.
-        (&[body, body], true),
-        (&["end", body, body], false),
+        (&long, true),
+        (&same, false),
+        (&[body, body], false),
         (&["ZeroDivisionError", "processIncomingOrder2"], false),
         (&[], false),
     ];
     for (before, is_secret) in cases {
-        let block = KeyBlock::left_open(before.iter().rev().map(|line| (*line).into()));
-        assert_eq!(block.holds(body), is_secret, "{before:?}");
+        let block = KeyBlock::left_open(body, before.iter().rev().map(|line| (*line).into()));
+        assert_eq!(block.holds(body), *is_secret, "{before:?}");
     }
 }

@@ -21,7 +21,25 @@ fn logs() -> Vec<(String, String)> {
     let bare = |text: &str| text.to_owned();
     let errors = ["Error: one", "Error: two", "Error: three", "Error: four"];
     let long = [&[BODY; 40][..], &errors].concat();
+    let part = |what: &str| format!("-----{what} RSA {key}");
+    let traced = format!(
+        "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    load(key)\nValueError: bad key {}\n{BODY}\n{BODY}\nshort\n",
+        part("BEGIN")
+    );
+    let encrypted = |prefix: &str| {
+        let lines = [&*part("BEGIN"), "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-128-CBC,00", "", BODY, BODY, BODY, BODY, BODY, BODY];
+        lines.map(|text| format!("{prefix}{text}\n")).concat() + "Error: one\n"
+    };
+    let other = "-----BEGIN CERTIFICATE-----MIIB-----END CERTIFICATE-----";
+    let mixed = ["[web] ", "[web] ", "[db] ready to accept ", "[web] ", "[web] "].map(str::to_owned);
+    let mixed = [format!("{}{}", mixed[0], part("BEGIN")), format!("{}{BODY}", mixed[1]), mixed[2].clone(), format!("{}{BODY}", mixed[3])].join("\n");
     vec![
+        (traced, BODY.into()),
+        (encrypted(""), BODY.into()),
+        (encrypted("2026-11-20 10:00:00 INFO keys "), BODY.into()),
+        (format!("x {other}{}\n{BODY}\n{BODY}\nError: one\n", part("BEGIN")), BODY.into()),
+        (format!("{mixed}\n[web] Error: one\n"), BODY.into()),
+        (format!("---- BEGIN SSH2 ENCRYPTED {} KEY ----\n{BODY}\n{BODY}\nError: one\n", "PRIVATE"), BODY.into()),
         (block(&docker, &errors), BODY.into()),
         (block(&json, &errors), BODY.into()),
         (block(&logfmt, &errors), BODY.into()),
@@ -52,5 +70,26 @@ fn no_secret_leaves() {
         let run = folder.siftd(["exec", "--verdict", "verdict.json", "--", "cat", "till.log"]);
         assert!(!folder.read("verdict.json").contains(&secret), "{log}\n{}", run.err());
         assert!(!folder.read("verdict.json").is_empty());
+    }
+}
+
+/// What only resembles a key, or a text that names one, hides no error.
+#[test]
+fn no_error_is_taken_for_a_secret() {
+    let folder = Folder::new();
+    let path = "/Users/me/Projects/App2/Sources/Networking/Http2Client.swift";
+    let named = format!("expected -----BEGIN {} KEY----- in key.pem", "PRIVATE");
+    let logs = [
+        (format!("CompileSwift normal {path}\n{path}:3:5: error: cannot find Foo in scope\n"), "cannot find Foo"),
+        (format!("CompileSwift normal {path}\n").repeat(40) + &format!("{path}:3:5: error: cannot find Foo in scope\n"), "cannot find Foo"),
+        (format!("{named}\nError: Http2ConnectionHandler timed out\n"), "Http2ConnectionHandler timed out"),
+        (format!("{named}\nFAILED\nError: no till\n"), "FAILED"),
+        ("Error: Http2ConnectionHandlerOfTheShopAndItsTillsInTheCellar7\n".repeat(12), "InTheCellar7"),
+    ];
+    for (log, shown) in logs {
+        folder.write("till.log", &log);
+        let done = folder.siftd(["scan", "--format", "ndjson", "till.log"]);
+        let is_whole = done.out().contains(shown) && !done.out().contains(r#""text":"[redacted"#);
+        assert!(is_whole, "{log}\n{}", done.out());
     }
 }

@@ -71,7 +71,13 @@ pub fn prefix(line: &[u8], now: Timestamp) -> Prefix {
     scan.indentation();
     scan.out.shaped = scan.writer(runner::job(line, now).or_else(|| runner::bamboo(line, now)));
     for _ in 0..MAX_ROUNDS {
-        while scan.heads < MAX_HEADS && !scan.tagged && scan.head() {
+        while scan.heads < MAX_HEADS && !scan.tagged {
+            // What follows a further head is parted from that.
+            let padded = std::mem::take(&mut scan.out.padded);
+            if !scan.head() {
+                scan.out.padded = padded;
+                break;
+            }
             scan.heads += 1;
             scan.out.shaped = true;
         }
@@ -216,7 +222,7 @@ impl<'a> Scan<'a> {
     /// More blanks are more often one blank and the text's own indentation; an open trace tells.
     fn padding(&mut self, start: usize, end: usize) -> bool {
         let text = end + PADDING.len();
-        if self.heads > 0 || !rest(self.line, end).starts_with(PADDING) || is_gap(byte(self.line, text)) {
+        if !rest(self.line, end).starts_with(PADDING) || is_gap(byte(self.line, text)) {
             return false;
         }
         let word = run(self.line, text, |b| b.is_ascii_lowercase());

@@ -191,11 +191,16 @@ pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if rest(line, at).starts_with(b"Caused by: ") {
         return None;
     }
+    match angled_level(line, at).filter(|_| hosted) {
+        Some((level, next)) => named_program(line, next, true).map(|writer| Writer { level: Some(level), ..writer }),
+        None => named_program(line, at, hosted),
+    }
+}
+
+/// Returns the program that is named at `at`, perhaps behind a host and a level.
+fn named_program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if let Some(writer) = program_tag(line, at, false).or_else(|| process(line, at)).or_else(|| version(line, at)) {
         return Some(writer);
-    }
-    if let Some((level, next)) = angled_level(line, at).filter(|_| hosted) {
-        return program(line, next, true).map(|writer| Writer { level: Some(level), ..writer });
     }
     let host = word(line, at);
     if let Some(level) = facility_level(&line[at..host]).or_else(|| esx_level(&line[at..host])) {

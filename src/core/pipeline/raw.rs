@@ -1,4 +1,4 @@
-//! A raw line within the buffer that holds it, and the lines after it.
+//! A raw line within the buffer that holds it, and the lines around it.
 
 /// A raw line within the buffer that holds it.
 pub(super) struct Raw<'a> {
@@ -16,16 +16,7 @@ impl<'a> Raw<'a> {
 
     /// Returns the whole lines in the buffer after line `num`, which is this line or an earlier one.
     pub(super) fn after(&self, num: u64) -> impl Iterator<Item = (u64, &'a [u8])> + use<'a> {
-        let mut from = self.from;
-        let mut current = self.num;
-        while current > num + 1 && from > 0 {
-            from = memchr::memrchr(b'\n', &self.bytes[..from - 1]).map_or(0, |newline| newline + 1);
-            current -= 1;
-        }
-        if current <= num {
-            from = self.to + 1;
-            current += 1;
-        }
+        let (mut current, mut from) = self.behind(num);
         let bytes = self.bytes;
         std::iter::from_fn(move || {
             let rest = bytes.get(from..)?;
@@ -35,5 +26,25 @@ impl<'a> Raw<'a> {
             current += 1;
             Some(line)
         })
+    }
+
+    /// Returns the lines in the buffer up to line `num`, which is this line or an earlier one, nearest first.
+    pub(super) fn up_to(&self, num: u64) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let (bytes, mut end) = (self.bytes, self.behind(num).1);
+        std::iter::from_fn(move || {
+            let to = end.checked_sub(1)?;
+            end = memchr::memrchr(b'\n', bytes.get(..to)?).map_or(0, |newline| newline + 1);
+            Some(&bytes[end..to])
+        })
+    }
+
+    /// Returns the number of the first line in the buffer behind line `num`, and where it begins.
+    fn behind(&self, num: u64) -> (u64, usize) {
+        let (mut current, mut from) = (self.num, self.from);
+        while current > num + 1 && from > 0 {
+            from = memchr::memrchr(b'\n', &self.bytes[..from - 1]).map_or(0, |newline| newline + 1);
+            current -= 1;
+        }
+        if current <= num { (current + 1, self.to + 1) } else { (current, from) }
     }
 }

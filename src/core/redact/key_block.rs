@@ -1,18 +1,17 @@
-//! The block of lines of a private key: where it begins, what it holds, where it ends.
+//! The block of lines of a private key: where it begins, what it holds, where it ends. Collectors and loggers put
+//! words before each line, or put it into a string; a text that only names a key, and what follows it, is no block.
 
-use std::borrow::Cow;
-use std::sync::LazyLock;
+use crate::core::leadin;
+use crate::core::text::printable;
 
-use memchr::memmem::Finder;
-
-/// Shortest line, in bytes, that counts as part of a key if only its place says so. Its base64 may also be a
-/// word of a log, and a key whose last line leaks fewer than this many letters is no less secret.
+/// Shortest run of base64, in bytes, that may be part of a key. A key whose last line leaks fewer letters is no less secret.
 const MIN_BODY_BYTES: usize = 16;
-/// Shortest run of base64, in bytes, that may hold slashes: shorter ones are paths. PEM has 64 to a line (RFC 7468).
-const LONG_BODY_BYTES: usize = 40;
-
-/// Finds [`KeyBlock::TOKEN`]: making a searcher costs more than reading a line.
-static TOKEN: LazyLock<Finder> = LazyLock::new(|| Finder::new(KeyBlock::TOKEN));
+/// Shortest full line of a key, in bytes: only after one may a shorter line follow. PEM has 64 to a line (RFC 7468).
+const FULL_BYTES: usize = 40;
+/// That many full lines of the same length are taken for a key, or something as long and random, whose beginning is out of reach.
+const MIN_ALIKE: usize = 8;
+/// Headers of a key (RFC 1421, RFC 4880, RFC 4716), wherever they stand in a line.
+const HEADERS: [&str; 3] = ["Proc-Type:", "DEK-Info:", "Comment:"];
 
 /// A private key's block, followed from line to line as long as its lines look like one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,55 +24,105 @@ pub struct KeyBlock {
 pub(super) struct Open {
     /// Number of words before the key on its first line: a logger or collector puts as many before the others.
     words: usize,
-    /// Whether the first line was seen, rather than what has replaced it.
-    is_sure: bool,
+    /// The name in brackets that the first line begins with, as a checksum: lines of other names are another writer's.
+    writer: u32,
+    last: Last,
+}
+
+/// What the last line of the block was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// The first one, or a header: an empty line may follow.
+    Head,
+    /// A full line, or the empty one below the headers.
+    Full,
+    /// One that is not full, so the last one of the key itself.
+    Short,
+}
+
+/// What a line has that may be a key's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Empty,
+    Header,
+    /// Base64 of that many bytes, behind a number of words and nothing after it.
+    Bare {
+        words: usize,
+        bytes: usize,
+    },
+    /// Base64 of that many bytes in a string.
+    Quoted {
+        bytes: usize,
+    },
+    /// The checksum of PGP's armour, behind a number of words.
+    Checksum {
+        words: usize,
+    },
+    Other,
 }
 
 impl KeyBlock {
     /// What replaces a line of the block.
     pub const TOKEN: &'static str = "[redacted:private-key]";
 
-    /// Returns the block that `line`, already redacted, may have opened.
+    /// Returns the block that the lines `before`, nearest first, leave open for `line`.
     #[must_use]
-    pub fn behind(line: &str) -> Self {
-        // In a structured line, more may follow.
-        let at = TOKEN.find(line.as_bytes());
-        let open = at.map(|at| Open { words: words(&line[..at]), is_sure: false });
-        Self { open }
-    }
-
-    /// Returns the block that the lines `before`, nearest first, leave open.
-    #[must_use]
-    pub fn left_open<'a>(before: impl Iterator<Item = Cow<'a, str>>) -> Self {
-        let (mut oldest, mut is_key) = (None, true);
-        for line in before {
-            if let Some(open) = opened(&line) {
-                return Self { open: Some(open) };
+    pub fn left_open(line: &str, before: impl Iterator<Item = String>) -> Self {
+        let own = writer_of(line);
+        let (mut lines, mut was_alone): (Vec<String>, bool) = (Vec::new(), false);
+        for line in before.filter(|line| matches!(writer_of(line), writer if writer == 0 || writer == own)) {
+            let open = opened(&line);
+            if open.is_some() {
+                let mut block = Self { open };
+                lines.iter().rev().for_each(|line| {
+                    block.takes(line);
+                });
+                return block;
             }
-            if line.contains("-----END ") || !Self::may_hold(&line) {
+            // Below a short line, which may be any text, only a full one or a header counts.
+            let shape = Shape::of(&line);
+            let is_alone = matches!(shape, Shape::Bare { bytes, .. } if bytes < MIN_BODY_BYTES);
+            if ends(&line) || shape == Shape::Other || (is_alone && was_alone) {
                 return Self::default();
             }
-            is_key &= has_run(&line, LONG_BODY_BYTES);
-            oldest = Some(Open { words: words(&line).saturating_sub(1), is_sure: false });
+            was_alone = is_alone;
+            lines.push(line);
         }
-        // The block may have begun before the lines at hand.
-        Self { open: oldest.filter(|_| is_key) }
+        Self { open: out_of_reach(&lines) }
     }
 
-    /// Whether some block might have the line between its first and its last one.
+    /// Whether a block might hold the lines: one of the first two tells, since the other may be empty but for words.
     #[must_use]
-    pub fn may_hold(line: &str) -> bool {
-        is_like_body(line, |_, is_long| is_long)
+    pub fn may_hold<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
+        lines.take(2).any(|line| match Shape::of(&printable(line)) {
+            Shape::Bare { bytes, .. } | Shape::Quoted { bytes } => bytes >= MIN_BODY_BYTES,
+            Shape::Empty | Shape::Header => true,
+            Shape::Checksum { .. } | Shape::Other => false,
+        })
+    }
+
+    /// Whether the line is nothing but a key's, behind words at most.
+    #[must_use]
+    pub fn is_body(line: &str) -> bool {
+        matches!(Shape::of(line), Shape::Bare { bytes, .. } if bytes >= MIN_BODY_BYTES)
     }
 
     /// Moves on to the next line; returns whether that is inside the block.
     pub fn takes(&mut self, line: &str) -> bool {
-        if self.holds(line) {
-            self.open = self.open.filter(|_| !line.contains("-----END "));
+        let Some(open) = self.open else {
+            self.open = opened(line);
+            return false;
+        };
+        if open.is_of_other(line) {
+            return false;
+        }
+        if ends(line) {
+            self.open = None;
             return true;
         }
-        self.open = opened(line);
-        false
+        let last = open.next(line);
+        self.open = last.map(|last| Open { last, ..open }).or_else(|| opened(line));
+        last.is_some()
     }
 
     /// Whether a line would be inside the block.
@@ -90,63 +139,155 @@ impl KeyBlock {
 }
 
 impl Open {
-    /// Whether the line may be inside the block.
+    /// Whether the line would be inside the block.
     pub(super) fn holds(self, line: &str) -> bool {
-        line.contains("-----END ")
-            || is_like_body(line, |before, is_long| if before.is_empty() { self.is_sure || is_long } else { is_long && words(before) == self.words })
+        !self.is_of_other(line) && (ends(line) || self.next(line).is_some())
+    }
+
+    /// Returns what the line would be in the block, if it is the next one. The check of the shape
+    /// keeps a block without an end from hiding more.
+    fn next(self, line: &str) -> Option<Last> {
+        match Shape::of(line) {
+            Shape::Header if self.last == Last::Head => Some(Last::Head),
+            Shape::Empty if self.last == Last::Head => Some(Last::Full),
+            // An empty line behind the words.
+            Shape::Bare { words, .. } if self.last == Last::Head && words + 1 == self.words => Some(Last::Full),
+            Shape::Bare { words, bytes } if self.last != Last::Short => {
+                let is_in_place = words == self.words;
+                let may_be_last = is_in_place && self.last == Last::Full;
+                match bytes {
+                    FULL_BYTES.. => Some(Last::Full),
+                    MIN_BODY_BYTES.. if is_in_place => Some(Last::Short),
+                    _ if may_be_last => Some(Last::Short),
+                    _ => None,
+                }
+            }
+            Shape::Quoted { bytes } if self.last != Last::Short && bytes >= MIN_BODY_BYTES => Some(if bytes >= FULL_BYTES { Last::Full } else { Last::Short }),
+            Shape::Checksum { words } if words == self.words && self.last != Last::Head => Some(Last::Short),
+            _ => None,
+        }
+    }
+
+    /// Whether the line may be a part of the block, whatever is before it.
+    pub(super) fn spans(self, line: &str) -> bool {
+        match Shape::of(line) {
+            Shape::Empty | Shape::Header | Shape::Quoted { .. } => true,
+            Shape::Bare { words, bytes } => words == self.words || bytes >= FULL_BYTES,
+            Shape::Checksum { words } => words == self.words,
+            Shape::Other => false,
+        }
+    }
+
+    /// Whether the line begins with another name in brackets than the block's lines.
+    fn is_of_other(self, line: &str) -> bool {
+        let writer = writer_of(line);
+        writer != 0 && writer != self.writer
     }
 }
 
-/// Whether the line is like those in a block: base64 or a header (RFC 1421). `is_in_place` judges base64 by what
-/// is before it and whether it is long. The check of the shape keeps a block without an end from hiding more.
-fn is_like_body(line: &str, is_in_place: impl Fn(&str, bool) -> bool) -> bool {
-    let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
-    let text = bare.rsplit([' ', '\t']).next().unwrap_or_default();
-    let is_body = text.bytes().all(|b| is_base64(b) || b == b'\\');
-    let is_head = || ["Proc-Type:", "DEK-Info:", "Comment:", "Version:"].iter().any(|head| bare.starts_with(head));
-    let is_in_place = || is_in_place(&bare[..bare.len() - text.len()], text.len() >= MIN_BODY_BYTES);
-    (is_body && is_in_place()) || has_run(bare, MIN_BODY_BYTES) || is_head()
+impl Shape {
+    fn of(line: &str) -> Self {
+        let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
+        if bare.is_empty() {
+            return Self::Empty;
+        }
+        let text = bare.rsplit([' ', '\t']).next().unwrap_or_default();
+        // What escapes of line ends leave behind is no base64.
+        let text = text.trim_end_matches(r"\n").trim_end_matches(r"\r").trim_end_matches('\\');
+        if text.bytes().all(is_base64) {
+            let words = || words(&bare[..bare.len() - text.len()]);
+            if text.len() == 5 && text.starts_with('=') {
+                return Self::Checksum { words: words() };
+            }
+            if text.len() < MIN_BODY_BYTES || is_mixed(text.as_bytes()) {
+                return Self::Bare { words: words(), bytes: text.len() };
+            }
+        }
+        if let Some(bytes) = quoted_run(bare.as_bytes()) {
+            return Self::Quoted { bytes };
+        }
+        if HEADERS.iter().any(|header| bare.contains(header)) { Self::Header } else { Self::Other }
+    }
 }
 
-/// Whether the text, such as a structured line, has a run of base64 of at least `min` bytes that is no word, number or path.
-fn has_run(text: &str, min: usize) -> bool {
-    let bytes = text.as_bytes();
-    let is_mixed = |run: &[u8]| [u8::is_ascii_uppercase, u8::is_ascii_lowercase, u8::is_ascii_digit].iter().all(|is| run.iter().any(is));
+/// Returns the length of the first run of base64 that begins a string in the text.
+fn quoted_run(text: &[u8]) -> Option<usize> {
+    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\' | b'`');
     // A run of that length holds two neighbours of these places: asking for both passes over most words.
-    let stride = min / 2;
-    let is_at = |at: usize| bytes.get(at).is_some_and(|byte| is_base64(*byte));
+    let stride = MIN_BODY_BYTES / 2;
+    let is_at = |at: usize| text.get(at).is_some_and(|byte| is_base64(*byte));
     let mut at = stride - 1;
-    while at + stride < bytes.len() {
+    while at + stride < text.len() {
         if is_at(at) && is_at(at + stride) {
-            let from = bytes[..at].iter().rposition(|&b| !is_base64(b)).map_or(0, |before| before + 1);
-            let to = bytes[at..].iter().position(|&b| !is_base64(b)).map_or(bytes.len(), |len| at + len);
-            let run = &bytes[from..to];
-            if run.len() >= min && is_mixed(run) && (run.len() >= LONG_BODY_BYTES || !run.contains(&b'/')) {
-                return true;
+            let from = text[..at].iter().rposition(|&b| !is_base64(b)).map_or(0, |before| before + 1);
+            let to = text[at..].iter().position(|&b| !is_base64(b)).map_or(text.len(), |len| at + len);
+            let is_enclosed = from > 0 && is_quote(&text[from - 1]) && text.get(to).is_none_or(|byte| is_quote(byte));
+            // `key=MIIE… ` has no quotes, but its sign counts as base64.
+            let is_value = text[from..to].iter().position(|b| *b == b'=').is_some_and(|sign| sign + 1 < to - from && text.get(to).is_none_or(|b| *b == b' '));
+            if to - from >= MIN_BODY_BYTES && (is_enclosed || is_value) && is_mixed(&text[from..to]) {
+                return Some(to - from);
             }
             at = to;
         }
         at += stride;
     }
-    false
+    None
 }
 
-fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+/// Returns the block that lines, nearest first, seem to be in, if none of them begins it: full lines of one length.
+fn out_of_reach(lines: &[String]) -> Option<Open> {
+    let first = lines.first()?;
+    let shape = Shape::of(first);
+    let is_full = matches!(shape, Shape::Bare { bytes, .. } | Shape::Quoted { bytes } if bytes >= FULL_BYTES);
+    // The same path again and again is none.
+    let is_key = is_full && lines.len() >= MIN_ALIKE && lines.iter().all(|line| Shape::of(line) == shape) && lines[1..].iter().any(|line| line != first);
+    let words = if let Shape::Bare { words, .. } = shape { words } else { 0 };
+    is_key.then(|| Open { words, writer: writer_of(first), last: Last::Full })
 }
 
-/// Returns the block that begins in this line and does not end in it.
+/// Returns the block that begins in this line and does not end in it: nothing but a key follows, or the end of a string.
 fn opened(line: &str) -> Option<Open> {
-    let begin = line.find("-----BEGIN ")?;
-    let is_open = line[begin..].contains("PRIVATE KEY") && !line[begin..].contains("-----END ");
-    is_open.then(|| Open { words: words(&line[..begin]), is_sure: true })
+    let begin = line.rfind("BEGIN ")?;
+    let before = line[..begin].trim_end().strip_suffix("----")?.trim_end_matches('-');
+    let (name, after) = line[begin..].split_once("----")?;
+    if !name.contains("PRIVATE KEY") || after.contains("-----END ") {
+        return None;
+    }
+    let after = after.trim_start_matches('-');
+    let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '\\' | '`' | ',' | ';');
+    let is_key = after.starts_with(|c: char| c.is_ascii() && (is_base64(c as u8) || matches!(c, '"' | '\'' | '\\' | '`')));
+    let is_open = after.chars().all(is_end) || is_key;
+    is_open.then(|| Open { words: words(before), writer: writer_of(line), last: Last::Head })
+}
+
+/// Whether a block of any kind ends in this line.
+fn ends(line: &str) -> bool {
+    end_of(line).is_some()
+}
+
+fn end_of(line: &str) -> Option<usize> {
+    line.find("-----END ").or_else(|| line.find("---- END "))
 }
 
 /// Returns the block that ends in this line and does not begin in it.
 pub(super) fn ended(line: &str) -> Option<Open> {
-    let end = line.find("-----END ")?;
-    let is_end = line[end..].contains("PRIVATE KEY-----") && !line.contains("-----BEGIN ");
-    is_end.then(|| Open { words: words(&line[..end]), is_sure: true })
+    let end = end_of(line)?;
+    let is_end = line[end..].contains("PRIVATE KEY") && !line[..end].contains("BEGIN ");
+    is_end.then(|| Open { words: words(&line[..end]), writer: writer_of(line), last: Last::Full })
+}
+
+/// Returns a checksum of the name in brackets that the line begins with (FNV-1a); 0 if there is none.
+fn writer_of(line: &str) -> u32 {
+    let Some(length) = leadin::writer(line.as_bytes()) else { return 0 };
+    line.as_bytes()[..length].iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+}
+
+fn is_mixed(run: &[u8]) -> bool {
+    [u8::is_ascii_uppercase, u8::is_ascii_lowercase, u8::is_ascii_digit].iter().all(|is| run.iter().any(is))
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 fn words(text: &str) -> usize {

@@ -99,8 +99,18 @@ fn padded_by_two_blanks() {
         ("2026-11-20 10:00:00  [main] ERROR till - gone", E, "", "ERROR till - gone", "gone"),
         ("2026-11-20 10:00:00  src/till.c:3:5: error: gone", None, "", "src/till.c:3:5: error: gone", "src/till.c:3:5: error: gone"),
         ("2026-11-20 10:00:00 till[20261119t095501]    File", None, "till[20261119t095501]", "  File", "  File"),
+        ("2026-11-20T10:00:00Z 2026-11-20 10:00:00  Traceback", None, "", "Traceback", "Traceback"),
         ("~[default0]:  File", None, "default0", "  File", "  File"),
     ]);
+}
+
+/// No head makes reading deeper, however often it stands there.
+#[test]
+fn heads_without_end() {
+    for head in ["<3.3> ", "<daemon.err> ", "2026-11-20 10:00:00 ", "[worker 3] ", "10:00:00  ", "web-1 | ", "[x: "] {
+        let line = "Nov 20 10:00:00 ".to_owned() + &head.repeat(100_000) + "till: gone";
+        assert!(prefix(line.as_bytes(), NOW).body > 0, "{head}");
+    }
 }
 
 #[test]
