@@ -3,7 +3,7 @@
 //! traces; `assemble` decides which lines are offered to it.
 
 use super::block::{Block, Taken};
-use super::decode::Prefix;
+use super::decode::{self, Prefix};
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
@@ -167,6 +167,15 @@ impl OpenTrace {
         let own = self.prefix;
         let is_less = times <= own.times && levels <= own.levels && (times, levels) != (own.times, own.levels);
         !line.is_stamped() || (is_less && (levels == 0 || levels < own.levels))
+    }
+
+    /// Whether its further lines have as many times and levels before them as the
+    /// head: a collector's stamp, and no logger's record that only the head begins.
+    #[must_use]
+    pub fn is_uniform(&self) -> bool {
+        let Some(next) = self.lines.from(self.lead + 1).next() else { return false };
+        let Prefix { shaped, times, levels, .. } = decode::prefix(next.text, self.opened_at);
+        shaped && (times, levels) == (self.prefix.times, self.prefix.levels)
     }
 
     /// Returns the part of `line` in `view`. If one blank follows the
