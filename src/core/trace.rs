@@ -361,7 +361,12 @@ impl OpenTrace {
     #[must_use]
     pub fn may_turn_void(&self, entries: &Entries) -> bool {
         let has_void = |rival: &Rival| machine(entries, rival.entry).is_some_and(|machine| machine.rows.iter().any(|row| row.void));
-        self.rivals.iter().any(|rival| rival.alive && has_void(rival))
+        self.rivals.iter().any(|rival| rival.alive && (rival.is_void || has_void(rival)))
+    }
+
+    /// Notes what stands above it: whatever one of the machines `voided` comes to is no error.
+    pub fn make_void(&mut self, voided: impl Fn(u16) -> bool) {
+        self.rivals.iter_mut().for_each(|rival| rival.is_void |= voided(rival.entry));
     }
 
     /// Whether a pause has published its head by itself, without a record above it.
