@@ -20,6 +20,7 @@ use super::trace::{OpenTrace, lead_in};
 use crate::rules::{Kind, Take};
 
 mod again;
+mod beneath;
 mod ending;
 mod held;
 mod noted;
@@ -275,6 +276,7 @@ impl Assembler {
             None => {
                 trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
                 self.heed(cx, &mut trace, line);
+                beneath::heed_record(cx, &mut trace, line, view, back);
             }
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());

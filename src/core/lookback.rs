@@ -9,15 +9,19 @@ use super::event::Lines;
 use super::frame::utf16_bytes;
 use super::leadin::LeadIn;
 use super::line::{Line, Place, View};
+use super::record;
 use super::redact::KeyBlock;
 use super::text::printable;
 use super::visible::visible;
 use crate::rules::{Entries, Kind, Pattern};
+use crate::words::Level;
 
 /// Maximum number of lines to look back.
 pub const MAX_LINES: usize = 32;
 /// Room for `40: `.
 const NUMBER_BYTES: usize = 12;
+/// Parts of words that speak of an error.
+const ERRORS: [&[u8]; 3] = [b"rror", b"xception", b"ail"];
 /// Maximum number of bytes to look back.
 pub const MAX_BYTES: usize = 16 << 10;
 
@@ -101,12 +105,9 @@ impl<'a> LookBack<'a> {
         let mut found: Vec<(u64, Cow<[u8]>)> = Vec::with_capacity(count);
         found.extend(lines.by_ref().take(count));
         // What a context without the block's first line cannot tell.
-        let mut key = match found.last() {
-            Some((_, oldest)) if KeyBlock::may_hold(found.iter().rev().map(|(_, text)| &**text)) => {
-                KeyBlock::left_open(&printable(oldest), lines.map(|(_, text)| printable(&text).into_owned()))
-            }
-            _ => KeyBlock::default(),
-        };
+        let suspect = KeyBlock::suspect(found.iter().rev().map(|(_, text)| &**text));
+        let before = lines.map(|(_, text)| printable(&text).into_owned());
+        let mut key = suspect.map(|line| KeyBlock::left_open(&line, before)).unwrap_or_default();
         let mut context = Lines::default().with_room(found.iter().map(|(_, text)| text.len() + NUMBER_BYTES).sum());
         for (num, text) in found.iter().rev() {
             let is_secret = key.is_open() && key.takes(&printable(text));
@@ -128,6 +129,32 @@ impl<'a> LookBack<'a> {
     fn by_writer_of(self, line: &Line, first: u64) -> impl Iterator<Item = (u64, Cow<'a, [u8]>)> {
         let lines = self.lines(first).map(|(num, _, raw)| (num, visible(raw, None)));
         lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text))
+    }
+
+    /// Returns the level of the logger's record that `line`, which has none of its own, stands below, and whether the
+    /// record speaks of an error. Further lines of the record may be in between: they are indented and have no stamp.
+    #[must_use]
+    pub fn level_above(self, line: &Line) -> Option<(Level, bool)> {
+        let own = line.prefix();
+        if own.levels > 0 || line.place.level.is_some() {
+            return None;
+        }
+        let has = |text: &[u8], word: &[u8]| memchr::memmem::find(text, word).is_some();
+        let mut names_error = false;
+        for (.., text) in self.shown_to(line).filter(|(.., text)| is_by_writer_of(line, &LeadIn::default(), text)) {
+            names_error |= ERRORS.iter().any(|word| has(&text, word));
+            let other = Line::new(Place::default(), &text, line.now());
+            if let Some(level) = record::level(&other) {
+                return (own.times <= other.prefix().times).then_some((level, names_error));
+            }
+            let is_part = other.body().first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) && !other.is_blank() && other.prefix().times <= own.times;
+            if !is_part {
+                return None;
+            }
+            // Any class with a message may be an exception's.
+            names_error |= has(&text, b": ");
+        }
+        None
     }
 
     /// Returns the file that is named by the nearest line above

@@ -333,13 +333,9 @@ impl Stream {
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
             let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
             let lines: Vec<_> = lines.take(wanted).collect();
-            let key = match lines.first() {
-                Some((_, first)) if KeyBlock::may_hold(lines.iter().map(|(_, text)| &**text)) => {
-                    let before = raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));
-                    KeyBlock::left_open(&printable(first), before.map(|text| printable(&text).into_owned()))
-                }
-                _ => KeyBlock::default(),
-            };
+            let suspect = KeyBlock::suspect(lines.iter().map(|(_, text)| &**text));
+            let before = || raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));
+            let key = suspect.map(|line| KeyBlock::left_open(&line, before().map(|text| printable(&text).into_owned()))).unwrap_or_default();
             lines.iter().for_each(|(num, text)| after.push_numbered(*num, text));
             self.engine.redactor.redact_context_after(key, &mut after);
             event.context.append(&after);

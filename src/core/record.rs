@@ -62,6 +62,20 @@ pub fn is_one(line: &Line) -> bool {
     }
 }
 
+/// Returns the level of the record that the line is, whether it is structured or not.
+#[must_use]
+pub fn level(line: &Line) -> Option<Level> {
+    let body = line.body().trim_ascii();
+    match body.first() {
+        Some(b'{') => match decode::json(body, line.now()) {
+            Some(Json::Record(record)) => record.level,
+            _ => None,
+        },
+        _ if has_level_pair(body) => decode::logfmt(line.body(), line.now())?.level,
+        _ => line.prefix().level,
+    }
+}
+
 /// Whether the line contains a `level=` of logfmt: a cheap test before parsing it.
 fn has_level_pair(body: &[u8]) -> bool {
     const KEYS: [&[u8]; 5] = [b"level", b"lvl", b"severity", b"levelname", b"severity_text"];

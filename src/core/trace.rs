@@ -3,7 +3,7 @@
 //! traces; `assemble` decides which lines are offered to it.
 
 use super::block::{Block, Taken};
-use super::decode::Prefix;
+use super::decode::{self, Prefix};
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
@@ -167,6 +167,15 @@ impl OpenTrace {
         let own = self.prefix;
         let is_less = times <= own.times && levels <= own.levels && (times, levels) != (own.times, own.levels);
         !line.is_stamped() || (is_less && (levels == 0 || levels < own.levels))
+    }
+
+    /// Whether its further lines have as many times and levels before them as the
+    /// head: a collector's stamp, and no logger's record that only the head begins.
+    #[must_use]
+    pub fn is_uniform(&self) -> bool {
+        let Some(next) = self.lines.from(self.lead + 1).next() else { return false };
+        let Prefix { shaped, times, levels, .. } = decode::prefix(next.text, self.opened_at);
+        shaped && (times, levels) == (self.prefix.times, self.prefix.levels)
     }
 
     /// Returns the part of `line` in `view`. If one blank follows the head's time, a second blank
@@ -358,7 +367,12 @@ impl OpenTrace {
     #[must_use]
     pub fn may_turn_void(&self, entries: &Entries) -> bool {
         let has_void = |rival: &Rival| machine(entries, rival.entry).is_some_and(|machine| machine.rows.iter().any(|row| row.void));
-        self.rivals.iter().any(|rival| rival.alive && has_void(rival))
+        self.rivals.iter().any(|rival| rival.alive && (rival.is_void || has_void(rival)))
+    }
+
+    /// Notes what stands above it: whatever one of the machines `voided` comes to is no error.
+    pub fn make_void(&mut self, voided: impl Fn(u16) -> bool) {
+        self.rivals.iter_mut().for_each(|rival| rival.is_void |= voided(rival.entry));
     }
 
     /// Whether a pause has published its head by itself, without a record above it.

@@ -264,6 +264,8 @@ pub struct Row {
     pub accept: bool,
     /// Whether the record right before the line also belongs to the trace.
     pub under_record: bool,
+    /// Whether a record of a low level right before the line says that the trace is no error.
+    pub takes_level: bool,
     /// Whether the row takes any matching line with which nothing else begins, on trial until a line shows that the error is over.
     pub loose: bool,
     /// Whether this line voids the trace: there is no event, whatever the trace has taken.

@@ -239,13 +239,10 @@ impl<'k> Reader<'k> {
             let start = from & 1 == 1;
             let regex = if start && !weak { self.gated(spec, "rows.regex", &row.regex) } else { self.pattern(spec, "rows.regex", &row.regex) };
             let to = self.state(spec, &mut states, row.to.get());
-            if row.under_record && !start {
-                self.problem(
-                    &row.regex,
-                    "rows.under_record",
-                    "only what begins a trace can stand under a record",
-                    "remove it, or give the row `from = \"start\"`",
-                );
+            for (is_set, key) in [(row.under_record, "rows.under_record"), (row.takes_level, "rows.takes_level")] {
+                if is_set && !start {
+                    self.problem(&row.regex, key, "only what begins a trace can stand under a record", "remove it, or give the row `from = \"start\"`");
+                }
             }
             rows.push(Row {
                 from,
@@ -256,6 +253,7 @@ impl<'k> Reader<'k> {
                 accept: row.accept && !row.loose,
                 loose: row.loose,
                 under_record: row.under_record,
+                takes_level: row.takes_level,
                 void: row.void,
             });
         }

@@ -315,6 +315,10 @@ pub struct RowSpec {
     /// the trace's first line. A line that only a program's end or another program prints is an error of its own.
     #[serde(default)]
     pub under_record: bool,
+    /// For a start row: what a program prints when it dies begins otherwise, so a logger's record of level debug or trace
+    /// right above such a line says what it is: no error. Calls without an exception are none below level info either.
+    #[serde(default)]
+    pub takes_level: bool,
     /// A further line of a message, without a shape of its own: nothing else may begin with it,
     /// and it belongs to the trace once a log line, a prompt, a rule or a status line follows.
     #[serde(default)]

@@ -183,3 +183,23 @@ fn what_stands_between_fences_is_shown_behind_a_loggers_name_too() {
         assert_eq!(scan(&text).len(), 0, "{before}");
     }
 }
+
+/// A stamp that a collector puts before every line makes no record of a bare
+/// error: what its program prints next belongs to it no more than without the stamp.
+#[test]
+fn lines_of_a_program_do_not_join_its_error_behind_a_uniform_stamp() {
+    const RUBY: &[&str] = &["/srv/till.rb:3:in `open': no till (RuntimeError)", "\tfrom /srv/till.rb:9:in `<main>'"];
+    for stamp in ["", "Mar  4 05:06:07 till-1 tilld[2211]: ", "2026-03-04T05:06:07.100000Z ", "web_1    | ", "[web] "] {
+        for error in [PYTHON, NODE, JAVA, RUBY] {
+            let next = ["GET /cart 200 12ms", "level=info msg=\"tick\"", "GET /cart 200 12ms"];
+            let text: String = error.iter().chain(&next).map(|line| format!("{stamp}{line}\n")).collect();
+            assert_eq!(ranges(&text), [(1, error.len() as u64)], "{text}");
+        }
+    }
+    // The log of the program, with stamps of its own, goes on after all lines of a record; and a CI runner says when it ended.
+    let stamp = "2026-03-04T05:06:07.100000Z ";
+    let of_a_record = [PYTHON[0], PYTHON[1], PYTHON[2], "TillError: no till", "ask Ann"].join("\n");
+    let in_a_step: String = of_a_record.lines().chain(["##[error]Process completed with exit code 1."]).map(|line| format!("{stamp}{line}\n")).collect();
+    assert_eq!(ranges(&format!("{stamp}{of_a_record}\n{stamp}INFO tick\n")), [(1, 5)]);
+    assert_eq!(ranges(&in_a_step)[0], (1, 5));
+}

@@ -1,6 +1,7 @@
 //! Line formats that state a level: in each, a line of level error or above is exactly one event,
 //! and a line of a lower level that mentions errors is none. `formats.txt` holds pairs of whole
 //! lines; each line of `layouts.txt` has one layout and its level words, all of which are tried.
+//! `beneath.txt` holds what has no level of its own and takes that of the record above it.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -13,11 +14,13 @@ use siftd::rules::RuleSet;
 
 const FORMATS: &str = include_str!("formats.txt");
 const LAYOUTS: &str = include_str!("layouts.txt");
+const BENEATH: &str = include_str!("beneath.txt");
 /// 2026-11-20T14:00:00Z: ten days after the lines.
 const NOW: Timestamp = Timestamp(1_795_183_200_000_000);
 /// A smaller number means that the file was not parsed as intended.
 const LEAST_FORMATS: usize = 250;
 const LEAST_LAYOUTS: usize = 780;
+const LEAST_BENEATH: usize = 14;
 /// What replaces `‹M›` in an error, and in any other line.
 const MESSAGES: [&str; 2] = ["the store is gone", "error counters cleared"];
 
@@ -114,4 +117,26 @@ fn levels_are_found_whatever_their_word() {
         }
     }
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn what_stands_below_a_record_takes_its_level() {
+    let engine = Arc::new(Engine::new(RuleSet::builtin(), Limits::default()));
+    let text: String = BENEATH.lines().filter(|line| !line.starts_with("# ") && !line.starts_with("## ")).map(|line| format!("{line}\n")).collect();
+    let blocks: Vec<&str> = text.split("\n\n").map(str::trim).filter(|block| !block.is_empty()).collect();
+    assert!(blocks.len() >= LEAST_BENEATH, "{}", blocks.len());
+    let mut wrong = Vec::new();
+    for block in blocks {
+        let (name, lines) = block.split_once('\n').unwrap_or_else(|| panic!("{block}"));
+        let (name, expected) = name.rsplit_once(": ").unwrap_or_else(|| panic!("{block}"));
+        let found = events(&engine, lines);
+        if found.len() != expected.parse::<usize>().unwrap() {
+            wrong.push(format!(
+                "{name}: {} events, {expected} expected: {:?}",
+                found.len(),
+                found.iter().map(|event| (&event.rule, event.line_num)).collect::<Vec<_>>()
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

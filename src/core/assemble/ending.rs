@@ -35,8 +35,10 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
         return Ending::Over;
     }
     if is_record || is_numbered(part) {
-        // Between two records, all lines belong to the first; a bare error may be among another program's lines.
-        return if belongs_to_a_record { Ending::Over } else { Ending::Begun };
+        // Between two records, all lines belong to the first; a bare error may be among another program's
+        // lines, and so may one whose lines each have the stamp of whatever collects them.
+        let is_alone = belongs_to_a_record && (trace.adopted.is_some() || !trace.is_uniform());
+        return if is_alone { Ending::Over } else { Ending::Begun };
     }
     if is_object(part) {
         return Ending::Begun;

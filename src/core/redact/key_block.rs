@@ -1,6 +1,8 @@
 //! The block of lines of a private key: where it begins, what it holds, where it ends. Collectors and loggers put
 //! words before each line, or put it into a string; a text that only names a key, and what follows it, is no block.
 
+use std::borrow::Cow;
+
 use crate::core::leadin;
 use crate::core::text::printable;
 
@@ -91,10 +93,10 @@ impl KeyBlock {
         Self { open: out_of_reach(&lines) }
     }
 
-    /// Whether a block might hold the lines: one of the first two tells, since the other may be empty but for words.
+    /// Returns the first line that a block might hold: one of the first two, since the other may be empty but for words.
     #[must_use]
-    pub fn may_hold<'a>(lines: impl Iterator<Item = &'a [u8]>) -> bool {
-        lines.take(2).any(|line| match Shape::of(&printable(line)) {
+    pub fn suspect<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Cow<'a, str>> {
+        lines.take(2).map(printable).find(|line| match Shape::of(line) {
             Shape::Bare { bytes, .. } | Shape::Quoted { bytes } => bytes >= MIN_BODY_BYTES,
             Shape::Empty | Shape::Header => true,
             Shape::Checksum { .. } | Shape::Other => false,
