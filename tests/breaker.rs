@@ -163,6 +163,23 @@ fn exec_says_a_change_once() {
 }
 
 #[test]
+fn all_can_be_reset_at_once() {
+    let folder = Folder::new();
+    let none = breaker(&folder, &["reset", "--all"]).ended(0);
+    assert!(none.out().is_empty() && none.err().contains("nothing was recorded there yet"), "{}", none.err());
+    assert!(!folder.at("st").exists(), "it makes nothing");
+    for name in ["a", "b"] {
+        breaker(&folder, &["record", name, "--failure", "--fatal"]).ended(0);
+        breaker(&folder, &["check", name]).ended(11);
+    }
+    assert_eq!(breaker(&folder, &["reset", "--all"]).ended(0).out(), "a: closed\nb: closed\n");
+    for name in ["a", "b"] {
+        breaker(&folder, &["check", name]).ended(0);
+    }
+    assert!(breaker(&folder, &["reset", "--all", "a"]).ended(2).err().contains("cannot be used with"));
+}
+
+#[test]
 fn a_success_that_changes_nothing_is_told() {
     let folder = Folder::new();
     breaker(&folder, &["record", "a b", "--failure", "--fatal"]).ended(0);

@@ -44,7 +44,8 @@ pub fn breaker(args: &BreakerArgs) -> Result<Exit, Failure> {
             check(&desk, &desk.needed(which)?, *quiet)
         }
         BreakerCommand::Record(args) => record(&Desk::new(&args.place)?, args),
-        BreakerCommand::Reset { which, place } => {
+        BreakerCommand::Reset { all: true, place, .. } => reset_all(&Desk::new(place)?),
+        BreakerCommand::Reset { which, place, .. } => {
             let desk = Desk::new(place)?;
             reset(&desk, &desk.needed(which)?)
         }
@@ -73,7 +74,7 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
 
 fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
     let Some(shared) = desk.asked()? else {
-        say(&format!("no breaker in {}: nothing was recorded there yet", desk.folder.display()));
+        say_none(desk);
         return Ok(Exit::Done);
     };
     let wanted = desk.named(which);
@@ -182,8 +183,28 @@ fn reset(desk: &Desk, name: &str) -> Result<Exit, Failure> {
         let status = format!("siftd breaker status{}", desk.flags);
         return Err(Failure::new(format!("{name}: no breaker of that name has recorded anything; `{status}` shows all")));
     };
-    desk.step(&mut shared, name, &|breaker, at| breaker.reset(at).into_iter().collect())?;
+    close(desk, &mut shared, name)
+}
+
+fn reset_all(desk: &Desk) -> Result<Exit, Failure> {
+    let Some(mut shared) = desk.existing()? else {
+        say_none(desk);
+        return Ok(Exit::Done);
+    };
+    let all = shared.breakers().map_err(Failure)?;
+    if all.is_empty() {
+        say_none(desk);
+    }
+    all.iter().try_fold(Exit::Done, |_, (name, _)| close(desk, &mut shared, name))
+}
+
+fn close(desk: &Desk, shared: &mut Shared, name: &str) -> Result<Exit, Failure> {
+    desk.step(shared, name, &|breaker, at| breaker.reset(at).into_iter().collect())?;
     out::print(&format!("{}: closed\n", sanitise(name)))
+}
+
+fn say_none(desk: &Desk) {
+    say(&format!("no breaker in {}: nothing was recorded there yet", desk.folder.display()));
 }
 
 /// Reports that a damaged state was set aside.

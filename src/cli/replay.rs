@@ -55,7 +55,6 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
     troubles.iter().for_each(|trouble| say(&format!("{}: {}", trouble.path, trouble.why)));
     let mut is_troubled = !troubles.is_empty();
     let mut counts = Counts::default();
-    let mut text = String::new();
     for input in inputs {
         let is_named = !matches!(input, Input::Found(_));
         let path = match input {
@@ -73,9 +72,7 @@ pub fn replay(args: &ReplayArgs) -> Result<Exit, Failure> {
             Ok(()) => {}
         }
         // What precedes the damaged part has been read.
-        let [new, old] = pair.0;
-        compare(&path, new, old, &mut counts, &mut |line| text += &line, args.form.is_json());
-        out::write(std::mem::take(&mut text).as_bytes())?;
+        out::write(compare(&path, pair, &mut counts, args.form.is_json()).as_bytes())?;
     }
     let Counts { appear, vanish, change, stay } = counts;
     if !args.form.is_json() {
@@ -172,7 +169,8 @@ impl Found {
     }
 }
 
-fn compare(path: &Path, mut new: BTreeMap<Place, Found>, mut old: BTreeMap<Place, Found>, counts: &mut Counts, print: &mut dyn FnMut(String), as_json: bool) {
+/// Compares what the two engines found in a log, adds to the counts, and returns the differences in the order of its lines.
+fn compare(path: &Path, Pair([mut new, mut old]): Pair, counts: &mut Counts, as_json: bool) -> String {
     let mut rows: Vec<(u64, String)> = Vec::new();
     let mut add = |sign, found: &Found, before: Option<&Found>| rows.push((found.lines.0, shown(path, sign, found, before, as_json)));
     let same: Vec<Place> = new.keys().filter(|place| old.contains_key(place)).copied().collect();
@@ -199,7 +197,7 @@ fn compare(path: &Path, mut new: BTreeMap<Place, Found>, mut old: BTreeMap<Place
     new.values().for_each(|found| add('+', found, None));
     old.values().for_each(|found| add('-', found, None));
     rows.sort_by_key(|(line, _)| *line);
-    rows.into_iter().for_each(|(_, row)| print(row));
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Returns the name of an input for people, as `scan` writes it.

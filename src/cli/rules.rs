@@ -74,11 +74,17 @@ fn unknown(id: &str, set: &RuleSet) -> Failure {
 
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     let config = setup::config(args)?;
-    let (builtin, mut own) = (builtin_files(Examples::Read), Vec::new());
-    for file in setup::rule_paths(&config, &args.rules).iter().chain(&setup::in_folders(files)) {
-        own.push(setup::read_rules(file)?);
+    let named = [setup::rule_paths(&config, &args.rules), setup::in_folders(files)].concat();
+    let (warnings, others) = split_off_warnings(named)?;
+    let read = |paths: &[PathBuf]| paths.iter().map(|path| setup::read_rules(path)).collect::<Result<Vec<_>, _>>();
+    let with_builtin = |own: Vec<RulesFile>| RuleSet::with_files(builtin_files(Examples::Read).into_iter().chain(own).collect());
+    let (mut count, mut failures) = examples::run(with_builtin(read(&others)?));
+    if !warnings.is_empty() {
+        let own: Vec<Checked> = warnings.iter().zip(&read(&warnings)?).map(|(path, file)| Checked::new(path, file)).collect();
+        let (_, with_warnings) = examples::run(with_builtin(read(&[others, warnings].concat())?));
+        count += own.iter().map(|file| file.examples).sum::<usize>();
+        failures.extend(with_warnings.into_iter().filter(|failure| own.iter().any(|file| file.ids.contains(&failure.rule))));
     }
-    let (count, failures) = examples::run(RuleSet::with_files(builtin.into_iter().chain(own).collect()));
     report(count, &failures.iter().collect::<Vec<_>>())
 }
 
@@ -91,12 +97,7 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
     if checked.is_empty() {
         return Err(Failure::new("rules check: which file? name it: siftd rules check FILE"));
     }
-    // A warning is an event for the file of warnings and none for the others, so those are checked without it.
-    let (mut warnings, mut others) = (Vec::new(), Vec::new());
-    for path in checked {
-        let file = setup::read_rules(&path)?;
-        if is_of_warnings(&file) { &mut warnings } else { &mut others }.push(path);
-    }
+    let (warnings, others) = split_off_warnings(checked)?;
     let mut worst = Exit::Done;
     for group in [others, warnings] {
         if !group.is_empty() {
@@ -105,6 +106,16 @@ fn check(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {
         around.extend(group);
     }
     Ok(worst)
+}
+
+/// Splits off the file of warnings: a warning is an event with it and none without, so the examples of the others hold only without it.
+fn split_off_warnings(paths: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<PathBuf>), Failure> {
+    let (mut warnings, mut others) = (Vec::new(), Vec::new());
+    for path in paths {
+        let file = setup::read_rules(&path)?;
+        if is_of_warnings(&file) { &mut warnings } else { &mut others }.push(path);
+    }
+    Ok((warnings, others))
 }
 
 /// Whether a file is the one that `warnings = true` reads, or has the same rules.

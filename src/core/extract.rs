@@ -58,6 +58,37 @@ struct Said {
     location: Option<Location>,
 }
 
+/// Where and when an event begins: what is known of it apart from what its lines say.
+struct Beginning {
+    place: Place,
+    line_end: u64,
+    id: Hex,
+    timestamp: Timestamp,
+    observed_at: Timestamp,
+    /// The place's key and sender, without secrets.
+    key: Option<String>,
+    sender: Option<Box<Sender>>,
+    /// How many secrets were taken out of those.
+    redactions: u32,
+}
+
+impl Beginning {
+    /// `time`: what the line states; `now`: when it was read; `key`: what identifies its writer.
+    fn new(engine: &Engine, origin: &Origin, place: &Place, (time, now): (Option<Timestamp>, Timestamp), key: Option<&str>) -> Self {
+        let mut redactions = 0;
+        Self {
+            line_end: place.num,
+            id: origin.id(place.offset, place.inner),
+            timestamp: credible(time, now),
+            observed_at: now,
+            key: key.map(|key| secretless(engine, key, &mut redactions)),
+            sender: place.sender.as_ref().map(|sender| known(engine, sender, &mut redactions)),
+            place: place.clone(),
+            redactions,
+        }
+    }
+}
+
 /// Builds the event that `trace` came to; `idle`: a pause ended it.
 #[must_use]
 pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outcome, idle: bool) -> Event {
@@ -71,25 +102,18 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
         Kind::Note(note) => read_line(&note.regex, trace.lines.get(trace.lead).part, None),
         _ => Said { text: printable(head.part).into_owned(), ..Said::default() },
     };
+    let key = trace.key.as_ref().map(|key| printable(key));
+    let mut beginning = Beginning::new(engine, origin, head.place, (trace.time, trace.opened_at), key.as_deref());
+    beginning.line_end = outcome.last_num.max(head.place.num);
+    beginning.place.truncated = trace.gap.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
     let (mut event, is_clean) = match trace.setting.key {
-        None => build(engine, entry, family, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part))),
+        None => build(engine, entry, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)), beginning),
         Some(_) => {
             let lines = Lines::of_bytes(std::iter::once(KeyBlock::TOKEN.as_bytes()));
-            build(engine, entry, family, Said { text: KeyBlock::TOKEN.to_owned(), ..Said::default() }, lines)
+            build(engine, entry, Said { text: KeyBlock::TOKEN.to_owned(), ..Said::default() }, lines, beginning)
         }
     };
-    event.observed_at = trace.opened_at;
-    event.timestamp = credible(trace.time, trace.opened_at);
-    event.key = trace.key.as_ref().map(|key| secretless(engine, &printable(key), &mut event.redactions));
-    event.io = head.place.io;
-    event.sender = head.place.sender.as_ref().map(|sender| known(engine, sender, &mut event.redactions));
-    event.line_num = head.place.num;
-    event.line_end = outcome.last_num.max(event.line_num);
-    event.offset = head.place.offset;
-    event.inner = head.place.inner;
-    event.id = origin.id(event.offset, event.inner);
     event.closed_idle = idle;
-    event.truncated = trace.gap.dropped > 0 || trace.lines.first(count).any(|taken| taken.place.truncated);
     event.context = trace.setting.context.with_room(head.text.len() + CONTEXT_ROOM);
     // Most errors and the lines before them are clean: then the head, one of the error's lines, is not checked again.
     let is_read = is_clean && head.part.len() == head.text.len() && !engine.redactor.touches(event.context.as_str().as_bytes());
@@ -123,26 +147,20 @@ pub struct Plain<'a> {
 #[must_use]
 pub fn plain(engine: &Engine, origin: &Origin, plain: &Plain) -> Event {
     let entry = &engine.rules.entries[usize::from(plain.entry)];
-    let family = &engine.rules.families[usize::from(entry.family)];
     let text = plain.lines.iter().next().unwrap_or_default().to_owned();
-    let (mut event, _) = build(engine, entry, family, Said { text, ..Said::default() }, plain.lines.clone());
-    event.observed_at = plain.now;
-    restart(engine, origin, &mut event, plain.place, plain.time);
-    event
+    let beginning = Beginning::new(engine, origin, plain.place, (plain.time, plain.now), plain.place.key.as_deref());
+    build(engine, entry, Said { text, ..Said::default() }, plain.lines.clone(), beginning).0
 }
 
 /// Moves an event to the beginning of a record.
 pub fn restart(engine: &Engine, origin: &Origin, event: &mut Event, place: &Place, time: Option<Timestamp>) {
-    event.timestamp = credible(time, event.observed_at);
-    event.line_num = place.num;
-    event.line_end = place.num;
-    event.offset = place.offset;
-    event.inner = place.inner;
-    event.io = place.io;
-    event.sender = place.sender.as_ref().map(|sender| known(engine, sender, &mut event.redactions));
-    event.key = place.key.as_ref().map(|key| secretless(engine, key, &mut event.redactions));
+    let beginning = Beginning::new(engine, origin, place, (time, event.observed_at), place.key.as_deref());
+    (event.id, event.timestamp) = (beginning.id, beginning.timestamp);
+    (event.line_num, event.line_end) = (place.num, beginning.line_end);
+    (event.offset, event.inner) = (place.offset, place.inner);
+    (event.io, event.sender, event.key) = (place.io, beginning.sender, beginning.key);
     event.truncated |= place.truncated;
-    event.id = origin.id(event.offset, event.inner);
+    event.redactions += beginning.redactions;
 }
 
 /// Returns the stated time if it is near the time of reading, else the time of reading.
@@ -197,8 +215,8 @@ pub fn clean(engine: &Engine, lines: Lines, count: &mut u32) -> Lines {
 }
 
 /// Builds the event. Also returns whether nothing in its lines looks like a secret.
-fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut lines: Lines) -> (Event, bool) {
-    let mut redactions = 0;
+fn build(engine: &Engine, entry: &Entry, mut said: Said, mut lines: Lines, beginning: Beginning) -> (Event, bool) {
+    let mut redactions = beginning.redactions;
     let seen = Keywords::builtin().seek(lines.as_str());
     let mut is_current = true;
     if let Some(clean) = engine.redactor.redact_touched(&lines, &seen.touched, &mut redactions) {
@@ -218,7 +236,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         whole: lines.as_str(),
         language: language.as_deref(),
         rule_category: entry.fault.category,
-        is_test_rule: family.test,
+        is_test_rule: engine.rules.families[usize::from(entry.family)].test,
         exit_code: None,
         status: None,
         timed_out: false,
@@ -233,17 +251,17 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         retry = Retry { class, reason: "rule".into(), remedy: crate::core::retry::remedy(class, verdict.cause), reset_at: retry.reset_at };
     }
     let event = Event {
-        id: Hex::default(),
-        timestamp: Timestamp::default(),
-        observed_at: Timestamp::default(),
-        key: None,
-        io: None,
-        sender: None,
-        line_num: 0,
-        line_end: 0,
+        id: beginning.id,
+        timestamp: beginning.timestamp,
+        observed_at: beginning.observed_at,
+        key: beginning.key,
+        io: beginning.place.io,
+        sender: beginning.sender,
+        line_num: beginning.place.num,
+        line_end: beginning.line_end,
         record: None,
-        offset: 0,
-        inner: 0,
+        offset: beginning.place.offset,
+        inner: beginning.place.inner,
         category: verdict.category,
         severity,
         cause: entry.fault.cause.unwrap_or(verdict.cause),
@@ -260,7 +278,7 @@ fn build(engine: &Engine, entry: &Entry, family: &Family, mut said: Said, mut li
         call: None,
         closed_idle: false,
         hint: entry.labels.hint.clone(),
-        truncated: false,
+        truncated: beginning.place.truncated,
         redactions,
     };
     (event, seen.touched.is_empty())

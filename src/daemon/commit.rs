@@ -15,7 +15,8 @@ use super::pulse::Beat;
 use super::sinks::Sinks;
 use super::wake::{Early, Stop, Wake};
 use crate::core::event::Timestamp;
-use crate::delivery::{Batch, Uid};
+use crate::delivery::{Batch, Chunk, Uid};
+use crate::sinks::choose::Choose;
 use crate::sources::clock::now;
 use crate::state::committer::Committer;
 use crate::state::lock::Lock;
@@ -40,7 +41,7 @@ pub(super) struct Room {
     /// Most bytes that may wait for sinks.
     pub outbox_max: u64,
     /// Sinks that drop records when more than that waits.
-    pub dropping: Vec<String>,
+    pub dropping: Vec<Choose>,
     /// Program and arguments to run when a breaker opens.
     pub on_open: Vec<String>,
 }
@@ -194,7 +195,9 @@ impl Commits {
         if self.committer.outbox().waiting_bytes() <= room.outbox_max || room.dropping.is_empty() {
             return Ok(());
         }
-        self.committer.leave_out(&room.dropping, room.outbox_max, now());
+        let names: Vec<String> = room.dropping.iter().map(|choose| choose.name.clone()).collect();
+        let count = |sink: &str, chunk: &Chunk, seq| room.dropping.iter().filter(|choose| choose.name == sink).map(|choose| choose.count(chunk, seq)).sum();
+        self.committer.leave_out(&names, &count, room.outbox_max, now());
         self.commit(&[], messages)
     }
 

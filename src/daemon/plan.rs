@@ -62,7 +62,7 @@ pub struct Plan {
     /// Most bytes that may wait for sinks.
     pub outbox_max: u64,
     /// Sinks that drop records when more than that waits for them.
-    pub dropping: Vec<String>,
+    pub dropping: Vec<Choose>,
     /// Time to drain.
     pub grace: Duration,
     /// Name of this machine.

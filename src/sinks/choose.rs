@@ -34,21 +34,14 @@ impl Choose {
 
     /// Appends the record as the sink wants it, or nothing if the sink does not want it.
     pub fn write(&self, head: Head, record: &[u8], out: &mut Vec<u8>) {
-        if let Some((severity, category)) = head.kind
-            && (severity < self.min_severity || !self.categories.is_empty() && !self.categories.contains(&category))
-        {
+        if !self.takes_kind(head) {
             return;
         }
-        if head.kind.is_none() && self.is_for_another(record) {
-            return;
-        }
-        if self.sources.is_empty() && self.schema == Schema::Native {
+        if self.takes_any_source(head) && self.schema == Schema::Native {
             return out.extend_from_slice(record);
         }
         let Ok(value) = serde_json::from_slice::<Value>(record) else { return out.extend_from_slice(record) };
-        let source = value["source"]["name"].as_str().unwrap_or_default();
-        let is_own = value["source"]["type"] == FOR_SINK;
-        if !is_own && !self.sources.is_empty() && !self.sources.iter().any(|name| name == source) {
+        if !self.takes_source(&value) {
             return;
         }
         let named = match self.schema {
@@ -63,18 +56,29 @@ impl Choose {
     /// Counts the records of a chunk after number `seq` that are wanted.
     #[must_use]
     pub fn count(&self, chunk: &Chunk, seq: u64) -> u64 {
-        let mut space = Vec::new();
-        let mut is_wanted = |(_, head, record): &(u64, Head, &[u8])| {
-            space.clear();
-            self.write(*head, record, &mut space);
-            !space.is_empty()
-        };
-        chunk.after(seq).filter(|record| is_wanted(record)).count() as u64
+        chunk.after(seq).filter(|(_, head, record)| self.wants(*head, record)).count() as u64
     }
 
-    /// Whether a record reports what another sink has left out: it concerns that sink alone.
-    fn is_for_another(&self, record: &[u8]) -> bool {
-        let Ok(value) = serde_json::from_slice::<Value>(record) else { return false };
-        value["source"]["type"] == FOR_SINK && value["source"]["name"] != self.name.as_str()
+    fn wants(&self, head: Head, record: &[u8]) -> bool {
+        let is_of_source = || serde_json::from_slice(record).map_or(true, |value| self.takes_source(&value));
+        self.takes_kind(head) && (self.takes_any_source(head) || is_of_source())
+    }
+
+    fn takes_kind(&self, head: Head) -> bool {
+        head.kind.is_none_or(|(severity, category)| severity >= self.min_severity && (self.categories.is_empty() || self.categories.contains(&category)))
+    }
+
+    /// Whether the record is wanted whatever its source: only one that is not an error may concern another sink.
+    fn takes_any_source(&self, head: Head) -> bool {
+        self.sources.is_empty() && head.kind.is_some()
+    }
+
+    fn takes_source(&self, record: &Value) -> bool {
+        let source = &record["source"];
+        if source["type"] == FOR_SINK {
+            // It reports what a sink has left out, and concerns that sink alone.
+            return source["name"] == self.name.as_str();
+        }
+        self.sources.is_empty() || self.sources.iter().any(|name| source["name"] == name.as_str())
     }
 }

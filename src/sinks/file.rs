@@ -97,7 +97,7 @@ impl Output {
         let Options { path, keep, compress, rotate_size, rotate_age_us, .. } = &self.options;
         let is_ours = *rotate_size > 0 || *rotate_age_us > 0;
         if is_ours && self.packing.is_none() && older::is_unsettled(path, *keep, *compress) {
-            self.packing = Some(older::settling(path.clone(), *keep));
+            self.packing = Some(older::settling(path.clone(), *keep, *compress));
         }
     }
 

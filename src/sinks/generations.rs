@@ -59,21 +59,33 @@ pub fn shift(path: &Path, keep: u32) -> io::Result<()> {
     fs::rename(path, name(path, 1, false))
 }
 
-/// Whether `path.1` must be compressed or removed once it is no longer needed to find out what was written.
+/// Whether `path.1` must be compressed or removed once it is no longer needed to find out what was written,
+/// or is there twice.
 #[must_use]
 pub fn is_unsettled(path: &Path, keep: u32, packs: bool) -> bool {
-    (keep == 0 || packs) && name(path, 1, false).is_file()
+    name(path, 1, false).is_file() && (keep == 0 || packs || is_twice(path))
 }
 
-/// Removes `path.1` if no older files are kept, else compresses it, in a thread of its own; failures are logged.
+/// Removes `path.1` if no older files are kept, else compresses it if `packs`, in a thread of its own; failures are logged.
 #[must_use]
-pub fn settling(path: PathBuf, keep: u32) -> JoinHandle<()> {
+pub fn settling(path: PathBuf, keep: u32, packs: bool) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let first = name(&path, 1, false);
-        if let Err(error) = if keep == 0 { remove(&first) } else { pack(&first) } {
+        let done = match packs {
+            _ if keep == 0 => remove(&first),
+            true => pack(&first),
+            false => remove(&name(&path, 1, true)),
+        };
+        if let Err(error) = done {
             tracing::warn!("{}: cannot be compressed or removed: {error}", first.display());
         }
     })
+}
+
+/// Whether `path.1.gz` holds what `path.1` holds: [`pack`] was interrupted before it removed the latter.
+fn is_twice(path: &Path) -> bool {
+    let len = name(path, 1, false).metadata().map(|meta| meta.len());
+    matches!((len, unpacked_len(&name(path, 1, true))), (Ok(len), Ok(Some(packed))) if packed == len as u32)
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -123,18 +135,21 @@ fn pack_as(path: &Path, packed: &Path) -> io::Result<()> {
 #[must_use]
 pub fn is_packed(path: &Path, len: u64, since: Timestamp) -> bool {
     let since = UNIX_EPOCH + Duration::from_micros(since.0.unsigned_abs());
-    let is_it = |packed: &PathBuf| -> io::Result<bool> {
-        let meta = packed.symlink_metadata()?;
-        if !meta.is_file() || meta.len() < GZIP_MIN || meta.modified()? < since {
-            return Ok(false);
-        }
-        // A gzip file ends with the length of its content (RFC 1952, ISIZE).
-        let mut end = [0; 4];
-        File::open(packed)?.read_exact_at(&mut end, meta.len() - 4)?;
-        Ok(u32::from_le_bytes(end) == len as u32)
-    };
+    let is_it = |packed: &PathBuf| -> io::Result<bool> { Ok(packed.symlink_metadata()?.modified()? >= since && unpacked_len(packed)? == Some(len as u32)) };
     let is_gzip = |packed: &PathBuf| packed.extension().is_some_and(|end| end == "gz");
     len > 0 && all(path).iter().filter(|packed| is_gzip(packed)).any(|packed| is_it(packed).unwrap_or(false))
+}
+
+/// Returns the length of a gzip file's content, modulo 2³²; `None` if it cannot be a gzip file.
+fn unpacked_len(packed: &Path) -> io::Result<Option<u32>> {
+    let meta = packed.symlink_metadata()?;
+    if !meta.is_file() || meta.len() < GZIP_MIN {
+        return Ok(None);
+    }
+    // It stands at the end (RFC 1952, ISIZE).
+    let mut end = [0; 4];
+    File::open(packed)?.read_exact_at(&mut end, meta.len() - 4)?;
+    Ok(Some(u32::from_le_bytes(end)))
 }
 
 /// Makes files created or renamed in the folder of `path` survive a power failure.
@@ -171,6 +186,27 @@ mod tests {
     }
 
     #[test]
+    fn a_compression_that_was_interrupted_leaves_no_second_copy_when_it_is_switched_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("e.ndjson");
+        fs::write(&path, "1").unwrap();
+        shift(&path, 3).unwrap();
+        let first = name(&path, 1, false);
+        pack(&first).unwrap();
+        fs::write(&first, "1").unwrap();
+        if is_unsettled(&path, 3, false) {
+            settling(path.clone(), 3, false).join().unwrap();
+        }
+        fs::write(&path, "2").unwrap();
+        shift(&path, 3).unwrap();
+        assert!(name(&path, 2, false).is_file());
+        assert_eq!(all(&path).len(), 2, "{:?}", all(&path));
+        // Another file in that place is somebody's own.
+        fs::write(name(&path, 1, true), [7; 40]).unwrap();
+        assert!(!is_unsettled(&path, 3, false));
+    }
+
+    #[test]
     fn generations_move_up_and_the_oldest_goes() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("e.ndjson");
@@ -193,7 +229,7 @@ mod tests {
         fs::write(&path, "6").unwrap();
         shift(&path, 0).unwrap();
         assert!(is_unsettled(&path, 0, false) && !is_unsettled(&path, 1, false));
-        settling(path.clone(), 0).join().unwrap();
+        settling(path.clone(), 0, false).join().unwrap();
         assert!(!is_unsettled(&path, 0, true));
         assert!(all(&path).is_empty(), "{:?}", all(&path));
     }

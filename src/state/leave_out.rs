@@ -3,10 +3,12 @@
 //! count. Records it was given before stay until it is done with them, so that its file can be compared after a kill.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::committer::Committer;
+use super::outbox::Next;
 use crate::core::event::Timestamp;
-use crate::delivery::{FOR_SINK, Label, Missed, Notice, SinkMark, Why, derived_id};
+use crate::delivery::{Chunk, FOR_SINK, Label, Missed, Notice, SinkMark, Why, derived_id};
 
 /// Records that a sink is not given.
 #[derive(Clone, Debug)]
@@ -16,10 +18,10 @@ pub(super) struct LeftOut {
     from: u64,
     /// … up to and including this one.
     to: u64,
-    /// How many, including those of earlier gaps whose record is among them.
+    /// How many of them the sink would have written, and those of earlier gaps whose record is among them.
     count: u64,
     at: Timestamp,
-    /// Number of the record that reports it.
+    /// Number of the record that reports it; if there is nothing to report, of the last one left out.
     pub said: Option<u64>,
 }
 
@@ -44,10 +46,13 @@ pub(super) fn needless(waiting: &VecDeque<(u64, u64, u64)>, sinks: &[SinkMark], 
     waiting.iter().filter(|(first, last, _)| !is_needed(*first, *last)).map(|(first, ..)| *first).collect()
 }
 
+/// Counts the records of a chunk after a number that a sink of this name would write.
+pub type CountWanted<'a> = &'a dyn Fn(&str, &Chunk, u64) -> u64;
+
 impl Committer {
     /// Makes these sinks leave out the excess: afterwards at most half of `max_bytes`
     /// waits, unless another sink needs more. Takes effect with the next commit.
-    pub fn leave_out(&mut self, sinks: &[String], max_bytes: u64, now: Timestamp) {
+    pub fn leave_out(&mut self, sinks: &[String], wanted: CountWanted<'_>, max_bytes: u64, now: Timestamp) {
         let mut kept = 0;
         let newest = self.waiting.iter().rev().take_while(|(.., bytes)| {
             kept += bytes;
@@ -59,14 +64,37 @@ impl Committer {
             if from >= to {
                 continue;
             }
-            let mut new = LeftOut { sink: sink.name.clone(), from, to, count: to - from, at: now, said: None };
+            let count = self.count(from, to, |chunk, seq| wanted(&sink.name, chunk, seq));
+            let said = (count == 0).then_some(to);
+            let mut new = LeftOut { sink: sink.name.clone(), from, to, count, at: now, said };
             // If an earlier `gap` record is itself left out, this one includes its count.
             let is_among = |out: &&LeftOut| out.sink == sink.name && out.said.is_some_and(|said| from < said && said <= to);
             for old in self.left_out.iter().filter(is_among) {
                 (new.count, new.at) = (new.count + old.count - 1, new.at.min(old.at));
             }
-            tracing::warn!("sink {}: outbox_max is reached; {} records are left out", sink.name, to - from);
+            if count > 0 {
+                tracing::warn!("sink {}: outbox_max is reached; {count} records are left out", sink.name);
+            }
             self.left_out.push(new);
+        }
+    }
+
+    /// Counts records after `from`, up to and including `to`. One that cannot be read counts, as it may be wanted.
+    fn count(&self, from: u64, to: u64, wanted: impl Fn(&Chunk, u64) -> u64) -> u64 {
+        let (mut count, mut seq) = (0, from);
+        while seq < to {
+            let Some(chunk) = self.chunk_after(seq).filter(|chunk| chunk.first <= to && chunk.last() > seq) else { return count + (to - seq) };
+            count += chunk.first - (seq + 1).min(chunk.first) + wanted(&chunk, seq);
+            seq = chunk.last();
+        }
+        count
+    }
+
+    fn chunk_after(&self, seq: u64) -> Option<Arc<Chunk>> {
+        match self.outbox.next(seq) {
+            Next::Chunk(chunk) => Some(chunk),
+            Next::InFile => self.store.as_ref()?.chunk_after(seq).ok().flatten().map(Arc::new),
+            Next::Nothing | Next::End => None,
         }
     }
 
@@ -85,12 +113,10 @@ impl Committer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::core::event::{Category, Severity};
-    use crate::delivery::{Batch, Chunk, Record};
-    use crate::state::outbox::{Next, Outbox};
+    use crate::delivery::{Batch, Record};
+    use crate::state::outbox::Outbox;
     use crate::state::queue::ControlMessage;
     use crate::state::store::Store;
     use crate::state::withhold::Rules;
@@ -103,6 +129,10 @@ mod tests {
         let record = Record { len: 1000, generation: 0, offset: n, inner: 0, id, signature, severity, category, at, seen_at, weight, session };
         let label = Arc::new(Label { source: "agent".into(), kind: "file", path: "a".into(), ..Label::default() });
         Batch { uid: [1; 16], label, records: vec![record], body: vec![b'x'; 1000], notices: Vec::new(), mark: None, at: Timestamp(0) }
+    }
+
+    fn all(_: &str, chunk: &Chunk, seq: u64) -> u64 {
+        chunk.after(seq).count() as u64
     }
 
     fn take(outbox: &Outbox, sink: &str, seq: u64) -> Option<Arc<Chunk>> {
@@ -125,7 +155,7 @@ mod tests {
             committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
         }
         // Twice: the record about the first ones is left out with the second ones.
-        committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
+        committer.leave_out(&["slow".to_owned()], &all, 10_000, Timestamp(7));
         committer.commit(&[], &[], Timestamp(7)).unwrap();
         for n in 21..=30 {
             committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
@@ -133,7 +163,7 @@ mod tests {
         // The other one is behind by three.
         let good = SinkMark { name: "good".into(), seq: 28, ..SinkMark::default() };
         committer.commit(&[], &[ControlMessage::Sink(good)], Timestamp(0)).unwrap();
-        committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
+        committer.leave_out(&["slow".to_owned()], &all, 10_000, Timestamp(7));
         committer.commit(&[], &[], Timestamp(7)).unwrap();
         assert!(outbox.waiting_bytes() < 7000, "{}", outbox.waiting_bytes());
         let next = take(&outbox, "slow", given.last()).unwrap();
@@ -167,7 +197,7 @@ mod tests {
         for seq in 0..3 {
             had.push(take(&outbox, "slow", seq).unwrap().last());
         }
-        committer.leave_out(&["slow".to_owned()], 10_000, Timestamp(7));
+        committer.leave_out(&["slow".to_owned()], &all, 10_000, Timestamp(7));
         committer.commit(&[], &[], Timestamp(7)).unwrap();
         // Its connection breaks, and only the first one is done.
         let done = SinkMark { name: "slow".into(), seq: 1, ..SinkMark::default() };
@@ -178,6 +208,32 @@ mod tests {
             again.push(seq);
         }
         assert_eq!((had, again), (vec![1, 2, 3], vec![2, 3, 8, 9, 10, 11, 12, 13]));
+    }
+
+    /// A sink that takes every third record misses only those.
+    #[test]
+    fn what_the_sink_would_not_have_written_is_not_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        for store in [None, Some(Store::open(folder.path()).unwrap().0)] {
+            let write = Arc::new(|out: &mut Vec<u8>, _: &Label, notice: &Notice, _| out.extend(format!("{notice:?}\n").bytes()));
+            let names = ["some".to_owned(), "none".to_owned()];
+            let mut committer = Committer::new(store, Rules::default(), write, &names).unwrap();
+            for n in 1..=20 {
+                committer.commit(&[batch(n)], &[], Timestamp(0)).unwrap();
+            }
+            let count = |name: &str, chunk: &Chunk, seq| chunk.after(seq).filter(|(number, ..)| name == "some" && number % 3 == 0).count() as u64;
+            committer.leave_out(&names, &count, 10_000, Timestamp(7));
+            committer.commit(&[], &[], Timestamp(7)).unwrap();
+            let outbox = committer.outbox();
+            assert_eq!(outbox.last(), 21, "nothing is said of the sink that misses nothing");
+            let text = String::from_utf8(outbox.kept().last().unwrap().body.clone()).unwrap();
+            assert!(text.contains("Events(5)"), "3, 6, 9, 12, 15 of 1 to 15: {text}");
+            for name in names {
+                assert_eq!(take(&outbox, &name, 0).unwrap().first, 16);
+                committer.commit(&[], &[ControlMessage::Sink(SinkMark { name, seq: 21, ..SinkMark::default() })], Timestamp(8)).unwrap();
+            }
+            assert!(committer.left_out.is_empty());
+        }
     }
 
     #[test]

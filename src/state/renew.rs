@@ -99,6 +99,24 @@ mod tests {
     use crate::state::withhold::Rules;
 
     #[test]
+    fn a_silence_that_was_reported_is_known_to_the_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write: WriteNotice = Arc::new(|out: &mut Vec<u8>, _: &Label, _: &Notice, _| out.push(b'\n'));
+        let store = Store::open(folder.path()).unwrap().0;
+        let mut committer = Committer::new(Some(store), Rules::default(), write, &[]).unwrap();
+        let silence = Notice::Silence { id: "a".repeat(32), since: Timestamp(3), seconds: 1, ended: None };
+        committer.say(&Label { source: "agent".into(), kind: "file", path: "a.log".into(), ..Label::default() }, &silence, Timestamp(4)).unwrap();
+        let known = |committer: &Committer| committer.store.as_ref().unwrap().silences().unwrap();
+        let before = known(&committer);
+        assert_eq!(before.len(), 1);
+        std::fs::remove_file(file(folder.path())).unwrap();
+        committer.replace(folder.path(), Timestamp(5)).unwrap();
+        assert_eq!(known(&committer), before);
+        committer.renew(folder.path(), "it is damaged", Timestamp(6)).unwrap();
+        assert_eq!(known(&committer), before);
+    }
+
+    #[test]
     fn a_state_that_cannot_be_made_anew_is_still_the_one_that_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let write: WriteNotice = Arc::new(|_: &mut Vec<u8>, _: &Label, _: &Notice, _| {});

@@ -378,6 +378,10 @@ fn rules_are_listed_shown_and_tested() {
     assert_eq!(count(&["rules", "test", "--rules", "mine.toml"]), tested.out());
     assert_ne!(count(&["rules", "test"]), tested.out());
     folder.write("mine.toml", RULES.replace("core breach in sector", "all quiet in sector"));
+    // As in a clone, where the file of warnings lies beside the others.
+    let rules = concat!(env!("CARGO_MANIFEST_DIR"), "/config/rules");
+    let cloned = folder.siftd(["rules", "test", rules]).ended(0);
+    assert_ne!(cloned.out(), count(&["rules", "test"]), "those of the warnings are among them");
     assert!(folder.siftd(["rules", "test", "mine.toml"]).ended(2).err().contains("mine.breach: an example does not hold"));
 }
 

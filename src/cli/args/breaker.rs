@@ -14,7 +14,7 @@ use super::{FormArgs, StatePlace};
   siftd breaker record fix --exit-code $? --error \"$(tail -n 1 agent.log)\"
                                                      … and what became of it
   siftd judge < result.json | siftd breaker record --task 42
-  siftd breaker reset fix                            go on after it was mended
+  siftd breaker reset fix                            go on after it was mended; --all resets every one
 
 `check` exits with 0 when it is closed, 10 half open (a warning, or the probe after the cooldown), 11 open.")]
 pub struct BreakerArgs {
@@ -50,6 +50,9 @@ pub enum BreakerCommand {
     Record(Box<RecordArgs>),
     /// Close it, whatever it was
     Reset {
+        /// All breakers of the state.
+        #[arg(long, conflicts_with = "Which")]
+        all: bool,
         #[command(flatten)]
         which: Which,
         #[command(flatten)]

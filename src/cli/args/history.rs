@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::ListFormat;
+use super::FormArgs;
 use super::words::duration;
 
 /// `siftd history`
@@ -37,12 +37,8 @@ pub struct HistoryArgs {
 /// Where the history is, and the form of the output.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HistoryForm {
-    /// Form of the output.
-    #[arg(long, global = true, value_enum, default_value_t)]
-    format: ListFormat,
-    /// As `--format json`, which other programs call so.
-    #[arg(long, global = true, hide = true)]
-    json: bool,
+    #[command(flatten)]
+    form: FormArgs,
     /// Folder of the state, instead of the configuration's.
     #[arg(long, value_name = "FOLDER", global = true)]
     pub state_dir: Option<PathBuf>,
@@ -54,7 +50,7 @@ pub struct HistoryForm {
 impl HistoryForm {
     /// Whether JSON is asked for, in either spelling.
     pub fn is_json(&self) -> bool {
-        self.json || self.format == ListFormat::Json
+        self.form.is_json()
     }
 }
 

@@ -24,7 +24,7 @@ pub use exec::ExecArgs;
 pub use history::{HistoryArgs, HistoryCommand, HistoryForm, HistoryList, Sort};
 pub use replay::ReplayArgs;
 pub use results::{ClassifyArgs, DigestArgs, DigestFormat, JudgeArgs};
-pub use rules::{FormArgs, ListFormat, RulesArgs, RulesCommand};
+pub use rules::{FormArgs, RulesArgs, RulesCommand};
 pub use run::RunArgs;
 pub use scan::{Format, ReadMode, ReadingArgs, ScanArgs};
 pub use service::{ServiceArgs, ServiceCommand, ServicePlace};

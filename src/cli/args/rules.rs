@@ -69,10 +69,10 @@ pub enum ListFormat {
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub struct FormArgs {
     /// Form of the output.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, global = true, value_enum, default_value_t)]
     format: ListFormat,
     /// As `--format json`, which other programs call so.
-    #[arg(long, hide = true)]
+    #[arg(long, global = true, hide = true)]
     json: bool,
 }
 

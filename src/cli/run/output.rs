@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::super::{Failure, out};
 use super::{RunArgs, peer};
-use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig};
+use crate::config::{Config, Schema, SinkConfig, SinkKind, SourceConfig, WhenFull};
 use crate::core::event::Severity;
 use crate::core::redact::clean;
 use crate::daemon::SinkPlan;
@@ -24,6 +24,12 @@ pub fn sinks(args: &RunArgs, config: &Config) -> Result<Vec<SinkPlan>, Failure> 
         return Ok(vec![plan(&SinkConfig::new("stdout", SinkKind::Stdout), least, args, config)?]);
     }
     config.sinks.iter().map(|sink| plan(sink, least, args, config)).collect()
+}
+
+/// Returns what the sinks want that drop records when too much waits for them.
+pub fn dropping(args: &RunArgs, config: &Config) -> Vec<Choose> {
+    let least = args.reading.min_severity.unwrap_or(Severity::Low);
+    config.sinks.iter().filter(|sink| sink.when_full == WhenFull::Drop).map(|sink| choose(sink, least)).collect()
 }
 
 fn plan(sink: &SinkConfig, least: Severity, args: &RunArgs, config: &Config) -> Result<SinkPlan, Failure> {

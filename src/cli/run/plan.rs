@@ -8,7 +8,7 @@ use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
 use super::super::{Failure, identity, stdin};
 use super::{RunArgs, output};
-use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt, WhenFull};
+use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
 use crate::sources::follow::IS_FOLDER;
@@ -56,7 +56,7 @@ pub fn plan(args: &RunArgs, setup: &Setup) -> Result<Plan, Failure> {
         ledger: ledger_rules(config),
         on_open: config.breaker.on_open.clone(),
         outbox_max: config.delivery.outbox_max,
-        dropping: config.sinks.iter().filter(|sink| sink.when_full == WhenFull::Drop).map(|sink| sink.name.clone()).collect(),
+        dropping: output::dropping(args, config),
         grace: config.delivery.shutdown_grace,
         host: identity::host(),
         max_event_bytes: config.limits.max_event_bytes as usize,

@@ -32,12 +32,14 @@ pub(super) fn read_trace(engine: &Engine, family: &Family, machine: &Machine, tr
     if trace.adopted.is_none() {
         named = read_lead(family, machine, trace, &mut said);
     }
+    // Of a long stack, only the frames at the crash are wanted.
+    let most_frames = if machine.crash_last { usize::MAX } else { engine.limits.max_stack_depth };
     for (index, (taken, row)) in trace.lines.first(outcome.lines).zip(rows).enumerate() {
         let Some(row) = machine.rows.get(usize::from(*row)) else { continue };
         if row.take == Take::Text || (row.take == Take::Exception && (machine.crash_last || said.links.is_empty())) {
             named = if row.take == Take::Text || machine.crash_last { Some(index) } else { named.or(Some(index)) };
         }
-        read_row(engine, family, machine, row, taken.part, &mut said);
+        read_row(family, row, taken.part, most_frames, &mut said);
     }
     if machine.crash_last {
         said.links.reverse();
@@ -84,7 +86,7 @@ fn read_lead(family: &Family, machine: &Machine, trace: &OpenTrace, said: &mut S
     named
 }
 
-fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part: &[u8], said: &mut Said) {
+fn read_row(family: &Family, row: &Row, part: &[u8], most_frames: usize, said: &mut Said) {
     match row.take {
         Take::Nothing | Take::Text => {}
         Take::Message => {
@@ -95,8 +97,7 @@ fn read_row(engine: &Engine, family: &Family, machine: &Machine, row: &Row, part
                 link.message.push_str(printable(part).trim());
             }
         }
-        // Of a long stack, only the frames at the crash are wanted.
-        Take::Frame if said.frames.len() >= engine.limits.max_stack_depth && !machine.crash_last => {}
+        Take::Frame if said.frames.len() >= most_frames => {}
         Take::Frame if row.shape.is_some() => {
             if let Some(shape) = row.shape {
                 said.push_frame(family, frames::read(shape, &printable(part)));

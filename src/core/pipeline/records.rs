@@ -7,7 +7,7 @@ use crate::core::event::{Event, Timestamp};
 use crate::core::frame::Framed;
 use crate::core::line::Place;
 use crate::core::prefilter::Hit;
-use crate::core::transcript::Document;
+use crate::core::transcript::{Document, Scene};
 
 /// Maximum number of bytes held back until it is clear whether they begin a document.
 const MAX_HEAD_BYTES: usize = 256 << 10;
@@ -63,7 +63,7 @@ impl Stream {
             let place = Place { num: raw.num, offset: self.buffer.offset_of(raw.bytes, framed, from), truncated: raw.truncated, ..Place::default() };
             let events = out.len();
             let cx = Context::of(&self.engine, &self.origin);
-            if self.transcript.line(&cx, raw.line(), &place, now, out) == Read::Foreign {
+            if self.transcript.line(&Scene { cx: &cx, place: &place, now }, raw.line(), out) == Read::Foreign {
                 let look = [Hit { pos: (from - framed.from) as u32, literal: DRESSED }];
                 self.line(&raw, framed, &look, now, out);
             }
@@ -132,7 +132,7 @@ impl Stream {
         let events = out.len();
         for element in found {
             let place = Place { num: element.num, offset: element.offset, ..Place::default() };
-            self.transcript.element(&cx, &element.bytes, &place, now, out);
+            self.transcript.element(&Scene { cx: &cx, place: &place, now }, &element.bytes, out);
         }
         self.counts.events += (out.len() - events) as u64;
         self.counts.bytes += count as u64;
@@ -145,7 +145,7 @@ impl Stream {
         let events = out.len();
         let place = Place { num: self.counts.lines, offset: self.buffer.position(), ..Place::default() };
         let cx = Context::of(&self.engine, &self.origin);
-        self.transcript.finish(&cx, &place, now, out);
+        self.transcript.finish(&Scene { cx: &cx, place: &place, now }, out);
         self.counts.events += (out.len() - events) as u64;
     }
 }

@@ -19,8 +19,18 @@ const MAX_LINES: usize = 2000;
 /// Bytes at each end of a long text that its event keeps.
 const MAX_END_BYTES: usize = 32 << 10;
 
-/// Turns what the record at `place` says into events.
-pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
+/// Where and when something of a transcript is read, and with what.
+pub struct Scene<'a, 'c> {
+    /// The engine and the origin of the stream.
+    pub cx: &'a Context<'c>,
+    /// Where it begins.
+    pub place: &'a Place,
+    /// When it is read.
+    pub now: Timestamp,
+}
+
+/// Turns what a record says into events.
+pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, out: &mut Vec<Event>) {
     let mut base = 0;
     for said in said {
         match said {
@@ -30,7 +40,7 @@ pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place,
             Said::Step(mut step) => {
                 memory.join(&mut step);
                 let lines = step.text.lines().count().max(1) as u32;
-                let read = Reading { cx, place, now, base };
+                let read = Reading { scene, base };
                 out.extend(read.event(memory, &step));
                 base += lines;
             }
@@ -40,9 +50,7 @@ pub fn events(cx: &Context, memory: &mut Memory, said: Vec<Said>, place: &Place,
 
 /// A step being judged.
 struct Reading<'a, 'c> {
-    cx: &'a Context<'c>,
-    place: &'a Place,
-    now: Timestamp,
+    scene: &'a Scene<'a, 'c>,
     /// Number of inner lines before the step's first line.
     base: u32,
 }
@@ -81,7 +89,7 @@ impl Reading<'_, '_> {
     /// Returns the worst event that the machines find in the text; of equals, the first.
     fn worst(&self, step: &Step) -> Option<Event> {
         let mut inner = Assembler::default();
-        let cx = Context { engine: self.cx.engine, origin: self.cx.origin, back: LookBack::default(), depth: self.cx.depth + 1 };
+        let cx = Context { engine: self.scene.cx.engine, origin: self.scene.cx.origin, back: LookBack::default(), depth: self.scene.cx.depth + 1 };
         let (mut candidates, mut found) = (Vec::new(), Vec::new());
         let text = phrases::output(&step.text);
         let before = &step.text[..text.as_ptr() as usize - step.text.as_ptr() as usize];
@@ -89,11 +97,11 @@ impl Reading<'_, '_> {
         for (number, text) in text.lines().take(MAX_LINES).enumerate() {
             let text = visible(text.as_bytes(), None);
             let work = inner.work();
-            self.cx.engine.candidates(&text, &mut work.scratch, &mut work.hits, &mut candidates);
-            let place = Place { inner: first + number as u32, ..self.place.clone() };
-            inner.line(&cx, &Line::new(place, &text, self.now), &candidates, &mut found);
+            self.scene.cx.engine.candidates(&text, &mut work.scratch, &mut work.hits, &mut candidates);
+            let place = Place { inner: first + number as u32, ..self.scene.place.clone() };
+            inner.line(&cx, &Line::new(place, &text, self.scene.now), &candidates, &mut found);
         }
-        inner.finish(&cx, self.now, &mut found);
+        inner.finish(&cx, self.scene.now, &mut found);
         found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })
     }
 
@@ -104,11 +112,11 @@ impl Reading<'_, '_> {
             Who::Api => FactKind::Api,
             Who::Run => FactKind::Run,
         };
-        let entry = self.cx.engine.rules.fact(wanted).unwrap_or_default();
+        let entry = self.scene.cx.engine.rules.fact(wanted).unwrap_or_default();
         let (number, line) = telling(step);
-        let place = Place { inner: self.base + number as u32, ..self.place.clone() };
-        let plain = Plain { entry, lines: Lines::new(line), place: &place, time: self.place.time, now: self.now };
-        extract::plain(self.cx.engine, self.cx.origin, &plain)
+        let place = Place { inner: self.base + number as u32, ..self.scene.place.clone() };
+        let plain = Plain { entry, lines: Lines::new(line), place: &place, time: self.scene.place.time, now: self.scene.now };
+        extract::plain(self.scene.cx.engine, self.scene.cx.origin, &plain)
     }
 
     /// Classifies the event again: the status and kind that the API states outweigh its words.
@@ -116,7 +124,7 @@ impl Reading<'_, '_> {
         let status = step.status.or_else(|| step.kind.as_deref().and_then(phrases::status));
         let verdict = classify::classify(&Subject { text: &event.text, whole: event.multiline.as_str(), status, ..Subject::default() });
         event.category = verdict.category;
-        event.severity = self.cx.engine.limits.severity_override(&event.rule, verdict.category).unwrap_or(verdict.severity);
+        event.severity = self.scene.cx.engine.limits.severity_override(&event.rule, verdict.category).unwrap_or(verdict.severity);
         event.cause = verdict.cause;
         event.retry = verdict.retry;
         if let Some(at) = memory.take_reset() {
@@ -128,13 +136,13 @@ impl Reading<'_, '_> {
     fn place(&self, step: &Step, event: &mut Event) {
         let number = event.inner.saturating_sub(self.base) as usize;
         let place = match step.lines.get(number) {
-            Some(&(num, offset)) => Place { num, offset, ..self.place.clone() },
-            None => Place { inner: self.base, ..self.place.clone() },
+            Some(&(num, offset)) => Place { num, offset, ..self.scene.place.clone() },
+            None => Place { inner: self.base, ..self.scene.place.clone() },
         };
-        extract::restart(self.cx.engine, self.cx.origin, event, &place, self.place.time);
+        extract::restart(self.scene.cx.engine, self.scene.cx.origin, event, &place, self.scene.place.time);
         let (text, gap) = ends(&step.text);
         let mut redactions = 0;
-        let text = extract::clean(self.cx.engine, text, &mut redactions);
+        let text = extract::clean(self.scene.cx.engine, text, &mut redactions);
         event.context = self.context(step, (&text, gap), number, event.multiline.len());
         if step.lines.is_empty() {
             event.truncated |= gap.is_some();
@@ -150,7 +158,7 @@ impl Reading<'_, '_> {
     /// `number`, and the lines after it. They are numbered as `record.line` or, if they have
     /// their own lines in the stream, as those lines. Other records are other writers' text.
     fn context(&self, step: &Step, (text, gap): (&Lines, Option<Gap>), number: usize, count: usize) -> Lines {
-        let side = self.cx.engine.limits.context_a_side();
+        let side = self.scene.cx.engine.limits.context_a_side();
         let behind = number + count.max(1);
         let near = |at: usize| (number.saturating_sub(side)..=number).contains(&at) || (behind..behind + side).contains(&at);
         let mut context = Lines::default();
@@ -168,7 +176,7 @@ impl Reading<'_, '_> {
     }
 
     fn call(&self, memory: &Memory, step: &Step, flavour: Option<&'static str>, redactions: &mut u32) -> Call {
-        let mut clean = |text: &str| extract::secretless(self.cx.engine, text, redactions);
+        let mut clean = |text: &str| extract::secretless(self.scene.cx.engine, text, redactions);
         Call {
             session: memory.session().map(&mut clean),
             tool: step.tool.as_deref().map(&mut clean),

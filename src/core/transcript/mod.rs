@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::assemble::Context;
 use super::envelope;
 use super::event::{Event, Timestamp};
 use super::line::Place;
@@ -40,6 +39,7 @@ mod swe;
 
 pub use document::Document;
 pub use format::Format;
+pub use judge::Scene;
 pub use memory::Memory;
 pub use step::{Flag, Said, Step, Who};
 
@@ -136,38 +136,38 @@ impl Transcript {
     }
 
     /// Reads one line of a transcript.
-    pub fn line(&mut self, cx: &Context, line: &[u8], place: &Place, now: Timestamp, out: &mut Vec<Event>) -> Read {
+    pub fn line(&mut self, scene: &Scene<'_, '_>, line: &[u8], out: &mut Vec<Event>) -> Read {
         let Some(memory) = &mut self.memory else { return Read::Foreign };
         if let Some(markdown) = &mut self.markdown {
             let mut said = Vec::new();
-            markdown.line(line, place, &mut said);
-            judge::events(cx, memory, said, place, now, out);
+            markdown.line(line, scene.place, &mut said);
+            judge::events(scene, memory, said, out);
             return Read::Record;
         }
         let line = trimmed(line);
         if line.is_empty() {
             return Read::Record;
         }
-        let line = if line[0] == b'{' { Some(line) } else { object(line, now) };
+        let line = if line[0] == b'{' { Some(line) } else { object(line, scene.now) };
         let Some(line) = line else { return Read::Foreign };
         // A broken record is not evidence: there is no telling who speaks in it.
         let Some(record) = json::parse(line) else { return Read::Record };
-        read_record(cx, memory, &record, place, now, out)
+        read_record(scene, memory, &record, out)
     }
 
     /// Reads one element of a document.
-    pub fn element(&mut self, cx: &Context, element: &[u8], place: &Place, now: Timestamp, out: &mut Vec<Event>) {
+    pub fn element(&mut self, scene: &Scene<'_, '_>, element: &[u8], out: &mut Vec<Event>) {
         if let (Some(memory), Some(record)) = (&mut self.memory, json::parse(element)) {
-            read_record(cx, memory, &record, place, now, out);
+            read_record(scene, memory, &record, out);
         }
     }
 
     /// Ends the transcript.
-    pub fn finish(&mut self, cx: &Context, place: &Place, now: Timestamp, out: &mut Vec<Event>) {
+    pub fn finish(&mut self, scene: &Scene<'_, '_>, out: &mut Vec<Event>) {
         if let (Some(memory), Some(markdown)) = (&mut self.memory, &mut self.markdown) {
             let mut said = Vec::new();
             markdown.finish(&mut said);
-            judge::events(cx, memory, said, place, now, out);
+            judge::events(scene, memory, said, out);
         }
     }
 
@@ -184,15 +184,15 @@ impl Transcript {
     }
 }
 
-fn read_record(cx: &Context, memory: &mut Memory, record: &Value, place: &Place, now: Timestamp, out: &mut Vec<Event>) -> Read {
+fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, out: &mut Vec<Event>) -> Read {
     let mut said = Vec::new();
     let known = memory.format().read(record, &mut said) || Format::JSON.iter().any(|other| other.knows(record) && other.read(record, &mut said));
     if !known {
         // A record without a type belongs to another program.
         return if record.get("type").is_some() { Read::Record } else { Read::Foreign };
     }
-    let place = Place { time: json::time(record, now).or(place.time), ..place.clone() };
-    judge::events(cx, memory, said, &place, now, out);
+    let place = Place { time: json::time(record, scene.now).or(scene.place.time), ..scene.place.clone() };
+    judge::events(&Scene { place: &place, ..*scene }, memory, said, out);
     Read::Record
 }
 

@@ -20,27 +20,32 @@ impl Follower {
     /// after a restart it may have been met later than the younger one.
     pub fn voices(&self) -> impl Iterator<Item = (Uid, Option<(Uid, Arc<Label>)>)> {
         self.files.iter().map(|(id, file)| {
-            let heir = self.by_path.get(&file.met_as).filter(|heir| *heir > id || *heir != id && file.retired.is_some()).and_then(|heir| self.files.get(heir));
-            (file.uid, heir.map(|heir| (heir.uid, heir.label.clone())))
+            let heir = self
+                .index
+                .by_path
+                .get(&file.names.met_as)
+                .filter(|heir| *heir > id || *heir != id && file.life.retired.is_some())
+                .and_then(|heir| self.files.get(heir));
+            (file.uid, heir.map(|heir| (heir.uid, heir.names.label.clone())))
         })
     }
 
     /// Whether some file could not be followed to the end.
     #[must_use]
     pub fn is_troubled(&self) -> bool {
-        !self.troubles.is_empty()
+        !self.said.troubles.is_empty()
     }
 
     /// Returns what is wrong, by path.
     #[must_use]
     pub fn troubles(&self) -> &BTreeMap<PathBuf, String> {
-        &self.troubles
+        &self.said.troubles
     }
 
     /// Returns what globs match but siftd does not open.
     #[must_use]
     pub fn passed_over(&self) -> &HashSet<PathBuf> {
-        &self.passed_over
+        &self.said.passed_over
     }
 
     /// Whether there is nothing to wait for: no file exists, and none can appear.
@@ -58,7 +63,7 @@ impl Follower {
     /// Returns the number of open descriptors.
     #[must_use]
     pub fn open_files(&self) -> usize {
-        self.open
+        self.descriptors.open
     }
 
     /// Returns the number of recently active files.
@@ -81,7 +86,7 @@ impl Follower {
 
     /// Lists the followed files: label, path, mark, and whether the file has lost its name.
     pub fn list(&self) -> impl Iterator<Item = (&Label, &Path, &Mark, bool)> {
-        self.files.values().map(|file| (&*file.label, file.path.as_path(), &file.mark, file.retired.is_some()))
+        self.files.values().map(|file| (&*file.names.label, file.names.path.as_path(), &file.mark, file.life.retired.is_some()))
     }
 
     /// Returns what is known of all files, including those of earlier runs.
@@ -91,6 +96,6 @@ impl Follower {
 
     /// Returns what is known of all followed files, before their first turn.
     pub fn marks(&self) -> impl Iterator<Item = (Uid, Arc<Label>, Mark)> {
-        self.files.values().map(|file| (file.uid, file.label.clone(), file.mark.clone()))
+        self.files.values().map(|file| (file.uid, file.names.label.clone(), file.mark.clone()))
     }
 }

@@ -74,9 +74,9 @@ impl Follower {
 
     /// Returns the followed files that this may be a copy of, judging by its name; the most similar name first.
     fn beside(&self, index: usize, path: &Path) -> Vec<FileId> {
-        let is_beside = |file: &Followed| file.spec == index && file.retired.is_none() && file.path != path && is_related(&file.path, path);
+        let is_beside = |file: &Followed| file.spec == index && file.life.retired.is_none() && file.names.path != path && is_related(&file.names.path, path);
         let mut beside: Vec<(usize, FileId)> =
-            self.files.iter().filter(|(_, file)| is_beside(file)).map(|(id, file)| (file.path.as_os_str().len(), *id)).collect();
+            self.files.iter().filter(|(_, file)| is_beside(file)).map(|(id, file)| (file.names.path.as_os_str().len(), *id)).collect();
         beside.sort_unstable_by(|one, other| other.cmp(one));
         beside.into_iter().map(|(_, id)| id).collect()
     }
@@ -89,7 +89,7 @@ impl Follower {
         if live.mark.read == 0 && held.is_none() {
             return None;
         }
-        let (other, _, length) = open::open(&live.path, &self.specs[index].trust(&live.path)).ok()?;
+        let (other, _, length) = open::open(&live.names.path, &self.specs[index].trust(&live.names.path)).ok()?;
         if size <= length && content::is_prefix(file, &other, size).unwrap_or_default() {
             return Some(size);
         }
@@ -118,7 +118,7 @@ impl Follower {
     /// Returns how much of a file was read as the previous generation of another one. A larger file proves no more than
     /// that: its later bytes may be new. If not even the names are those of a copy, all of it must have been read.
     fn old_copy(&self, index: usize, path: &Path, file: &File, size: u64) -> Option<u64> {
-        let followed = self.files.values().filter(|file| file.spec == index && file.path != path).map(|file| &file.mark);
+        let followed = self.files.values().filter(|file| file.spec == index && file.names.path != path).map(|file| &file.mark);
         let known = self.known.of_source(&self.specs[index].name).map(|known| &known.mark);
         let is_all = |mark: &Mark, old: &Content| mark.path.parent() == path.parent() && old.read >= MIN_COPY_BYTES && old.read == size;
         let old = followed.chain(known).filter_map(|mark| {

@@ -24,18 +24,18 @@ const FORGET_UNCONFIGURED: Duration = Duration::from_secs(30 * 86_400);
 impl Follower {
     pub(super) fn look_at(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        if file.retired.is_some() {
+        if file.life.retired.is_some() {
             return self.turns.queue(id);
         }
-        match look(&file.path) {
+        match look(&file.names.path) {
             Some(seen) if seen.node == file.node => {
                 // If it was rewritten at the same length, only its time shows that.
-                let is_written = std::mem::replace(&mut file.written, seen.written) != seen.written;
+                let is_written = std::mem::replace(&mut file.activity.written, seen.written) != seen.written;
                 // For a compressed file, `mark.size` is its size when it was read.
-                let known = if is_packed(&file.path) { file.mark.size } else { file.mark.read };
+                let known = if is_packed(&file.names.path) { file.mark.size } else { file.mark.read };
                 if is_written || seen.size != known {
                     self.turns.queue(id);
-                } else if now.0 - file.changed_at.0 > RECENT_US {
+                } else if now.0 - file.activity.changed_at.0 > RECENT_US {
                     self.active.remove(&id);
                 }
             }
@@ -45,7 +45,7 @@ impl Follower {
 
     pub(super) fn check_name(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get(&id) else { return };
-        if file.retired.is_none() && look(&file.path).is_none_or(|seen| seen.node != file.node) {
+        if file.life.retired.is_none() && look(&file.names.path).is_none_or(|seen| seen.node != file.node) {
             self.retire(id, now);
         }
     }
@@ -53,11 +53,11 @@ impl Follower {
     /// Retires a file whose name now leads to another file, or to none.
     pub(super) fn retire(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        file.retired = Some(now);
-        file.changed_at = now;
-        let (index, path) = (file.spec, file.path.clone());
+        file.life.retired = Some(now);
+        file.activity.changed_at = now;
+        let (index, path) = (file.spec, file.names.path.clone());
         self.active.insert(id);
-        self.by_path.remove(&path);
+        self.index.by_path.remove(&path);
         self.turns.queue(id);
         if path.exists() {
             self.meet(index, &path, now, None);
@@ -70,16 +70,16 @@ impl Follower {
         let mut over = Vec::new();
         // A retired file stays active.
         for (id, file) in self.active.iter().filter_map(|id| Some((id, self.files.get(id)?))) {
-            let Some(since) = file.retired.filter(|_| !file.is_last) else { continue };
+            let Some(since) = file.life.retired.filter(|_| !file.life.is_last) else { continue };
             let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
-            let is_quiet = now.0 - file.changed_at.0 >= wait;
+            let is_quiet = now.0 - file.activity.changed_at.0 >= wait;
             if is_quiet || now.0 - since.0 >= wait.saturating_mul(MAX_WAITS) {
                 over.push(*id);
             }
         }
         for id in over {
             if let Some(file) = self.files.get_mut(&id) {
-                file.is_last = true;
+                file.life.is_last = true;
             }
             self.turns.queue(id);
         }
@@ -89,7 +89,7 @@ impl Follower {
     pub(super) fn try_again(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         let wait = self.specs[file.spec].rotate_wait.as_micros() as i64;
-        let since = *file.retired.get_or_insert(now);
+        let since = *file.life.retired.get_or_insert(now);
         if now.0 - since.0 < wait.saturating_mul(MAX_WAITS) {
             return self.turns.set_timer(id, Some(Timestamp(now.0.saturating_add(wait))));
         }
@@ -101,8 +101,8 @@ impl Follower {
     /// Drops a file that could not be opened again; its unread part is lost.
     pub(super) fn lose(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        let (index, path) = (file.spec, file.path.clone());
-        self.lost.extend(lost(file.uid, &file.label, &mut file.mark, now));
+        let (index, path) = (file.spec, file.names.path.clone());
+        self.lost.extend(lost(file.uid, &file.names.label, &mut file.mark, now));
         self.drop_file(id, now);
         if path.exists() {
             self.meet(index, &path, now, None);
@@ -113,15 +113,15 @@ impl Follower {
 
     pub(super) fn drop_file(&mut self, id: FileId, now: Timestamp) {
         let Some(file) = self.files.remove(&id) else { return };
-        self.open -= usize::from(file.is_open);
+        self.descriptors.open -= usize::from(file.reader.is_open);
         self.active.remove(&id);
         self.turns.remove(id);
-        if self.by_path.get(&file.path) == Some(&id) {
-            self.by_path.remove(&file.path);
+        if self.index.by_path.get(&file.names.path) == Some(&id) {
+            self.index.by_path.remove(&file.names.path);
         }
-        self.by_node.remove(&(file.node.dev, file.node.ino));
+        self.index.by_node.remove(&(file.node.dev, file.node.ino));
         // If it comes back, it continues from here.
-        self.known.insert(Known { uid: file.uid, label: (*file.label).clone(), mark: file.mark, seen: now });
+        self.known.insert(Known { uid: file.uid, label: (*file.names.label).clone(), mark: file.mark, seen: now });
     }
 
     /// Forgets files that were last seen longer ago than their source's `forget_after`, and
@@ -129,7 +129,7 @@ impl Follower {
     pub fn forget(&mut self, now: Timestamp) -> Vec<Uid> {
         let forget_after = |source: &str| self.specs.iter().find(|spec| spec.name == source).map_or(FORGET_UNCONFIGURED, |spec| spec.forget_after);
         let is_old = |known: &&Known| i128::from(now.0) - i128::from(known.seen.0) > forget_after(&known.label.source).as_micros() as i128;
-        let is_settled = |known: &&Known| self.give_up_at.is_none() || is_settled(&known.mark);
+        let is_settled = |known: &&Known| self.start.give_up_at.is_none() || is_settled(&known.mark);
         let old: Vec<Uid> = self.known.all().filter(is_old).filter(is_settled).map(|known| known.uid).collect();
         old.iter().for_each(|uid| drop(self.known.remove(uid)));
         old
@@ -137,23 +137,23 @@ impl Follower {
 
     /// Puts a file to rest that has no turn and waits for nothing.
     pub(super) fn put_one_to_rest(&mut self, id: FileId) {
-        if let Some(file) = self.files.get_mut(&id).filter(|file| file.is_open && file.retired.is_none())
-            && let Ok(mut reader) = file.reader.try_lock()
+        if let Some(file) = self.files.get_mut(&id).filter(|file| file.reader.is_open && file.life.retired.is_none())
+            && let Ok(mut reader) = file.reader.shared.try_lock()
         {
             reader.rest();
-            file.is_open = false;
-            self.open -= 1;
+            file.reader.is_open = false;
+            self.descriptors.open -= 1;
         }
     }
 
     /// Gives back descriptors and memory of quiet files; if descriptors run short, the quietest files give them back earlier.
     pub(super) fn put_to_rest(&mut self, now: Timestamp) {
-        let can_rest = |id: FileId, file: &Followed| file.is_open && file.retired.is_none() && self.turns.is_idle(id);
+        let can_rest = |id: FileId, file: &Followed| file.reader.is_open && file.life.retired.is_none() && self.turns.is_idle(id);
         let quiet = self.files.iter().filter(|(id, file)| can_rest(**id, file));
-        let mut quiet: Vec<(Timestamp, FileId)> = quiet.map(|(id, file)| (file.changed_at, *id)).collect();
+        let mut quiet: Vec<(Timestamp, FileId)> = quiet.map(|(id, file)| (file.activity.changed_at, *id)).collect();
         quiet.sort_unstable();
         for (changed_at, id) in quiet {
-            if now.0 - changed_at.0 < REST_US && self.open <= self.max_open {
+            if now.0 - changed_at.0 < REST_US && self.descriptors.open <= self.descriptors.most {
                 break;
             }
             self.put_one_to_rest(id);

@@ -21,8 +21,8 @@ impl Follower {
     pub fn levels(&self) -> BTreeMap<&str, Level> {
         let mut all: BTreeMap<&str, Level> = self.specs.iter().filter(|spec| !spec.is_empty()).map(|spec| (spec.name.as_str(), Level::default())).collect();
         for (id, file) in &self.files {
-            let grown = self.active.contains(id) || file.is_new || !self.turns.is_idle(*id);
-            let size = grown.then(|| look(&file.path).filter(|seen| seen.node.is(&file.node))).flatten().map_or(file.mark.size, |seen| seen.size);
+            let grown = self.active.contains(id) || file.activity.is_new || !self.turns.is_idle(*id);
+            let size = grown.then(|| look(&file.names.path).filter(|seen| seen.node.is(&file.node))).flatten().map_or(file.mark.size, |seen| seen.size);
             let level = all.entry(&self.specs[file.spec].name).or_default();
             level.files += 1;
             level.lag_bytes += size.saturating_sub(file.mark.read.max(file.mark.start));
@@ -36,7 +36,7 @@ impl Follower {
             let source = metrics().sources.of(name);
             source.files.set(level.files);
             source.lag_bytes.set(level.lag_bytes);
-            let trouble = self.specs.iter().find(|spec| spec.name == name).and_then(|spec| self.troubles.iter().find(|(path, _)| spec.means(path)));
+            let trouble = self.specs.iter().find(|spec| spec.name == name).and_then(|spec| self.said.troubles.iter().find(|(path, _)| spec.means(path)));
             match trouble {
                 Some((path, why)) => source.trouble.set(format!("{}: {why}", path.display())),
                 None => source.trouble.clear(),

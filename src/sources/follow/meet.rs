@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::copy::Copy;
 use super::moved::Stranger;
 use super::renewed::GoesOn;
-use super::{FileId, Followed, Follower, IS_FOLDER, Known};
+use super::{Activity, Errands, FileId, Followed, Follower, IS_FOLDER, Known, Life, Names, ReaderOf};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Node, Uid, derived_id};
 use crate::sources::content;
@@ -30,7 +30,7 @@ impl Follower {
                 self.said_no_more(path);
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                if !self.troubles.contains_key(path) {
+                if !self.said.troubles.contains_key(path) {
                     self.trouble(index, path, "is not there; waiting for it");
                 }
             }
@@ -46,8 +46,8 @@ impl Follower {
         if self.specs[index].is_literal(path) || !open::is_refused(error) {
             return self.trouble(index, path, why);
         }
-        self.troubles.remove(path);
-        if self.passed_over.insert(path.to_owned()) {
+        self.said.troubles.remove(path);
+        if self.said.passed_over.insert(path.to_owned()) {
             self.warn(index, path, &format!("{why}, and is passed over"));
         }
     }
@@ -65,13 +65,13 @@ impl Follower {
             }
             return;
         }
-        if let Some(&id) = self.by_node.get(&key) {
+        if let Some(&id) = self.index.by_node.get(&key) {
             if self.files.get(&id).is_some_and(|file| file.node.is(&opened.1)) {
                 return self.met_again(id, index, path, now);
             }
             // The resting file is gone, and its inode has been reused.
             self.lose(id, now);
-            if self.by_node.contains_key(&key) {
+            if self.index.by_node.contains_key(&key) {
                 return;
             }
         }
@@ -110,34 +110,34 @@ impl Follower {
     /// Continues a known file under a new name; under a second name it stays one stream.
     pub(super) fn met_again(&mut self, id: FileId, index: usize, path: &Path, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        let has_name = file.retired.is_none() && look(&file.path).is_some_and(|seen| seen.node == file.node);
-        if has_name || file.spec != index || file.is_last {
+        let has_name = file.life.retired.is_none() && look(&file.names.path).is_some_and(|seen| seen.node == file.node);
+        if has_name || file.spec != index || file.life.is_last {
             return;
         }
-        let old = std::mem::replace(&mut file.path, path.to_owned());
+        let old = std::mem::replace(&mut file.names.path, path.to_owned());
         tracing::info!("{}: is {} now, and goes on", self.specs[index].shown(&old).escape_debug(), self.specs[index].shown(path).escape_debug());
-        file.retired = None;
-        file.label = reader::label(&self.specs[index].name, self.specs[index].shown(path));
-        file.is_renamed = true;
+        file.life.retired = None;
+        file.names.label = reader::label(&self.specs[index].name, self.specs[index].shown(path));
+        file.errands.is_renamed = true;
         self.tell_name(id);
-        if self.by_path.get(&old) == Some(&id) {
-            self.by_path.remove(&old);
+        if self.index.by_path.get(&old) == Some(&id) {
+            self.index.by_path.remove(&old);
         }
-        self.by_path.insert(path.to_owned(), id);
+        self.index.by_path.insert(path.to_owned(), id);
         self.said_no_more(path);
         self.turns.queue(id);
         // Its old name may lead to its successor.
-        if self.specs[index].means(&old) && old.exists() && !self.by_path.contains_key(&old) {
+        if self.specs[index].means(&old) && old.exists() && !self.index.by_path.contains_key(&old) {
             self.meet(index, &old, now, None);
         }
     }
 
     /// Tells a reader the name of its file; a reader in a turn is told before the next one.
     pub(super) fn tell_name(&mut self, id: FileId) {
-        let Some(file) = self.files.get_mut(&id).filter(|file| file.is_renamed) else { return };
-        if let Ok(mut reader) = file.reader.try_lock() {
-            reader.rename(file.path.clone(), self.specs[file.spec].trust(&file.path));
-            file.is_renamed = false;
+        let Some(file) = self.files.get_mut(&id).filter(|file| file.errands.is_renamed) else { return };
+        if let Ok(mut reader) = file.reader.shared.try_lock() {
+            reader.rename(file.names.path.clone(), self.specs[file.spec].trust(&file.names.path));
+            file.errands.is_renamed = false;
         }
     }
 
@@ -169,33 +169,24 @@ impl Follower {
     }
 
     pub(super) fn add(&mut self, spec: usize, path: &Path, (label, uid, mark): (Arc<Label>, Uid, Mark), reader: Reader, now: Timestamp) -> FileId {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.by_node.insert((mark.node.dev, mark.node.ino), id);
-        self.by_path.insert(path.to_owned(), id);
+        let id = self.index.next_id;
+        self.index.next_id += 1;
+        self.index.by_node.insert((mark.node.dev, mark.node.ino), id);
+        self.index.by_path.insert(path.to_owned(), id);
         self.said_no_more(path);
         tracing::info!("{}: is followed from byte {}", self.specs[spec].shown(path).escape_debug(), mark.read);
         let is_open = reader.is_open();
-        self.open += usize::from(is_open);
+        self.descriptors.open += usize::from(is_open);
         let file = Followed {
             spec,
-            path: path.to_owned(),
-            met_as: path.to_owned(),
-            label,
+            names: Names { path: path.to_owned(), met_as: path.to_owned(), label },
             uid,
             node: mark.node,
-            reader: Arc::new(Mutex::new(reader)),
+            reader: ReaderOf { shared: Arc::new(Mutex::new(reader)), is_open },
             mark,
-            written: 0,
-            changed_at: now,
-            retired: None,
-            is_open,
-            is_last: false,
-            is_new: true,
-            is_left_out: false,
-            is_changed: false,
-            is_renamed: false,
-            is_awaited: false,
+            activity: Activity { changed_at: now, written: 0, is_new: true },
+            life: Life::default(),
+            errands: Errands::default(),
         };
         self.files.insert(id, file);
         self.turns.queue(id);

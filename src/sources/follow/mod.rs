@@ -72,51 +72,109 @@ pub struct Follower {
     engine: Arc<Engine>,
     id_of: IdOf,
     specs: Vec<Spec>,
-    /// Per source: whether it was never followed before.
-    first: Vec<bool>,
     files: BTreeMap<FileId, Followed>,
-    next_id: FileId,
-    by_path: HashMap<PathBuf, FileId>,
-    by_node: HashMap<(u64, u64), FileId>,
+    index: Index,
     known: KnownFiles,
     /// New files that may be the beginning of a copy.
     held: HashMap<PathBuf, Held>,
     turns: Turns,
     active: BTreeSet<FileId>,
-    troubles: BTreeMap<PathBuf, String>,
-    /// What globs match but siftd does not open; each was reported.
-    passed_over: HashSet<PathBuf>,
+    said: Said,
     own_outputs: OwnOutputs,
     lost: Vec<Lost>,
+    start: Beginning,
+    descriptors: Descriptors,
+}
+
+/// Finds followed files by what they are called, and numbers new ones.
+#[derive(Default)]
+struct Index {
+    next_id: FileId,
+    by_path: HashMap<PathBuf, FileId>,
+    /// By device and inode.
+    by_node: HashMap<(u64, u64), FileId>,
+}
+
+/// What was reported of paths, so that it is reported once.
+#[derive(Default)]
+struct Said {
+    /// What is wrong with a path.
+    troubles: BTreeMap<PathBuf, String>,
+    /// What globs match but siftd does not open.
+    passed_over: HashSet<PathBuf>,
+}
+
+/// What the first look for files, after a start or a reload, treats otherwise than later ones.
+#[derive(Default)]
+struct Beginning {
+    /// Per source: whether it was never followed before.
+    first: Vec<bool>,
+    /// Whether the first look is over.
+    begun: bool,
     /// When files of earlier runs that were not found are given up.
     give_up_at: Option<Timestamp>,
-    begun: bool,
-    max_open: usize,
+}
+
+/// The open descriptors, of which there are not to be too many.
+struct Descriptors {
+    most: usize,
     open: usize,
+    /// When quiet files were last closed.
     rested_at: Timestamp,
 }
 
+/// A followed file.
 struct Followed {
+    /// Index of its source.
     spec: usize,
+    names: Names,
+    uid: Uid,
+    node: Node,
+    reader: ReaderOf,
+    mark: Mark,
+    activity: Activity,
+    life: Life,
+    errands: Errands,
+}
+
+/// What a file is called.
+struct Names {
     path: PathBuf,
     /// The name under which it was met: a younger file with that name has taken its place.
     met_as: PathBuf,
     label: Arc<Label>,
-    uid: Uid,
-    node: Node,
-    reader: Arc<Mutex<Reader>>,
-    mark: Mark,
+}
+
+/// A file's reader, which whoever takes its turn has meanwhile.
+struct ReaderOf {
+    shared: Arc<Mutex<Reader>>,
+    /// Whether it holds a descriptor, as far as its last turn said.
+    is_open: bool,
+}
+
+/// When a file was last written.
+struct Activity {
     changed_at: Timestamp,
     /// The modification time seen at the last check.
     written: i128,
-    /// Since when no name of its source leads to it.
-    retired: Option<Timestamp>,
-    is_open: bool,
-    is_last: bool,
     /// Whether it was not yet read to its end since it was met.
     is_new: bool,
+}
+
+/// How far a file is from its end.
+#[derive(Default)]
+struct Life {
+    /// Since when no name of its source leads to it.
+    retired: Option<Timestamp>,
+    /// Whether its last turn is to be taken. A file that its source no longer means ends with its name.
+    is_last: bool,
     /// Whether it is not a log; this was reported.
     is_left_out: bool,
+}
+
+/// What is to be done between two turns of a file, because its reader is in one.
+#[derive(Default)]
+struct Errands {
     /// Whether new rules or another trust apply from its next turn on.
     is_changed: bool,
     /// Whether its reader does not know its name yet.
@@ -136,24 +194,17 @@ impl Follower {
             engine,
             id_of,
             specs,
-            first,
-            known: files,
             files: BTreeMap::new(),
-            next_id: 0,
-            by_path: HashMap::new(),
-            by_node: HashMap::new(),
+            index: Index::default(),
+            known: files,
             held: HashMap::new(),
             turns: Turns::default(),
             active: BTreeSet::new(),
-            troubles: BTreeMap::new(),
-            passed_over: HashSet::new(),
+            said: Said::default(),
             own_outputs: OwnOutputs::default(),
             lost: Vec::new(),
-            give_up_at: None,
-            begun: false,
-            max_open: 256,
-            open: 0,
-            rested_at: Timestamp(0),
+            start: Beginning { first, ..Beginning::default() },
+            descriptors: Descriptors { most: 256, open: 0, rested_at: Timestamp(0) },
         }
     }
 
@@ -167,7 +218,7 @@ impl Follower {
     /// Limits the number of open descriptors.
     #[must_use]
     pub fn with_descriptors(mut self, most: usize) -> Self {
-        self.max_open = most;
+        self.descriptors.most = most;
         self
     }
 
@@ -180,27 +231,27 @@ impl Follower {
     /// Looks for new files, and for names that lead elsewhere.
     pub fn discover(&mut self, now: Timestamp) {
         let mut strangers = Vec::new();
-        let before = if self.begun { HashSet::new() } else { self.known.all().map(|known| known.uid).collect() };
-        self.passed_over.retain(|path| path.symlink_metadata().is_ok());
+        let before = if self.start.begun { HashSet::new() } else { self.known.all().map(|known| known.uid).collect() };
+        self.said.passed_over.retain(|path| path.symlink_metadata().is_ok());
         for index in 0..self.specs.len() {
             let spec = &self.specs[index];
             for path in spec.literals.iter().cloned().chain(spec.matches()).collect::<Vec<_>>() {
-                if !self.by_path.contains_key(&path) {
+                if !self.index.by_path.contains_key(&path) {
                     self.meet(index, &path, now, Some(&mut strangers));
                 }
             }
         }
-        if !self.begun {
+        if !self.start.begun {
             self.look_for_rotated(now);
         }
         self.settle_strangers(strangers, now);
-        if !self.begun {
+        if !self.start.begun {
             self.look_for_passed(&before, now);
             let longest = self.specs.iter().map(|spec| spec.rotate_wait).max().unwrap_or_default();
-            self.give_up_at = Some(Timestamp(now.0.saturating_add(2 * longest.as_micros() as i64)));
+            self.start.give_up_at = Some(Timestamp(now.0.saturating_add(2 * longest.as_micros() as i64)));
         }
-        self.begun = true;
-        if self.give_up_at.take_if(|at| *at <= now).is_some() {
+        self.start.begun = true;
+        if self.start.give_up_at.take_if(|at| *at <= now).is_some() {
             self.give_up(now);
         }
     }
@@ -208,7 +259,7 @@ impl Follower {
     /// Checks the paths that changed: a known file is read, a new one met. `names`: names may lead elsewhere now, too.
     pub fn changed(&mut self, paths: &HashSet<PathBuf>, names: bool, now: Timestamp) {
         for path in paths {
-            match self.by_path.get(path).copied() {
+            match self.index.by_path.get(path).copied() {
                 Some(id) => {
                     if names {
                         self.check_name(id, now);
@@ -228,7 +279,7 @@ impl Follower {
     pub fn sweep(&mut self, unwatched: Option<&dyn Fn(&Path) -> bool>, now: Timestamp) {
         let mut ids: Vec<FileId> = self.active.iter().copied().collect();
         if let Some(unwatched) = unwatched {
-            ids.extend(self.files.iter().filter(|(id, file)| !self.active.contains(id) && unwatched(&file.path)).map(|(id, _)| *id));
+            ids.extend(self.files.iter().filter(|(id, file)| !self.active.contains(id) && unwatched(&file.names.path)).map(|(id, _)| *id));
         }
         for id in ids {
             self.look_at(id, now);
@@ -239,8 +290,8 @@ impl Follower {
             }
         }
         self.end_retired(now);
-        if now.0 - self.rested_at.0 >= leave::REST_US / 10 || self.open > self.max_open {
-            self.rested_at = now;
+        if now.0 - self.descriptors.rested_at.0 >= leave::REST_US / 10 || self.descriptors.open > self.descriptors.most {
+            self.descriptors.rested_at = now;
             self.put_to_rest(now);
         }
     }
@@ -262,19 +313,19 @@ impl Follower {
         self.tell_name(id);
         self.change(id);
         let file = self.files.get(&id)?;
-        Some(Job { id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: file.is_last })
+        Some(Job { id, label: file.names.label.clone(), uid: file.uid, reader: file.reader.shared.clone(), last: file.life.is_last })
     }
 
     /// Returns the identity and label of a file.
     #[must_use]
     pub fn name_of(&self, id: FileId) -> Option<(Uid, &Arc<Label>)> {
-        self.files.get(&id).map(|file| (file.uid, &file.label))
+        self.files.get(&id).map(|file| (file.uid, &file.names.label))
     }
 
     /// Ends a turn. `rest_until` asks for a pause until the file's next turn.
     pub fn done(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        let awaited = std::mem::take(&mut file.is_awaited).then(|| file.path.clone());
+        let awaited = std::mem::take(&mut file.errands.is_awaited).then(|| file.names.path.clone());
         self.goes_on(id, turn, rest_until, now);
         if let Some(path) = awaited {
             self.changed(&HashSet::from([path]), false, now);
@@ -284,7 +335,7 @@ impl Follower {
     fn goes_on(&mut self, id: FileId, turn: &Turn, rest_until: Option<Timestamp>, now: Timestamp) {
         let again = self.turns.end(id) | turn.more;
         self.note(id, turn, now);
-        if turn.unlinked && self.files.get(&id).is_some_and(|file| file.retired.is_none()) {
+        if turn.unlinked && self.files.get(&id).is_some_and(|file| file.life.retired.is_none()) {
             self.retire(id, now);
         } else if turn.lost {
             self.lose(id, now);
@@ -295,7 +346,7 @@ impl Follower {
             self.drop_file(id, now);
             return;
         }
-        if file.is_last {
+        if file.life.is_last {
             return if turn.trouble.is_some() { self.try_again(id, now) } else { self.turns.queue(id) };
         }
         let timer = match (again, rest_until) {
@@ -305,7 +356,7 @@ impl Follower {
         };
         self.turns.set_timer(id, timer);
         // With many files, one that has nothing to do makes room; it can wait for its last line without a descriptor.
-        if self.open > self.max_open && !again && !turn.is_open {
+        if self.descriptors.open > self.descriptors.most && !again && !turn.is_open {
             self.put_one_to_rest(id);
         }
     }
@@ -314,22 +365,22 @@ impl Follower {
     fn note(&mut self, id: FileId, turn: &Turn, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
         if turn.bytes > 0 || turn.rewritten {
-            file.changed_at = now;
+            file.activity.changed_at = now;
             // Content that existed when the file was met is not activity.
-            if !file.is_new {
+            if !file.activity.is_new {
                 self.active.insert(id);
             }
         }
-        file.is_new &= turn.more;
+        file.activity.is_new &= turn.more;
         if let Some(mark) = &turn.mark {
             file.mark.clone_from(mark);
         }
-        if !file.is_open && !turn.lost {
-            file.is_open = true;
-            self.open += 1;
+        if !file.reader.is_open && !turn.lost {
+            file.reader.is_open = true;
+            self.descriptors.open += 1;
         }
-        let was_left_out = std::mem::replace(&mut file.is_left_out, turn.left_out.is_some());
-        let (spec, path) = (file.spec, file.path.clone());
+        let was_left_out = std::mem::replace(&mut file.life.is_left_out, turn.left_out.is_some());
+        let (spec, path) = (file.spec, file.names.path.clone());
         let is_named = self.specs[spec].is_literal(&path);
         match (&turn.trouble, &turn.left_out) {
             (Some(why), _) => self.trouble(spec, &path, why.split(" (os error").next().unwrap_or_default()),
@@ -351,7 +402,8 @@ impl Follower {
     /// Returns the last turns of all files.
     pub fn all(&mut self) -> Vec<Job> {
         self.files.keys().copied().collect::<Vec<_>>().into_iter().for_each(|id| self.tell_name(id));
-        let job = |(id, file): (&FileId, &Followed)| Job { id: *id, label: file.label.clone(), uid: file.uid, reader: file.reader.clone(), last: true };
+        let job =
+            |(id, file): (&FileId, &Followed)| Job { id: *id, label: file.names.label.clone(), uid: file.uid, reader: file.reader.shared.clone(), last: true };
         self.files.iter().map(job).collect()
     }
 
@@ -362,15 +414,15 @@ impl Follower {
 
     /// Clears what was reported about a path.
     fn said_no_more(&mut self, path: &Path) {
-        self.troubles.remove(path);
-        self.passed_over.remove(path);
+        self.said.troubles.remove(path);
+        self.said.passed_over.remove(path);
     }
 
     /// Reports once what is wrong with a path.
     fn trouble(&mut self, index: usize, path: &Path, why: &str) {
-        if self.troubles.get(path).is_none_or(|known| known != why) {
+        if self.said.troubles.get(path).is_none_or(|known| known != why) {
             self.warn(index, path, why);
-            self.troubles.insert(path.to_owned(), why.to_owned());
+            self.said.troubles.insert(path.to_owned(), why.to_owned());
         }
     }
 

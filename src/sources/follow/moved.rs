@@ -41,14 +41,14 @@ impl Follower {
         for (number, stranger) in strangers.into_iter().enumerate() {
             let mut own = matches.iter().filter(|(other, _)| *other == number);
             let row = own.next().filter(|(_, uid)| own.next().is_none() && matches.iter().filter(|(_, other)| other == uid).count() == 1);
-            if let Some(&id) = self.by_node.get(&(stranger.opened.1.dev, stranger.opened.1.ino)) {
+            if let Some(&id) = self.index.by_node.get(&(stranger.opened.1.dev, stranger.opened.1.ino)) {
                 self.met_again(id, stranger.spec, &stranger.path, now);
                 continue;
             }
             match row.and_then(|(_, uid)| self.known.get(uid).cloned()) {
                 Some(row) => self.resume(stranger.spec, &stranger.path, row, stranger.opened.1, now),
                 None => {
-                    let at_end = !self.begun && self.first[stranger.spec] && self.specs[stranger.spec].start == Start::End;
+                    let at_end = !self.start.begun && self.start.first[stranger.spec] && self.specs[stranger.spec].start == Start::End;
                     let start = if at_end { stranger.opened.2 } else { 0 };
                     self.begin(stranger, start, now);
                 }
@@ -66,7 +66,7 @@ impl Follower {
             if !(Node { dev: node.dev, ..row.mark.node }).is(&node) {
                 continue;
             }
-            if self.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {
+            if self.index.by_node.contains_key(&(node.dev, node.ino)) || size < row.mark.read {
                 continue;
             }
             let trust = trust_beside(&path);
@@ -87,10 +87,10 @@ impl Follower {
     /// mark keeps the old name, so that later starts still know whose older generation it is.
     pub(super) fn outlive(&mut self, id: FileId, met_as: PathBuf, now: Timestamp) {
         let Some(file) = self.files.get_mut(&id) else { return };
-        lock(&file.reader).rename(met_as.clone(), trust_beside(&file.path));
+        lock(&file.reader.shared).rename(met_as.clone(), trust_beside(&file.names.path));
         file.mark.path.clone_from(&met_as);
-        (file.retired, file.met_as) = (Some(now), met_as);
-        self.by_path.remove(&file.path);
+        (file.life.retired, file.names.met_as) = (Some(now), met_as);
+        self.index.by_path.remove(&file.names.path);
         self.active.insert(id);
     }
 

@@ -44,7 +44,7 @@ impl Follower {
         if self.is_own(&opened.1) || (0..wait).contains(&age) {
             return;
         }
-        if let Some(&id) = self.by_node.get(&(opened.1.dev, opened.1.ino)) {
+        if let Some(&id) = self.index.by_node.get(&(opened.1.dev, opened.1.ino)) {
             return self.met_again(id, index, path, now);
         }
         let (node, size) = (opened.1, opened.2);
@@ -58,7 +58,7 @@ impl Follower {
             Ok(again) if again.1 == node => again,
             _ => return,
         };
-        let is_first = !self.begun && self.first[index] && self.specs[index].start == Start::End;
+        let is_first = !self.start.begun && self.start.first[index] && self.specs[index].start == Start::End;
         let stranger = Stranger { spec: index, path: path.to_owned(), opened: (file, node, size) };
         match holds {
             Holds::Rest(mut row) => {

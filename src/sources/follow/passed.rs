@@ -54,15 +54,15 @@ impl Follower {
         let mut add = |path: &Path, spec: usize, since: i128| {
             let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
             // A file that still has its name was not rotated.
-            let holder = self.by_path.get(path).and_then(|id| self.files.get(id));
+            let holder = self.index.by_path.get(path).and_then(|id| self.files.get(id));
             if holder.is_none_or(|file| !before.contains(&file.uid)) {
                 let of = renamed.entry(folder.to_owned()).or_default().entry(name.to_owned()).or_insert(Renamed { spec, since });
                 of.since = of.since.max(since);
             }
         };
-        for file in self.files.values().filter(|file| file.retired.is_some()) {
-            if let Some(Seen { written, .. }) = look(&file.path) {
-                add(&file.met_as, file.spec, written);
+        for file in self.files.values().filter(|file| file.life.retired.is_some()) {
+            if let Some(Seen { written, .. }) = look(&file.names.path) {
+                add(&file.names.met_as, file.spec, written);
             }
         }
         renamed
@@ -80,7 +80,7 @@ impl Follower {
     /// Whether the file is followed, or was.
     fn knows(&self, node: &Node) -> bool {
         let is_same = |old: &Node| (Node { dev: node.dev, ..*old }).is(node);
-        self.by_node.contains_key(&(node.dev, node.ino)) || self.known.all().any(|row| row.mark.node.ino == node.ino && is_same(&row.mark.node))
+        self.index.by_node.contains_key(&(node.dev, node.ino)) || self.known.all().any(|row| row.mark.node.ino == node.ino && is_same(&row.mark.node))
     }
 
     /// Whether a file begins with all that was read of another one: it was copied or moved from that.
@@ -102,7 +102,7 @@ impl Follower {
             return;
         }
         self.settle_strangers(vec![Stranger { spec, path: other.clone(), opened }], now);
-        if let Some(&id) = self.by_path.get(&other) {
+        if let Some(&id) = self.index.by_path.get(&other) {
             self.outlive(id, path.to_owned(), now);
         }
     }

@@ -16,23 +16,23 @@ impl Follower {
         let old = std::mem::replace(&mut self.specs, specs);
         let has_other_rules = !Arc::ptr_eq(&self.engine, engine);
         self.engine = engine.clone();
-        self.first = self.specs.iter().map(|spec| is_first(&spec.name) && !old.iter().any(|known| known.name == spec.name)).collect();
+        self.start.first = self.specs.iter().map(|spec| is_first(&spec.name) && !old.iter().any(|known| known.name == spec.name)).collect();
         for id in self.files.keys().copied().collect::<Vec<_>>() {
             self.assign(id, &old);
             if let Some(file) = self.files.get_mut(&id) {
                 // A file without a name cannot be opened again, so its last lines are read by the old rules.
-                file.is_changed |= has_other_rules && file.retired.is_none() && !file.is_last;
+                file.errands.is_changed |= has_other_rules && file.life.retired.is_none() && !file.life.is_last;
             }
             if !self.turns.is_running(id) {
                 self.change(id);
             }
         }
-        let next = self.next_id;
-        self.troubles.clear();
+        let next = self.index.next_id;
+        self.said.troubles.clear();
         // As at a start: a new source begins with the files that exist now.
-        self.begun = false;
+        self.start.begun = false;
         self.discover(now);
-        self.files.range(next..).map(|(_, file)| (file.uid, file.label.clone(), file.mark.clone())).collect()
+        self.files.range(next..).map(|(_, file)| (file.uid, file.names.label.clone(), file.mark.clone())).collect()
     }
 
     /// Finds the source of a file again, or drops the file.
@@ -40,31 +40,31 @@ impl Follower {
         let Some(file) = self.files.get_mut(&id) else { return };
         let name = &old[file.spec].name;
         let index = self.specs.iter().position(|spec| spec.name == *name);
-        let is_meant = index.is_some_and(|index| file.retired.is_some() || self.specs[index].means(&file.path));
+        let is_meant = index.is_some_and(|index| file.life.retired.is_some() || self.specs[index].means(&file.names.path));
         // A source that is gone keeps its name as long as its files are read.
         file.spec = index.unwrap_or_else(|| {
             self.specs.push(old[file.spec].without_files());
-            self.first.push(false);
+            self.start.first.push(false);
             self.specs.len() - 1
         });
         if is_meant {
-            file.is_changed = true;
-        } else if !file.is_last {
-            file.is_last = true;
+            file.errands.is_changed = true;
+        } else if !file.life.is_last {
+            file.life.is_last = true;
             self.turns.queue(id);
         }
     }
 
     /// Applies pending changes to a reader that is not in use.
     pub(super) fn change(&mut self, id: FileId) {
-        let Some(file) = self.files.get_mut(&id).filter(|file| file.is_changed) else { return };
-        let Ok(mut reader) = file.reader.try_lock() else { return };
-        file.is_changed = false;
-        if file.retired.is_none() {
-            reader.rename(file.path.clone(), self.specs[file.spec].trust(&file.path));
-            if reader.set_rules(&self.engine) && file.is_open {
-                file.is_open = false;
-                self.open -= 1;
+        let Some(file) = self.files.get_mut(&id).filter(|file| file.errands.is_changed) else { return };
+        let Ok(mut reader) = file.reader.shared.try_lock() else { return };
+        file.errands.is_changed = false;
+        if file.life.retired.is_none() {
+            reader.rename(file.names.path.clone(), self.specs[file.spec].trust(&file.names.path));
+            if reader.set_rules(&self.engine) && file.reader.is_open {
+                file.reader.is_open = false;
+                self.descriptors.open -= 1;
             }
         }
     }

@@ -20,22 +20,22 @@ pub(super) enum GoesOn {
 impl Follower {
     /// Checks whether a new file under this name continues the file that had it; if so, that file is followed in the new one.
     pub(super) fn renew(&mut self, index: usize, path: &Path, opened: &(File, Node, u64), now: Timestamp) -> GoesOn {
-        let has_lost_it = |file: &Followed| file.spec == index && file.path == path && file.retired.is_some() && !file.is_last;
+        let has_lost_it = |file: &Followed| file.spec == index && file.names.path == path && file.life.retired.is_some() && !file.life.is_last;
         // A file that has lost its name stays active.
         let lost = self.active.iter().copied().filter(|id| self.files.get(id).is_some_and(has_lost_it)).collect::<Vec<_>>();
         let found = lost.into_iter().map(|id| (id, self.goes_on_in(id, opened))).find(|(_, goes_on)| *goes_on != GoesOn::No);
         let Some((id, goes_on)) = found else { return GoesOn::No };
         let Some(file) = self.files.get_mut(&id) else { return GoesOn::No };
         if goes_on == GoesOn::Perhaps {
-            file.is_awaited = true;
+            file.errands.is_awaited = true;
             return goes_on;
         }
         let node = opened.1;
-        self.open -= usize::from(std::mem::take(&mut file.is_open));
-        self.by_node.remove(&(file.node.dev, file.node.ino));
-        self.by_node.insert((node.dev, node.ino), id);
-        self.by_path.insert(path.to_owned(), id);
-        (file.node, file.mark.node, file.retired, file.written, file.changed_at) = (node, node, None, 0, now);
+        self.descriptors.open -= usize::from(std::mem::take(&mut file.reader.is_open));
+        self.index.by_node.remove(&(file.node.dev, file.node.ino));
+        self.index.by_node.insert((node.dev, node.ino), id);
+        self.index.by_path.insert(path.to_owned(), id);
+        (file.node, file.mark.node, file.life.retired, file.activity.written, file.activity.changed_at) = (node, node, None, 0, now);
         self.turns.queue(id);
         goes_on
     }
@@ -43,7 +43,7 @@ impl Follower {
     /// Checks whether one file continues in another; if so, its reader continues there.
     fn goes_on_in(&self, id: FileId, (new, node, size): &(File, Node, u64)) -> GoesOn {
         let Some(file) = self.files.get(&id) else { return GoesOn::No };
-        match file.reader.try_lock() {
+        match file.reader.shared.try_lock() {
             Ok(reader) if !reader.goes_on_in(new, *size) => GoesOn::No,
             Ok(mut reader) => {
                 reader.renew(*node);
@@ -52,7 +52,7 @@ impl Follower {
             // A file that was only renamed is not continued, nor is a file in a shorter one. The new
             // file is then followed at once, because it may lose its name before the turn is over.
             Err(_) => {
-                let has_name = || file.path.parent().is_some_and(|folder| find_inode(folder, file.node).is_some());
+                let has_name = || file.names.path.parent().is_some_and(|folder| find_inode(folder, file.node).is_some());
                 if file.mark.size < *size && !has_name() { GoesOn::Perhaps } else { GoesOn::No }
             }
         }

@@ -252,6 +252,7 @@ impl Store {
         self.streams()?;
         self.sinks()?;
         self.withheld()?;
+        self.silences()?;
         self.emitted(&mut |_, _| ())?;
         self.outbox()?;
         self.last()?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, Row};
 
 use super::{Store, StoreError, signed, unsigned};
 use crate::core::event::Timestamp;
@@ -22,6 +22,16 @@ pub struct SilenceRow {
     pub id: String,
     /// When the stream was last heard from.
     pub since: Timestamp,
+}
+
+impl SilenceRow {
+    /// The columns that [`read`](Self::read) expects.
+    pub(super) const COLUMNS: &str = "uid, source, path, id, since";
+
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let label = Label { source: row.get(1)?, path: row.get(2)?, kind: "file", ..Label::default() };
+        Ok(Self { uid: row.get(0)?, label, id: row.get(3)?, since: Timestamp(row.get(4)?) })
+    }
 }
 
 /// A known file.
@@ -151,11 +161,8 @@ impl Store {
     /// # Errors
     /// SQLite's.
     pub fn silences(&self) -> Result<Vec<SilenceRow>, StoreError> {
-        let mut all = self.db.prepare("SELECT uid, source, path, id, since FROM silence")?;
-        let rows = all.query_map([], |row| {
-            let label = Label { source: row.get(1)?, kind: "file", path: row.get(2)?, ..Label::default() };
-            Ok(SilenceRow { uid: row.get(0)?, label, id: row.get(3)?, since: Timestamp(row.get(4)?) })
-        })?;
+        let mut all = self.db.prepare(&format!("SELECT {} FROM silence", SilenceRow::COLUMNS))?;
+        let rows = all.query_map([], SilenceRow::read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 

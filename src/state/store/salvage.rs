@@ -1,25 +1,26 @@
-//! Takes over the history and the breakers from a state file that was set aside, row by row, as far as it
-//! can be read. File positions and what waited for sinks are not taken over: a wrong position loses lines.
+//! Takes over the history, the breakers and the silences that last from a state file that was set aside, row by row, as
+//! far as it can be read. File positions and what waited for sinks are not taken over: a wrong position loses lines.
 
 use std::path::Path;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, Row, Transaction, params_from_iter};
 
-use super::StoreError;
+use super::{SilenceRow, StoreError};
 use crate::core::signature::SIG_VERSION;
 use crate::state::{breakers, history};
 
 /// A table to take over: its name, its columns, the key it is sorted by, and a check whether a row can be one that siftd wrote.
 type Table = (&'static str, &'static str, &'static str, fn(&Row<'_>) -> bool);
 
-const TABLES: [Table; 6] = [
+const TABLES: [Table; 7] = [
     ("history", history::COLUMNS, "id", history::is_sound),
     ("history_tail", "seq, rows", "seq", |_| true),
     ("history_alias", "signature, recipe, is_now, recipe_now", "signature, recipe", |_| true),
     ("hour", "hour, events, new, regressed", "hour", |_| true),
     ("breaker", breakers::COLUMNS, "name", breakers::is_sound),
     ("transition", "seq, name, body, waits", "seq", |_| true),
+    ("silence", SilenceRow::COLUMNS, "uid", |row| SilenceRow::read(row).is_ok()),
 ];
 
 /// Takes over what the file at `aside` holds into a new state, and returns a text for the user.
