@@ -223,7 +223,7 @@ fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &m
     }
     let _ = writeln!(page, "{}", sanitise(name));
     if found.behind.is_key {
-        field(page, "text", &KeyBlock::token());
+        field(page, "text", KeyBlock::TOKEN);
     } else {
         field(page, "text", &String::from_utf8_lossy(&text));
         prefix(&line, page);

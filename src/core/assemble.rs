@@ -16,8 +16,6 @@ use super::noise;
 use super::notes::Notes;
 use super::prefilter::{Hit, Scratch};
 use super::record;
-use super::redact::KeyRecords;
-use super::text::printable;
 use super::trace::{OpenTrace, lead_in};
 use crate::rules::{Kind, Take};
 
@@ -62,8 +60,6 @@ pub struct Assembler {
     given: Lines,
     /// Number of the last line that belongs to an event.
     claimed_to: u64,
-    /// The private key that records write line by line.
-    key: KeyRecords,
     /// A place where the stream could be resumed if nothing open continues across it.
     cut: Option<Cut>,
     work: Work,
@@ -278,7 +274,7 @@ impl Assembler {
             }
             None => {
                 trace.setting.context = self.context(cx, trace.lines.get(0).place.num, line);
-                self.heed(&mut trace, line);
+                self.heed(cx, &mut trace, line);
             }
         }
         let above = rivals.iter().find_map(|&entry| entries[usize::from(entry)].above.as_ref());
@@ -306,7 +302,7 @@ impl Assembler {
             trace.setting.heading = cx.back.file_above(above, line, found.view);
         }
         trace.setting.context = self.context(cx, line.place.num, line);
-        self.heed(&mut trace, line);
+        self.heed(cx, &mut trace, line);
         if trace.waits && cx.engine.limits.capture_multiline {
             self.open(cx, trace, out);
         } else {
@@ -316,8 +312,8 @@ impl Assembler {
 
     /// Records in a trace that begins at `line` whether that line is inside the block of a private key,
     /// of which a logger makes a record for each line, and whether a pause has published it.
-    fn heed(&mut self, trace: &mut OpenTrace, line: &Line) {
-        trace.setting.key = self.key.take(line.place.num, &printable(line.text));
+    fn heed(&self, cx: &Context, trace: &mut OpenTrace, line: &Line) {
+        trace.setting.key = cx.back.key_around(line);
         if self.is_told(&line.place) {
             trace.pauses.publish();
         }

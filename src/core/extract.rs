@@ -109,9 +109,8 @@ pub fn event(engine: &Engine, origin: &Origin, trace: &OpenTrace, outcome: Outco
     let (mut event, is_clean) = match trace.setting.key {
         None => build(engine, entry, said, Lines::of_bytes(trace.lines.first(count).map(|taken| taken.part)), beginning),
         Some(_) => {
-            let token = KeyBlock::token();
-            let lines = Lines::of_bytes(std::iter::once(token.as_bytes()));
-            build(engine, entry, Said { text: token, ..Said::default() }, lines, beginning)
+            let lines = Lines::of_bytes(std::iter::once(KeyBlock::TOKEN.as_bytes()));
+            build(engine, entry, Said { text: KeyBlock::TOKEN.to_owned(), ..Said::default() }, lines, beginning)
         }
     };
     event.closed_idle = idle;

@@ -97,7 +97,7 @@ impl LeadIn {
     /// Returns the name in brackets, if the lead-in is nothing else.
     pub fn name(&self) -> Option<&[u8]> {
         let name = self.text.trim_ascii();
-        (writer(&self.text) == Some(self.text.len())).then(|| &name[1..name.len() - 1])
+        (writer(&self.text) == Some(self.text.len())).then(|| name[1..].rsplit(|byte| *byte == b']').nth(1).unwrap_or_default())
     }
 
     /// Its length in bytes.
@@ -136,14 +136,18 @@ fn is_place(text: &[u8]) -> bool {
     numbers > 0 && name.ends_with(b"(") && name.contains(&b'.')
 }
 
-/// Returns the length of a writer's name in brackets at the start of `text`: `[web] `, `[0] `, `    [java] ` (Ant).
+/// Returns the length of a writer's name in brackets at the start of `text`: `[web] `, `[0] `, `    [java] ` (Ant), `[@scope/pkg]: ` (Yarn).
 /// A tool that starts several programs at once marks their lines so. A level or a count (`[3/7] `) is no writer.
 pub fn writer(text: &[u8]) -> Option<usize> {
     let indent = text.iter().take_while(|byte| **byte == b' ').count().min(MAX_INDENT);
     let inner = text[indent..].strip_prefix(b"[")?;
-    let name = inner.iter().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@')).count();
-    let is_name = (1..=MAX_NAME_BYTES).contains(&name) && inner[0].is_ascii_alphanumeric() && level_word(&inner[..name]).is_none();
-    (is_name && inner.get(name) == Some(&b']') && inner.get(name + 1).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + 3)
+    let scope = usize::from(inner.first() == Some(&b'@'));
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b':' | b'@') || (scope > 0 && byte == b'/');
+    let name = inner.iter().take_while(|byte| is_part(**byte)).count();
+    let is_name = (1..=MAX_NAME_BYTES).contains(&name) && inner.get(scope).is_some_and(u8::is_ascii_alphanumeric) && level_word(&inner[..name]).is_none();
+    let behind = inner.get(name..)?.strip_prefix(b"]")?;
+    let colon = usize::from(indent == 0 && behind.first() == Some(&b':'));
+    (is_name && behind.get(colon).is_some_and(|byte| is_blank(*byte))).then_some(indent + name + colon + 3)
 }
 
 /// Returns the length of what quotes the text after it: an indentation, or a mark between blanks.
@@ -269,13 +273,14 @@ mod tests {
 
     #[test]
     fn names_in_brackets() {
-        for (text, length) in [("[web] x", Some(6)), ("[0] x", Some(4)), ("[web]\tx", Some(6))] {
+        for (text, length) in [("[web] x", Some(6)), ("[0] x", Some(4)), ("[web]\tx", Some(6)), ("[web]: x", Some(7)), ("[@till/web]: x", Some(13))] {
             assert_eq!(writer(text.as_bytes()), length, "{text}");
         }
-        for text in ["[ERROR] x", "[3/7] x", "[web]x", "[] x", "[!] x", "web x", "[a b] x", ""] {
+        for text in ["[ERROR] x", "[3/7] x", "[web]x", "[] x", "[!] x", "[@] x", "[web]:x", "[a/b] x", "web x", "[a b] x", ""] {
             assert_eq!(writer(text.as_bytes()), None, "{text}");
         }
         assert_eq!(LeadIn::new(b"[web] ").unwrap().name(), Some(&b"web"[..]));
+        assert_eq!(LeadIn::new(b"[@till/web]: ").unwrap().name(), Some(&b"@till/web"[..]));
         assert_eq!(LeadIn::new(b"#12 3.4 ").unwrap().name(), None);
     }
 

@@ -9,6 +9,7 @@ use super::event::Lines;
 use super::frame::utf16_bytes;
 use super::leadin::LeadIn;
 use super::line::{Line, Place, View};
+use super::redact::KeyBlock;
 use super::text::printable;
 use super::visible::visible;
 use crate::rules::{Entries, Kind, Pattern};
@@ -96,12 +97,34 @@ impl<'a> LookBack<'a> {
         if count == 0 {
             return Lines::default();
         }
-        let lines = self.lines(first).map(|(num, _, raw)| (num, visible(raw, None)));
+        let mut lines = self.by_writer_of(line, first);
         let mut found: Vec<(u64, Cow<[u8]>)> = Vec::with_capacity(count);
-        found.extend(lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text)).take(count));
+        found.extend(lines.by_ref().take(count));
+        // What a context without the block's first line cannot tell.
+        let mut key = match found.last() {
+            Some((_, oldest)) if KeyBlock::may_hold(&printable(oldest)) => left_open(lines),
+            _ => KeyBlock::default(),
+        };
         let mut context = Lines::default().with_room(found.iter().map(|(_, text)| text.len() + NUMBER_BYTES).sum());
-        found.iter().rev().for_each(|(num, text)| context.push_numbered(*num, text));
+        for (num, text) in found.iter().rev() {
+            let is_secret = key.is_open() && key.takes(&printable(text));
+            context.push_numbered(*num, if is_secret { KeyBlock::TOKEN.as_bytes() } else { text });
+        }
         context
+    }
+
+    /// Returns the block of a private key that `line` is inside of, one of those of which a logger makes a record for each line.
+    #[must_use]
+    pub fn key_around(self, line: &Line) -> Option<KeyBlock> {
+        let text = printable(line.text);
+        let may_be = KeyBlock::may_hold(&text);
+        may_be.then(|| left_open(self.by_writer_of(line, line.place.num))).filter(|key| key.holds(&text))
+    }
+
+    /// Returns the lines before line `first` from the writer of `line`, nearest first, with their numbers.
+    fn by_writer_of(self, line: &Line, first: u64) -> impl Iterator<Item = (u64, Cow<'a, [u8]>)> {
+        let lines = self.lines(first).map(|(num, _, raw)| (num, visible(raw, None)));
+        lines.filter(|(_, text)| is_by_writer_of(line, &LeadIn::default(), text))
     }
 
     /// Returns the file that is named by the nearest line above
@@ -163,6 +186,11 @@ impl<'a> LookBack<'a> {
         lead.reverse();
         lead
     }
+}
+
+/// Returns the block of a private key that the lines, nearest first, leave open.
+fn left_open<'a>(lines: impl Iterator<Item = (u64, Cow<'a, [u8]>)>) -> KeyBlock {
+    KeyBlock::left_open(lines.map(|(_, text)| Cow::Owned(printable(&text).into_owned())))
 }
 
 /// Whether a look-back line comes from the writer of `line`, as far as the lines name their writers.

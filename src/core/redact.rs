@@ -13,14 +13,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+pub use key_block::KeyBlock;
 use key_block::ended;
-pub use key_block::{KeyBlock, KeyRecords};
 use value::{Plain, Value};
 
 /// The source of the built-in patterns.
 const BUILTIN: &str = include_str!("../../config/redact.toml");
-/// Kind of a private key block, whose lines [`Redactor::redact_lines`] follows.
-const PRIVATE_KEY: &str = "private-key";
 /// Maximum number of refused values of one text that are read once more.
 const MAX_READ_AGAIN: usize = 64;
 
@@ -95,7 +93,7 @@ impl Redactor {
             }
         }
         let gate = Gate::new(words.iter().map(|(word, exact)| (word.as_str(), *exact)));
-        let private_key = file.secret.iter().position(|entry| entry.kind == PRIVATE_KEY).map_or(0, |index| 1 << index);
+        let private_key = file.secret.iter().position(|entry| token_of(&entry.kind) == KeyBlock::TOKEN).map_or(0, |index| 1 << index);
         let assigned = (0..).zip(&file.secret).filter(|(_, entry)| entry.value == Value::Assigned).fold(0, |all, (index, _)| all | 1 << index);
         let secrets = file.secret.into_iter().map(Secret::new).collect();
         let plain = Plain { placeholders: file.placeholder.into_iter().flat_map(|entry| entry.words).collect(), prose: file.prose };
@@ -215,11 +213,11 @@ impl Redactor {
         for at in 0..lines.len() {
             if let Some(block) = ended(&lines[at]).filter(|_| !key.is_open()) {
                 let body = lines[..at].iter().rev().take_while(|line| block.holds(line)).count();
-                lines[at - body..at].fill(KeyBlock::token());
+                lines[at - body..at].fill(KeyBlock::TOKEN.to_owned());
             }
             let line = &mut lines[at];
             if key.takes(line) {
-                *line = KeyBlock::token();
+                KeyBlock::TOKEN.clone_into(line);
             } else if let Cow::Owned(changed) = self.redact(line, count) {
                 *line = changed;
             }
@@ -251,7 +249,7 @@ impl Redactor {
 
 impl Secret {
     fn new(entry: Entry) -> Self {
-        Self { token: format!("[redacted:{}]", entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value }
+        Self { token: token_of(&entry.kind), source: entry.regex, regex: OnceLock::new(), value: entry.value }
     }
 
     /// Whether the text has what the regex needs: a cheap test before it.
@@ -269,19 +267,25 @@ impl Secret {
     }
 }
 
+/// Returns what replaces a secret of the kind.
+fn token_of(kind: &str) -> String {
+    format!("[redacted:{kind}]")
+}
+
 /// Returns numbered lines with a token in place of those whose text `is_key`.
 fn replace_key(lines: &Lines, mut is_key: impl FnMut(&str) -> bool) -> Lines {
     let mut out = Lines::default();
     for line in lines.iter() {
         let (number, text) = line.split_at(number_end(line));
-        out.push(&if is_key(text) { number.to_owned() + &KeyBlock::token() } else { line.to_owned() });
+        out.push(&if is_key(text) { number.to_owned() + KeyBlock::TOKEN } else { line.to_owned() });
     }
     out
 }
 
 /// Returns where the text of a numbered line begins.
 fn number_end(line: &str) -> usize {
-    line.find(": ").map_or(0, |at| at + 2)
+    let digits = line.bytes().take_while(u8::is_ascii_digit).count();
+    if line[digits..].starts_with(": ") { digits + 2 } else { 0 }
 }
 
 /// Returns the text without secrets, by the built-in patterns.

@@ -373,3 +373,28 @@ proptest::proptest! {
         }
     }
 }
+
+/// What only the lines before it tell of a line: whether it is inside a block.
+#[test]
+fn a_block_is_found_by_the_lines_before() {
+    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
+    let end = format!("-----END {} KEY-----", "PRIVATE");
+    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
+    let in_json = format!(r#"{{"msg":"{body}"}}"#);
+    // Lines before, oldest first; whether a line of base64 that follows is secret.
+    let cases: [(&[&str], bool); 8] = [
+        (&[&begin], true),
+        (&[&begin, body, &in_json], true),
+        (&[&begin, body, &end], false),
+        (&[&begin, body, "ValueError: boom"], false),
+        // Nothing else within reach, so it may have begun before.
+        (&[body, body], true),
+        (&["end", body, body], false),
+        (&["ZeroDivisionError", "processIncomingOrder2"], false),
+        (&[], false),
+    ];
+    for (before, is_secret) in cases {
+        let block = KeyBlock::left_open(before.iter().rev().map(|line| (*line).into()));
+        assert_eq!(block.holds(body), is_secret, "{before:?}");
+    }
+}

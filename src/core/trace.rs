@@ -169,13 +169,19 @@ impl OpenTrace {
         !line.is_stamped() || (is_less && (levels == 0 || levels < own.levels))
     }
 
-    /// Returns the part of `line` in `view`. If one blank follows the
-    /// head's clock, a second blank belongs to the line's own text.
+    /// Returns the part of `line` in `view`. If one blank follows the head's time, a second blank
+    /// belongs to the line's own text; if two follow it, the second blank does not.
     #[must_use]
     pub fn shown<'a>(&self, line: &Line<'a>, view: View) -> &'a [u8] {
         let part = view.of(line);
-        let is_indented = view == View::Body && line.prefix().padded && self.prefix.times > 0 && !self.prefix.padded;
-        if is_indented { &line.text[line.text.len() - part.len() - 1..] } else { part }
+        if view != View::Body || self.prefix.times == 0 || line.prefix().times == 0 {
+            return part;
+        }
+        match (self.prefix.padded, line.prefix().padded) {
+            (false, true) => &line.text[line.text.len() - part.len() - 1..],
+            (true, false) => part.strip_prefix(b" ").unwrap_or(part),
+            _ => part,
+        }
     }
 
     /// Whether `line` is the next one of its writer, which has printed nothing else in between.

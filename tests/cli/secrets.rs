@@ -11,7 +11,23 @@ fn logs() -> Vec<(String, String)> {
     let lines = |prefix: &str| {
         ["-----BEGIN ".to_owned() + &key, BODY.to_owned(), BODY.repeat(3), "-----END ".to_owned() + &key].map(|text| format!("{prefix}{text}\n")).concat()
     };
+    let block = |form: &dyn Fn(&str) -> String, last: &[&str]| {
+        let begin = "-----BEGIN ".to_owned() + &key;
+        ["start", &begin, BODY, BODY].iter().chain(last).map(|text| form(text) + "\n").collect::<String>()
+    };
+    let docker = |text: &str| format!(r#"{{"log":"{text}\n","stream":"stderr","time":"2026-11-20T10:00:00.000000001Z"}}"#);
+    let json = |text: &str| format!(r#"{{"level":"{}","msg":"{text}"}}"#, if text.starts_with("Error") { "error" } else { "info" });
+    let logfmt = |text: &str| format!(r#"time=2026-11-20T10:00:00Z level={} msg="{text}" app=till"#, if text.starts_with("Error") { "error" } else { "info" });
+    let bare = |text: &str| text.to_owned();
+    let errors = ["Error: one", "Error: two", "Error: three", "Error: four"];
+    let long = [&[BODY; 40][..], &errors].concat();
     vec![
+        (block(&docker, &errors), BODY.into()),
+        (block(&json, &errors), BODY.into()),
+        (block(&logfmt, &errors), BODY.into()),
+        (block(&bare, &errors), BODY.into()),
+        (block(&bare, &long), BODY.into()),
+        (format!("2026-11-20 10:00:00 ERROR -----BEGIN {key}\n2026-11-20 10:00:00 ERROR {BODY}\n{}", errors.join("\n")), BODY.into()),
         (format!("Error: cannot read the key\n{}", lines("")), BODY.into()),
         (format!("ERROR the key is bad:\n{}", lines("web_1  | ")), BODY.into()),
         (lines("2026-11-20 10:00:00 ERROR "), BODY.into()),

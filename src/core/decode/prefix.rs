@@ -24,6 +24,8 @@ const MAX_HEADS: usize = 8;
 const MAX_INDENT: usize = 12;
 /// Length of `10:00:00`.
 const CLOCK_BYTES: usize = 8;
+/// What some put between a time and what a program printed.
+const PADDING: &[u8] = b"  ";
 /// What mozharness puts after its clock: a blank and its own message follow, or two and what a command printed.
 const HARNESS: &[u8] = b"     INFO -";
 /// Maximum number of levels with a further time after them (a service wrapper's line around a logger's).
@@ -50,7 +52,7 @@ pub struct Prefix {
     pub times: u8,
     /// Number of levels.
     pub levels: u8,
-    /// Whether the body follows a clock and two blanks, of which the second may be the body's own.
+    /// Whether the body follows a time and two blanks, of which the second may be the body's own.
     pub padded: bool,
 }
 
@@ -196,6 +198,7 @@ impl<'a> Scan<'a> {
 
     /// Sets the time, moves to what follows it at `end`, and takes what can only follow a time.
     fn take_time(&mut self, moment: Moment, end: usize) {
+        let start = self.at;
         self.time(moment.time);
         self.ground = if moment.style == Style::Transport { Ground::Bare } else { Ground::Logger };
         self.step_over(end);
@@ -204,7 +207,29 @@ impl<'a> Scan<'a> {
             || self.writer(runner::behind_time(self.line, self.at))
             || self.writer(writer::header(self.line, self.at, self.header == Header::Rfc5424))
             || self.writer(writer::program(self.line, self.at, hosted))
-            || self.logcat();
+            || self.logcat()
+            || self.padding(start, end);
+    }
+
+    /// Takes the two blanks between a stamp, which lies from `start` to `end`, and what a program printed
+    /// (`s6-tai64nlocal`). A logger has its level there; a transport's stamp in one word is parted by one blank.
+    /// More blanks are more often one blank and the text's own indentation; an open trace tells.
+    fn padding(&mut self, start: usize, end: usize) -> bool {
+        let text = end + PADDING.len();
+        if self.heads > 0 || !rest(self.line, end).starts_with(PADDING) || is_gap(byte(self.line, text)) {
+            return false;
+        }
+        let word = run(self.line, text, |b| b.is_ascii_lowercase());
+        // `error: ` and `error[E0308]: ` are a compiler's.
+        let said = word > text && matches!(byte(self.line, word), b':' | b'[');
+        let spaced = memchr::memchr(b' ', &self.line[start..end]).is_some();
+        let known = spaced && (said || boxed::is_untagged(self.line, text));
+        if known {
+            self.ground = Ground::Bare;
+            self.at = text;
+            self.out.padded = true;
+        }
+        known
     }
 
     /// Steps over the end of a time: a colon, one blank and, after a logger's time, a dash or a bar.
@@ -280,12 +305,12 @@ impl<'a> Scan<'a> {
         }
         // Jenkins' timestamper puts two blanks after its clock, and
         // then what a program printed; a logger puts its level there.
-        let padded = start == 0 && end == CLOCK_BYTES && rest(self.line, end).starts_with(b"  ");
+        let padded = start == 0 && end == CLOCK_BYTES && is_padded(self.line, end);
         let text = blanks(self.line, end);
         let level = run(self.line, text, |b| b.is_ascii_uppercase());
         if padded && !is_common(&self.line[text..level]) {
             self.ground = Ground::Bare;
-            self.at = end + 2;
+            self.at = end + PADDING.len();
             self.out.padded = true;
             return true;
         }
@@ -404,6 +429,13 @@ fn harness_output(line: &[u8], clock: usize) -> Option<usize> {
     let start = clock + HARNESS.len();
     let gap = run(line, start, |b| b == b' ').saturating_sub(start);
     (gap > 1 && rest(line, clock).starts_with(HARNESS)).then_some(start + 2 - gap % 2)
+}
+
+/// Whether two blanks part a stamp that ends at `end` from its text, rather than one: programs
+/// indent by an even number of blanks. (An open trace knows better: see `OpenTrace::shown`.)
+fn is_padded(line: &[u8], end: usize) -> bool {
+    let gap = run(line, end, |b| b == b' ') - end;
+    gap >= PADDING.len() && gap.is_multiple_of(2)
 }
 
 /// Whether a gap follows, or a colon and a gap.

@@ -68,7 +68,7 @@ pub fn past_blank(line: &[u8], at: usize) -> usize {
     at + usize::from(is_blank(byte(line, at)))
 }
 
-/// `[worker 3] `, `[pid 123] `, `(thread 7) `, `[rank0]: `, `[pod/name/container] `
+/// `[worker 3] `, `[pid 123] `, `(thread 7) `, `[rank0]: `, `[default0]:`, `[pod/name/container] `
 fn worker(line: &[u8], at: usize) -> Option<Writer> {
     let close = group(line, at)?;
     let inner = &line[at + 1..close];
@@ -78,7 +78,10 @@ fn worker(line: &[u8], at: usize) -> Option<Writer> {
     }
     let end = close + 1 + usize::from(byte(line, close + 1) == b':');
     let boxed = end > close + 1 && byte(line, end) == b'[';
-    (boxed || is_gap(byte(line, end))).then(|| Writer::new((at + 1, close), past_blank(line, end)))
+    // PyTorch's launcher puts no blank between its mark and what a program printed.
+    let glued = end > close + 1 && inner.starts_with(b"default");
+    let text = if glued { end } else { past_blank(line, end) };
+    (boxed || glued || is_gap(byte(line, end))).then(|| Writer::new((at + 1, close), text))
 }
 
 /// `(load pid=1234) `, `(load pid=1234, ip=10.0.0.9) ` (Ray), `(EngineCore_0 pid=1234) ` (vLLM), `(raylet) `
@@ -188,7 +191,7 @@ pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
     if rest(line, at).starts_with(b"Caused by: ") {
         return None;
     }
-    if let Some(writer) = program_tag(line, at, false).or_else(|| process(line, at)) {
+    if let Some(writer) = program_tag(line, at, false).or_else(|| process(line, at)).or_else(|| version(line, at)) {
         return Some(writer);
     }
     if let Some((level, next)) = angled_level(line, at).filter(|_| hosted) {
@@ -207,6 +210,15 @@ pub fn program(line: &[u8], at: usize, hosted: bool) -> Option<Writer> {
         next = blanks(line, word(line, next));
     }
     program_tag(line, next, hosted).map(|writer| Writer { level, ..writer })
+}
+
+/// `default[20261120t100000]  ` (Google App Engine: service and version, after a time)
+fn version(line: &[u8], at: usize) -> Option<Writer> {
+    let end = run(line, at, is_name);
+    let close = group(line, end).filter(|_| byte(line, end) == b'[' && end > at)?;
+    let inner = &line[end + 1..close];
+    let dated = inner.len() == 15 && inner[8] == b't' && digits(inner, 0) == 8 && digits(inner, 9) == inner.len();
+    (dated && rest(line, close + 1).starts_with(b"  ")).then(|| Writer::new((at, close + 1), close + 3))
 }
 
 /// `prog[1234:5678] ` (Apple's NSLog: process and thread)

@@ -224,7 +224,7 @@ fn is_before_text(line: &[u8], close: usize) -> bool {
 }
 
 /// Whether there is no level at `at`, not even after the fields of a logger, or only a compiler's, after the place.
-fn is_untagged(line: &[u8], at: usize) -> bool {
+pub(super) fn is_untagged(line: &[u8], at: usize) -> bool {
     let end = run(line, at, |b| !is_blank(b));
     let place = line[at..end].strip_suffix(b":").unwrap_or_default();
     let number = place.iter().rev().take_while(|b| b.is_ascii_digit()).count();

@@ -88,6 +88,21 @@ fn times_alone() {
     ]);
 }
 
+/// Two blanks after a date: what a program printed, unless a logger's fields follow.
+#[test]
+fn padded_by_two_blanks() {
+    check(&[
+        ("2026-11-20 10:00:00.123456789  at till", None, "", "at till", "at till"),
+        ("2026-11-20 10:00:00.123456789      at till", None, "", "     at till", "     at till"),
+        ("Nov 20 10:00:00 AM  Traceback", None, "", "Traceback", "Traceback"),
+        ("2026-11-20 10:00:00.123  INFO 7 --- [main] till", I, "", "INFO 7 --- [main] till", "till"),
+        ("2026-11-20 10:00:00  [main] ERROR till - gone", E, "", "ERROR till - gone", "gone"),
+        ("2026-11-20 10:00:00  src/till.c:3:5: error: gone", None, "", "src/till.c:3:5: error: gone", "src/till.c:3:5: error: gone"),
+        ("2026-11-20 10:00:00 till[20261119t095501]    File", None, "till[20261119t095501]", "  File", "  File"),
+        ("~[default0]:  File", None, "default0", "  File", "  File"),
+    ]);
+}
+
 #[test]
 fn indented() {
     check(&[
