@@ -9,6 +9,7 @@ mod formats;
 mod run;
 mod scan;
 mod secrets;
+mod unreadable;
 
 use folder::{Done, Folder};
 use serde_json::Value;
