@@ -6,10 +6,14 @@ mod commands;
 #[path = "../support/folder.rs"]
 mod folder;
 mod formats;
+mod names;
+mod pipes;
 mod run;
 mod scan;
 mod secrets;
 mod unreadable;
+#[path = "../support/wait.rs"]
+mod wait;
 
 use folder::{Done, Folder};
 use serde_json::Value;
