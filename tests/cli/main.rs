@@ -7,6 +7,7 @@ mod commands;
 mod folder;
 mod formats;
 mod names;
+mod own;
 mod pipes;
 mod run;
 mod scan;
