@@ -15,6 +15,7 @@ mod secrets;
 mod unreadable;
 #[path = "../support/wait.rs"]
 mod wait;
+mod wording;
 
 use folder::{Done, Folder};
 use serde_json::Value;
