@@ -90,6 +90,10 @@ fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
     } else if let (Some(name), Some((_, kept))) = (&wanted, all.first()) {
         text = detail(name, kept, desk, &shared)?;
     } else {
+        if all.is_empty() {
+            say_none(desk);
+            return Ok(Exit::Done);
+        }
         let rows: Vec<[String; 5]> = all.iter().map(|(name, kept)| row(name, &kept.breaker, desk)).collect();
         text = out::table(["NAME", "STATE", "SINCE", "WHY", "ERRORS"], &rows);
     }
@@ -115,13 +119,14 @@ fn detail(name: &str, kept: &Kept, desk: &Desk, shared: &Shared) -> Result<Strin
     let mut text = words::sentence((name, &desk.flags), breaker, &kept.why, &desk.limits(), desk.sample(shared, breaker).as_deref()) + "\n";
     let mut counts = breaker.counts.clone();
     counts.sort_by_key(|count| (std::cmp::Reverse(count.runs), count.last));
-    let unit = words::unit(breaker, &desk.limits());
+    // The numbers stand one below the other.
+    let runs = |count: u32| " ".repeat(3_usize.saturating_sub(count.to_string().len())) + &words::counted_in(count, breaker, &desk.limits());
     for count in counts.iter().take(SHOWN_TRANSITIONS) {
         let sample = shared.begin_with(&count.signature).map_err(Failure)?.into_iter().next().map(|entry| entry.sample).unwrap_or_default();
-        text += &format!("  {:>3} {unit}  {}  {}\n", count.runs, count.signature, sanitise(&sample));
+        text += &format!("  {}  {}  {}\n", runs(count.runs), count.signature, sanitise(&sample));
     }
     if breaker.transient > 0 {
-        text += &format!("  {:>3} {unit}  transient errors\n", breaker.transient);
+        text += &format!("  {}  transient errors\n", runs(breaker.transient));
     }
     for body in shared.transitions(Some(name), SHOWN_TRANSITIONS).map_err(Failure)? {
         let record: Value = serde_json::from_slice(&body).unwrap_or_default();

@@ -116,7 +116,7 @@ fn memory(args: &ExecArgs) -> Result<Option<(Memory, Config)>, Failure> {
     let config = setup::config(&args.setup).unwrap_or_else(|_| Config { state_dir: User::current().state_dir(), ..Config::default() });
     let folder = args.state_dir.as_ref().unwrap_or(&config.state_dir);
     let stream = args.breaker.as_deref().unwrap_or("exec");
-    let memory = Memory::open(folder, setup::ledger_rules(&config), stream).map_err(Failure)?;
+    let memory = Memory::open(folder, setup::ledger_rules(&config), stream).map_err(|why| setup::state_failure(folder, &why))?;
     Ok(Some((memory, config)))
 }
 

@@ -2,9 +2,11 @@
 //! rules its literals lead to and what they decide, and the event that the whole text makes
 //! of it. The line is judged as it stands; it is shown without secrets, as events are.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::io::{self, Read};
 use std::ops::{Range, RangeInclusive};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,66 +40,90 @@ const MAX_STDIN_BYTES: u64 = 1 << 20;
 const MAX_LINES: u64 = 1000;
 
 pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
-    if args.place.is_none() {
+    let place = args.place.as_deref().filter(|place| *place != "-");
+    if let Some(flag) = place.map(OsStr::to_string_lossy).filter(|place| place.starts_with('-') && !place.starts_with("-:")) {
+        return Err(Failure::new(format!("unexpected argument '{flag}': for a file of that name write ./{flag} (siftd explain --help)")));
+    }
+    let place = place.map(parse_place).transpose()?;
+    let of_stdin = place.as_ref().filter(|(path, _)| path.as_os_str() == "-").map(|(_, lines)| lines);
+    if place.is_none() || of_stdin.is_some() {
         stdin::needed("explain", "name a line of a file as FILE:LINE, or pipe lines in", "explain")?;
     }
     let setup = setup::load(&args.setup, setup::Reading::default())?;
-    let mut page = String::new();
-    match &args.place {
-        Some(place) => {
-            let (path, lines) = parse_place(place)?;
-            let fault = |error: io::Error| {
-                let Trouble { path, why } = Trouble::new(&path, error);
-                Failure::new(format!("{path}: {why}"))
-            };
-            say_if_foreign(&path).map_err(fault)?;
-            let found = lines_of(&setup.engine, &path, &lines).map_err(fault)?;
-            if found.is_empty() {
-                return Err(Failure::new(format!("{}: has no line {}", path.display(), lines.start())));
-            }
-            let covers = |event: &Event| event.line_num <= *lines.end() && event.line_end >= *lines.start();
-            let events = events(&setup.engine, open(&path).map_err(fault)?, covers).map_err(fault)?;
-            for (num, (text, behind)) in (*lines.start()..).zip(found) {
-                explain_line(&setup.engine, &format!("{}:{num}", path.display()), &text, &Found { num, events: &events, behind }, &mut page);
-            }
-        }
-        None => {
-            let mut bytes = Vec::new();
-            io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > MAX_STDIN_BYTES {
-                return Err(Failure::new("explain: more than 1 MiB on stdin; keep it in a file and ask for one line: siftd explain FILE:LINE"));
-            }
-            let events = events(&setup.engine, &bytes[..], |_| true)?;
-            if bytes.trim_ascii().is_empty() {
-                return Err(Failure::new("explain: nothing on stdin; name a line of a file (siftd explain FILE:LINE), or pipe lines in"));
-            }
-            let mut walk = Walk::new(&setup.engine);
-            each_line(&setup.engine, &bytes[..], |text| {
-                walk.step(text);
-                if !text.trim_ascii().is_empty() {
-                    let found = Found { num: walk.lines, events: &events, behind: walk.behind() };
-                    explain_line(&setup.engine, &format!("line {}", walk.lines), text, &found, &mut page);
-                }
-                true
-            })?;
-        }
-    }
+    let page = match &place {
+        Some((path, lines)) if of_stdin.is_none() => of_file(&setup.engine, path, lines)?,
+        _ => of_stdin_lines(&setup.engine, of_stdin)?,
+    };
     out::print(&page)
 }
 
+fn of_file(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> Result<String, Failure> {
+    let mut page = String::new();
+    let fault = |error: io::Error| {
+        let Trouble { path, why } = Trouble::new(path, error);
+        Failure::new(format!("{path}: {why}"))
+    };
+    say_if_foreign(path).map_err(fault)?;
+    let found = lines_of(engine, path, lines).map_err(fault)?;
+    if found.is_empty() {
+        return Err(Failure::new(format!("{}: has no line {}", path.display(), lines.start())));
+    }
+    let covers = |event: &Event| event.line_num <= *lines.end() && event.line_end >= *lines.start();
+    let events = events(engine, open(path).map_err(fault)?, covers).map_err(fault)?;
+    for (num, (text, behind)) in (*lines.start()..).zip(found) {
+        explain_line(engine, &format!("{}:{num}", path.display()), &text, &Found { num, events: &events, behind }, &mut page);
+    }
+    Ok(page)
+}
+
+/// Explains the lines that are asked for, or each one that is not blank.
+fn of_stdin_lines(engine: &Arc<Engine>, asked: Option<&RangeInclusive<u64>>) -> Result<String, Failure> {
+    let (mut page, mut bytes) = (String::new(), Vec::new());
+    io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_STDIN_BYTES {
+        return Err(Failure::new("explain: more than 1 MiB on stdin; keep it in a file and ask for one line: siftd explain FILE:LINE"));
+    }
+    if bytes.trim_ascii().is_empty() {
+        return Err(Failure::new("explain: nothing on stdin; name a line of a file (siftd explain FILE:LINE), or pipe lines in"));
+    }
+    let events = events(engine, &bytes[..], |_| true)?;
+    let mut walk = Walk::new(engine);
+    each_line(engine, &bytes[..], |text| {
+        walk.step(text);
+        if asked.map_or_else(|| !text.trim_ascii().is_empty(), |lines| lines.contains(&walk.lines)) {
+            let found = Found { num: walk.lines, events: &events, behind: walk.behind() };
+            explain_line(engine, &format!("line {}", walk.lines), text, &found, &mut page);
+        }
+        true
+    })?;
+    match asked.filter(|_| page.is_empty()) {
+        Some(lines) => Err(Failure::new(format!("stdin: has no line {}", lines.start()))),
+        None => Ok(page),
+    }
+}
+
 /// Parses `FILE:LINE` or `FILE:18-20`, also followed by a column or a colon, as compilers and `grep -n` write it.
-fn parse_place(place: &str) -> Result<(PathBuf, RangeInclusive<u64>), Failure> {
-    let split = |place: &str| place.trim_end_matches(':').rsplit_once(':').and_then(|(path, lines)| Some((path.to_owned(), numbers(lines)?)));
-    let parsed = split(place).map(|(path, lines)| match split(&path) {
+fn parse_place(place: &OsStr) -> Result<(PathBuf, RangeInclusive<u64>), Failure> {
+    let shown = place.display();
+    let parsed = split(place).map(|(path, lines)| match split(path) {
         // A file may really be named `a.log:18`.
-        Some((inner, first)) if !Path::new(&path).exists() => (PathBuf::from(inner), first),
+        Some((inner, first)) if !Path::new(path).exists() => (PathBuf::from(inner), first),
         _ => (PathBuf::from(path), lines),
     });
-    let (path, lines) = parsed.ok_or_else(|| Failure::new(format!("{place}: which line? write FILE:LINE, such as build.log:118")))?;
+    let (path, lines) = parsed.ok_or_else(|| Failure::new(format!("{shown}: which line? write FILE:LINE, such as build.log:118")))?;
     if lines.is_empty() || lines.end() - lines.start() >= MAX_LINES {
-        return Err(Failure::new(format!("{place}: write the lines as FILE:FIRST-LAST, at most {MAX_LINES} of them")));
+        return Err(Failure::new(format!("{shown}: write the lines as FILE:FIRST-LAST, at most {MAX_LINES} of them")));
     }
     Ok((path, lines))
+}
+
+/// Splits the numbers off the end; a name is bytes, and need not be text.
+fn split(place: &OsStr) -> Option<(&OsStr, RangeInclusive<u64>)> {
+    let bytes = place.as_bytes();
+    let end = bytes.iter().rposition(|&byte| byte != b':')? + 1;
+    let colon = memchr::memrchr(b':', &bytes[..end])?;
+    let lines = numbers(str::from_utf8(&bytes[colon + 1..end]).ok()?)?;
+    Some((OsStr::from_bytes(&bytes[..colon]), lines))
 }
 
 /// Parses the number of a line, or the first and last of a range.

@@ -18,6 +18,7 @@ use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::state::history::{Choice, Entry, HOUR_US, Order, Row, Sign};
 use crate::state::shared::Shared;
+use crate::words::counted;
 
 /// How long to wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,7 +35,7 @@ pub fn history(args: &HistoryArgs) -> Result<Exit, Failure> {
     let folder = form.state_dir.as_ref().unwrap_or(&config.state_dir);
     let changes = matches!(args.command, Some(HistoryCommand::Resolve { .. } | HistoryCommand::Mute { .. } | HistoryCommand::Join { .. }));
     let open = if changes { Shared::existing } else { Shared::ask_of };
-    let Some(mut shared) = open(folder, setup::ledger_rules(&config), PATIENCE).map_err(Failure)? else {
+    let Some(mut shared) = open(folder, setup::ledger_rules(&config), PATIENCE).map_err(|why| setup::state_failure(folder, &why))? else {
         let mend =
             "`siftd run` keeps one with its state, `exec` and `scan` with --state-dir; name its folder with --state-dir, or the configuration with --config";
         return Err(Failure::new(format!("no history in {}: {mend}", folder.display())));
@@ -167,7 +168,7 @@ fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Fail
         ("signature", format!("{} (recipe {})", entry.sign.signature, entry.sign.recipe)),
         ("status", row.standing(at).to_owned()),
         ("kind", format!("{} {}{rule}", sanitise(&entry.severity), sanitise(&entry.category))),
-        ("seen", format!("{} times, first {}, last {}", row.count, moment(row.first), moment(row.last))),
+        ("seen", format!("{}, first {}, last {}", counted(row.count, "time"), moment(row.first), moment(row.last))),
         ("last 24 h", spark(&row.hours.spans(at, 1, 24))),
         ("last 14 d", spark(&row.hours.spans(at, 24, 14))),
     ];

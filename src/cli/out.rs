@@ -1,5 +1,6 @@
 //! stdout as a plain file, without line buffering, and the handling of a pipe whose reader has gone.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
@@ -42,7 +43,9 @@ pub fn heed(interrupt: &Interrupt) {
 
 /// Whether to colour stdout.
 pub fn paint(color: Color) -> Paint {
-    let plain = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let is = |name: &str, wanted: fn(&OsStr) -> bool| std::env::var_os(name).is_some_and(|value| wanted(&value));
+    // A dumb terminal would show the escapes as text.
+    let plain = || is("NO_COLOR", |value| !value.is_empty()) || is("TERM", |value| value == "dumb");
     let on = match color {
         Color::Always => true,
         Color::Never => false,

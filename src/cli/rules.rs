@@ -69,7 +69,7 @@ fn show(id: &str, args: &SetupArgs) -> Result<Exit, Failure> {
 fn unknown(id: &str, set: &RuleSet) -> Failure {
     let known: Vec<&str> = setup::ids(set).chain(set.families.iter().map(|family| family.id.as_str())).collect();
     let mend = did_you_mean(id, &known).map_or_else(|| "; `siftd rules list` shows all".to_owned(), |near| format!(": {near}"));
-    Failure::new(format!("no rule {id:?}{mend}"))
+    Failure::new(format!("no rule or family {id:?}{mend}"))
 }
 
 fn test(files: &[PathBuf], args: &SetupArgs) -> Result<Exit, Failure> {

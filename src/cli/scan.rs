@@ -44,6 +44,10 @@ struct Job {
     progress: Progress,
     interrupt: Arc<Interrupt>,
     troubled: AtomicBool,
+    /// The least severity that makes the scan fail, if the exit code is asked for that.
+    fails_on: Option<Severity>,
+    /// Such an error was found.
+    found: AtomicBool,
     /// Number of files in folders that are no logs.
     left_out: AtomicUsize,
     totals: Mutex<Totals>,
@@ -67,7 +71,7 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     job.tell_left_out();
     out::quiet_on_closed_pipe(worked)?;
     out::heed(&job.interrupt);
-    Ok(exit(args, &job))
+    Ok(exit(&job))
 }
 
 fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<Job, Failure> {
@@ -91,6 +95,9 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         progress,
         interrupt,
         troubled: AtomicBool::new(false),
+        // A build that asks for new errors fails if there are any.
+        fails_on: args.fail_on.or(args.baseline.as_ref().map(|_| Severity::Medium)),
+        found: AtomicBool::new(false),
         left_out: AtomicUsize::new(0),
         totals: Mutex::default(),
         reads: reads(args),
@@ -140,7 +147,7 @@ fn workers(args: &ScanArgs, job: &Job) -> usize {
 }
 
 fn work(job: &Job, workers: usize) -> io::Result<()> {
-    job.order.outside(job.printer.first())?;
+    job.written(job.order.outside(job.printer.first()))?;
     if workers <= 1 {
         return reader::worker(job);
     }
@@ -150,19 +157,29 @@ fn work(job: &Job, workers: usize) -> io::Result<()> {
     })
 }
 
-fn exit(args: &ScanArgs, job: &Job) -> Exit {
-    let totals = job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if job.troubled.load(Ordering::Relaxed) {
-        return Exit::Trouble;
-    }
-    // A build that asks for new errors fails if there are any.
-    match args.fail_on.or(args.baseline.as_ref().map(|_| Severity::Medium)) {
-        Some(least) if totals.tally.at_least(least) > 0 => Exit::Found,
-        _ => Exit::Done,
+fn exit(job: &Job) -> Exit {
+    match (job.troubled.load(Ordering::Relaxed), job.found.load(Ordering::Relaxed)) {
+        (true, _) => Exit::Trouble,
+        (false, true) => Exit::Found,
+        (false, false) => Exit::Done,
     }
 }
 
 impl Job {
+    /// Notes an error that is shown.
+    fn count(&self, severity: Severity) {
+        if self.fails_on.is_some_and(|least| severity >= least) {
+            self.found.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Decides what a failed write means. Whoever has closed the pipe has seen enough, but the exit code still
+    /// has to say whether there is an error to fail on: without one so far, reading goes on, and nothing is written.
+    fn written(&self, result: io::Result<()>) -> io::Result<()> {
+        let is_open = self.fails_on.is_some() && !self.found.load(Ordering::Relaxed);
+        result.or_else(|error| if is_open && error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
+    }
+
     /// Reports an input that cannot be read; the others continue.
     fn trouble(&self, trouble: &Trouble) {
         self.troubled.store(true, Ordering::Relaxed);

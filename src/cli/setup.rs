@@ -102,6 +102,13 @@ pub fn config(args: &SetupArgs) -> Result<Config, Diagnostics> {
     Config::load(args.config.as_deref(), &User::current(), &custom::check_literals)
 }
 
+/// Words why the state in a folder cannot be used. A user without a home gets the folder of the system's siftd, and did not ask for it.
+pub fn state_failure(folder: &Path, why: &str) -> Failure {
+    let is_stray = folder == Config::default().state_dir && User::current().is_homeless();
+    let note = if is_stray { "\n  = note: HOME is not set, so this is where your state is looked for: set it, or name a folder with --state-dir" } else { "" };
+    Failure::new(format!("{why}{note}"))
+}
+
 /// Returns the built-in rules, those of the configuration, and those of `more` files.
 pub fn rule_set(config: &Config, more: &[PathBuf], examples: Examples) -> Result<RuleSet, Diagnostics> {
     rules_left(config, more, examples).map(|(set, _)| set)

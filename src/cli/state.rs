@@ -1,6 +1,7 @@
 //! `siftd state`: shows what `run` knows of its files. Entries can be shown while
 //! it runs but not forgotten: it would report the same errors again at once.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::args::{StateArgs, StateCommand, StatePlace};
@@ -41,7 +42,7 @@ pub fn folder(place: &StatePlace) -> Result<PathBuf, Failure> {
 fn rows(folder: &Path) -> Result<Vec<StreamRow>, Failure> {
     let fault = |error| {
         let then = if matches!(error, StoreError::Unreadable(_)) { "; the next `siftd run` sets it aside" } else { "" };
-        Failure::new(format!("the state in {} cannot be read: {error}{then}", folder.display()))
+        setup::state_failure(folder, &format!("the state in {} cannot be read: {error}{then}", folder.display()))
     };
     match Store::ask(folder).map_err(fault)? {
         Some(store) => store.streams().map_err(fault),
@@ -138,7 +139,7 @@ fn json(entry: &Entry) -> serde_json::Value {
     })
 }
 
-fn show(folder: &Path, wanted: &str) -> Result<Exit, Failure> {
+fn show(folder: &Path, wanted: &OsStr) -> Result<Exit, Failure> {
     let texts: Vec<String> = find(entries(folder)?, wanted, false)?.iter().map(described).collect();
     out::print(&texts.join("\n"))
 }
@@ -172,7 +173,7 @@ fn again(mark: &Mark) -> String {
     }
 }
 
-fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
+fn forget(folder: &Path, wanted: &OsStr, all: bool) -> Result<Exit, Failure> {
     let found = find(entries(folder)?, wanted, all)?;
     let _lock = Lock::take(folder).map_err(|error| match error {
         LockError::Held { pid } => Failure::new(format!("`siftd run` uses this state (process {pid}): stop it first")),
@@ -199,12 +200,14 @@ fn forget(folder: &Path, wanted: &str, all: bool) -> Result<Exit, Failure> {
 
 /// Returns the entries of a file. A name selects the file that exists now and those that are
 /// gone; with `older`, also files that have been renamed since. An identity selects one entry.
-fn find(entries: Vec<Entry>, wanted: &str, older: bool) -> Result<Vec<Entry>, Failure> {
+fn find(entries: Vec<Entry>, wanted: &OsStr, older: bool) -> Result<Vec<Entry>, Failure> {
     let absolute = std::path::absolute(wanted).unwrap_or_default();
-    let is_journal = |entry: &Entry| !entry.row.is_file() && entry.row.label.source == wanted;
+    // Records hold names as text, with a mark in place of each byte that is none.
+    let text = &*wanted.to_string_lossy();
+    let is_journal = |entry: &Entry| !entry.row.is_file() && entry.row.label.source == text;
     let is_named = |entry: &Entry| is_journal(entry) || entry.path() == absolute || entry.shown() == Path::new(wanted);
-    let was_named = |entry: &Entry| entry.row.mark.path == absolute || entry.row.label.path == wanted;
-    let is_identity = |entry: &Entry| wanted.len() >= MIN_IDENTITY && entry.identity().starts_with(wanted);
+    let was_named = |entry: &Entry| entry.row.mark.path == absolute || entry.row.label.path == text;
+    let is_identity = |entry: &Entry| text.len() >= MIN_IDENTITY && entry.identity().starts_with(text);
     let (by_name, rest): (Vec<Entry>, Vec<Entry>) = entries.into_iter().partition(|entry| is_named(entry) || older && was_named(entry));
     if !by_name.is_empty() {
         return Ok(by_name);
@@ -213,9 +216,9 @@ fn find(entries: Vec<Entry>, wanted: &str, older: bool) -> Result<Vec<Entry>, Fa
     let by_identity: Vec<Entry> = rest.into_iter().filter(is_identity).collect();
     match by_identity.len() {
         1 => Ok(by_identity),
-        0 if generations > 0 => Err(Failure::new(format!("{wanted}: only older generations of it are known, under other names: `siftd state list` shows all"))),
-        0 => Err(Failure::new(format!("{wanted}: no such file in the state: `siftd state list` shows all"))),
-        count => Err(Failure::new(format!("{wanted}: {count} identities begin so: add digits, as `siftd state list --format json` shows them"))),
+        0 if generations > 0 => Err(Failure::new(format!("{text}: only older generations of it are known, under other names: `siftd state list` shows all"))),
+        0 => Err(Failure::new(format!("{text}: no such file in the state: `siftd state list` shows all"))),
+        count => Err(Failure::new(format!("{text}: {count} identities begin so: add digits, as `siftd state list --format json` shows them"))),
     }
 }
 

@@ -75,7 +75,12 @@ fn shown(answer: &Value) -> String {
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     let list = |name: &str| answer[name].as_array().cloned().unwrap_or_default();
     let up = since(number(&answer["uptime_seconds"]));
-    let mut out = format!("siftd {}, process {}: {} for {up}\n", text(&answer["version"]), answer["pid"], text(&answer["state"]));
+    // A daemon that waits for room may have been ready for most of that time.
+    let state = match answer["healthy"] == false && ["ready", "not_ready"].iter().any(|word| answer["state"] == *word) {
+        true => format!("not ready, up for {up}"),
+        false => format!("{} for {up}", text(&answer["state"])),
+    };
+    let mut out = format!("siftd {}, process {}: {state}\n", text(&answer["version"]), answer["pid"]);
     if let Some(trouble) = answer["trouble"].as_str() {
         out += &format!("trouble: {}\n", sanitise(trouble));
     }

@@ -32,6 +32,12 @@ impl User {
         Self { root, state_home: std::env::var_os("XDG_STATE_HOME"), home: std::env::var_os("HOME") }
     }
 
+    /// Whether the state of a user who is not root is kept where root's is, as nothing names a place of theirs.
+    #[must_use]
+    pub fn is_homeless(&self) -> bool {
+        !self.root && self.state_dir() == Config::default().state_dir
+    }
+
     /// Returns the default state folder. A relative `$XDG_STATE_HOME` is ignored, as the XDG specification demands.
     #[must_use]
     pub fn state_dir(&self) -> PathBuf {

@@ -230,6 +230,7 @@ impl Delivery {
             tracing::warn!("sink {}: {why}; {hope}", self.name);
             counted.trouble.set(why.as_str());
         }
+        self.shared.outbox.stuck(&self.name, self.sink.written());
         *trouble = Some(Trouble { why, kind: error.kind(), tries });
         if self.may_give_up() || self.leaving.is_late() {
             return false;

@@ -216,6 +216,8 @@ impl Writer {
             name: label.source.clone(),
             kind: label.kind,
             path,
+            // A record holds text; only a form that holds URIs has a use for the bytes.
+            raw_path: None,
             peer: Some(label.peer.clone()).filter(|peer| !peer.is_empty()),
             labels: self.labels.get(&label.source).cloned().unwrap_or_default(),
             argv: label.argv.clone(),

@@ -247,7 +247,8 @@ fn judged(order: &Order, journal: &Journal, ended: &mut Ended, (run, begun): (u3
     let exit = ended.exit_code();
     if let Some(limit) = order.timeout.filter(|_| ended.timed_out) {
         let killed = if ended.killed { format!(", and with SIGKILL {} later (--kill-after)", seconds(order.kill_after)) } else { String::new() };
-        tell(&format!("it was ended after {} (--timeout){killed}", seconds(limit)));
+        let program = order.argv.first().map(|program| program.to_string_lossy()).unwrap_or_default();
+        tell(&format!("{program} was ended after {} (--timeout){killed}", seconds(limit)));
     }
     if let Some(error) = &ended.failed_start {
         said.text = not_started(order, error, exit);

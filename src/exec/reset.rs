@@ -14,20 +14,26 @@ const EPOCH_MILLIS: f64 = 1e12;
 /// A time of day that passed this recently means today: siftd has waited for it, or the server's clock is slow.
 const JUST_NOW: Duration = Duration::from_secs(300);
 
-/// Returns the pause from `now` until the time that `text` names: zero if that time has passed, `None` if `text` names none.
+/// Nothing is waited for longer: a number too large for any clock means "not for a very long time", never "at once".
+const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+
+/// Returns the pause from `now` until the time that `text` names: zero if that time has passed, `None` if `text` names none, at most a year.
 #[must_use]
 pub fn pause(text: &str, now: Timestamp, local: &TimeZone) -> Option<Duration> {
     let text = text.trim();
-    if let Ok(number) = text.parse::<f64>() {
-        return of_number(number, now);
-    }
-    span(text).or_else(|| until(moment(text, now, local)?, now))
+    let stated = match text.parse::<f64>() {
+        Ok(number) => of_number(number, now),
+        Err(_) => span(text).or_else(|| until(moment(text, now, local)?, now)),
+    };
+    stated.map(|pause| pause.min(LONGEST))
 }
 
 fn of_number(number: f64, now: Timestamp) -> Option<Duration> {
+    let until_number = |at: Result<Timestamp, jiff::Error>| until(at.unwrap_or(Timestamp::MAX), now);
     match number {
-        EPOCH_MILLIS.. => until(Timestamp::from_millisecond(number as i64).ok()?, now),
-        EPOCH_SECONDS.. => until(Timestamp::from_second(number as i64).ok()?, now),
+        f64::INFINITY => None,
+        EPOCH_MILLIS.. => until_number(Timestamp::from_millisecond(number as i64)),
+        EPOCH_SECONDS.. => until_number(Timestamp::from_second(number as i64)),
         _ => Duration::try_from_secs_f64(number).ok(),
     }
 }
@@ -49,7 +55,8 @@ fn span(text: &str) -> Option<Duration> {
         rest = rest[letters..].trim_start_matches([' ', ',']);
         rest = rest.strip_prefix("and ").unwrap_or(rest).trim_start();
     }
-    Duration::try_from_secs_f64(seconds?).ok()
+    let seconds = seconds?;
+    Duration::try_from_secs_f64(seconds).ok().or((seconds > 0.0).then_some(LONGEST))
 }
 
 fn unit(word: &str) -> Option<f64> {

@@ -306,6 +306,10 @@ impl Sink for Output {
         }
     }
 
+    fn written(&self) -> u64 {
+        self.rest.as_ref().map_or(self.mark.seq, |rest| rest.written(&self.options.choose).0)
+    }
+
     fn place(&self) -> String {
         self.options.path.display().to_string()
     }

@@ -80,6 +80,11 @@ pub trait Sink {
     /// Ends the sink, which may have records in progress that it could not write: tells which ones are whole. `is_final`: nobody will write the others.
     fn give_up(&mut self, _outbox: &mut dyn OutboxReader, _is_final: bool) {}
 
+    /// Returns the number of the last record that is written whole, whether or not that is told, as far as the sink knows it.
+    fn written(&self) -> u64 {
+        0
+    }
+
     /// Which records the sink wants.
     fn choose(&self) -> &choose::Choose;
 

@@ -19,6 +19,8 @@ pub struct Envelope {
     pub kind: &'static str,
     /// Path of a file.
     pub path: Option<String>,
+    /// The path's bytes, if they are no text: `path` has a mark in place of each byte that is none.
+    pub raw_path: Option<Vec<u8>>,
     /// The peer that sends it over a socket.
     pub peer: Option<String>,
     /// The command that printed it, without secrets.

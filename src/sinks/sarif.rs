@@ -89,18 +89,18 @@ fn locations(w: &mut Writer, envelope: &Envelope, event: &Event) {
     if let Some(place) = place {
         w.raw(b",\"locations\":[{");
         // A file without a line number is shown from its beginning.
-        physical(w, &place.file, (u64::from(place.line.max(1)), place.column));
+        physical(w, &uri(&place.file), (u64::from(place.line.max(1)), place.column));
         w.raw(b"}]");
     } else if let Some(path) = &envelope.path {
         w.raw(b",\"locations\":[{");
-        physical(w, path, (event.line_num, 0));
+        physical(w, &log_uri(envelope, path), (event.line_num, 0));
         w.raw(b"}]");
     }
 }
 
 /// Writes the members of a place, without braces; 0 stands for an unknown number.
-fn physical(w: &mut Writer, file: &str, (line, column): (u64, u32)) {
-    w.string(b"\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"", &uri(file));
+fn physical(w: &mut Writer, uri: &str, (line, column): (u64, u32)) {
+    w.string(b"\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"", uri);
     w.raw(b"}");
     if line > 0 {
         w.number(b",\"region\":{\"startLine\":", line);
@@ -115,11 +115,19 @@ fn in_the_log(w: &mut Writer, envelope: &Envelope, event: &Event, max_bytes: usi
     let Some(path) = &envelope.path else { return };
     let mut lines: String = event.multiline.iter().map(|line| sanitise(line).into_owned() + "\n").collect();
     cut_text(&mut lines, max_bytes / 2);
-    w.string(b",\"relatedLocations\":[{\"message\":{\"text\":\"in the log\"},\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"", &uri(path));
+    w.string(b",\"relatedLocations\":[{\"message\":{\"text\":\"in the log\"},\"physicalLocation\":{\"artifactLocation\":{\"uri\":\"", &log_uri(envelope, path));
     w.number(b"},\"region\":{\"startLine\":", event.line_num);
     w.number(b",\"endLine\":", event.line_end.max(event.line_num));
     w.string(b",\"snippet\":{\"text\":\"", &lines);
     w.raw(b"}}}}]");
+}
+
+/// Returns the URI of the log; a name that is no text keeps its bytes.
+fn log_uri(envelope: &Envelope, path: &str) -> String {
+    match &envelope.raw_path {
+        Some(raw) => escaped_bytes(raw.strip_prefix(b"./").unwrap_or(raw), b"", if raw.starts_with(b"/") { "file://" } else { "" }),
+        None => uri(path),
+    }
 }
 
 fn stack(w: &mut Writer, said: &Exception) {
@@ -145,7 +153,7 @@ fn frame(w: &mut Writer, frame: Frame) {
     }
     if !frame.file.is_empty() {
         w.raw(if frame.function.is_empty() { b"" } else { b"," });
-        physical(w, frame.file, (u64::from(frame.line), frame.column));
+        physical(w, &uri(frame.file), (u64::from(frame.line), frame.column));
     }
 }
 
@@ -214,8 +222,13 @@ fn resolved(path: &str) -> String {
 
 /// Percent-encodes everything except what a path may hold and what is `allowed` besides.
 fn escaped(text: &str, allowed: &[u8]) -> String {
-    let mut out = String::with_capacity(text.len());
-    for &byte in text.as_bytes() {
+    escaped_bytes(text.as_bytes(), allowed, "")
+}
+
+/// As [`escaped`], after `head`.
+fn escaped_bytes(bytes: &[u8], allowed: &[u8], head: &str) -> String {
+    let mut out = head.to_owned();
+    for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-._~/!$&'()*+,;=@".contains(&byte) || allowed.contains(&byte) {
             out.push(byte as char);
         } else {

@@ -76,6 +76,10 @@ impl Sink for Stdout {
         "stdout".to_owned()
     }
 
+    fn written(&self) -> u64 {
+        self.rest.as_ref().map_or(self.mark.seq, |rest| rest.written(&self.choose).0)
+    }
+
     fn give_up(&mut self, outbox: &mut dyn OutboxReader, _is_final: bool) {
         if let Some(rest) = self.rest.take() {
             (self.mark.seq, _) = rest.written(&self.choose);

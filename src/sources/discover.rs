@@ -93,6 +93,12 @@ impl Spec {
         Ok(())
     }
 
+    /// Whether all files are named, none by a glob.
+    #[must_use]
+    pub fn globs_nothing(&self) -> bool {
+        self.globs.is_empty()
+    }
+
     /// Whether there is nothing to follow.
     #[must_use]
     pub fn is_empty(&self) -> bool {

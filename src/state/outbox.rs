@@ -23,6 +23,8 @@ struct Inside {
     closed: bool,
     /// The committed marks of the sinks.
     marks: Vec<SinkMark>,
+    /// By name of a sink that cannot write: the last record that it has written whole all the same.
+    written: HashMap<String, u64>,
     /// By sink name: what the sink was given, and what is left out for it.
     given: HashMap<String, Given>,
     /// By name of a sink that is about to begin: the last record that is not for it.
@@ -118,11 +120,18 @@ impl Outbox {
         self.lock().waiting_bytes
     }
 
-    /// Returns the number of records that some sink is not done with.
+    /// Notes how far a sink has come that cannot write the rest.
+    pub fn stuck(&self, sink: &str, written: u64) {
+        self.lock().written.insert(sink.to_owned(), written);
+    }
+
+    /// Returns the number of records that some sink has not written.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         let inside = self.lock();
-        inside.last - inside.done
+        let written = |mark: &SinkMark| inside.written.get(&mark.name).map_or(mark.seq, |written| mark.seq.max(*written));
+        let least = inside.marks.iter().map(written).min().unwrap_or(inside.done);
+        inside.last.saturating_sub(least.max(inside.done))
     }
 
     /// Whether no more records will come.

@@ -10,7 +10,7 @@ use super::folder;
 use super::history::{self, Choice, Entry, Sign, Sum};
 use super::holder::holder;
 use super::ledger::{Ledger, Made, Rules, tell};
-use super::store::{FILE, Store, StoreError, Tx};
+use super::store::{Store, StoreError, Tx};
 use crate::core::breaker::{Breaker, State, Transition, Unit};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Notice, Record};
@@ -77,7 +77,7 @@ impl Shared {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn existing(folder: &Path, rules: Rules, patience: Duration) -> Result<Option<Self>, String> {
-        let is_there = folder.join(FILE).exists();
+        let is_there = retried(folder, patience, || Store::is_in(folder))?;
         is_there.then(|| Self::open(folder, rules, patience)).transpose()
     }
 

@@ -145,7 +145,7 @@ families! {
     Gauge "siftd_config_last_reload_successful" [] "0 while the configuration on disk has mistakes and an older one goes on.":
         |all, out| out.put(&[], u64::from(all.reloads.error.get().is_none()));
     Gauge "siftd_start_time_seconds" [] "When it started, in seconds since 1970.": |all, out| out.float(&[], all.started_us.get() as f64 / 1e6);
-    Gauge "siftd_ready" [] "1 while the state, the sources and the files of sinks are open.": |all, out| out.put(&[], u64::from(all.phase() == super::metrics::Phase::Ready));
+    Gauge "siftd_ready" [] "1 while the state, the sources and the files of sinks are open, and the state can be written.": |all, out| out.put(&[], u64::from(all.state() == super::metrics::Phase::Ready.as_str()));
     Gauge "siftd_pipeline_stalled" [] "1 while nothing moves although something waits: the watchdog is not fed then.":
         |all, out| out.put(&[], u64::from(all.is_stalled.load(std::sync::atomic::Ordering::Relaxed)));
 }

@@ -192,8 +192,11 @@ mod tests {
         metrics.is_stalled.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(codes(&metrics), [503, 503]);
         metrics.is_stalled.store(false, std::sync::atomic::Ordering::Relaxed);
+        let ready = |metrics: &Metrics| families::page(metrics).contains("\nsiftd_ready 1\n");
+        assert!(ready(&metrics) && metrics.state() == "ready");
         metrics.state_trouble.set("its disk is full");
         assert_eq!(codes(&metrics), [200, 503], "a start anew would mend nothing");
+        assert!(!ready(&metrics) && metrics.state() == "not_ready", "all answers are one");
         metrics.state_trouble.clear();
         assert_eq!(codes(&metrics), [200, 200]);
         metrics.set_phase(Phase::Stopping);

@@ -353,6 +353,15 @@ impl Metrics {
         self.illness().map(str::to_owned).or_else(|| self.state_trouble.get().map(|why| format!("state: {why}")))
     }
 
+    /// Returns the phase in a word, except that what makes no progress is not ready, whatever it has begun.
+    #[must_use]
+    pub fn state(&self) -> &'static str {
+        match self.phase() {
+            Phase::Ready if self.trouble().is_some() => "not_ready",
+            phase => phase.as_str(),
+        }
+    }
+
     /// Returns how many errors were committed, over all sources.
     #[must_use]
     pub fn events(&self) -> u64 {

@@ -16,7 +16,7 @@ pub fn document(metrics: &Metrics, now_us: u64) -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
-        "state": metrics.phase().as_str(),
+        "state": metrics.state(),
         "healthy": metrics.trouble().is_none(),
         "trouble": metrics.trouble(),
         "started": seconds(started),

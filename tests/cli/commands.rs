@@ -641,7 +641,7 @@ fn the_catalogue_of_a_family() {
     assert_eq!(families.into_iter().collect::<Vec<_>>(), ["perl", "shell"]);
     assert_eq!(listed(&["python.traceback"]).lines().count(), 3);
     let err = folder.siftd(["rules", "list", "pyton"]).ended(2).err();
-    assert!(err.contains("no rule \"pyton\": did you mean `python`?"), "{err}");
+    assert!(err.contains("no rule or family \"pyton\": did you mean `python`?"), "{err}");
 }
 
 /// Checks the files that a sink names, their permissions, and whether its peer has an address. Makes no connection.

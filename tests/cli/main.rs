@@ -6,9 +6,16 @@ mod commands;
 #[path = "../support/folder.rs"]
 mod folder;
 mod formats;
+mod names;
+mod own;
+mod pipes;
 mod run;
 mod scan;
 mod secrets;
+mod unreadable;
+#[path = "../support/wait.rs"]
+mod wait;
+mod wording;
 
 use folder::{Done, Folder};
 use serde_json::Value;

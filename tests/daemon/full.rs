@@ -73,6 +73,8 @@ fn play(state: &Path, out: &Path, folder: &Path, small: &Small) {
     if state.starts_with(&small.0) {
         let (code, said) = status(state);
         assert!(code == Some(1) && said.contains("\ntrouble: state: "), "{code:?} {said}");
+        let head = said.lines().next().unwrap_or_default();
+        assert!(head.contains(": not ready, up for "), "{said}");
     }
     // Ends the daemon while the disk is full, and again when there is room.
     daemon.kill();
@@ -212,6 +214,17 @@ fn without_a_state_what_a_full_disk_does_not_take_is_counted_and_nothing_is_torn
     assert!((1..100).contains(&lost), "{lost}");
     let said = format!("sink output: {lost} records could not be written within shutdown_grace and are lost");
     assert!(piped.said().contains(&said) && !piped.said().contains("nothing is lost"), "{said}\n{}", piped.said());
+}
+
+#[test]
+fn what_a_full_disk_has_taken_is_not_counted_while_the_rest_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_small) = Small::mount(&folder.path().join("small"), "64k") else { return };
+    let piped = Piped { folder: folder.path().to_owned(), errors: 400 };
+    assert_eq!(piped.end(&[], "3s"), Some(2), "{}", piped.said());
+    let left = 400 - piped.written();
+    assert!((1..400).contains(&left), "{left}");
+    assert!(piped.said().contains(&format!("ending: {left} records are not written yet")), "{left}\n{}", piped.said());
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_limit_ends_the_command_and_all_that_it_started() {
     let done = folder.exec(&["--timeout", "1s", "--kill-after", "300ms", "--verdict", "v.json"], script).ended(124);
     assert!(started.elapsed().as_secs() < 15, "{:?}", started.elapsed());
     assert!(done.out().contains("started") && done.out().contains("told to end"), "{}", done.out());
-    assert!(done.err().ends_with("siftd: it was ended after 1 s (--timeout), and with SIGKILL 300 ms later (--kill-after)\n"), "{}", done.err());
+    assert!(done.err().ends_with("siftd: sh was ended after 1 s (--timeout), and with SIGKILL 300 ms later (--kill-after)\n"), "{}", done.err());
     for name in ["child", "orphan"] {
         let pid = folder.read(name);
         until(name, || !runs(&pid));

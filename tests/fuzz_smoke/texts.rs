@@ -155,6 +155,7 @@ fn written(event: &Event) {
         name: event.text.clone(),
         kind: "file",
         path: Some(event.text.clone()),
+        raw_path: None,
         peer: Some(event.text.clone()),
         labels: vec![(event.text.clone(), event.text.clone())],
         argv: vec![event.text.clone()],

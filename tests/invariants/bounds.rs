@@ -295,6 +295,7 @@ fn invariant_7_a_record_is_at_most_max_event_bytes() {
         name: "logs".into(),
         kind: "file",
         path: Some("/var/log/".repeat(30)),
+        raw_path: None,
         peer: Some("192.0.2.7:".repeat(30)),
         labels: vec![("l".repeat(99), "v".repeat(9000))],
         argv: vec!["a".repeat(400); 65],

@@ -84,7 +84,7 @@ pub struct HistoryList {
     /// What comes first.
     #[arg(long, value_enum, default_value_t)]
     pub sort: Sort,
-    /// At most so many.
+    /// At most so many, 1 to 100,000.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub limit: u32,
 }
@@ -121,7 +121,7 @@ pub enum HistoryCommand {
     Trend {
         /// A signature; without one, all errors.
         signature: Option<String>,
-        /// So many days back; up to two by the hour.
+        /// So many days back, 1 to 90; up to two by the hour.
         #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=90))]
         days: u32,
     },

@@ -36,7 +36,7 @@ pub struct DigestArgs {
     /// As `--format json`, which other programs call so.
     #[arg(long, hide = true)]
     pub json: bool,
-    /// Most characters.
+    /// Most characters, 100 to 10,000,000.
     #[arg(long, value_name = "N", default_value_t = 500, value_parser = max_chars())]
     pub max_chars: usize,
     /// Leave out lesser errors.

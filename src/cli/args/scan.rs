@@ -54,8 +54,8 @@ pub struct ReadingArgs {
     /// Leave out lesser errors.
     #[arg(long, value_name = "SEVERITY", value_parser = severity())]
     pub min_severity: Option<Severity>,
-    /// Lines of context before and after each error.
-    #[arg(long, short = 'C', value_name = "N")]
+    /// Lines of context before and after each error, 0 to 65,535.
+    #[arg(long, short = 'C', value_name = "N", allow_negative_numbers = true)]
     pub context: Option<u16>,
     /// How to read: as a transcript of an agent where the first lines show one, from the first record of
     /// one on, or never.

@@ -1,5 +1,6 @@
 //! `siftd state`: which state, and which file in it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -33,14 +34,14 @@ pub enum StateCommand {
     /// All that is known of a file
     Show {
         /// Its path, or the first digits of its identity.
-        file: String,
+        file: OsString,
         #[command(flatten)]
         place: StatePlace,
     },
     /// Drop what is known of a file, while no `run` uses it
     Forget {
         /// Its path, or the first digits of its identity.
-        file: String,
+        file: OsString,
         /// Its older generations, too: files that had its name and were rotated.
         #[arg(long)]
         all: bool,

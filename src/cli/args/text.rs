@@ -1,5 +1,7 @@
 //! `siftd explain`, `signature` and `filter`: lines of text, examined one by one.
 
+use std::ffi::OsString;
+
 use clap::Args;
 
 use super::SetupArgs;
@@ -11,9 +13,9 @@ use super::SetupArgs;
   siftd explain build.log:118-121
   echo \"TypeError: undefined is not a function\" | siftd explain")]
 pub struct ExplainArgs {
-    /// A line of a file, or FIRST-LAST of them; without it the lines of stdin.
-    #[arg(value_name = "FILE:LINE")]
-    pub place: Option<String>,
+    /// A line of a file, or FIRST-LAST of them; -:LINE for one of stdin, - or nothing for all of them.
+    #[arg(value_name = "FILE:LINE", allow_hyphen_values = true)]
+    pub place: Option<OsString>,
     #[command(flatten)]
     pub setup: SetupArgs,
 }

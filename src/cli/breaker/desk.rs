@@ -37,11 +37,15 @@ impl Desk {
     }
 
     pub fn asked(&self) -> Result<Option<Shared>, Failure> {
-        Shared::ask_of(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure)
+        Shared::ask_of(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.fault(&why))
     }
 
     pub fn opened(&self) -> Result<Shared, Failure> {
-        Shared::open(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure).inspect(say_aside)
+        Shared::open(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.fault(&why)).inspect(say_aside)
+    }
+
+    fn fault(&self, why: &str) -> Failure {
+        setup::state_failure(&self.folder, why)
     }
 
     pub fn limits(&self) -> Limits {
@@ -49,7 +53,8 @@ impl Desk {
     }
 
     pub fn existing(&self) -> Result<Option<Shared>, Failure> {
-        Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(Failure).inspect(|shared| shared.iter().for_each(say_aside))
+        let existing = Shared::existing(&self.folder, setup::ledger_rules(&self.config), PATIENCE).map_err(|why| self.fault(&why));
+        existing.inspect(|shared| shared.iter().for_each(say_aside))
     }
 
     pub fn step(&self, shared: &mut Shared, name: &str, step: &dyn Fn(&mut Breaker, Timestamp) -> Vec<Transition>) -> Result<Changed, Failure> {

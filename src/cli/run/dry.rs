@@ -17,7 +17,7 @@ use crate::sources::discover::Spec;
 use crate::sources::follow::{Follower, Known};
 use crate::sources::foreign;
 use crate::sources::open::open;
-use crate::state::store::Store;
+use crate::state::store::{Store, StoreError};
 
 pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let sources = Sources::new(args, &setup.config)?;
@@ -25,13 +25,10 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
     let taken = services::check(&sources.services, folder.as_deref().unwrap_or(&setup.config.state_dir))?;
     taken.iter().for_each(|hint| say(&format!("hint: {hint}")));
     let store = match &folder {
-        Some(folder) => Store::ask(folder).unwrap_or_else(|error| {
-            say(&format!("the state in {} cannot be read: {error}; files would be read as at a first start", folder.display()));
-            None
-        }),
+        Some(folder) => asked(folder)?,
         None => None,
     };
-    let fault = |error: crate::state::store::StoreError| Failure::new(error.to_string());
+    let fault = |error: StoreError| Failure::new(error.to_string());
     let rows = store.as_ref().map_or(Ok(Vec::new()), Store::streams).map_err(fault)?;
     let known_sources = store.as_ref().map_or(Ok(Vec::new()), Store::sources).map_err(fault)?;
     let known =
@@ -53,7 +50,19 @@ pub fn run(args: &RunArgs, setup: &Setup) -> Result<Exit, Failure> {
         None => text += "state: none, positions are not kept (--state-dir)\n",
     }
     out::print(&text)?;
-    Ok(if follower.is_troubled() { Exit::Trouble } else { Exit::Done })
+    Ok(if follower.is_hindered() { Exit::Trouble } else { Exit::Done })
+}
+
+/// Returns the state of a folder. One that is damaged would be set aside; with any other obstacle `run` would not start.
+fn asked(folder: &Path) -> Result<Option<Store>, Failure> {
+    let why = |error: &StoreError| format!("the state in {} cannot be read: {error}", folder.display());
+    match Store::ask(folder) {
+        Err(error @ StoreError::Unreadable(_)) => {
+            say(&format!("{}; files would be read as at a first start", why(&error)));
+            Ok(None)
+        }
+        asked => asked.map_err(|error| Failure::new(why(&error))),
+    }
 }
 
 /// Returns why a file of which nothing has been read would be left out, if it is no log.

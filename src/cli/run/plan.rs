@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use super::super::setup::Setup;
 use super::super::setup::ledger_rules;
-use super::super::{Failure, identity, stdin};
+use super::super::{Failure, identity, out, stdin};
 use super::{RunArgs, output};
 use crate::config::{Config, Listen, SinkKind, SocketMode, SourceConfig, SourceKind, StartAt};
 use crate::daemon::Plan;
 use crate::sources::discover::{Spec, Start};
 use crate::sources::follow::IS_FOLDER;
+use crate::sources::input::Identity;
 use crate::sources::silence::Limit;
 use crate::sources::socket::passed::Passed;
 use crate::state::folder;
@@ -101,7 +102,22 @@ impl Sources {
         }
         one_reads_stdin(&sources.services)?;
         leave_out_own(&mut sources.specs, (state_dir(args, config), args.output.clone()), config)?;
+        sources.reads_more_than_it_writes()?;
         Ok(sources)
+    }
+
+    /// Checks that siftd's own output is not all there is to read: nothing would ever come of it.
+    fn reads_more_than_it_writes(&self) -> Result<(), Failure> {
+        let stdout = out::regular_stdout();
+        let is_named = |spec: &Spec, path: &PathBuf| spec.is_own(path) || path.canonicalize().is_ok_and(|real| spec.is_own(&real));
+        let is_own = |spec: &Spec, path: &PathBuf| is_named(spec, path) || stdout.is_some_and(|own| Identity::at(path).is_ok_and(|there| there == own));
+        let is_only_own = |spec: &Spec| spec.globs_nothing() && spec.literals.iter().all(|path| is_own(spec, path));
+        match self.specs.iter().find_map(|spec| Some((spec, spec.literals.first()?))) {
+            Some((spec, own)) if self.services.is_empty() && self.specs.iter().all(is_only_own) => {
+                Err(Failure::new(format!("{}: is siftd's own output, and nothing else is to be read: write to another file with --output", spec.shown(own))))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn flags(&mut self, args: &RunArgs) -> Result<(), Failure> {

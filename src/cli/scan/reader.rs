@@ -67,7 +67,7 @@ pub fn worker(job: &Job) -> io::Result<()> {
                 Vec::new()
             }
         };
-        job.order.finish(index, rest)?;
+        job.written(job.order.finish(index, rest))?;
     }
     let mut all = job.totals.lock().unwrap_or_else(PoisonError::into_inner);
     all.tally.merge(totals.tally);
@@ -91,8 +91,20 @@ fn open(job: &Job, input: &Input) -> Result<Option<(Opened, Envelope)>, Trouble>
         return if named { Err(Trouble::new(path, "is the output of this very scan")) } else { Ok(None) };
     }
     let opened = input::file(path, watched).map_err(|error| Trouble::new(path, error))?;
-    let envelope = Envelope { host: job.host.clone(), name: "scan".into(), kind: "file", path: Some(path.display().to_string()), ..Envelope::default() };
+    let envelope = Envelope {
+        host: job.host.clone(),
+        name: "scan".into(),
+        kind: "file",
+        path: Some(path.display().to_string()),
+        raw_path: raw(path),
+        ..Envelope::default()
+    };
     Ok(Some((opened, envelope)))
+}
+
+/// Returns the bytes of a name that is no text.
+fn raw(path: &Path) -> Option<Vec<u8>> {
+    path.to_str().is_none().then(|| path.as_os_str().as_encoded_bytes().to_vec())
 }
 
 fn is_own_output(job: &Job, path: &Path) -> bool {
@@ -214,6 +226,7 @@ impl<'a> Reading<'a> {
             let line = lines.next();
             if job.printer.shows(event) && job.known.shows(event, statuses.get(index).copied().flatten()) {
                 totals.tally.add(event.severity);
+                job.count(event.severity);
                 job.printer.print(&mut self.out, &self.envelope, event, line);
             }
         }
@@ -224,6 +237,11 @@ impl<'a> Reading<'a> {
             return Ok(());
         }
         self.flushed = Some(Instant::now());
-        self.job.order.write(self.index, &mut self.out)
+        let written = self.job.order.write(self.index, &mut self.out);
+        if written.is_err() {
+            // Nobody reads it any more.
+            self.out.clear();
+        }
+        self.job.written(written)
     }
 }

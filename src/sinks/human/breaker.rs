@@ -1,11 +1,10 @@
 //! A breaker in words: what it advises, why, until when, and what closes it.
 
-use std::borrow::Cow;
-
 use super::sanitise;
 use crate::core::breaker::{Breaker, Limits, State, Trip, Unit};
 use crate::core::event::{Hex, Timestamp};
 use crate::sinks::record::rfc3339;
+use crate::words::counted;
 
 /// Returns the most telling error: the one that opened the breaker, else the most frequent one.
 #[must_use]
@@ -25,17 +24,17 @@ pub fn moment(at: Timestamp) -> String {
     rfc3339(at).split('.').next().unwrap_or_default().to_owned() + "Z"
 }
 
-/// Returns the unit a breaker counts in: runs, or for a stream the windows within which an error counts once.
+/// Returns a number in the unit a breaker counts in: runs, or for a stream the windows within which an error counts once.
 #[must_use]
-pub fn unit(breaker: &Breaker, limits: &Limits) -> Cow<'static, str> {
+pub fn counted_in(count: u32, breaker: &Breaker, limits: &Limits) -> String {
     const UNITS: [(i64, &str); 4] = [(3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1000, "ms")];
     match (breaker.unit, limits.stream_window_us) {
-        (Unit::Run, _) => "runs".into(),
-        (Unit::Event, 0) => "events".into(),
-        (Unit::Event, 60_000_000) => "minutes".into(),
+        (Unit::Run, _) => counted(count.into(), "run"),
+        (Unit::Event, 0) => counted(count.into(), "event"),
+        (Unit::Event, 60_000_000) => counted(count.into(), "minute"),
         (Unit::Event, window) => {
             let (size, name) = UNITS.into_iter().find(|(size, _)| window % size == 0).unwrap_or((1, "µs"));
-            format!("windows of {} {name}", window / size).into()
+            format!("{} of {} {name}", counted(count.into(), "window"), window / size)
         }
     }
 }
@@ -43,14 +42,14 @@ pub fn unit(breaker: &Breaker, limits: &Limits) -> Cow<'static, str> {
 /// Says in a few words why the breaker is in its state.
 #[must_use]
 pub fn brief(breaker: &Breaker, limits: &Limits) -> String {
-    let unit = unit(breaker, limits);
+    let counted = |count: u32| counted_in(count, breaker, limits);
     let count = |signature: Hex| breaker.counts.iter().find(|count| count.signature == signature).map_or(limits.open_after, |count| count.runs);
     match (breaker.state, breaker.trip) {
         (State::Closed, _) => String::new(),
-        (_, Some(Trip::Signature(signature))) => format!("the same error in {} {unit}", count(signature)),
-        (_, Some(Trip::Transient)) => format!("transient errors in {} {unit}", breaker.transient.max(1)),
+        (_, Some(Trip::Signature(signature))) => format!("the same error in {}", counted(count(signature))),
+        (_, Some(Trip::Transient)) => format!("transient errors in {}", counted(breaker.transient.max(1))),
         (_, Some(Trip::Fatal(_))) => "an error that no further run can mend".to_owned(),
-        (_, None) => breaker.worst().map_or(String::new(), |worst| format!("the same error in {} {unit}", worst.runs)),
+        (_, None) => breaker.worst().map_or(String::new(), |worst| format!("the same error in {}", counted(worst.runs))),
     }
 }
 
@@ -86,9 +85,9 @@ mod tests {
     #[test]
     fn a_stream_counts_by_its_window() {
         let breaker = |unit| Breaker::new(unit, Timestamp(0));
-        let unit_of = |window| unit(&breaker(Unit::Event), &Limits { stream_window_us: window, ..Limits::default() }).into_owned();
+        let unit_of = |window| counted_in(2, &breaker(Unit::Event), &Limits { stream_window_us: window, ..Limits::default() });
         let units = [60_000_000, 100_000, 90_000_000, 7_200_000_000, 0].map(unit_of);
-        assert_eq!(units, ["minutes", "windows of 100 ms", "windows of 90 s", "windows of 2 h", "events"]);
-        assert_eq!(unit(&breaker(Unit::Run), &Limits::default()), "runs");
+        assert_eq!(units, ["2 minutes", "2 windows of 100 ms", "2 windows of 90 s", "2 windows of 2 h", "2 events"]);
+        assert_eq!([1, 2].map(|count| counted_in(count, &breaker(Unit::Run), &Limits::default())), ["1 run", "2 runs"]);
     }
 }

@@ -1,12 +1,9 @@
 //! Annotations for a GitHub workflow: `::error file=…,line=…,col=…,title=…::text`, one line each; `warning` and
 //! `notice` for lower severities. Log text is sanitised, then escaped as the runner's command syntax requires.
 
-use super::{sanitise, target};
+use super::{MAX_MESSAGE_BYTES, sanitise, target};
 use crate::core::event::{Event, Severity};
 use crate::sinks::record::{Envelope, cut_text};
-
-/// Maximum bytes of a message: GitHub refuses annotations of more than 64 KiB, and shows only a few lines.
-const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// Appends one annotation. An event with a place neither in the code nor in a log file names none.
 pub fn github(out: &mut Vec<u8>, envelope: &Envelope, event: &Event) {

@@ -18,6 +18,9 @@ pub use unix::unix;
 use super::record::Envelope;
 use crate::core::event::Event;
 
+/// Maximum bytes of a message on one line: GitHub refuses annotations of more than 64 KiB, and nobody reads so long a line in an editor.
+const MAX_MESSAGE_BYTES: usize = 4 << 10;
+
 /// Where an editor should jump to: the event's own location, else its line in the log.
 struct Target<'a> {
     file: &'a str,

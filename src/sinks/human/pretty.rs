@@ -162,12 +162,6 @@ impl Tally {
         self.0[severity as usize]
     }
 
-    /// Returns the count of this severity and worse.
-    #[must_use]
-    pub fn at_least(&self, severity: Severity) -> u64 {
-        self.0[severity as usize..].iter().sum()
-    }
-
     /// Returns the total.
     #[must_use]
     pub fn total(&self) -> u64 {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Follower;
+use super::{Follower, IS_MISSING};
 use crate::delivery::{Label, Mark, Uid};
 use crate::sources::discover::Spec;
 
@@ -34,6 +34,12 @@ impl Follower {
     #[must_use]
     pub fn is_troubled(&self) -> bool {
         !self.said.troubles.is_empty()
+    }
+
+    /// Whether anything is wrong with a file that is there; one that is missing may still come.
+    #[must_use]
+    pub fn is_hindered(&self) -> bool {
+        self.said.troubles.values().any(|why| why != IS_MISSING)
     }
 
     /// Returns what is wrong, by path.

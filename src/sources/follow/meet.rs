@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::copy::Copy;
 use super::moved::Stranger;
 use super::renewed::GoesOn;
-use super::{Activity, Errands, FileId, Followed, Follower, IS_FOLDER, Known, Life, Names, ReaderOf};
+use super::{Activity, Errands, FileId, Followed, Follower, IS_FOLDER, IS_MISSING, Known, Life, Names, ReaderOf};
 use crate::core::event::Timestamp;
 use crate::delivery::{Label, Mark, Node, Uid, derived_id};
 use crate::sources::content;
@@ -31,7 +31,7 @@ impl Follower {
             }
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 if !self.said.troubles.contains_key(path) {
-                    self.trouble(index, path, "is not there; waiting for it");
+                    self.trouble(index, path, IS_MISSING);
                 }
             }
             Err(error) if error.kind() == ErrorKind::IsADirectory => self.trouble(index, path, IS_FOLDER),

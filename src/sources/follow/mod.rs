@@ -33,6 +33,8 @@ use known::KnownFiles;
 pub use outputs::OwnOutputs;
 use turns::Turns;
 
+/// The message for a named file that does not exist yet, which is no fault.
+const IS_MISSING: &str = "is not there; waiting for it";
 /// The message for a folder named as a file.
 pub const IS_FOLDER: &str = "is a folder: name its files, such as 'folder/*.log'";
 

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::Access;
 
 use super::form::{VERSION, unknown_form};
 use super::make::with_end;
+use super::reach::{explained, is_there};
 use super::salvage::take_over;
 use super::{Store, StoreError, file};
 use crate::core::signature::SIG_VERSION;
@@ -22,7 +24,7 @@ impl Store {
     /// It may not be read, or is not a state file.
     pub fn look(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = file(folder);
-        if !path.exists() { Ok(None) } else { Self::looked(Connection::open_with_flags(path, FLAGS)?).map(Some) }
+        if !is_there(&path)? { Ok(None) } else { Self::looked(&path, Connection::open_with_flags(&path, FLAGS)).map(Some) }
     }
 
     /// As [`look`](Self::look), for one query of a command: if no process has the file open, SQLite's files beside it are not created.
@@ -32,10 +34,10 @@ impl Store {
     /// As [`look`](Self::look).
     pub fn ask(folder: &Path) -> Result<Option<Self>, StoreError> {
         let path = file(folder);
-        if !path.exists() || ["-wal", "-shm"].iter().any(|end| with_end(&path, end).exists()) {
+        if !is_there(&path)? || ["-wal", "-shm"].iter().any(|end| with_end(&path, end).exists()) {
             return Self::look(folder);
         }
-        Self::looked(Connection::open_with_flags(alone(&path), FLAGS | OpenFlags::SQLITE_OPEN_URI)?).map(Some)
+        Self::looked(&path, Connection::open_with_flags(alone(&path), FLAGS | OpenFlags::SQLITE_OPEN_URI)).map(Some)
     }
 
     /// As [`ask`](Self::ask), with history and breakers as they would be after a start. If
@@ -55,9 +57,13 @@ impl Store {
         Ok(Some(copy))
     }
 
-    fn looked(db: Connection) -> Result<Self, StoreError> {
-        db.busy_timeout(Duration::from_secs(5))?;
-        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    fn looked(path: &Path, opened: rusqlite::Result<Connection>) -> Result<Self, StoreError> {
+        let asked = opened.and_then(|db| {
+            db.busy_timeout(Duration::from_secs(5))?;
+            let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+            Ok((db, version))
+        });
+        let (db, version) = asked.map_err(|error| explained(path, Access::READ_OK, error.into()))?;
         if (1..=VERSION).contains(&version) { Ok(Self { db, node: None }) } else { Err(unknown_form(version)) }
     }
 }

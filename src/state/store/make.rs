@@ -7,6 +7,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::reach::is_there;
 use super::{Store, StoreError};
 
 /// The files that SQLite keeps beside a database.
@@ -18,7 +19,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 
 /// Creates the file if it does not exist; waits at most `patience` for others that are creating it.
 pub(super) fn make(path: &Path, patience: Duration) -> Result<(), StoreError> {
-    if path.exists() {
+    if is_there(path)? {
         return Ok(());
     }
     let _lock = lock(&with_end(path, ".lock"), patience)?;

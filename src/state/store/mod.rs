@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rustix::fs::Access;
 
 use super::folder::FULL;
 use super::{breakers, history};
@@ -17,6 +18,7 @@ mod aside;
 mod ask;
 mod form;
 mod make;
+mod reach;
 mod read;
 mod salvage;
 mod tx;
@@ -158,6 +160,14 @@ impl Store {
         make::remove(&file(folder));
     }
 
+    /// Whether a folder has a state file.
+    ///
+    /// # Errors
+    /// It cannot be known: the folder may not be read, or something else is in its place.
+    pub fn is_in(folder: &Path) -> Result<bool, StoreError> {
+        reach::is_there(&file(folder))
+    }
+
     fn try_open(path: &Path) -> Result<Self, StoreError> {
         let mut store = Self::connect(path, BUSY)?;
         store.check(path)?;
@@ -177,7 +187,7 @@ impl Store {
         if fs::metadata(path).is_ok_and(|meta| meta.len() == 0) {
             return Err(StoreError::Unreadable("it is empty".to_owned()));
         }
-        Self::form_at(path, patience)
+        Self::form_at(path, patience).map_err(|error| reach::explained(path, Access::READ_OK | Access::WRITE_OK, error))
     }
 
     /// Opens a file and upgrades it to this version's form.

@@ -1,0 +1,93 @@
+//! What siftd says to people: tips, names, numbers and colours.
+
+use super::{Folder, error};
+
+#[test]
+fn a_flag_of_another_command_or_tool_gets_the_tip_that_helps() {
+    let folder = Folder::new();
+    for (args, code, tip) in [
+        (&["exec", "--retry", "3", "--", "true"][..], 125, "the flag is --retries"),
+        (&["scan", "--follow", "a.log"], 2, "to follow a file that grows: siftd run --file FILE"),
+        (&["scan", "--recursive", "logs"], 2, "folders are read at any depth: name the folder"),
+        (&["digest", "-r", "logs"], 2, "folders are read at any depth: name the folder"),
+        (&["scan", "--context", "-1", "a.log"], 2, "-1 is not in 0..=65535"),
+        (&["rules", "list", "nope"], 2, "no rule or family \"nope\""),
+    ] {
+        let said = folder.siftd(args).ended(code).err();
+        assert!(said.contains(tip), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_range_is_in_the_help() {
+    let folder = Folder::new();
+    for (args, range) in [
+        (&["digest", "--help"][..], "100 to 10,000,000"),
+        (&["exec", "--help"], "100 to 10,000,000"),
+        (&["history", "list", "--help"], "1 to 100,000"),
+        (&["history", "trend", "--help"], "1 to 90"),
+        (&["scan", "--help"], "0 to 65,535"),
+    ] {
+        assert!(folder.siftd(args).ended(0).out().contains(range), "{args:?}");
+    }
+}
+
+#[test]
+fn one_is_singular_and_none_is_said() {
+    let folder = Folder::new();
+    let breaker = |args: &[&str]| folder.siftd([&["breaker"], args, &["--state-dir", "state"]].concat()).ended(0);
+    breaker(&["record", "op", "--success"]);
+    breaker(&["record", "other", "--failure", "--error", "boom"]);
+    let shown = breaker(&["status", "other"]).out();
+    assert!(shown.contains("\n    1 run  "), "{shown}");
+    breaker(&["record", "other", "--failure", "--error", "boom"]);
+    let shown = breaker(&["status", "other"]).out();
+    assert!(shown.contains("\n    2 runs  "), "{shown}");
+    folder.write("a.log", error("boom"));
+    let record = &folder.siftd(["scan", "--format", "ndjson", "--state-dir", "more", "a.log"]).ended(0).records()[0];
+    let shown = folder.siftd(["history", "show", record["signature"].as_str().unwrap(), "--state-dir", "more"]).ended(0).out();
+    assert!(shown.contains("1 time, first "), "{shown}");
+    let none = folder.siftd(["breaker", "status", "--state-dir", "more"]).ended(0);
+    assert!(none.out().is_empty() && none.err().contains("no breaker in more"), "{}{}", none.out(), none.err());
+}
+
+#[test]
+fn a_command_that_took_too_long_is_named() {
+    let folder = Folder::new();
+    let said = folder.siftd(["exec", "--timeout", "100ms", "--", "sleep", "60"]).ended(124).err();
+    assert!(said.contains("siftd: sleep was ended after 100 ms (--timeout)"), "{said}");
+}
+
+#[test]
+fn a_dumb_terminal_gets_no_colours() {
+    let folder = Folder::new();
+    folder.write("a.log", error("boom"));
+    let on = |term: &str| {
+        let scan = format!("{} scan a.log", crate::folder::siftd().display());
+        let mut command = folder.run("script", ["-qec", &scan, "/dev/null"]);
+        command.env("TERM", term).output().ok().filter(|output| output.status.success())
+    };
+    let Some(xterm) = on("xterm") else { return println!("skipped: needs script(1)") };
+    assert!(xterm.stdout.contains(&0x1b));
+    assert!(!on("dumb").unwrap().stdout.contains(&0x1b));
+}
+
+#[test]
+fn a_line_for_an_editor_is_no_longer_than_one_for_github() {
+    let folder = Folder::new();
+    folder.write("a.log", error(&"x".repeat(200_000)));
+    for format in ["unix", "github"] {
+        let out = folder.siftd(["scan", "--format", format, "a.log"]).ended(0).out();
+        assert!(out.lines().count() == 1 && out.len() < 5000 && out.len() > 4000, "{format}: {}", out.len());
+    }
+}
+
+#[test]
+fn a_wait_too_long_for_any_clock_is_not_the_shortest() {
+    let folder = Folder::new();
+    for said in ["99999999999999999999", "99999999999999999999999s", "1e300"] {
+        let object = format!("{{\"message\":\"x\",\"response\":{{\"status\":429,\"headers\":{{\"retry-after\":\"{said}\"}}}}}}\n");
+        let answer = &folder.piped(["classify"], object).ended(0).records()[0];
+        assert_eq!(answer["delay_ms"], 366_u64 * 86_400_000, "{answer}");
+    }
+}
