@@ -384,6 +384,10 @@ fn a_block_is_found_by_the_lines_before() {
     // Lines before, oldest first; whether a line of base64 that follows is secret.
     let same = [body; 9];
     let other = ["OTHERvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ12"; 1];
+    // What cannot be cut between letters.
+    assert!(!KeyBlock::left_open("é", ["éé\\n", "MIIEé\\n\\n", "é x\\"].iter().map(|line| (*line).to_owned())).is_open());
+    let escaped = format!("{body}\\n");
+    assert!(KeyBlock::left_open(&escaped, [begin.clone()].into_iter()).holds(&escaped));
     let long: Vec<&str> = same.iter().chain(&other).copied().map(|line| &line[..44]).collect();
     let cases: &[(&[&str], bool)] = &[
         (&[&begin], true),

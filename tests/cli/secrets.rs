@@ -20,7 +20,8 @@ fn logs() -> Vec<(String, String)> {
     let logfmt = |text: &str| format!(r#"time=2026-11-20T10:00:00Z level={} msg="{text}" app=till"#, if text.starts_with("Error") { "error" } else { "info" });
     let bare = |text: &str| text.to_owned();
     let errors = ["Error: one", "Error: two", "Error: three", "Error: four"];
-    let long = [&[BODY; 40][..], &errors].concat();
+    let bodies: Vec<String> = (10..50).map(|number| format!("{BODY}{number}")).collect();
+    let long: Vec<&str> = bodies.iter().map(String::as_str).chain(errors).collect();
     let part = |what: &str| format!("-----{what} RSA {key}");
     let traced = format!(
         "Traceback (most recent call last):\n  File \"a.py\", line 3, in f\n    load(key)\nValueError: bad key {}\n{BODY}\n{BODY}\nshort\n",

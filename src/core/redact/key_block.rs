@@ -193,20 +193,26 @@ impl Shape {
         if bare.is_empty() {
             return Self::Empty;
         }
-        let text = bare.rsplit([' ', '\t']).next().unwrap_or_default();
+        let (before, text) = bare.split_at(bare.rfind([' ', '\t']).map_or(0, |blank| blank + 1));
         // What escapes of line ends leave behind is no base64.
         let text = text.trim_end_matches(r"\n").trim_end_matches(r"\r").trim_end_matches('\\');
-        if text.bytes().all(is_base64) {
-            let words = || words(&bare[..bare.len() - text.len()]);
-            if text.len() == 5 && text.starts_with('=') {
-                return Self::Checksum { words: words() };
-            }
-            if text.len() < MIN_BODY_BYTES || is_mixed(text.as_bytes()) {
-                return Self::Bare { words: words(), bytes: text.len() };
-            }
+        let is_base64 = text.bytes().all(is_base64);
+        let here = || Self::Bare { words: words(before), bytes: text.len() };
+        let is_random = match text.len() {
+            FULL_BYTES.. => is_mixed(text.as_bytes()),
+            MIN_BODY_BYTES.. => is_cased(text.as_bytes()),
+            _ => false,
+        };
+        if is_base64 && is_random {
+            return here();
         }
+        // A logger's last field may be as short as a key's last line.
         if let Some(bytes) = quoted_run(bare.as_bytes()) {
             return Self::Quoted { bytes };
+        }
+        if is_base64 && text.len() < MIN_BODY_BYTES {
+            let is_checksum = text.len() == 5 && text.starts_with('=');
+            return if is_checksum { Self::Checksum { words: words(before) } } else { here() };
         }
         if HEADERS.iter().any(|header| bare.contains(header)) { Self::Header } else { Self::Other }
     }
@@ -223,7 +229,7 @@ fn quoted_run(text: &[u8]) -> Option<usize> {
         if is_at(at) && is_at(at + stride) {
             let from = text[..at].iter().rposition(|&b| !is_base64(b)).map_or(0, |before| before + 1);
             let to = text[at..].iter().position(|&b| !is_base64(b)).map_or(text.len(), |len| at + len);
-            let is_enclosed = from > 0 && is_quote(&text[from - 1]) && text.get(to).is_none_or(|byte| is_quote(byte));
+            let is_enclosed = from > 0 && is_quote(&text[from - 1]) && text.get(to).is_none_or(is_quote);
             // `key=MIIE… ` has no quotes, but its sign counts as base64.
             let is_value = text[from..to].iter().position(|b| *b == b'=').is_some_and(|sign| sign + 1 < to - from && text.get(to).is_none_or(|b| *b == b' '));
             if to - from >= MIN_BODY_BYTES && (is_enclosed || is_value) && is_mixed(&text[from..to]) {
@@ -284,8 +290,13 @@ fn writer_of(line: &str) -> u32 {
     line.as_bytes()[..length].iter().fold(0x811c_9dc5, |sum, byte| (sum ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
+/// Whether the run has letters of both cases and digits, as every long run of base64 does.
 fn is_mixed(run: &[u8]) -> bool {
-    [u8::is_ascii_uppercase, u8::is_ascii_lowercase, u8::is_ascii_digit].iter().all(|is| run.iter().any(is))
+    is_cased(run) && run.iter().any(u8::is_ascii_digit)
+}
+
+fn is_cased(run: &[u8]) -> bool {
+    run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase)
 }
 
 fn is_base64(byte: u8) -> bool {
