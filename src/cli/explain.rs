@@ -16,10 +16,8 @@ use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
 use crate::core::event::Event;
-use crate::core::extract::Origin;
 use crate::core::frame::Buffer;
 use crate::core::line::{Line, Place};
-use crate::core::pipeline::Stream;
 use crate::core::prefilter::Scratch;
 use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::normalise;
@@ -32,7 +30,9 @@ use crate::sources::expand::Trouble;
 use crate::sources::input;
 
 mod file;
+mod walk;
 use file::{open, say_if_foreign};
+use walk::{Behind, Walk, events};
 
 /// Maximum number of bytes read from stdin: each line of it produces a page.
 const MAX_STDIN_BYTES: u64 = 1 << 20;
@@ -169,61 +169,6 @@ fn each_line(engine: &Engine, mut bytes: impl Read, mut each: impl FnMut(&[u8]) 
             return Ok(());
         }
     }
-}
-
-/// What is open after a line: the ids of regions and traces.
-#[derive(Default)]
-struct Behind {
-    regions: Vec<String>,
-    traces: Vec<String>,
-    /// The line is part of a private key.
-    is_key: bool,
-}
-
-/// Runs a stream line by line, to see what is open after each line.
-struct Walk<'a> {
-    engine: &'a Arc<Engine>,
-    stream: Stream,
-    lines: u64,
-    key: KeyBlock,
-    is_key: bool,
-}
-
-impl<'a> Walk<'a> {
-    fn new(engine: &'a Arc<Engine>) -> Self {
-        Self { engine, stream: Stream::new(engine.clone(), Origin::default()), lines: 0, key: KeyBlock::default(), is_key: false }
-    }
-
-    fn step(&mut self, text: &[u8]) {
-        let mut events = Vec::new();
-        self.stream.push(text, now(), &mut events);
-        self.stream.push(b"\n", now(), &mut events);
-        self.lines += 1;
-        let text = visible(text, None);
-        let may_be_key = self.key.is_open() || memchr::memmem::find(&text, b"PRIVATE KEY").is_some();
-        self.is_key = may_be_key && self.key.takes(&message_of(&text));
-    }
-
-    fn behind(&self) -> Behind {
-        let (regions, traces) = self.stream.opened();
-        let ids = |entries: Vec<u16>| entries.iter().map(|&entry| self.engine.rules.entries[usize::from(entry)].id.clone()).collect();
-        Behind { regions: ids(regions), traces: ids(traces), is_key: self.is_key }
-    }
-}
-
-/// Returns the events that `wanted` accepts.
-fn events(engine: &Arc<Engine>, mut bytes: impl Read, wanted: impl Fn(&Event) -> bool) -> io::Result<Vec<Event>> {
-    let (mut stream, mut events) = (Stream::new(engine.clone(), Origin::default()), Vec::new());
-    loop {
-        match input::fill(&mut bytes, stream.space())? {
-            0 => break,
-            count => stream.advance(count, now(), &mut events),
-        }
-        events.retain(&wanted);
-    }
-    stream.finish(now(), &mut events);
-    events.retain(&wanted);
-    Ok(events)
 }
 
 /// What the whole text makes of a line.

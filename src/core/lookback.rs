@@ -105,9 +105,7 @@ impl<'a> LookBack<'a> {
         let mut found: Vec<(u64, Cow<[u8]>)> = Vec::with_capacity(count);
         found.extend(lines.by_ref().take(count));
         // What a context without the block's first line cannot tell.
-        let suspect = KeyBlock::suspect(found.iter().rev().map(|(_, text)| &**text));
-        let before = lines.map(|(_, text)| printable(&text).into_owned());
-        let mut key = suspect.map(|line| KeyBlock::left_open(&line, before)).unwrap_or_default();
+        let mut key = KeyBlock::around(found.iter().rev().map(|(_, text)| &**text), lines.map(|(_, text)| text));
         let mut context = Lines::default().with_room(found.iter().map(|(_, text)| text.len() + NUMBER_BYTES).sum());
         for (num, text) in found.iter().rev() {
             let is_secret = key.is_open() && key.takes(&printable(text));
@@ -121,7 +119,7 @@ impl<'a> LookBack<'a> {
     pub fn key_around(self, line: &Line) -> Option<KeyBlock> {
         let text = printable(line.text);
         let may_be = KeyBlock::is_body(&text);
-        let before = || self.by_writer_of(line, line.place.num).map(|(_, text)| printable(&text).into_owned());
+        let before = || self.by_writer_of(line, line.place.num).map(|(_, text)| text);
         may_be.then(|| KeyBlock::left_open(&text, before())).filter(|key| key.holds(&text))
     }
 

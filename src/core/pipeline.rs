@@ -16,7 +16,6 @@ use super::lookback::{self, LookBack};
 use super::patience::Patience;
 use super::prefilter::{Hit, Marks, Scratch};
 use super::redact::KeyBlock;
-use super::text::printable;
 use super::transcript::{Read, Transcript};
 use super::visible::visible;
 
@@ -333,9 +332,8 @@ impl Stream {
             let lines = raw.after(event.line_end).take(lookback::MAX_LINES).map(|(num, text)| (num, visible(text, None))).filter(|(_, text)| !is_other(text));
             let mut after = Lines::default().with_room(TYPICAL_CONTEXT_BYTES);
             let lines: Vec<_> = lines.take(wanted).collect();
-            let suspect = KeyBlock::suspect(lines.iter().map(|(_, text)| &**text));
-            let before = || raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));
-            let key = suspect.map(|line| KeyBlock::left_open(&line, before().map(|text| printable(&text).into_owned()))).unwrap_or_default();
+            let before = raw.up_to(event.line_end).take(lookback::MAX_LINES).map(|text| visible(text, None)).filter(|text| !is_other(text));
+            let key = KeyBlock::around(lines.iter().map(|(_, text)| &**text), before);
             lines.iter().for_each(|(num, text)| after.push_numbered(*num, text));
             self.engine.redactor.redact_context_after(key, &mut after);
             event.context.append(&after);

@@ -280,35 +280,6 @@ fn a_private_key_goes_whole() {
     assert_eq!(count, 1);
 }
 
-#[test]
-fn a_key_block_without_an_end_hides_no_error() {
-    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
-    let mut lines = vec![begin, "MIIabc".to_owned(), "ValueError: boom".to_owned(), "MIIabc".to_owned()];
-    Redactor::builtin().redact_lines(&mut lines, &mut 0);
-    assert_eq!(lines[2..], ["ValueError: boom", "MIIabc"]);
-}
-
-/// What collectors and loggers put before each line, and a body that is not wrapped.
-#[test]
-fn a_key_block_behind_prefixes_goes_whole() {
-    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
-    let end = format!("-----END {} KEY-----", "PRIVATE");
-    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
-    let token = "[redacted:private-key]";
-    for prefix in ["web_1  | ", "Nov 20 10:00:00 till tilld[7]: ", "2026-11-20 10:00:00 ERROR ", ""] {
-        let mut lines: Vec<String> =
-            [&*begin, body, &body.repeat(30), "AoIBAQC7VJTUt9Us8cKj", &*end, "an error"].map(|text| format!("{prefix}{text}")).to_vec();
-        Redactor::builtin().redact_lines(&mut lines, &mut 0);
-        assert_eq!(lines[0], format!("{prefix}{token}"));
-        assert_eq!(lines[1..4], [token; 3], "{prefix}");
-        assert_eq!(lines[5], format!("{prefix}an error"));
-        // From the middle of the block on.
-        let mut lines: Vec<String> = [body, "AoIBAQC7VJTUt9Us8cKj", &*end].map(|text| format!("{prefix}{text}")).to_vec();
-        Redactor::builtin().redact_lines(&mut lines, &mut 0);
-        assert_eq!(lines[..2], [token; 2], "{prefix}");
-    }
-}
-
 /// What a refused value begins with may be the key of another one.
 #[test]
 fn a_secret_behind_a_complaint_is_hidden() {
@@ -371,40 +342,5 @@ proptest::proptest! {
             let found = secret.regex().is_match(&text);
             proptest::prop_assert!(!found || secret.may_stand_in(&text), "{} {text}", secret.token);
         }
-    }
-}
-
-/// What only the lines before it tell of a line: whether it is inside a block.
-#[test]
-fn a_block_is_found_by_the_lines_before() {
-    let begin = format!("-----BEGIN {} KEY-----", "PRIVATE");
-    let end = format!("-----END {} KEY-----", "PRIVATE");
-    let body = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ";
-    let in_json = format!(r#"{{"msg":"{body}"}}"#);
-    // Lines before, oldest first; whether a line of base64 that follows is secret.
-    let same = [body; 9];
-    let other = ["OTHERvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ12"; 1];
-    // What cannot be cut between letters.
-    assert!(!KeyBlock::left_open("é", ["éé\\n", "MIIEé\\n\\n", "é x\\"].iter().map(|line| (*line).to_owned())).is_open());
-    let escaped = format!("{body}\\n");
-    assert!(KeyBlock::left_open(&escaped, [begin.clone()].into_iter()).holds(&escaped));
-    let long: Vec<&str> = same.iter().chain(&other).copied().map(|line| &line[..44]).collect();
-    let cases: &[(&[&str], bool)] = &[
-        (&[&begin], true),
-        (&[&begin, body, &in_json], true),
-        (&[&begin, "Proc-Type: 4,ENCRYPTED", "", body], true),
-        (&[&begin, body, &end], false),
-        (&[&begin, body, "ValueError: boom"], false),
-        (&[&begin, body, "last=="], false),
-        // Nothing else within reach, so it may have begun before.
-        (&long, true),
-        (&same, false),
-        (&[body, body], false),
-        (&["ZeroDivisionError", "processIncomingOrder2"], false),
-        (&[], false),
-    ];
-    for (before, is_secret) in cases {
-        let block = KeyBlock::left_open(body, before.iter().rev().map(|line| (*line).into()));
-        assert_eq!(block.holds(body), *is_secret, "{before:?}");
     }
 }

@@ -3,7 +3,7 @@
 //! traces; `assemble` decides which lines are offered to it.
 
 use super::block::{Block, Taken};
-use super::decode::{self, Prefix};
+use super::decode::Prefix;
 use super::event::{Lines, Timestamp};
 use super::leadin::LeadIn;
 use super::line::{Line, Memory, View};
@@ -167,30 +167,6 @@ impl OpenTrace {
         let own = self.prefix;
         let is_less = times <= own.times && levels <= own.levels && (times, levels) != (own.times, own.levels);
         !line.is_stamped() || (is_less && (levels == 0 || levels < own.levels))
-    }
-
-    /// Whether its further lines have as many times and levels before them as the
-    /// head: a collector's stamp, and no logger's record that only the head begins.
-    #[must_use]
-    pub fn is_uniform(&self) -> bool {
-        let Some(next) = self.lines.from(self.lead + 1).next() else { return false };
-        let Prefix { shaped, times, levels, .. } = decode::prefix(next.text, self.opened_at);
-        shaped && (times, levels) == (self.prefix.times, self.prefix.levels)
-    }
-
-    /// Returns the part of `line` in `view`. If one blank follows the head's time, a second blank
-    /// belongs to the line's own text; if two follow it, the second blank does not.
-    #[must_use]
-    pub fn shown<'a>(&self, line: &Line<'a>, view: View) -> &'a [u8] {
-        let part = view.of(line);
-        if view != View::Body || self.prefix.times == 0 || line.prefix().times == 0 {
-            return part;
-        }
-        match (self.prefix.padded, line.prefix().padded) {
-            (false, true) => &line.text[line.text.len() - part.len() - 1..],
-            (true, false) => part.strip_prefix(b" ").unwrap_or(part),
-            _ => part,
-        }
     }
 
     /// Whether `line` is the next one of its writer, which has printed nothing else in between.

@@ -69,10 +69,10 @@ impl KeyBlock {
 
     /// Returns the block that the lines `before`, nearest first, leave open for `line`.
     #[must_use]
-    pub fn left_open(line: &str, before: impl Iterator<Item = String>) -> Self {
+    pub fn left_open<'a>(line: &str, before: impl Iterator<Item = Cow<'a, [u8]>>) -> Self {
         let own = writer_of(line);
         let (mut lines, mut was_alone): (Vec<String>, bool) = (Vec::new(), false);
-        for line in before.filter(|line| matches!(writer_of(line), writer if writer == 0 || writer == own)) {
+        for line in before.map(|line| printable(&line).into_owned()).filter(|line| [0, own].contains(&writer_of(line))) {
             let open = opened(&line);
             if open.is_some() {
                 let mut block = Self { open };
@@ -84,7 +84,7 @@ impl KeyBlock {
             // Below a short line, which may be any text, only a full one or a header counts.
             let shape = Shape::of(&line);
             let is_alone = matches!(shape, Shape::Bare { bytes, .. } if bytes < MIN_BODY_BYTES);
-            if ends(&line) || shape == Shape::Other || (is_alone && was_alone) {
+            if end_of(&line).is_some() || shape == Shape::Other || (is_alone && was_alone) {
                 return Self::default();
             }
             was_alone = is_alone;
@@ -93,14 +93,17 @@ impl KeyBlock {
         Self { open: out_of_reach(&lines) }
     }
 
-    /// Returns the first line that a block might hold: one of the first two, since the other may be empty but for words.
+    /// Returns the block that the lines `before`, nearest first, leave open for `lines`. They are read only if one of
+    /// the first two lines may be inside a block: the other may be empty but for words.
     #[must_use]
-    pub fn suspect<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Option<Cow<'a, str>> {
-        lines.take(2).map(printable).find(|line| match Shape::of(line) {
+    pub fn around<'a, 'b>(lines: impl Iterator<Item = &'a [u8]>, before: impl Iterator<Item = Cow<'b, [u8]>>) -> Self {
+        let mut first = lines.take(2).map(printable);
+        let suspect = first.find(|line| match Shape::of(line) {
             Shape::Bare { bytes, .. } | Shape::Quoted { bytes } => bytes >= MIN_BODY_BYTES,
             Shape::Empty | Shape::Header => true,
             Shape::Checksum { .. } | Shape::Other => false,
-        })
+        });
+        suspect.map(|line| Self::left_open(&line, before)).unwrap_or_default()
     }
 
     /// Whether the line is nothing but a key's, behind words at most.
@@ -118,7 +121,7 @@ impl KeyBlock {
         if open.is_of_other(line) {
             return false;
         }
-        if ends(line) {
+        if end_of(line).is_some() {
             self.open = None;
             return true;
         }
@@ -143,7 +146,7 @@ impl KeyBlock {
 impl Open {
     /// Whether the line would be inside the block.
     pub(super) fn holds(self, line: &str) -> bool {
-        !self.is_of_other(line) && (ends(line) || self.next(line).is_some())
+        !self.is_of_other(line) && (end_of(line).is_some() || self.next(line).is_some())
     }
 
     /// Returns what the line would be in the block, if it is the next one. The check of the shape
@@ -220,7 +223,6 @@ impl Shape {
 
 /// Returns the length of the first run of base64 that begins a string in the text.
 fn quoted_run(text: &[u8]) -> Option<usize> {
-    let is_quote = |byte: &u8| matches!(byte, b'"' | b'\'' | b'\\' | b'`');
     // A run of that length holds two neighbours of these places: asking for both passes over most words.
     let stride = MIN_BODY_BYTES / 2;
     let is_at = |at: usize| text.get(at).is_some_and(|byte| is_base64(*byte));
@@ -229,7 +231,7 @@ fn quoted_run(text: &[u8]) -> Option<usize> {
         if is_at(at) && is_at(at + stride) {
             let from = text[..at].iter().rposition(|&b| !is_base64(b)).map_or(0, |before| before + 1);
             let to = text[at..].iter().position(|&b| !is_base64(b)).map_or(text.len(), |len| at + len);
-            let is_enclosed = from > 0 && is_quote(&text[from - 1]) && text.get(to).is_none_or(is_quote);
+            let is_enclosed = from > 0 && is_quote(text[from - 1]) && text.get(to).is_none_or(|byte| is_quote(*byte));
             // `key=MIIE… ` has no quotes, but its sign counts as base64.
             let is_value = text[from..to].iter().position(|b| *b == b'=').is_some_and(|sign| sign + 1 < to - from && text.get(to).is_none_or(|b| *b == b' '));
             if to - from >= MIN_BODY_BYTES && (is_enclosed || is_value) && is_mixed(&text[from..to]) {
@@ -262,17 +264,13 @@ fn opened(line: &str) -> Option<Open> {
         return None;
     }
     let after = after.trim_start_matches('-');
-    let is_end = |c: char| c.is_ascii_whitespace() || matches!(c, '"' | '\'' | '\\' | '`' | ',' | ';');
-    let is_key = after.starts_with(|c: char| c.is_ascii() && (is_base64(c as u8) || matches!(c, '"' | '\'' | '\\' | '`')));
-    let is_open = after.chars().all(is_end) || is_key;
+    let is_end = |byte: u8| byte.is_ascii_whitespace() || is_quote(byte) || matches!(byte, b',' | b';');
+    let is_key = after.bytes().next().is_some_and(|byte| is_base64(byte) || is_quote(byte));
+    let is_open = is_key || after.bytes().all(is_end);
     is_open.then(|| Open { words: words(before), writer: writer_of(line), last: Last::Head })
 }
 
-/// Whether a block of any kind ends in this line.
-fn ends(line: &str) -> bool {
-    end_of(line).is_some()
-}
-
+/// Returns where the end of a block of any kind stands in this line.
 fn end_of(line: &str) -> Option<usize> {
     line.find("-----END ").or_else(|| line.find("---- END "))
 }
@@ -299,6 +297,11 @@ fn is_cased(run: &[u8]) -> bool {
     run.iter().any(u8::is_ascii_uppercase) && run.iter().any(u8::is_ascii_lowercase)
 }
 
+/// Whether a string, or an escape in it, begins or ends with the byte.
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'\\' | b'`')
+}
+
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
@@ -306,3 +309,7 @@ fn is_base64(byte: u8) -> bool {
 fn words(text: &str) -> usize {
     text.split_ascii_whitespace().count()
 }
+
+#[cfg(test)]
+#[path = "key_block_tests.rs"]
+mod tests;

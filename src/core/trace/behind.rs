@@ -3,9 +3,34 @@
 
 use super::rival::{machine, starts};
 use super::stamp::Stamp;
-use super::{Entries, Line, OpenTrace, View};
+use super::{Entries, Line, OpenTrace, Prefix, View};
+use crate::core::decode;
 
 impl OpenTrace {
+    /// Whether its further lines have as many times and levels before them as the
+    /// head: a collector's stamp, and no logger's record that only the head begins.
+    #[must_use]
+    pub fn is_uniform(&self) -> bool {
+        let Some(next) = self.lines.from(self.lead + 1).next() else { return false };
+        let Prefix { shaped, times, levels, .. } = decode::prefix(next.text, self.opened_at);
+        shaped && (times, levels) == (self.prefix.times, self.prefix.levels)
+    }
+
+    /// Returns the part of `line` in `view`. If one blank follows the head's time, a second blank
+    /// belongs to the line's own text; if two follow it, the second blank does not.
+    #[must_use]
+    pub fn shown<'a>(&self, line: &Line<'a>, view: View) -> &'a [u8] {
+        let part = view.of(line);
+        if view != View::Body || self.prefix.times == 0 || line.prefix().times == 0 {
+            return part;
+        }
+        match (self.prefix.padded, line.prefix().padded) {
+            (false, true) => &line.text[line.text.len() - part.len() - 1..],
+            (true, false) => part.strip_prefix(b" ").unwrap_or(part),
+            _ => part,
+        }
+    }
+
     /// Returns `part` without the head's lead-in; `None` if the lead-in is not there.
     #[must_use]
     pub fn own_part<'a>(&self, part: &'a [u8]) -> Option<&'a [u8]> {

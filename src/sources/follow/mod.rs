@@ -15,6 +15,7 @@ use crate::delivery::{Label, Mark, Node, Notice, Uid};
 
 mod ask;
 mod copy;
+mod followed;
 mod known;
 mod leave;
 mod levels;
@@ -28,6 +29,7 @@ mod renewed;
 mod turns;
 
 use copy::Held;
+use followed::{Activity, Errands, Followed, Life, Names, ReaderOf};
 pub use known::Known;
 use known::KnownFiles;
 pub use outputs::OwnOutputs;
@@ -123,66 +125,6 @@ struct Descriptors {
     open: usize,
     /// When quiet files were last closed.
     rested_at: Timestamp,
-}
-
-/// A followed file.
-struct Followed {
-    /// Index of its source.
-    spec: usize,
-    names: Names,
-    uid: Uid,
-    node: Node,
-    reader: ReaderOf,
-    mark: Mark,
-    activity: Activity,
-    life: Life,
-    errands: Errands,
-}
-
-/// What a file is called.
-struct Names {
-    path: PathBuf,
-    /// The name under which it was met: a younger file with that name has taken its place.
-    met_as: PathBuf,
-    label: Arc<Label>,
-}
-
-/// A file's reader, which whoever takes its turn has meanwhile.
-struct ReaderOf {
-    shared: Arc<Mutex<Reader>>,
-    /// Whether it holds a descriptor, as far as its last turn said.
-    is_open: bool,
-}
-
-/// When a file was last written.
-struct Activity {
-    changed_at: Timestamp,
-    /// The modification time seen at the last check.
-    written: i128,
-    /// Whether it was not yet read to its end since it was met.
-    is_new: bool,
-}
-
-/// How far a file is from its end.
-#[derive(Default)]
-struct Life {
-    /// Since when no name of its source leads to it.
-    retired: Option<Timestamp>,
-    /// Whether its last turn is to be taken. A file that its source no longer means ends with its name.
-    is_last: bool,
-    /// Whether it is not a log; this was reported.
-    is_left_out: bool,
-}
-
-/// What is to be done between two turns of a file, because its reader is in one.
-#[derive(Default)]
-struct Errands {
-    /// Whether new rules or another trust apply from its next turn on.
-    is_changed: bool,
-    /// Whether its reader does not know its name yet.
-    is_renamed: bool,
-    /// Whether a new file under its name waits for the end of its turn, because the stream may continue in that file.
-    is_awaited: bool,
 }
 
 impl Follower {
