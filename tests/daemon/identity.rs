@@ -142,6 +142,29 @@ fn a_copy_under_the_name_of_an_older_generation_is_not_read() {
     assert_eq!(told, ["one", "three", "two"]);
 }
 
+/// The marks know the last content before a cut, but the copies of earlier ones lie there, too; and the
+/// file that they were copied from is gone at the next start.
+#[test]
+fn copies_of_a_file_that_is_gone_are_not_read() {
+    let (mut world, mut rig) = one_is_read();
+    world.date("a.log", 1);
+    world.rename("a.log", "a.log.1");
+    for (number, text) in [(2, "two"), (3, "three"), (4, "four")] {
+        world.append("a.log", &error(text));
+        rig.wait(&mut world);
+        world.copytruncate("a.log", &format!("a.log.{number}"));
+        world.date(&format!("a.log.{number}"), number);
+        rig.settle(&world);
+    }
+    world.append("a.log", &error("five"));
+    rig.wait(&mut world);
+    drop(rig);
+    fs::remove_file(world.path("a.log")).unwrap();
+    world.append("a.log", &error("six"));
+    play(&mut world);
+    assert_eq!(sorted(&world), ["five", "four", "one", "six", "three", "two"]);
+}
+
 #[test]
 fn copytruncate_while_nobody_looks() {
     rotated_while_nobody_looks(|world| world.copytruncate("a.log", "a.log.1"));

@@ -65,6 +65,14 @@ impl Follower {
                 add(&file.names.met_as, file.spec, written);
             }
         }
+        // What was last written while siftd still followed a file that is gone by now, it knew then: the file
+        // itself under another name, or a copy of an earlier content, of which its mark says nothing any more.
+        for row in self.known.all().filter(|row| before.contains(&row.uid)) {
+            let (Some(folder), Some(name)) = (row.mark.path.parent(), row.mark.path.file_name()) else { continue };
+            if let Some(of) = renamed.get_mut(folder).and_then(|names| names.get_mut(name)) {
+                of.since = of.since.max(i128::from(row.seen.0) * 1000);
+            }
+        }
         renamed
     }
 
