@@ -12,8 +12,19 @@ const MIN_BODY_BYTES: usize = 16;
 const FULL_BYTES: usize = 40;
 /// That many full lines of the same length are taken for a key, or something as long and random, whose beginning is out of reach.
 const MIN_ALIKE: usize = 8;
-/// Headers of a key (RFC 1421, RFC 4880, RFC 4716), wherever they stand in a line.
-const HEADERS: [&str; 3] = ["Proc-Type:", "DEK-Info:", "Comment:"];
+/// Headers of a key (RFC 1421, RFC 4880, RFC 4716), wherever they stand in a line; a colon follows.
+const HEADERS: [&str; 3] = ["Proc-Type", "DEK-Info", "Comment"];
+
+/// The bytes of base64.
+const BASE64: [bool; 256] = {
+    let mut is = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        is[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
+        byte += 1;
+    }
+    is
+};
 
 /// A private key's block, followed from line to line as long as its lines look like one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,7 +120,7 @@ impl KeyBlock {
     /// Whether the line is nothing but a key's, behind words at most.
     #[must_use]
     pub fn is_body(line: &str) -> bool {
-        matches!(Shape::of(line), Shape::Bare { bytes, .. } if bytes >= MIN_BODY_BYTES)
+        matches!(Shape::alone(core_of(line)), Some(Shape::Bare { .. }))
     }
 
     /// Moves on to the next line; returns whether that is inside the block.
@@ -192,54 +203,71 @@ impl Open {
 
 impl Shape {
     fn of(line: &str) -> Self {
-        let bare = line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'));
+        let bare = core_of(line);
         if bare.is_empty() {
             return Self::Empty;
         }
-        let (before, text) = bare.split_at(bare.rfind([' ', '\t']).map_or(0, |blank| blank + 1));
-        // What escapes of line ends leave behind is no base64.
-        let text = text.trim_end_matches(r"\n").trim_end_matches(r"\r").trim_end_matches('\\');
-        let is_base64 = text.bytes().all(is_base64);
-        let here = || Self::Bare { words: words(before), bytes: text.len() };
-        let is_random = match text.len() {
-            FULL_BYTES.. => is_mixed(text.as_bytes()),
-            MIN_BODY_BYTES.. => is_cased(text.as_bytes()),
-            _ => false,
-        };
-        if is_base64 && is_random {
-            return here();
+        if let Some(alone) = Self::alone(bare) {
+            return alone;
         }
         // A logger's last field may be as short as a key's last line.
         if let Some(bytes) = quoted_run(bare.as_bytes()) {
             return Self::Quoted { bytes };
         }
-        if is_base64 && text.len() < MIN_BODY_BYTES {
+        let (before, text) = last_word(bare);
+        if text.len() < MIN_BODY_BYTES && text.bytes().all(is_base64) {
             let is_checksum = text.len() == 5 && text.starts_with('=');
-            return if is_checksum { Self::Checksum { words: words(before) } } else { here() };
+            return if is_checksum { Self::Checksum { words: words(before) } } else { Self::Bare { words: words(before), bytes: text.len() } };
         }
-        if HEADERS.iter().any(|header| bare.contains(header)) { Self::Header } else { Self::Other }
+        let has_header = memchr::memchr_iter(b':', bare.as_bytes()).any(|at| HEADERS.iter().any(|header| bare.as_bytes()[..at].ends_with(header.as_bytes())));
+        if has_header { Self::Header } else { Self::Other }
     }
+
+    /// Returns the shape if the line ends in a word that only a key has.
+    fn alone(bare: &str) -> Option<Self> {
+        let (before, text) = last_word(bare);
+        let is_random = match text.len() {
+            FULL_BYTES.. => is_mixed(text.as_bytes()),
+            MIN_BODY_BYTES.. => is_cased(text.as_bytes()),
+            _ => false,
+        };
+        (is_random && text.bytes().all(is_base64)).then(|| Self::Bare { words: words(before), bytes: text.len() })
+    }
+}
+
+/// Returns the line without the blanks, frames and signs of a string that it begins and ends with.
+fn core_of(line: &str) -> &str {
+    line.trim_matches(|c: char| c.is_whitespace() || matches!(c, '|' | '>' | '"' | '\'' | ',' | '+'))
+}
+
+/// Returns what stands before the last word, and the word without the escapes of line ends, which are no base64.
+fn last_word(bare: &str) -> (&str, &str) {
+    let (before, mut word) = bare.split_at(memchr::memrchr2(b' ', b'\t', bare.as_bytes()).map_or(0, |blank| blank + 1));
+    for escape in [r"\n", r"\r", "\\"] {
+        while let Some(shorter) = word.strip_suffix(escape) {
+            word = shorter;
+        }
+    }
+    (before, word)
 }
 
 /// Returns the length of the first run of base64 that begins a string in the text.
 fn quoted_run(text: &[u8]) -> Option<usize> {
-    // A run of that length holds two neighbours of these places: asking for both passes over most words.
-    let stride = MIN_BODY_BYTES / 2;
-    let is_at = |at: usize| text.get(at).is_some_and(|byte| is_base64(*byte));
-    let mut at = stride - 1;
-    while at + stride < text.len() {
-        if is_at(at) && is_at(at + stride) {
-            let from = text[..at].iter().rposition(|&b| !is_base64(b)).map_or(0, |before| before + 1);
-            let to = text[at..].iter().position(|&b| !is_base64(b)).map_or(text.len(), |len| at + len);
-            let is_enclosed = from > 0 && is_quote(text[from - 1]) && text.get(to).is_none_or(|byte| is_quote(*byte));
-            // `key=MIIE… ` has no quotes, but its sign counts as base64.
-            let is_value = text[from..to].iter().position(|b| *b == b'=').is_some_and(|sign| sign + 1 < to - from && text.get(to).is_none_or(|b| *b == b' '));
-            if to - from >= MIN_BODY_BYTES && (is_enclosed || is_value) && is_mixed(&text[from..to]) {
-                return Some(to - from);
-            }
-            at = to;
+    // Behind the last byte that is known to be in no run of that length: most words are passed over in one step.
+    let mut from = 0;
+    while let Some(shortest) = text.get(from..from + MIN_BODY_BYTES) {
+        if let Some(other) = shortest.iter().rposition(|&b| !is_base64(b)) {
+            from += other + 1;
+            continue;
         }
-        at += stride;
+        let to = text[from..].iter().position(|&b| !is_base64(b)).map_or(text.len(), |len| from + len);
+        let is_enclosed = from > 0 && is_quote(text[from - 1]) && text.get(to).is_none_or(|byte| is_quote(*byte));
+        // `key=MIIE… ` has no quotes, but its sign counts as base64.
+        let is_value = text[from..to].iter().position(|b| *b == b'=').is_some_and(|sign| sign + 1 < to - from && text.get(to).is_none_or(|b| *b == b' '));
+        if (is_enclosed || is_value) && is_mixed(&text[from..to]) {
+            return Some(to - from);
+        }
+        from = to;
     }
     None
 }
@@ -303,7 +331,7 @@ fn is_quote(byte: u8) -> bool {
 }
 
 fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+    BASE64[usize::from(byte)]
 }
 
 fn words(text: &str) -> usize {
