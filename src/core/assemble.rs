@@ -177,8 +177,8 @@ impl Assembler {
             }
             return;
         }
-        if confirm.border() {
-            self.border(cx, out);
+        if let Some(entry) = confirm.border() {
+            self.border(cx, entry, out);
         }
         if let Some((entry, lines)) = confirm.noise_block() {
             self.noise = Some(OpenNoise { entry, left: lines, last_num: line.place.num });

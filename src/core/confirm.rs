@@ -88,9 +88,9 @@ impl<'a> Confirm<'a> {
         self.candidates
     }
 
-    /// Whether the line is a border.
-    pub fn border(&mut self) -> bool {
-        self.first(|kind| matches!(kind, Kind::Border(_))).is_some()
+    /// Returns the entry by which the line is a border.
+    pub fn border(&mut self) -> Option<u16> {
+        self.first(|kind| matches!(kind, Kind::Border(_))).map(|found| found.entry)
     }
 
     /// Returns the entry of the noise block that the line opens, and how many lines the block may take.

@@ -55,7 +55,7 @@ pub(super) fn of(cx: &Context, trace: &OpenTrace, line: &Line, candidates: Optio
     let note = confirm.note();
     // A note that any error explains is printed when the failed program has ended.
     let is_end = |kind: &Kind| matches!(kind, Kind::Note(note) if note.claimed_by.is_empty());
-    if confirm.border() || note.is_some_and(|found| is_end(&cx.engine.rules.entries[usize::from(found.entry)].kind)) {
+    if confirm.border().is_some() || note.is_some_and(|found| is_end(&cx.engine.rules.entries[usize::from(found.entry)].kind)) {
         return Ending::Over;
     }
     let begins = note.is_some() || confirm.noise_block().is_some() || confirm.region().is_some() || !confirm.starts().0.is_empty() || confirm.rule().is_some();

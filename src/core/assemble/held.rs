@@ -29,6 +29,13 @@ pub(super) struct Waiting {
     pub(super) claim: Option<(Claimant, Option<Vec<u8>>)>,
 }
 
+/// What a line says about a region with verdicts; a failure if neither holds.
+#[derive(Clone, Copy, Debug)]
+struct Judged {
+    is_passed: bool,
+    is_end: bool,
+}
+
 impl Held {
     /// Returns the event that has waited longest.
     pub(super) fn first(&self) -> Option<&Event> {
@@ -42,8 +49,16 @@ impl Held {
 }
 
 impl Region {
-    fn has_verdicts(&self) -> bool {
+    pub(super) fn has_verdicts(&self) -> bool {
         self.verdicts.is_some()
+    }
+
+    /// Returns what the line says about the region; `None` if it is neither a verdict nor the region's end.
+    fn judged(&self, line: &Line) -> Option<Judged> {
+        let (verdicts, text) = (self.verdicts.as_ref()?, line.body());
+        let judged = Judged { is_passed: verdicts.pass.is_match(text), is_end: self.close.is_match(text) };
+        let is_failed = || verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
+        (judged.is_passed || judged.is_end || is_failed()).then_some(judged)
     }
 
     /// Whether `text` ends the region. Regions with verdicts are checked in `verdicts` instead.
@@ -99,26 +114,24 @@ impl Assembler {
     /// Handles what the line says about its regions: a verdict or an end.
     pub(super) fn verdicts(&mut self, cx: &Context, line: &Line, out: &mut Vec<Event>) {
         for at in 0..self.regions.len() {
-            let Some(region) = region(cx, self.regions[at].entry) else { continue };
-            let Some(verdicts) = &region.verdicts else { continue };
-            let text = line.body();
-            let is_end = region.close.is_match(text);
-            let is_passed = verdicts.pass.is_match(text);
-            let is_failed = verdicts.fail.as_ref().is_some_and(|fail| fail.is_match(text));
-            if is_passed || is_end || is_failed {
-                // What still waited for continuation lines comes first.
-                self.end_unadopted(cx, line, out);
-            }
-            if is_passed {
+            let Some(judged) = region(cx, self.regions[at].entry).and_then(|region| region.judged(line)) else { continue };
+            // What still waited for continuation lines comes first.
+            self.end_unadopted(cx, line, out);
+            if judged.is_passed {
                 self.held.0.clear();
-            } else if is_end || is_failed {
+            } else {
                 self.release(out);
             }
-            if is_end {
+            if judged.is_end {
                 self.end_regions(cx, at, out);
                 return;
             }
         }
+    }
+
+    /// Whether the line is a verdict on what an open region holds back, or its end.
+    pub(super) fn is_verdict(&self, cx: &Context, line: &Line) -> bool {
+        self.regions.iter().any(|open| region(cx, open.entry).is_some_and(|region| region.judged(line).is_some()))
     }
 
     /// Releases everything if no region with verdicts is open any more.

@@ -23,10 +23,14 @@ impl Assembler {
     /// Offers the line to the open traces, newest first, and returns whether one takes
     /// it. A trace that does not continue ends. `candidates` are the line's, if known.
     pub(super) fn continue_open(&mut self, cx: &Context, line: &Line, candidates: Option<&[Candidate]>, out: &mut Vec<Event>) -> bool {
+        // A one-line error owns the indented lines after it, but not the verdict on the tests that printed it.
+        let is_verdict = self.open.iter().any(OpenTrace::is_single) && self.is_verdict(cx, line);
         let mut at = self.open.len();
         while at > 0 {
             at -= 1;
-            match offer(cx, &mut self.open[at], line, candidates) {
+            let trace = &mut self.open[at];
+            let offered = if is_verdict && trace.is_single() { Offer::Ended } else { offer(cx, trace, line, candidates) };
+            match offered {
                 Offer::Taken => {
                     self.note_crossing(self.open[at].anchor(), line.place.offset);
                     return true;

@@ -67,8 +67,14 @@ impl Assembler {
         (Vec::new(), View::Text)
     }
 
-    pub(super) fn border(&mut self, cx: &Context, out: &mut Vec<Event>) {
-        self.end_regions(cx, 0, out);
+    /// Handles the border `entry`. That of a test runner stands inside the run that a command has begun.
+    pub(super) fn border(&mut self, cx: &Context, entry: u16, out: &mut Vec<Event>) {
+        let rules = &cx.engine.rules;
+        let family = |entry: u16| rules.entries[usize::from(entry)].family;
+        let is_runner = rules.families[usize::from(family(entry))].test;
+        let is_around = |open: &OpenRegion| is_runner && family(open.entry) != family(entry) && region(cx, open.entry).is_some_and(Region::has_verdicts);
+        let first = self.regions.iter().take_while(|open| is_around(open)).count();
+        self.end_regions(cx, first, out);
         for unclaimed in self.notes.settle() {
             self.publish(cx, &unclaimed, out);
         }

@@ -52,7 +52,7 @@ pub fn is_common(word: &[u8]) -> bool {
 /// Whether a word is a tag before a colon although it is not in upper case. `error:`, `fatal:` and
 /// `panic:` are not: they begin the message itself (compilers, git, Go), as does `Trace:` (Node).
 pub fn is_soft(word: &[u8]) -> bool {
-    const SOFT: [&[u8]; 7] = [b"debug", b"info", b"notice", b"note", b"warn", b"warning", b"critical"];
+    const SOFT: [&[u8]; 9] = [b"trce", b"dbug", b"debug", b"info", b"notice", b"note", b"warn", b"warning", b"critical"];
     SOFT.iter().any(|soft| soft.eq_ignore_ascii_case(word))
 }
 
