@@ -1,6 +1,10 @@
 //! `siftd completions` and `siftd man`: what a packager installs beside the binary.
 
-use clap::CommandFactory;
+mod page;
+
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
 
 use super::args::{Cli, CompletionsArgs, ManArgs};
 use super::{Exit, Failure, out};
@@ -15,10 +19,19 @@ pub fn man(args: &ManArgs) -> Result<Exit, Failure> {
     if let Some(folder) = &args.dir {
         let fault = |error| Failure::new(format!("{}: {error}", folder.display()));
         std::fs::create_dir_all(folder).map_err(fault)?;
-        clap_mangen::generate_to(Cli::command(), folder).map_err(fault)?;
+        let mut command = Cli::command().disable_help_subcommand(true);
+        command.build();
+        pages(command, folder).map_err(fault)?;
         return Ok(Exit::Done);
     }
-    let mut page = Vec::new();
-    clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-    out::write(&page)
+    out::print(&page::of(Cli::command())?.1)
+}
+
+/// Writes the page of a command and those of its subcommands.
+fn pages(command: Command, folder: &Path) -> std::io::Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()).cloned() {
+        pages(below, folder)?;
+    }
+    let (name, text) = page::of(command)?;
+    std::fs::write(folder.join(name), text)
 }

@@ -1,6 +1,8 @@
 //! `siftd history`: shows which errors occurred, with small charts, and what people noted
 //! about them. The rows come from `state::history`; all text printed by programs is sanitised.
 
+mod fit;
+
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -114,21 +116,27 @@ fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit
     if page.entries.is_empty() {
         return out::print(&format!("no such errors; {} in the history\n", page.rows));
     }
-    let rows: Vec<[String; 6]> = page.entries.iter().map(|entry| row(entry, at)).collect();
-    let mut text = out::table(["SIGNATURE", "STATUS", "COUNT", "LAST SEEN", "LAST 24 H", "ERROR"], &rows);
+    let columns = out::columns();
+    let rows: Vec<[String; 6]> = page.entries.iter().map(|entry| row(entry, at, columns)).collect();
+    let heads = ["SIGNATURE", "STATUS", "COUNT", "LAST SEEN", "LAST 24 H", "ERROR"];
+    let mut text = columns.map_or_else(|| out::table(heads, &rows), |columns| fit::table(heads, &rows, columns));
     if is_cut {
         text += &format!("… more of {} (--limit, --since, --all)\n", page.rows);
     }
     out::print(&text)
 }
 
-fn row(entry: &Entry, at: Timestamp) -> [String; 6] {
+fn row(entry: &Entry, at: Timestamp, room: Option<usize>) -> [String; 6] {
     let row = &entry.row;
     let chart = spark(&row.hours.spans(at, 1, 24));
-    [entry.sign.signature[..12].to_owned(), row.standing(at).to_owned(), row.count.to_string(), moment(row.last), chart, shown(entry)]
+    [entry.sign.signature[..12].to_owned(), row.standing(at).to_owned(), row.count.to_string(), moment(row.last), chart, shown(entry, room)]
 }
 
-fn shown(entry: &Entry) -> String {
+/// `room`: the most characters of all, if stdout is a terminal.
+fn shown(entry: &Entry, room: Option<usize>) -> String {
+    if let Some(room) = room {
+        return fit::cut(&format!("{} {}: {}", sanitise(&entry.severity), sanitise(&entry.category), sanitise(&entry.sample)), room);
+    }
     let text = sanitise(&entry.sample);
     let cut: String = text.chars().take(SHOWN_CHARS).collect();
     let more = if text.chars().count() > SHOWN_CHARS { "…" } else { "" };
@@ -210,7 +218,7 @@ fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(
     let mut text = String::new();
     for entry in entries {
         if shared.mark(entry.sign, now(), mark).map_err(Failure)? {
-            text += &format!("{word}: {}  {}\n", &entry.sign.signature[..12], shown(&entry));
+            text += &format!("{word}: {}  {}\n", &entry.sign.signature[..12], shown(&entry, None));
         } else {
             say(&format!("{}: it was forgotten meanwhile", entry.sign.signature));
         }
@@ -229,7 +237,8 @@ fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm
     let (new, back) = if entry.is_some() { (vec![0; count], vec![0; count]) } else { (of(&|sum| sum.new), of(&|sum| sum.regressed)) };
     let last = at.0.div_euclid(HOUR_US).div_euclid(hours);
     let most = events.iter().copied().max().unwrap_or(0);
-    let mut text = entry.as_ref().filter(|_| !form.is_json()).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry)));
+    let mut text =
+        entry.as_ref().filter(|_| !form.is_json()).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry, None)));
     for (index, count_of) in events.iter().enumerate() {
         let from = Timestamp((last - (count - 1 - index) as i64) * hours * HOUR_US);
         if form.is_json() {
@@ -256,7 +265,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
         ("regressed", "~", Choice { back_since: Some(since), order: Order::Count, ..base.clone() }),
         ("gone", "-", Choice { seen_since: Some(before), gone_since: Some(since), ..base }),
     ];
-    let (mut text, mut counts) = (String::new(), Vec::new());
+    let (mut text, mut counts, columns) = (String::new(), Vec::new(), out::columns());
     for (word, sign, choice) in kinds {
         let mut entries = shared.list(&choice, at).map_err(Failure)?.entries;
         let is_cut = entries.len() > MAX_DIFF;
@@ -267,8 +276,9 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
                 object["change"] = word.into();
                 text += &format!("{object}\n");
             } else {
-                let times = entry.row.count;
-                text += &format!("{sign} {}  {times:>5} ×  {}\n", &entry.sign.signature[..12], shown(entry));
+                let head = format!("{sign} {}  {:>5} ×  ", &entry.sign.signature[..12], entry.row.count);
+                let room = columns.map(|columns| columns.saturating_sub(head.chars().count()));
+                text += &format!("{head}{}\n", shown(entry, room));
             }
         }
         counts.push(format!("{}{} {word}", entries.len(), if is_cut { "+" } else { "" }));

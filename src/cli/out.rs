@@ -64,6 +64,13 @@ pub fn write(bytes: &[u8]) -> Result<Exit, Failure> {
     quiet_on_closed_pipe(stdout().and_then(|mut out| out.write_all(bytes)))
 }
 
+/// Returns the columns of the terminal that stdout is, if it is one and says.
+pub fn columns() -> Option<usize> {
+    let out = io::stdout();
+    let size = out.is_terminal().then(|| rustix::termios::tcgetwinsize(out).ok()).flatten()?;
+    Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
+}
+
 /// Formats rows under their headings, in columns that are as wide as needed.
 pub fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> String {
     let heads = heads.map(str::to_owned);

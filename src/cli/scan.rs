@@ -25,7 +25,7 @@ mod printer;
 mod reader;
 
 use known::Known;
-use printer::Printer;
+use printer::{Printer, Reach};
 use reader::Totals;
 
 /// Maximum number of files left out of folders that are named.
@@ -43,7 +43,8 @@ struct Job {
     order: Order,
     progress: Progress,
     interrupt: Arc<Interrupt>,
-    troubled: AtomicBool,
+    /// Number of inputs that could not be read, or not to their end.
+    troubled: AtomicUsize,
     /// The least severity that makes the scan fail, if the exit code is asked for that.
     fails_on: Option<Severity>,
     /// Such an error was found.
@@ -64,8 +65,8 @@ pub fn scan(args: &ScanArgs, color: Color) -> Result<Exit, Failure> {
     let job = prepare(args, color, interrupt)?;
     let worked = work(&job, workers(args, &job)).and_then(|()| {
         let totals = *job.totals.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_whole = job.interrupt.caught().is_none() && !job.troubled.load(Ordering::Relaxed);
-        job.order.outside(&job.printer.last(&totals, (job.inputs.len(), is_whole), started))
+        let reach = Reach { inputs: job.inputs.len(), unread: job.troubled.load(Ordering::Relaxed), is_interrupted: job.interrupt.caught().is_some() };
+        job.order.outside(&job.printer.last(&totals, &reach, started))
     });
     job.progress.done();
     job.tell_left_out();
@@ -94,7 +95,7 @@ fn prepare(args: &ScanArgs, color: Color, interrupt: Arc<Interrupt>) -> Result<J
         order,
         progress,
         interrupt,
-        troubled: AtomicBool::new(false),
+        troubled: AtomicUsize::new(0),
         // A build that asks for new errors fails if there are any.
         fails_on: args.fail_on.or(args.baseline.as_ref().map(|_| Severity::Medium)),
         found: AtomicBool::new(false),
@@ -158,7 +159,7 @@ fn work(job: &Job, workers: usize) -> io::Result<()> {
 }
 
 fn exit(job: &Job) -> Exit {
-    match (job.troubled.load(Ordering::Relaxed), job.found.load(Ordering::Relaxed)) {
+    match (job.troubled.load(Ordering::Relaxed) > 0, job.found.load(Ordering::Relaxed)) {
         (true, _) => Exit::Trouble,
         (false, true) => Exit::Found,
         (false, false) => Exit::Done,
@@ -182,7 +183,7 @@ impl Job {
 
     /// Reports an input that cannot be read; the others continue.
     fn trouble(&self, trouble: &Trouble) {
-        self.troubled.store(true, Ordering::Relaxed);
+        self.troubled.fetch_add(1, Ordering::Relaxed);
         self.tell(trouble);
     }
 

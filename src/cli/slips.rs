@@ -12,7 +12,7 @@ pub fn explain(mut error: clap::Error, args: &[String]) -> clap::Error {
     };
     let tip = match error.kind() {
         ErrorKind::InvalidSubcommand => asked(ContextKind::InvalidSubcommand).and_then(|name| command(&name)),
-        ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| argument(command_of(args)?, &arg)),
+        ErrorKind::UnknownArgument => asked(ContextKind::InvalidArg).and_then(|arg| place(args, &arg).or_else(|| argument(command_of(args)?, &arg))),
         ErrorKind::ValueValidation => asked(ContextKind::InvalidArg).zip(asked(ContextKind::InvalidValue)).and_then(|(flag, value)| count(args, &flag, &value)),
         _ => None,
     };
@@ -37,6 +37,13 @@ fn command(name: &str) -> Option<String> {
     is_file.then(|| format!("for the errors of a log: siftd scan {}", quoted(name)))
 }
 
+/// Returns the tip for the number of a line that stands apart from its file.
+fn place(args: &[String], arg: &str) -> Option<String> {
+    let is_line = command_of(args) == Some("explain") && arg.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    let file = args.iter().position(|word| word == arg).and_then(|at| args.get(at.checked_sub(1)?)).filter(|_| is_line)?;
+    Some(format!("the line follows the file's name: siftd explain {}", quoted(&format!("{file}:{arg}"))))
+}
+
 fn argument(command: &str, arg: &str) -> Option<String> {
     let is_file = !arg.starts_with('-');
     match (command, arg.split('=').next().unwrap_or(arg)) {
@@ -48,6 +55,14 @@ fn argument(command: &str, arg: &str) -> Option<String> {
         ("exec", "--retry") => Some("the flag is --retries".to_owned()),
         ("run", "-f") => Some("the flag is --file".to_owned()),
         ("run", _) if is_file => Some(format!("to follow a file: siftd run --file {}", quoted(arg))),
+        ("run", "--format" | "--json") => Some("records are always NDJSON; a finished log for people: siftd scan --format pretty FILE".to_owned()),
+        ("run", "-v" | "--verbose") => Some("for more messages: SIFTD_LOG=debug siftd run …".to_owned()),
+        ("run", "-q" | "--quiet") => Some("for fewer messages: SIFTD_LOG=error siftd run …".to_owned()),
+        ("scan", "-v" | "--verbose") => Some("more lines around each error: --context 10; why a line is an error or none: siftd explain FILE:LINE".to_owned()),
+        ("scan", "-q" | "--quiet") => Some("the exit code alone: siftd scan --fail-on low … > /dev/null".to_owned()),
+        ("exec", "-v" | "--verbose") => Some("what went wrong, after the command's output: --digest -".to_owned()),
+        (_, "-q" | "--quiet" | "-v" | "--verbose") => Some(format!("its flags: siftd {command} --help")),
+        ("man", _) if is_file => Some(format!("siftd {arg} --help; the pages of all commands: siftd man --dir FOLDER")),
         ("check", _) if is_file => Some(format!("siftd check --config {}", quoted(arg))),
         ("signature" | "filter" | "judge" | "classify", _) if is_file => Some(format!("it reads stdin: siftd {command} < {}", quoted(arg))),
         _ => None,

@@ -756,7 +756,11 @@ fn completions_and_manual_pages() {
     }
     assert!(folder.siftd(["man"]).ended(0).out().contains(".TH siftd"));
     folder.siftd(["man", "--dir", "pages"]).ended(0);
-    assert!(folder.path().join("pages/siftd-scan.1").exists());
+    let page = |name: &str| std::fs::read_to_string(folder.path().join("pages").join(name)).unwrap();
+    let scan = page("siftd-scan.1");
+    assert!(scan.contains(".SH \"EXAMPLES\"\n.nf\n\\&  siftd scan build.log ") && !scan.contains("EXTRA"), "{scan}");
+    let exec = page("siftd-exec.1");
+    assert!(exec.contains(" \\-\\- <") && exec.contains(".SH \"EXIT STATUS\"\n"), "{exec}");
 }
 
 #[test]

@@ -11,6 +11,13 @@ fn a_flag_of_another_command_or_tool_gets_the_tip_that_helps() {
         (&["scan", "--recursive", "logs"], 2, "folders are read at any depth: name the folder"),
         (&["digest", "-r", "logs"], 2, "folders are read at any depth: name the folder"),
         (&["scan", "--context", "-1", "a.log"], 2, "-1 is not in 0..=65535"),
+        (&["scan", "-q", "a.log"], 2, "scan --fail-on low … > /dev/null"),
+        (&["scan", "--verbose", "a.log"], 2, "--context 10"),
+        (&["exec", "-v", "true"], 125, "--digest -"),
+        (&["digest", "-v", "a.log"], 2, "siftd digest --help"),
+        (&["run", "--format", "pretty"], 2, "records are always NDJSON"),
+        (&["explain", "a.log", "53"], 2, "siftd explain a.log:53"),
+        (&["man", "scan"], 2, "siftd scan --help"),
         (&["rules", "list", "nope"], 2, "no rule or family \"nope\""),
     ] {
         let said = folder.siftd(args).ended(code).err();
@@ -70,6 +77,31 @@ fn a_dumb_terminal_gets_no_colours() {
     let Some(xterm) = on("xterm") else { return println!("skipped: needs script(1)") };
     assert!(xterm.stdout.contains(&0x1b));
     assert!(!on("dumb").unwrap().stdout.contains(&0x1b));
+}
+
+#[test]
+fn no_error_in_what_was_not_read_is_no_clean_scan() {
+    let folder = Folder::new();
+    folder.write("a.log", "all is well\n");
+    let scan = |file: &str, code| folder.siftd(["scan", "--format", "pretty", file]).ended(code).out();
+    assert!(scan("nosuch", 2).ends_with(" · 1 not read in full\n"));
+    assert!(!scan("a.log", 0).contains("not read"));
+}
+
+#[test]
+fn a_history_is_no_wider_than_the_terminal() {
+    let folder = Folder::new();
+    folder.write("a.log", error(&"boom ".repeat(60)));
+    folder.siftd(["scan", "--state-dir", "st", "a.log"]).ended(0);
+    for command in ["history", "history diff --since 1d"] {
+        for columns in [60, 200] {
+            let show = format!("stty cols {columns}; {} {command} --state-dir st", crate::folder::siftd().display());
+            let done = folder.run("script", ["-qec", &show, "/dev/null"]).output();
+            let Some(done) = done.ok().filter(|done| done.status.success()) else { return println!("skipped: needs script(1)") };
+            let text = String::from_utf8_lossy(&done.stdout).into_owned();
+            assert_eq!(text.lines().map(|line| line.trim_end().chars().count()).max(), Some(columns), "{text}");
+        }
+    }
 }
 
 #[test]

@@ -23,8 +23,9 @@ use crate::words::Severity;
 stdin, stdout, stderr, signals and the exit code are the command's. FILE may be - for stdout or fd:N for an open descriptor.
 
 Exit codes: the command's own, 128 + n when signal n ended it; 126 not runnable, 127 not found; 75 no retry is left or
-none can help in time, 124 timed out; 11 the breaker is open, 125 a wrong flag, a file that siftd cannot write, or a state that it cannot open: nothing was run; where the command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for,
-74 output or results could not be written.")]
+none can help in time, 124 timed out; 11 the breaker is open,
+125 a wrong flag, a file that siftd cannot write, or a state that it cannot open: nothing was run; where the
+command's is 0: 65 --strict found a real error, 1 --fail-on found what it was asked for, 74 output or results could not be written.")]
 pub struct ExecArgs {
     /// Write one line of JSON on how it went.
     #[arg(long, value_name = "FILE")]

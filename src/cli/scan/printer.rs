@@ -13,6 +13,14 @@ use crate::sinks::record::{self, Envelope};
 use crate::sinks::sarif;
 use crate::words::counted;
 
+/// How far the reading went.
+pub struct Reach {
+    pub inputs: usize,
+    /// Inputs that could not be read, or not to their end.
+    pub unread: usize,
+    pub is_interrupted: bool,
+}
+
 /// Output format and filter.
 pub struct Printer {
     format: Format,
@@ -80,14 +88,16 @@ impl Printer {
         }
     }
 
-    /// Returns what follows all events. `is_whole`: all inputs were read to their end.
-    pub fn last(&self, totals: &Totals, (inputs, is_whole): (usize, bool), started: Instant) -> Vec<u8> {
+    /// Returns what follows all events.
+    pub fn last(&self, totals: &Totals, reach: &Reach, started: Instant) -> Vec<u8> {
         match self.format {
-            Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(is_whole),
+            Format::Sarif => self.used.lock().unwrap_or_else(PoisonError::into_inner).tail(reach.unread == 0 && !reach.is_interrupted),
             Format::Report => summary(totals).into_bytes(),
             Format::Pretty => {
-                let (lines, inputs) = (counted(totals.lines, "line"), counted(inputs as u64, "input"));
-                format!("{} · {lines} in {inputs}, {:.1} s\n", totals.tally.line(self.paint), started.elapsed().as_secs_f32()).into_bytes()
+                let (lines, inputs) = (counted(totals.lines, "line"), counted(reach.inputs as u64, "input"));
+                // Without it, no error would look like a clean log.
+                let unread = if reach.unread > 0 { format!(" · {} not read in full", reach.unread) } else { String::new() };
+                format!("{} · {lines} in {inputs}, {:.1} s{unread}\n", totals.tally.line(self.paint), started.elapsed().as_secs_f32()).into_bytes()
             }
             _ => Vec::new(),
         }
