@@ -127,6 +127,10 @@ fn a_state_folder_that_is_not_there_is_said() {
     assert!(done.out().is_empty() && done.err().starts_with("siftd: st: no state is there yet"), "{}", done.err());
     breaker(&folder, &["record", "a", "--success"]).ended(0);
     assert_eq!(breaker(&folder, &["check", "a", "-q"]).ended(0).err(), "");
+    // A forgotten --state-dir, too.
+    folder.write("other.toml", "state_dir = \"other\"\n");
+    let done = folder.siftd(["breaker", "check", "a", "--config", "other.toml"]).ended(0);
+    assert!(done.err().contains("no state is there yet") && done.err().contains("with --state-dir"), "{}", done.err());
 }
 
 #[test]

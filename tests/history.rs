@@ -214,6 +214,28 @@ fn two_errors_that_are_one_are_joined_by_hand() {
     assert_eq!((left.len(), &left[0]["signature"], &left[0]["count"]), (1, &b.into(), &2.into()));
 }
 
+#[test]
+fn a_joined_error_leads_to_the_one_that_it_goes_on_as() {
+    let folder = Folder::new();
+    scan(&folder, &["--state-dir", "st"], &format!("{TWO}ValueError: third\nOSError: fourth\n")).ended(0);
+    let rows = history(&folder, &["--json"]).ended(0).records();
+    let [a, b, c, _] = [0, 1, 2, 3].map(|at| rows[at]["signature"].as_str().unwrap().to_owned());
+    history(&folder, &["join", &a, &b]).ended(0);
+    let shown = history(&folder, &["show", &a]).ended(0).out();
+    assert!(shown.contains("status     joined\n") && shown.contains(&format!("goes on as {b} ")), "{shown}");
+    let shown = history(&folder, &["show", &a, "--json"]).ended(0).records().remove(0);
+    assert_eq!((&shown["status"], &shown["goes_on_as"]["signature"]), (&"joined".into(), &b.as_str().into()));
+    assert!(history(&folder, &["--limit", "1"]).ended(0).out().contains("more of 3 "));
+    history(&folder, &["mute", &c]).ended(0);
+    assert!(history(&folder, &["--limit", "1"]).ended(0).out().contains("more of 2 "));
+    assert!(history(&folder, &["--limit", "1", "--all"]).ended(0).out().contains("more of 3 "));
+    assert!(history(&folder, &["trend"]).ended(0).out().contains("  3 new"));
+    let said = history(&folder, &["resolve", &a]).ended(0).out();
+    assert!(said.starts_with(&format!("resolved: {} ", &b[..12])) && said.contains(&format!("({} goes on as it)", &a[..12])), "{said}");
+    assert_eq!(history(&folder, &["--json"]).ended(0).records().len(), 1);
+    assert!(history(&folder, &["trend", &a]).ended(0).out().starts_with(&b[..12]));
+}
+
 const NEW: &str = r#"
 [family]
 id = "shop"

@@ -24,12 +24,18 @@ pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
     let config = setup::config(&args.setup)?;
     let mut policy = config.retry;
     policy.continue_on_error |= args.continue_on_error;
-    let mut was_told = false;
+    let (mut was_told, mut misread) = (false, Vec::new());
     answer_each(config.limits.max_document_bytes, |line, out| match line {
         Ok(Value::Object(_)) => {
             let object = line.as_ref().unwrap_or(&Value::Null);
             if !FIELDS.iter().any(|field| has(object, field)) && !std::mem::replace(&mut was_told, true) {
                 say(&nothing_known());
+            }
+            for (field, why) in FIELDS.iter().filter_map(|field| Some((*field, mistyped(object, field)?))) {
+                if !misread.contains(&field) {
+                    say(&format!("`{field}` {why}: it is ignored"));
+                    misread.push(field);
+                }
             }
             answer(object, &policy, out);
         }
@@ -39,7 +45,23 @@ pub fn classify(args: &ClassifyArgs) -> Result<Exit, Failure> {
 }
 
 fn has(object: &Value, field: &str) -> bool {
-    field.split('.').try_fold(object, |value, name| value.get(name)).is_some()
+    member(object, field).is_some()
+}
+
+fn member<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
+    field.split('.').try_fold(object, |value, name| value.get(name))
+}
+
+/// Returns why the value of a field cannot be used. Each such field is told once.
+fn mistyped(object: &Value, field: &str) -> Option<&'static str> {
+    let value = member(object, field).filter(|value| !value.is_null())?;
+    match field {
+        "exit_code" => integer(object, field).is_none().then_some("is no whole number"),
+        "response.status" => integer(object.get("response")?, "status").is_none().then_some("is no whole number"),
+        "timed_out" => (!value.is_boolean()).then_some("is neither true nor false"),
+        "code" => (!value.is_string() && !value.is_number()).then_some("is neither a text nor a number"),
+        _ => (!value.is_string()).then_some("is no text"),
+    }
 }
 
 /// The warning that is printed once; the answer is then that of an unknown error.
@@ -84,7 +106,9 @@ impl Said {
             _ => None,
         };
         let status = object.get("response").and_then(|response| integer(response, "status")).and_then(|status| status.try_into().ok());
-        Self { code, status }
+        // Many clients put the status of a failed request there; system errors have smaller numbers.
+        let as_status = || code.as_deref().and_then(|code| code.parse().ok()).filter(|code| (400..600).contains(code));
+        Self { status: status.or_else(as_status), code }
     }
 
     /// Returns the time that the headers of the response name.

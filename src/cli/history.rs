@@ -28,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const SHOWN_CHARS: usize = 70;
 /// Maximum number of errors of each kind that `diff` shows.
 const MAX_DIFF: usize = 100;
+/// The status of an error that goes on as another one.
+const JOINED: &str = "joined";
 /// Minimum number of digits of a signature.
 const MIN_DIGITS: usize = 4;
 
@@ -107,21 +109,22 @@ fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit
         },
         limit: which.limit as usize + 1,
     };
-    let mut page = shared.list(&choice, at).map_err(Failure)?;
-    let is_cut = page.entries.len() > which.limit as usize;
-    page.entries.truncate(which.limit as usize);
+    let mut entries = shared.list(&choice, at).map_err(Failure)?.entries;
+    let is_cut = entries.len() > which.limit as usize;
+    entries.truncate(which.limit as usize);
     if form.is_json() {
-        return out::print(&page.entries.iter().map(|entry| format!("{}\n", object(entry, at))).collect::<String>());
+        return out::print(&entries.iter().map(|entry| format!("{}\n", object(entry, at))).collect::<String>());
     }
-    if page.entries.is_empty() {
-        return out::print(&format!("no such errors; {} in the history\n", page.rows));
+    if entries.is_empty() {
+        let all = shared.count(&Choice { all: true, ..Choice::default() }, at).map_err(Failure)?;
+        return out::print(&format!("no such errors; {all} in the history\n"));
     }
     let columns = out::columns();
-    let rows: Vec<[String; 6]> = page.entries.iter().map(|entry| row(entry, at, columns)).collect();
+    let rows: Vec<[String; 6]> = entries.iter().map(|entry| row(entry, at, columns)).collect();
     let heads = ["SIGNATURE", "STATUS", "COUNT", "LAST SEEN", "LAST 24 H", "ERROR"];
     let mut text = columns.map_or_else(|| out::table(heads, &rows), |columns| fit::table(heads, &rows, columns));
     if is_cut {
-        text += &format!("… more of {} (--limit, --since, --all)\n", page.rows);
+        text += &format!("… more of {} (--limit, --since, --all)\n", shared.count(&choice, at).map_err(Failure)?);
     }
     out::print(&text)
 }
@@ -162,8 +165,13 @@ fn object(entry: &Entry, at: Timestamp) -> Value {
 fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Failure> {
     let at = now();
     let former = former(shared, entry.sign)?;
+    let goes_on = shared.goes_on_as(entry.sign).map_err(Failure)?.map(|entry| entry.sign);
     if form.is_json() {
         let mut object = object(entry, at);
+        if let Some(sign) = goes_on {
+            object["status"] = JOINED.into();
+            object["goes_on_as"] = json!({"signature": sign.signature.as_str(), "sig_version": sign.recipe});
+        }
         object["hours"] = entry.row.hours.iter().map(|(hour, count)| json!({"hour": rfc3339(Timestamp(hour * HOUR_US)), "count": count})).collect();
         object["former"] = former.iter().map(|sign| json!({"signature": sign.signature.as_str(), "sig_version": sign.recipe})).collect();
         return out::print(&format!("{object}\n"));
@@ -174,7 +182,7 @@ fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Fail
     let mut fields = vec![
         ("error", sanitise(&entry.sample).into_owned()),
         ("signature", format!("{} (recipe {})", entry.sign.signature, entry.sign.recipe)),
-        ("status", row.standing(at).to_owned()),
+        ("status", goes_on.map_or_else(|| row.standing(at), |_| JOINED).to_owned()),
         ("kind", format!("{} {}{rule}", sanitise(&entry.severity), sanitise(&entry.category))),
         ("seen", format!("{}, first {}, last {}", counted(row.count, "time"), moment(row.first), moment(row.last))),
         ("last 24 h", spark(&row.hours.spans(at, 1, 24))),
@@ -187,6 +195,7 @@ fn show(shared: &Shared, entry: &Entry, form: &HistoryForm) -> Result<Exit, Fail
             .map(|until| ("muted", if until.0 == i64::MAX { "until it is `mute --off`".to_owned() } else { format!("until {}", moment(until)) })),
     );
     fields.extend(row.streams.iter().map(|stream| ("in", sanitise(stream).into_owned())));
+    fields.extend(goes_on.map(|sign| ("goes on as", format!("{} (recipe {})", sign.signature, sign.recipe))));
     fields.extend(former.iter().map(|sign| ("before", format!("{} (recipe {})", sign.signature, sign.recipe))));
     out::print(&fields.iter().map(|(name, value)| format!("{name:<11}{value}\n")).collect::<String>())
 }
@@ -200,6 +209,11 @@ fn former(shared: &Shared, sign: Sign) -> Result<Vec<Sign>, Failure> {
         last = before;
     }
     Ok(all)
+}
+
+/// Returns the error that an error goes on as: that one is listed and counted.
+fn followed(shared: &Shared, entry: Entry) -> Result<Entry, Failure> {
+    Ok(shared.goes_on_as(entry.sign).map_err(Failure)?.unwrap_or(entry))
 }
 
 fn resolve(shared: &mut Shared, signatures: &[String]) -> Result<Exit, Failure> {
@@ -216,9 +230,11 @@ fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(
     // Nothing is changed unless all of them are known.
     let entries: Vec<Entry> = signatures.iter().map(|digits| find(shared, digits)).collect::<Result<_, _>>()?;
     let mut text = String::new();
-    for entry in entries {
+    for named in entries {
+        let entry = followed(shared, named.clone())?;
+        let more = if entry.sign == named.sign { String::new() } else { format!(" ({} goes on as it)", &named.sign.signature[..12]) };
         if shared.mark(entry.sign, now(), mark).map_err(Failure)? {
-            text += &format!("{word}: {}  {}\n", &entry.sign.signature[..12], shown(&entry, None));
+            text += &format!("{word}: {}  {}{more}\n", &entry.sign.signature[..12], shown(&entry, None));
         } else {
             say(&format!("{}: it was forgotten meanwhile", entry.sign.signature));
         }
@@ -228,7 +244,7 @@ fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(
 
 fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm) -> Result<Exit, Failure> {
     let at = now();
-    let entry = signature.map(|digits| find(shared, digits)).transpose()?;
+    let entry = signature.map(|digits| followed(shared, find(shared, digits)?)).transpose()?;
     let (hours, count) = if days <= 2 { (1, 24 * days as usize) } else { (24, days as usize) };
     let sums = shared.sums(at.0.div_euclid(HOUR_US) - i64::from(days + 1) * 24).map_err(Failure)?;
     let of =

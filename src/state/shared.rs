@@ -50,7 +50,7 @@ pub struct Changed {
 pub struct Page {
     /// The rows.
     pub entries: Vec<Entry>,
-    /// Rows in all, including those on other pages and those left out.
+    /// Rows in all, including those on other pages, those left out and those that go on as others.
     pub rows: u64,
 }
 
@@ -220,6 +220,14 @@ impl Shared {
         self.ask_history(|db| history::list(db, choice, now)).map(|(entries, rows)| Page { entries, rows })
     }
 
+    /// Returns how many errors [`list`](Self::list) would return without its limit.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn count(&self, choice: &Choice, now: Timestamp) -> Result<u64, String> {
+        self.ask_history(|db| history::count(db, choice, now))
+    }
+
     /// Returns at most ten rows whose signature begins with `digits`.
     ///
     /// # Errors
@@ -234,6 +242,18 @@ impl Shared {
     /// As [`open`](Self::open).
     pub fn former(&self, sign: Sign) -> Result<Option<Sign>, String> {
         self.ask_history(|db| history::former(db, sign))
+    }
+
+    /// Returns the row that a row continues as in the end; `None`: it continues as itself.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn goes_on_as(&self, sign: Sign) -> Result<Option<Entry>, String> {
+        self.ask_history(|db| {
+            let end = end_of(db, sign)?;
+            let rows = if end == sign { Vec::new() } else { history::begin_with(db, &end.signature)? };
+            Ok(rows.into_iter().find(|entry| entry.sign == end))
+        })
     }
 
     /// Returns the hourly sums of all errors since an hour.
@@ -264,23 +284,32 @@ impl Shared {
     /// As [`open`](Self::open).
     pub fn join(&mut self, old: Sign, now_as: Sign, now: Timestamp) -> Result<bool, String> {
         self.change(now, |_, tx| {
-            let mut end = now_as;
-            for _ in 0..MAX_JOINS {
-                let Some(next) = history::goes_on_as(tx.db(), end)? else { break };
-                end = next;
-            }
+            let end = end_of(tx.db(), now_as)?;
             if end == old || history::goes_on_as(tx.db(), old)?.is_some() {
                 return Ok(false);
             }
             history::alias(tx.db(), old, end)?;
             let (Some((_, old)), Some((id, mut row))) = (history::find(tx.db(), old)?, history::find(tx.db(), end)?) else { return Ok(true) };
+            // Each of them was counted as new when it was first seen; the one that they are now was new but once.
+            history::one_less_new(tx.db(), row.first.max(old.first).0.div_euclid(history::HOUR_US))?;
             row.first = row.first.min(old.first);
+            row.last = row.last.max(old.last);
             row.count += old.count;
             row.hours.join(&old.hours);
             history::update(tx.db(), id, &row, true)?;
             Ok(true)
         })
     }
+}
+
+/// Returns the row that a row continues as in the end, or itself.
+fn end_of(db: &rusqlite::Connection, sign: Sign) -> Result<Sign, StoreError> {
+    let mut end = sign;
+    for _ in 0..MAX_JOINS {
+        let Some(next) = history::goes_on_as(db, end)? else { break };
+        end = next;
+    }
+    Ok(end)
 }
 
 /// Lines of records, and the history's status of each.

@@ -547,6 +547,24 @@ fn rules_import_makes_rules_of_problem_matchers() {
 }
 
 #[test]
+fn classify_says_which_fields_it_cannot_use() {
+    let folder = Folder::new();
+    let lines = "{\"message\":3}\n{\"message\":4}\n{\"exit_code\":\"x\"}\n{\"timed_out\":\"yes\",\"name\":null}\n{\"code\":[]}\n";
+    let done = folder.piped(["classify"], lines).ended(0);
+    let said = [
+        "`message` is no text: it is ignored",
+        "`exit_code` is no whole number: it is ignored",
+        "`timed_out` is neither true nor false: it is ignored",
+        "`code` is neither a text nor a number: it is ignored",
+    ];
+    assert_eq!(done.err(), said.map(|line| format!("siftd: {line}\n")).concat());
+    let same = folder.piped(["classify"], "{\"code\":404}\n{\"response\":{\"status\":404}}\n").ended(0);
+    let answers = same.records();
+    assert_eq!((same.err(), &answers[0]["category"], &answers[0]["retry"]), (String::new(), &answers[1]["category"], &answers[1]["retry"]));
+    assert_ne!(answers[0]["category"], "unknown_error");
+}
+
+#[test]
 fn check_judges_a_configuration() {
     let folder = Folder::new();
     folder.write("good.toml", "[limits]\ntrace_idle = \"1s\"\n");

@@ -91,11 +91,10 @@ impl Desk {
         known.map_or_else(|| path.to_owned(), |row| row.label.path.clone())
     }
 
-    /// Warns if a folder was named and holds no state: it may be the
-    /// wrong one, and a guard that uses it would let every run pass.
+    /// Warns that the folder holds no state: it may be the wrong one,
+    /// and a guard that uses it would let every run pass.
     pub fn miss(&self) {
-        if self.is_named {
-            say(&format!("{}: no state is there yet; if something was recorded, it was with another --state-dir", self.folder.display()));
-        }
+        let mend = if self.is_named { "it was with another --state-dir" } else { "name its folder with --state-dir" };
+        say(&format!("{}: no state is there yet; if something was recorded, {mend}", self.folder.display()));
     }
 }

@@ -15,7 +15,8 @@ pub(super) use carry::{has_past, is_prepared, joined, prepare, take_over};
 pub use hours::{HOUR_US, Hours, spans};
 pub(super) use sieve::Sieve;
 pub(super) use table::{
-    COLUMNS, Sample, TABLES, add_hour, alias, begin_with, find, former, goes_on_as, grow, insert, is_sound, list, prune_age, prune_rows, sums, update,
+    COLUMNS, Sample, TABLES, add_hour, alias, begin_with, count, find, former, goes_on_as, grow, insert, is_sound, list, one_less_new, prune_age, prune_rows,
+    sums, update,
 };
 pub use table::{Choice, Entry, Order, Sum};
 

@@ -242,7 +242,29 @@ fn forget(db: &Connection, which: &str, value: i64) -> Result<usize, StoreError>
 
 /// Returns a page of the list, and the number of rows in all.
 pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -> Result<(Vec<Entry>, u64), StoreError> {
-    let mut wanted = vec!["1".to_owned()];
+    let order = match choice.order {
+        Order::Last => "last DESC",
+        Order::First => "first DESC",
+        Order::Count => "count DESC, last DESC",
+    };
+    let (wanted, values) = clause(choice, now);
+    let mut all = db.prepare(&format!("{}WHERE {wanted} ORDER BY {order} LIMIT {}", rows!(""), choice.limit))?;
+    let rows = all.query_map(params_from_iter(values), entry_of)?.collect::<Result<_, _>>()?;
+    Ok((rows, size(db)?))
+}
+
+/// Returns how many rows a list without a limit would have. Reads all of them.
+pub(in crate::state) fn count(db: &Connection, choice: &Choice, now: Timestamp) -> Result<u64, StoreError> {
+    let (wanted, values) = clause(choice, now);
+    let count: i64 = db.query_row(&format!("SELECT count(*) FROM history WHERE {wanted}"), params_from_iter(values), |row| row.get(0))?;
+    Ok(count as u64)
+}
+
+/// Returns the condition of a list, and the values of its parameters.
+fn clause(choice: &Choice, now: Timestamp) -> (String, Vec<i64>) {
+    // A row that goes on as another one is part of that one.
+    let mut wanted =
+        vec!["NOT EXISTS (SELECT 1 FROM history_alias WHERE history_alias.signature = history.signature AND history_alias.recipe = history.recipe)".to_owned()];
     let mut values: Vec<i64> = Vec::new();
     let mut add = |clause: &str, value: Option<Timestamp>| {
         if let Some(value) = value {
@@ -255,19 +277,7 @@ pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -
     add("back >= ?", choice.back_since);
     add("last < ?", choice.gone_since);
     add("resolved = 0 AND (muted IS NULL OR muted <= ?)", (!choice.all).then_some(now));
-    // A row of an older recipe is part of the row that took it over.
-    wanted.push(
-        "NOT EXISTS (SELECT 1 FROM history_alias WHERE history_alias.signature = history.signature AND history_alias.recipe = history.recipe)".to_owned(),
-    );
-    let order = match choice.order {
-        Order::Last => "last DESC",
-        Order::First => "first DESC",
-        Order::Count => "count DESC, last DESC",
-    };
-    let sql = format!("{}WHERE {} ORDER BY {order} LIMIT {}", rows!(""), wanted.join(" AND "), choice.limit);
-    let mut all = db.prepare(&sql)?;
-    let rows = all.query_map(params_from_iter(values), entry_of)?.collect::<Result<_, _>>()?;
-    Ok((rows, size(db)?))
+    (wanted.join(" AND "), values)
 }
 
 /// Returns at most ten rows whose signature begins with these digits.
@@ -288,6 +298,12 @@ pub(in crate::state) fn former(db: &Connection, now: Sign) -> Result<Option<Sign
 pub(in crate::state) fn goes_on_as(db: &Connection, old: Sign) -> Result<Option<Sign>, StoreError> {
     let mut one = db.prepare_cached("SELECT is_now, recipe_now FROM history_alias WHERE signature = ?1 AND recipe = ?2")?;
     Ok(one.query_row(params![old.signature.digest(), old.recipe], |row| Ok(Sign { signature: Hex::new(row.get(0)?), recipe: row.get(1)? })).optional()?)
+}
+
+/// Two errors turned out to be one: takes one of the hour's new errors back.
+pub(in crate::state) fn one_less_new(db: &Connection, hour: i64) -> Result<(), StoreError> {
+    db.execute("UPDATE hour SET new = new - 1 WHERE hour = ?1 AND new > 0", [hour])?;
+    Ok(())
 }
 
 /// From now on, `old` continues as `now`.
