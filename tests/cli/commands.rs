@@ -561,7 +561,7 @@ fn classify_says_which_fields_it_cannot_use() {
     let same = folder.piped(["classify"], "{\"code\":404}\n{\"response\":{\"status\":404}}\n").ended(0);
     let answers = same.records();
     assert_eq!((same.err(), &answers[0]["category"], &answers[0]["retry"]), (String::new(), &answers[1]["category"], &answers[1]["retry"]));
-    assert_ne!(answers[0]["category"], "unknown_error");
+    assert_eq!(answers[0]["retry"]["reason"], "http_client_error");
 }
 
 #[test]
