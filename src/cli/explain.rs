@@ -8,31 +8,32 @@ use std::io::{self, Read};
 use std::ops::{Range, RangeInclusive};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use super::args::ExplainArgs;
+use super::setup::Setup;
 use super::{Exit, Failure, out, setup, stdin};
 use crate::core::confirm::{Confirm, Rejected};
 use crate::core::decode::{Json, json, logfmt};
 use crate::core::engine::{Candidate, Engine};
 use crate::core::event::Event;
-use crate::core::frame::Buffer;
 use crate::core::line::{Line, Place};
+use crate::core::pipeline::MAX_HEAD_BYTES;
 use crate::core::prefilter::Scratch;
 use crate::core::redact::{KeyBlock, clean};
 use crate::core::signature::normalise;
+use crate::core::transcript::Account;
 use crate::core::visible::visible;
 use crate::rules::Kind;
 use crate::sinks::human::sanitise;
 use crate::sinks::record::rfc3339;
 use crate::sources::clock::now;
 use crate::sources::expand::Trouble;
-use crate::sources::input;
 
 mod file;
-mod walk;
+mod pass;
+mod transcript;
 use file::{open, say_if_foreign};
-use walk::{Behind, Walk, events};
+use pass::{Asked, Made, Opened, Pass};
 
 /// Maximum number of bytes read from stdin: each line of it produces a page.
 const MAX_STDIN_BYTES: u64 = 1 << 20;
@@ -51,33 +52,33 @@ pub fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     }
     let setup = setup::load(&args.setup, setup::Reading::default())?;
     let page = match &place {
-        Some((path, lines)) if of_stdin.is_none() => of_file(&setup.engine, path, lines)?,
-        _ => of_stdin_lines(&setup.engine, of_stdin)?,
+        Some((path, lines)) if of_stdin.is_none() => of_file(&setup, path, lines)?,
+        _ => of_stdin_lines(&setup, of_stdin)?,
     };
     out::print(&page)
 }
 
-fn of_file(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> Result<String, Failure> {
+fn of_file(setup: &Setup, path: &Path, lines: &RangeInclusive<u64>) -> Result<String, Failure> {
     let mut page = String::new();
     let fault = |error: io::Error| {
         let Trouble { path, why } = Trouble::new(path, error);
         Failure::new(format!("{path}: {why}"))
     };
-    say_if_foreign(path).map_err(fault)?;
-    let found = lines_of(engine, path, lines).map_err(fault)?;
-    if found.is_empty() {
-        return Err(Failure::new(format!("{}: has no line {}", path.display(), lines.start())));
+    let (head, mut rest) = open(path).map_err(fault)?;
+    say_if_foreign(path, &head);
+    let (asked, made) = Pass::new(setup, lines, &head).read(head.chain(&mut rest)).map_err(fault)?;
+    if asked.is_empty() {
+        // Requested lines before the damage are shown.
+        return Err(rest.damage.map_or_else(|| Failure::new(format!("{}: has no line {}", path.display(), lines.start())), fault));
     }
-    let covers = |event: &Event| event.line_num <= *lines.end() && event.line_end >= *lines.start();
-    let events = events(engine, open(path).map_err(fault)?, covers).map_err(fault)?;
-    for (num, (text, behind)) in (*lines.start()..).zip(found) {
-        explain_line(engine, &format!("{}:{num}", path.display()), &text, &Found { num, events: &events, behind }, &mut page);
+    for line in &asked {
+        explain_line(&setup.engine, &format!("{}:{}", path.display(), line.num), &Found::new(line, &made), &mut page);
     }
     Ok(page)
 }
 
 /// Explains the lines that are asked for, or each one that is not blank.
-fn of_stdin_lines(engine: &Arc<Engine>, asked: Option<&RangeInclusive<u64>>) -> Result<String, Failure> {
+fn of_stdin_lines(setup: &Setup, asked: Option<&RangeInclusive<u64>>) -> Result<String, Failure> {
     let (mut page, mut bytes) = (String::new(), Vec::new());
     io::stdin().take(MAX_STDIN_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_STDIN_BYTES {
@@ -86,16 +87,10 @@ fn of_stdin_lines(engine: &Arc<Engine>, asked: Option<&RangeInclusive<u64>>) -> 
     if bytes.trim_ascii().is_empty() {
         return Err(Failure::new("explain: nothing on stdin; name a line of a file (siftd explain FILE:LINE), or pipe lines in"));
     }
-    let events = events(engine, &bytes[..], |_| true)?;
-    let mut walk = Walk::new(engine);
-    each_line(engine, &bytes[..], |text| {
-        walk.step(text);
-        if asked.map_or_else(|| !text.trim_ascii().is_empty(), |lines| lines.contains(&walk.lines)) {
-            let found = Found { num: walk.lines, events: &events, behind: walk.behind() };
-            explain_line(engine, &format!("line {}", walk.lines), text, &found, &mut page);
-        }
-        true
-    })?;
+    let (lines, made) = Pass::new(setup, asked.unwrap_or(&(1..=u64::MAX)), &bytes[..bytes.len().min(MAX_HEAD_BYTES)]).read(&bytes[..])?;
+    for line in lines.iter().filter(|line| asked.is_some() || !line.text.trim_ascii().is_empty()) {
+        explain_line(&setup.engine, &format!("line {}", line.num), &Found::new(line, &made), &mut page);
+    }
     match asked.filter(|_| page.is_empty()) {
         Some(lines) => Err(Failure::new(format!("stdin: has no line {}", lines.start()))),
         None => Ok(page),
@@ -133,79 +128,61 @@ fn numbers(text: &str) -> Option<RangeInclusive<u64>> {
     Some(number(first)?..=number(last)?)
 }
 
-/// Returns those of the lines that the file has, each with what is open after it.
-fn lines_of(engine: &Arc<Engine>, path: &Path, lines: &RangeInclusive<u64>) -> io::Result<Vec<(Vec<u8>, Behind)>> {
-    let (mut walk, mut found) = (Walk::new(engine), Vec::new());
-    let mut file = open(path)?;
-    each_line(engine, &mut file, |text| {
-        walk.step(text);
-        if lines.contains(&walk.lines) {
-            found.push((text.to_vec(), walk.behind()));
-        }
-        walk.lines < *lines.end()
-    })?;
-    // Requested lines before the damage are shown.
-    match file.damage.filter(|_| found.is_empty()) {
-        Some(damage) => Err(damage),
-        None => Ok(found),
-    }
-}
-
-/// Passes the lines, as a stream frames them and without newlines, to `each` until it returns `false`.
-fn each_line(engine: &Engine, mut bytes: impl Read, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
-    let mut buffer = Buffer::new(engine.limits.max_line_bytes);
-    loop {
-        let count = input::fill(&mut bytes, buffer.space())?;
-        buffer.filled(count);
-        while let Some(framed) = buffer.next_lines().or_else(|| if count == 0 { buffer.last_line() } else { None }) {
-            for line in buffer.bytes[framed.from..framed.to].split_inclusive(|byte| *byte == b'\n') {
-                if !each(line.strip_suffix(b"\n").unwrap_or(line)) {
-                    return Ok(());
-                }
-            }
-            buffer.done(&framed);
-        }
-        if count == 0 {
-            return Ok(());
-        }
-    }
-}
-
-/// What the whole text makes of a line.
+/// A line, and what the whole text makes of it.
 struct Found<'a> {
-    num: u64,
-    events: &'a [Event],
-    behind: Behind,
+    line: &'a Asked,
+    /// The account of the record that the line belongs to.
+    account: Option<&'a Account>,
+    made: &'a Made,
 }
 
-impl Found<'_> {
-    /// Returns the events that the line belongs to.
+impl<'a> Found<'a> {
+    fn new(line: &'a Asked, made: &'a Made) -> Self {
+        Self { line, account: made.account(line.num), made }
+    }
+
+    /// Returns the events that the line belongs to, or its record.
     fn covering(&self) -> impl Iterator<Item = &Event> {
-        self.events.iter().filter(|event| (event.line_num..=event.line_end).contains(&self.num))
+        let num = self.line.num;
+        let is_in_record = |event: &Event| self.account.is_some_and(|account| account.has_steps() && (account.first..=account.last).contains(&event.line_num));
+        self.made.events.iter().filter(move |event| (event.line_num..=event.line_end).contains(&num) || is_in_record(event))
+    }
+
+    fn opened(&self) -> &Opened {
+        const NOTHING: &Opened = &Opened { regions: Vec::new(), traces: Vec::new() };
+        self.made.opened(self.line.num).unwrap_or(NOTHING)
     }
 }
 
-fn explain_line(engine: &Engine, name: &str, raw: &[u8], found: &Found, page: &mut String) {
-    let text = visible(raw, None);
-    let place = Place { num: found.num, ..Place::default() };
+fn explain_line(engine: &Engine, name: &str, found: &Found, page: &mut String) {
+    let text = visible(&found.line.text, None);
+    let place = Place { num: found.line.num, ..Place::default() };
     let line = Line::new(place, &text, now());
     if !page.is_empty() {
         page.push('\n');
     }
     let _ = writeln!(page, "{}", sanitise(name));
-    if found.behind.is_key {
-        field(page, "text", KeyBlock::TOKEN);
-    } else {
-        field(page, "text", &String::from_utf8_lossy(&text));
-        prefix(&line, page);
-        record(&text, page);
+    let shown = if found.line.is_key { KeyBlock::TOKEN.into() } else { String::from_utf8_lossy(&text) };
+    field(page, "text", &shown);
+    match (found.made.format, found.account) {
+        (Some(format), Some(account)) => transcript::record(format, account, page),
+        (Some(format), None) if found.made.is_document => transcript::between(format, page),
+        _ => of_text(engine, &line, found, page),
     }
-    hits(engine, &line, found, page);
-    joined(found, page);
     if found.covering().next().is_none() {
         field(page, "event", "none: the line is no error");
     }
     found.covering().for_each(|event| outcome(event, page));
+}
+
+/// Explains a line that is no part of a transcript.
+fn of_text(engine: &Engine, line: &Line, found: &Found, page: &mut String) {
+    if !found.line.is_key {
+        prefix(line, page);
+        record(line.text, page);
+    }
+    hits(engine, line, found, page);
+    joined(found, page);
 }
 
 /// Writes one field; only here is its value redacted and sanitised.
@@ -260,16 +237,16 @@ fn record(text: &[u8], page: &mut String) {
 
 /// Writes the open regions around the line, and the trace that it continues.
 fn joined(found: &Found, page: &mut String) {
-    for region in &found.behind.regions {
+    for region in &found.opened().regions {
         field(page, "region", &format!("{region} is open"));
     }
     for event in found.covering().filter(|event| event.line_num < event.line_end) {
-        let (at, of) = (found.num - event.line_num + 1, event.line_end - event.line_num + 1);
+        let (at, of) = (found.line.num - event.line_num + 1, event.line_end - event.line_num + 1);
         field(page, "joined", &format!("{}, as line {at} of {of}", event.rule));
     }
     let known = |id: &&String| !found.covering().any(|event| *event.rule == ***id);
     if found.covering().next().is_none()
-        && let Some(trace) = found.behind.traces.iter().find(known)
+        && let Some(trace) = found.opened().traces.iter().find(known)
     {
         field(page, "joined", &format!("{trace}, on trial: the lines after it did not make it an error"));
     }
@@ -359,7 +336,8 @@ fn why_not(rejected: Rejected) -> &'static str {
 fn outcome(event: &Event, page: &mut String) {
     let lines = if event.line_num == event.line_end { format!("line {}", event.line_num) } else { format!("lines {}-{}", event.line_num, event.line_end) };
     field(page, "event", &format!("{lines} by {}: {}", event.rule, event.text));
-    field(page, "category", &format!("{}, severity {}, cause {}", event.category, event.severity, event.cause));
+    let flavour = event.call.as_ref().and_then(|call| call.flavour).map_or_else(String::new, |flavour| format!(" ({flavour})"));
+    field(page, "category", &format!("{}, severity {}{flavour}, cause {}", event.category, event.severity, event.cause));
     field(page, "retry", &format!("{} ({}), remedy {}", event.retry.class, event.retry.reason, event.retry.remedy));
     let mut normalised = String::new();
     let message = event.exception.as_ref().map_or(event.text.as_str(), |exception| exception.message.as_str());

@@ -26,6 +26,7 @@ mod resume;
 mod wire;
 use envelope::Pieces;
 use raw::Raw;
+pub use records::MAX_HEAD_BYTES;
 pub use resume::{BEFORE_BYTES, Workspace};
 
 /// Pseudo-literal of a line that must be looked at whatever its raw bytes hold.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "clippy knows only functions marked as tests")]
 
 mod commands;
+mod explain;
 #[path = "../support/folder.rs"]
 mod folder;
 mod formats;

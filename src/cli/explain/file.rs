@@ -4,23 +4,24 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::cli::say;
+use crate::core::pipeline::MAX_HEAD_BYTES;
 use crate::sources::foreign;
 use crate::sources::input::{self, Watched};
 
 /// Says if a file is no log. It is explained all the same, since `scan` reads such a file when told to.
-pub(super) fn say_if_foreign(path: &Path) -> io::Result<()> {
-    let mut first = input::file(path, Watched::default())?;
-    let mut block = vec![0; foreign::BLOCK_BYTES];
-    let count = input::fill(&mut first.bytes, &mut block)?;
-    if let Some(foreign) = foreign::judge(&block[..count], count < block.len()) {
+pub(super) fn say_if_foreign(path: &Path, head: &[u8]) {
+    if let Some(foreign) = foreign::judge(head, head.len() < MAX_HEAD_BYTES) {
         say(&format!("{}: to `siftd scan` it {}", path.display(), foreign.advice()));
     }
-    Ok(())
 }
 
-/// Opens a file for reading up to a damaged part.
-pub(super) fn open(path: &Path) -> io::Result<UpToDamage> {
-    Ok(UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None })
+/// Opens a file for reading up to a damaged part; returns its first [`MAX_HEAD_BYTES`], too, and what follows them.
+pub(super) fn open(path: &Path) -> io::Result<(Vec<u8>, UpToDamage)> {
+    let mut rest = UpToDamage { bytes: input::file(path, Watched::default())?.bytes, damage: None };
+    let mut head = vec![0; MAX_HEAD_BYTES];
+    let count = input::fill(&mut rest, &mut head)?;
+    head.truncate(count);
+    Ok((head, rest))
 }
 
 /// The bytes before a damaged part, and the damage.

@@ -7,10 +7,10 @@ use crate::core::event::{Event, Timestamp};
 use crate::core::frame::Framed;
 use crate::core::line::Place;
 use crate::core::prefilter::Hit;
-use crate::core::transcript::{Document, Scene};
+use crate::core::transcript::{Account, Document, Format, Scene};
 
 /// Maximum number of bytes held back until it is clear whether they begin a document.
-const MAX_HEAD_BYTES: usize = 256 << 10;
+pub const MAX_HEAD_BYTES: usize = 256 << 10;
 
 /// Whether documents are read, and the open one.
 #[derive(Default)]
@@ -38,6 +38,30 @@ impl Stream {
     #[must_use]
     pub fn is_document_cut(&self) -> bool {
         self.document.is_cut
+    }
+
+    /// Also keeps an account of each record of a transcript. For finished inputs.
+    #[must_use]
+    pub fn with_accounts(mut self) -> Self {
+        self.transcript.keep_accounts();
+        self
+    }
+
+    /// Returns the accounts since the last call.
+    pub fn take_accounts(&mut self) -> Vec<Account> {
+        self.transcript.take_accounts()
+    }
+
+    /// Returns the format of a transcript; `None` for text.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        self.transcript.format()
+    }
+
+    /// Whether the stream is one document.
+    #[must_use]
+    pub fn is_document(&self) -> bool {
+        self.document.open.is_some()
     }
 
     /// Reads whole lines, as text or as records.
@@ -132,7 +156,7 @@ impl Stream {
         let events = out.len();
         for element in found {
             let place = Place { num: element.num, offset: element.offset, ..Place::default() };
-            self.transcript.element(&Scene { cx: &cx, place: &place, now }, &element.bytes, out);
+            self.transcript.element(&Scene { cx: &cx, place: &place, now }, &element, out);
         }
         self.counts.events += (out.len() - events) as u64;
         self.counts.bytes += count as u64;

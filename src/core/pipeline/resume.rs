@@ -49,16 +49,25 @@ impl Stream {
             return &self.safe;
         }
         here.transcript = self.transcript.memory();
-        if self.pieces.is_empty()
-            && self.transcript.is_between()
-            && let Some(newer) = self.assembler.quiet(&here)
-        {
+        if let Some(newer) = self.quiet(&here) {
             self.safe = newer;
         }
         if here.offset.saturating_sub(self.safe.offset) > MAX_BEHIND_BYTES {
             self.safe = here;
         }
         &self.safe
+    }
+
+    /// Returns the newest place that nothing open continues across, if there is one since the last call.
+    fn quiet(&mut self, here: &Snapshot) -> Option<Snapshot> {
+        if self.pieces.is_empty() && self.transcript.is_between() { self.assembler.quiet(here) } else { None }
+    }
+
+    /// Returns a number of lines at the beginning of which no later line changes what was made; 0 if that is not known
+    /// yet, and for a document. Not to be mixed with [`safe`](Self::safe).
+    pub fn settled_lines(&mut self) -> u64 {
+        let here = Snapshot::here(self.buffer.position(), self.counts.lines, self.buffer.wide());
+        if self.is_document() || self.buffer.is_at_start() { 0 } else { self.quiet(&here).map_or(0, |place| place.lines) }
     }
 
     /// Returns [`safe`](Self::safe) in a form that can be stored.

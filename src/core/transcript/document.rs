@@ -77,6 +77,8 @@ pub struct Found {
     pub offset: u64,
     /// 1-based number of the line on which it begins.
     pub num: u64,
+    /// 1-based number of the line on which it ends.
+    pub last: u64,
 }
 
 impl Document {
@@ -244,7 +246,7 @@ impl Document {
             && let Some(element) = self.element.take()
             && !element.dropped
         {
-            take(Found { bytes: element.bytes, offset: element.offset, num: element.num });
+            take(Found { bytes: element.bytes, offset: element.offset, num: element.num, last: self.lines + 1 });
         }
         if self.depth == 1 && self.shape != Shape::List {
             self.in_steps = false;

@@ -54,6 +54,26 @@ impl Format {
         Self::Messages,
     ];
 
+    /// Returns the name of the agent, or of what has the format.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "Claude Code",
+            Self::Codex => "Codex",
+            Self::Gemini => "Gemini CLI",
+            Self::Pi => "pi",
+            Self::Opencode => "opencode",
+            Self::Copilot => "Copilot CLI",
+            Self::Cursor => "Cursor",
+            Self::Cline => "Cline",
+            Self::Openhands => "OpenHands",
+            Self::SweAgent => "SWE-agent",
+            Self::Messages => "messages of a model's API",
+            Self::Aider => "aider",
+            Self::Specstory => "SpecStory",
+        }
+    }
+
     /// Whether a record alone shows that it is of this format.
     #[must_use]
     pub fn knows(self, record: &Value) -> bool {

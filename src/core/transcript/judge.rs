@@ -2,6 +2,7 @@
 //! of a failure says. The text of a failing step is read, as separate lines, by the machines that read
 //! a plain log; the worst event that they find fills the step's event. One failing step is one event.
 
+use super::account::{Fate, Ruling};
 use super::memory::Memory;
 use super::phrases;
 use super::step::{Flag, Said, Step, Who};
@@ -29,23 +30,35 @@ pub struct Scene<'a, 'c> {
     pub now: Timestamp,
 }
 
-/// Turns what a record says into events.
-pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, out: &mut Vec<Event>) {
-    let mut base = 0;
+/// Turns what a record says into events; returns what became of each step and call.
+pub fn events(scene: &Scene<'_, '_>, memory: &mut Memory, said: Vec<Said>, out: &mut Vec<Event>) -> Vec<Ruling> {
+    let (mut base, mut rulings) = (0, Vec::new());
     for said in said {
         match said {
             Said::Session(session) => memory.enter(&session),
-            Said::Call { id, tool, command } => memory.call(&id, &tool, command.as_deref()),
+            Said::Call { id, tool, command } => {
+                memory.call(&id, &tool, command.as_deref());
+                let step = Step { tool: Some(tool), command, ..Step::fine(None) };
+                rulings.push(Ruling { step, fate: Fate::Called, flag: None });
+            }
             Said::Reset(at) => memory.reset(&at),
             Said::Step(mut step) => {
                 memory.join(&mut step);
                 let lines = step.text.lines().count().max(1) as u32;
                 let read = Reading { scene, base };
-                out.extend(read.event(memory, &step));
+                let fate = match read.event(memory, &step) {
+                    Ok(event) => {
+                        out.push(event);
+                        Fate::Reported
+                    }
+                    Err(fate) => fate,
+                };
+                rulings.push(Ruling { step, fate, flag: None });
                 base += lines;
             }
         }
     }
+    rulings
 }
 
 /// A step being judged.
@@ -56,17 +69,18 @@ struct Reading<'a, 'c> {
 }
 
 impl Reading<'_, '_> {
-    fn event(&self, memory: &mut Memory, step: &Step) -> Option<Event> {
+    /// Returns the event of a failure, or what becomes of the step instead.
+    fn event(&self, memory: &mut Memory, step: &Step) -> Result<Event, Fate> {
         let found = match step.flag {
-            Flag::Fine => return None,
+            Flag::Fine => return Err(Fate::Fine),
             Flag::Unknown if phrases::shows(step.tool.as_deref(), step.command.as_deref()) && !phrases::is_own(step.command.as_deref(), &step.text) => {
-                return None;
+                return Err(Fate::Shown);
             }
-            Flag::Unknown | Flag::Stderr => Some(self.worst(step)?),
+            Flag::Unknown | Flag::Stderr => Some(self.worst(step).ok_or(Fate::Harmless)?),
             Flag::Failed => None,
         };
-        if memory.was_told(step) {
-            return None;
+        if let Some(line) = memory.told_at(step, self.scene.place.num) {
+            return Err(Fate::Told(line));
         }
         // A command's output may be the text of any program, so it cannot mark itself as a refusal.
         let flavour = step.flavour.or_else(|| phrases::flavour(&step.text).filter(|_| step.exit.is_none() && step.flag == Flag::Failed));
@@ -83,7 +97,7 @@ impl Reading<'_, '_> {
             event.severity = Severity::Low;
         }
         event.call = Some(Box::new(self.call(memory, step, flavour, &mut event.redactions)));
-        Some(event)
+        Ok(event)
     }
 
     /// Returns the worst event that the machines find in the text; of equals, the first.

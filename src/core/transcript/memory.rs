@@ -31,6 +31,9 @@ pub struct Memory {
     /// Hash of the API's last fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     fault: Option<u64>,
+    /// The line that reported it.
+    #[serde(skip)]
+    fault_line: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reset_at: Option<String>,
 }
@@ -41,13 +44,16 @@ struct Told {
     id: u64,
     place: u64,
     text: u64,
+    /// The line that reported it; 0 after a restart, when nobody asks for it.
+    #[serde(skip)]
+    line: u64,
 }
 
 impl Memory {
     /// Returns the memory of a transcript that begins.
     #[must_use]
     pub fn new(format: Format) -> Self {
-        Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, reset_at: None }
+        Self { format, session: None, calls: VecDeque::new(), told: VecDeque::new(), fault: None, fault_line: 0, reset_at: None }
     }
 
     /// Returns the memory of a stream that begins with `head`, if that shows
@@ -107,27 +113,33 @@ impl Memory {
         self.reset_at.take()
     }
 
-    /// Returns whether the failure was reported before, and remembers it as
-    /// reported. A run that ends with the API's last fault is not a further failure.
-    pub fn was_told(&mut self, step: &Step) -> bool {
+    /// Returns the line that reported the failure before; else remembers it as reported
+    /// by `line`. A run that ends with the API's last fault is not a further failure.
+    pub fn told_at(&mut self, step: &Step, line: u64) -> Option<u64> {
         let text = hash(&["", step.text.trim()]);
-        match step.who {
-            Who::Run if self.fault.take() == Some(text) => return true,
-            Who::Api => self.fault = Some(text),
-            _ => {}
+        if step.who == Who::Run && self.fault.take() == Some(text) {
+            return Some(self.fault_line);
         }
-        let Some(id) = &step.id else { return false };
+        let told = self.told_of_call(step, text, line);
+        if step.who == Who::Api {
+            (self.fault, self.fault_line) = (Some(text), told.unwrap_or(line));
+        }
+        told
+    }
+
+    fn told_of_call(&mut self, step: &Step, text: u64, line: u64) -> Option<u64> {
+        let id = step.id.as_ref()?;
         let session = self.session.as_deref().filter(|_| id.len() < UNIQUE_ID_BYTES).unwrap_or_default();
-        let now = Told { id: hash(&[session, id]), place: hash(&[&shape(&step.pointer)]), text };
+        let now = Told { id: hash(&[session, id]), place: hash(&[&shape(&step.pointer)]), text, line };
         // The same call at another place of a record is the same failure, even if its text is cut there.
-        if self.told.iter().any(|told| told.id == now.id && (told.text == now.text || told.place != now.place)) {
-            return true;
+        if let Some(told) = self.told.iter().find(|told| told.id == now.id && (told.text == now.text || told.place != now.place)) {
+            return Some(told.line);
         }
         if self.told.len() >= MAX_TOLD {
             self.told.pop_front();
         }
         self.told.push_back(now);
-        false
+        None
     }
 }
 
@@ -161,7 +173,7 @@ mod tests {
         let long = "x".repeat(100_000);
         for at in 0..1000 {
             memory.call(&format!("{at}{long}"), &long, Some(&long));
-            memory.was_told(&Step { id: Some(format!("id-{at}-{at}-{at}-{at}")), text: long.clone(), ..Step::default() });
+            memory.told_at(&Step { id: Some(format!("id-{at}-{at}-{at}-{at}")), text: long.clone(), ..Step::default() }, at);
         }
         memory.enter(&long);
         assert!(serde_json::to_string(&memory).unwrap().len() < 120_000);
@@ -174,21 +186,21 @@ mod tests {
             |who, id: Option<&str>, text: &str| Step { who, id: id.map(str::to_owned), text: text.to_owned(), pointer: "/a/0".to_owned(), ..Step::default() };
         let elsewhere = |step: Step| Step { pointer: "/b".to_owned(), ..step };
         let table = [
-            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), false),
-            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), true),
-            (elsewhere(step(Who::Tool, Some("toolu_0123456789abcdef"), "a and more")), true),
-            (step(Who::Tool, Some("toolu_0123456789abcdef"), "another"), false),
-            (step(Who::Tool, Some("item_1"), "a"), false),
-            (step(Who::Tool, Some("item_1"), "a"), true),
-            (step(Who::Tool, Some("item_1"), "b"), false),
-            (step(Who::Tool, None, "a"), false),
-            (step(Who::Tool, None, "a"), false),
-            (step(Who::Api, None, "limit"), false),
-            (step(Who::Run, None, "limit"), true),
-            (step(Who::Run, None, "limit"), false),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), None),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "a"), Some(0)),
+            (elsewhere(step(Who::Tool, Some("toolu_0123456789abcdef"), "a and more")), Some(0)),
+            (step(Who::Tool, Some("toolu_0123456789abcdef"), "another"), None),
+            (step(Who::Tool, Some("item_1"), "a"), None),
+            (step(Who::Tool, Some("item_1"), "a"), Some(4)),
+            (step(Who::Tool, Some("item_1"), "b"), None),
+            (step(Who::Tool, None, "a"), None),
+            (step(Who::Tool, None, "a"), None),
+            (step(Who::Api, None, "limit"), None),
+            (step(Who::Run, None, "limit"), Some(9)),
+            (step(Who::Run, None, "limit"), None),
         ];
-        for (at, (step, want)) in table.into_iter().enumerate() {
-            assert_eq!(memory.was_told(&step), want, "{at}");
+        for (at, (step, want)) in (0..).zip(table) {
+            assert_eq!(memory.told_at(&step, at), want, "{at}");
         }
     }
 }

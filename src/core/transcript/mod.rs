@@ -14,6 +14,7 @@ use super::envelope;
 use super::event::{Event, Timestamp};
 use super::line::Place;
 
+mod account;
 mod aider;
 mod claude;
 mod claude_task;
@@ -37,7 +38,9 @@ mod specstory;
 mod step;
 mod swe;
 
-pub use document::Document;
+use account::Accounts;
+pub use account::{Account, Fate, Made, Ruling, Speaker};
+pub use document::{Document, Found};
 pub use format::Format;
 pub use judge::Scene;
 pub use memory::Memory;
@@ -69,6 +72,7 @@ pub struct Transcript {
     seen_lines: u64,
     memory: Option<Memory>,
     markdown: Option<Markdown>,
+    accounts: Accounts,
 }
 
 /// What a line turned out to be.
@@ -92,7 +96,7 @@ impl Transcript {
     pub fn resume(mode: Mode, lines: u64, memory: Option<&Memory>) -> Self {
         let memory = memory.cloned();
         let markdown = memory.as_ref().and_then(|known| Markdown::of(known.format()));
-        Self { mode, seen_lines: lines, memory, markdown }
+        Self { mode, seen_lines: lines, memory, markdown, accounts: Accounts::default() }
     }
 
     /// Looks for the first record among whole lines. Returns where it
@@ -125,6 +129,9 @@ impl Transcript {
     fn start(&mut self, format: Format) {
         self.markdown = Markdown::of(format);
         self.memory = Some(Memory::new(format));
+        if self.markdown.is_some() {
+            self.accounts.add((self.seen_lines + 1, u64::MAX), || Made::Words(Speaker::Someone));
+        }
     }
 
     /// Returns a reader if a document, which is one value over all lines, begins
@@ -138,10 +145,12 @@ impl Transcript {
     /// Reads one line of a transcript.
     pub fn line(&mut self, scene: &Scene<'_, '_>, line: &[u8], out: &mut Vec<Event>) -> Read {
         let Some(memory) = &mut self.memory else { return Read::Foreign };
+        let num = scene.place.num;
         if let Some(markdown) = &mut self.markdown {
             let mut said = Vec::new();
             markdown.line(line, scene.place, &mut said);
-            judge::events(scene, memory, said, out);
+            let rulings = judge::events(scene, memory, said, out);
+            self.accounts.add_steps(rulings);
             return Read::Record;
         }
         let line = trimmed(line);
@@ -150,16 +159,25 @@ impl Transcript {
         }
         let line = if line[0] == b'{' { Some(line) } else { object(line, scene.now) };
         let Some(line) = line else { return Read::Foreign };
-        // A broken record is not evidence: there is no telling who speaks in it.
-        let Some(record) = json::parse(line) else { return Read::Record };
-        read_record(scene, memory, &record, out)
+        let Some(record) = json::parse(line) else {
+            // A broken record is not evidence: there is no telling who speaks in it.
+            self.accounts.add((num, num), || Made::Broken);
+            return Read::Record;
+        };
+        let rulings = read_record(scene, memory, &record, out);
+        // A record without a type belongs to another program.
+        if rulings.is_none() && record.get("type").is_none() {
+            return Read::Foreign;
+        }
+        self.accounts.add((num, num), || Made::of(&record, rulings));
+        Read::Record
     }
 
     /// Reads one element of a document.
-    pub fn element(&mut self, scene: &Scene<'_, '_>, element: &[u8], out: &mut Vec<Event>) {
-        if let (Some(memory), Some(record)) = (&mut self.memory, json::parse(element)) {
-            read_record(scene, memory, &record, out);
-        }
+    pub fn element(&mut self, scene: &Scene<'_, '_>, element: &Found, out: &mut Vec<Event>) {
+        let (Some(memory), Some(record)) = (&mut self.memory, json::parse(&element.bytes)) else { return };
+        let rulings = read_record(scene, memory, &record, out);
+        self.accounts.add((element.num, element.last), || Made::of(&record, rulings));
     }
 
     /// Ends the transcript.
@@ -167,8 +185,25 @@ impl Transcript {
         if let (Some(memory), Some(markdown)) = (&mut self.memory, &mut self.markdown) {
             let mut said = Vec::new();
             markdown.finish(&mut said);
-            judge::events(scene, memory, said, out);
+            let rulings = judge::events(scene, memory, said, out);
+            self.accounts.add_steps(rulings);
         }
+    }
+
+    /// From now on keeps an account of each record; for `explain`.
+    pub fn keep_accounts(&mut self) {
+        self.accounts.keep();
+    }
+
+    /// Returns the accounts since the last call.
+    pub fn take_accounts(&mut self) -> Vec<Account> {
+        self.accounts.take()
+    }
+
+    /// Returns the format in which the transcript began; `None` for text.
+    #[must_use]
+    pub fn format(&self) -> Option<Format> {
+        self.memory.as_ref().map(Memory::format)
     }
 
     /// Returns what must be known to continue here; `None` for text.
@@ -184,16 +219,12 @@ impl Transcript {
     }
 }
 
-fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, out: &mut Vec<Event>) -> Read {
+/// Reads a record; returns what became of what it says, or `None` if no format knows it.
+fn read_record(scene: &Scene<'_, '_>, memory: &mut Memory, record: &Value, out: &mut Vec<Event>) -> Option<Vec<Ruling>> {
     let mut said = Vec::new();
     let known = memory.format().read(record, &mut said) || Format::JSON.iter().any(|other| other.knows(record) && other.read(record, &mut said));
-    if !known {
-        // A record without a type belongs to another program.
-        return if record.get("type").is_some() { Read::Record } else { Read::Foreign };
-    }
     let place = Place { time: json::time(record, scene.now).or(scene.place.time), ..scene.place.clone() };
-    judge::events(&Scene { place: &place, ..*scene }, memory, said, out);
-    Read::Record
+    known.then(|| judge::events(&Scene { place: &place, ..*scene }, memory, said, out))
 }
 
 /// Returns the format that a line of the head shows.

@@ -88,7 +88,7 @@ impl Specstory {
             _ if step.exit.is_some() || step.text.starts_with("<tool_use_error>") || phrases::flavour(&step.text).is_some() => Flag::Failed,
             // Without a flag, only the output of a command can tell.
             Announced::Result if step.command.is_some() => Flag::Unknown,
-            _ => return,
+            _ => Flag::Fine,
         };
         out.push(Said::Step(step));
     }
