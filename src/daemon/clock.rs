@@ -23,6 +23,8 @@ pub(super) struct Clock {
     pub full: Every,
     pub prune: Every,
     pub tell: Every,
+    /// Whether bytes were left to read when the gauges were last due.
+    pub lags: bool,
     pub silence: Every,
 }
 

@@ -129,9 +129,7 @@ impl Daemon {
                 self.hand_out();
             }
             self.tick(&mut clock);
-            if clock.tell.ticks(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0)) {
-                self.tell();
-            }
+            self.keep_gauges(&mut clock);
         }
     }
 
@@ -272,11 +270,22 @@ impl Daemon {
     }
 
     /// Sets the gauges that are set nowhere else.
-    fn tell(&self) {
-        self.follower.tell_levels();
+    /// Sets the gauges from time to time, and once more when what was left to read then is read.
+    fn keep_gauges(&self, clock: &mut Clock) {
+        let is_due = clock.tell.ticks(TELL.mul_f64(1.0 + self.follower.len() as f64 / 2000.0));
+        if is_due || (clock.lags && !self.follower.is_busy()) {
+            let lag_bytes = self.tell();
+            clock.lags = is_due && lag_bytes > 0;
+        }
+    }
+
+    /// Sets the gauges; returns how many bytes are left to read.
+    fn tell(&self) -> u64 {
+        let lag_bytes = self.follower.tell_levels();
         for (rule, count) in self.current.engine.silenced() {
             metrics().noise.of(rule).set(count + self.current.silenced.get(rule).copied().unwrap_or(0));
         }
+        lag_bytes
     }
 
     fn tick(&mut self, clock: &mut Clock) {

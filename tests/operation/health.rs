@@ -66,6 +66,21 @@ fn counters_follow_what_happens_and_health_is_said() {
     assert_eq!(daemon.stop(), Some(0));
 }
 
+/// What is left to read is not what was left when the gauges were last due.
+#[test]
+fn nothing_is_left_as_soon_as_all_is_read() {
+    let world = World::new();
+    let text = "all is well\n".repeat(200_000);
+    world.append("a.log", &text);
+    let (daemon, port) = start(&world);
+    let shows = |line: &str| wait(line, || page(port, "/metrics").lines().any(|shown| shown == line).then_some(()));
+    shows(&format!("siftd_source_read_bytes_total{{source=\"a\"}} {}", text.len()));
+    let read = Instant::now();
+    shows("siftd_source_lag_bytes{source=\"a\"} 0");
+    assert!(read.elapsed() < Duration::from_millis(500), "{:?}", read.elapsed());
+    assert_eq!(daemon.stop(), Some(0));
+}
+
 /// Records wait for the peer: its absence is reported, but is no reason to take siftd out of service.
 #[test]
 fn a_peer_that_is_away_is_said_and_it_is_ready() {

@@ -30,9 +30,11 @@ impl Follower {
         all
     }
 
-    /// Sets the gauges of all sources.
-    pub fn tell_levels(&self) {
+    /// Sets the gauges of all sources; returns how many bytes they have left to read.
+    pub fn tell_levels(&self) -> u64 {
+        let mut lag_bytes = 0;
         for (name, level) in self.levels() {
+            lag_bytes += level.lag_bytes;
             let source = metrics().sources.of(name);
             source.files.set(level.files);
             source.lag_bytes.set(level.lag_bytes);
@@ -44,5 +46,6 @@ impl Follower {
             source.kind.set("file");
         }
         metrics().open_files.set(self.open_files() as u64);
+        lag_bytes
     }
 }
