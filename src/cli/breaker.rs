@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::args::{BreakerArgs, BreakerCommand, RecordArgs, Which};
 use super::objects::answer_each;
+use super::table::Columns;
 use super::{Exit, Failure, out, say, stdin};
 use crate::core::breaker::{Breaker, Limits, State, Transition};
 use crate::core::event::{Hex, Io, RetryClass, Severity, Timestamp};
@@ -72,6 +73,9 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
     if is_good { Ok(()) } else { Err(Failure::new("a breaker's name is 1 to 500 bytes, without control characters")) }
 }
 
+/// What may be as long as it likes is the name; `breaker status NAME` shows the rest.
+const LIST: Columns<5> = Columns { heads: ["NAME", "STATE", "SINCE", "WHY", "ERRORS"], widest: 0, least: 12, left_out: &[4, 2, 3], numbers: &[] };
+
 fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
     let Some(shared) = desk.asked()? else {
         say_none(desk);
@@ -95,7 +99,7 @@ fn status(desk: &Desk, which: &Which, as_json: bool) -> Result<Exit, Failure> {
             return Ok(Exit::Done);
         }
         let rows: Vec<[String; 5]> = all.iter().map(|(name, kept)| row(name, &kept.breaker, desk)).collect();
-        text = out::table(["NAME", "STATE", "SINCE", "WHY", "ERRORS"], &rows);
+        text = LIST.table(&rows);
     }
     out::print(&text)
 }

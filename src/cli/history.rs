@@ -1,8 +1,6 @@
 //! `siftd history`: shows which errors occurred, with small charts, and what people noted
 //! about them. The rows come from `state::history`; all text printed by programs is sanitised.
 
-mod fit;
-
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -10,6 +8,7 @@ use jiff::{ToSpan, civil};
 use serde_json::{Value, json};
 
 use super::args::{HistoryArgs, HistoryCommand, HistoryForm, HistoryList, SetupArgs, Sort};
+use super::table::{Columns, cut};
 use super::{Exit, Failure, out, say, setup};
 use crate::config::parse_duration;
 use crate::core::event::Timestamp;
@@ -24,8 +23,11 @@ use crate::words::counted;
 
 /// How long to wait for other processes.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of characters of an error's text in a list.
-const SHOWN_CHARS: usize = 70;
+/// Maximum number of characters of an error in a list, if no terminal says how many it has.
+const SHOWN_CHARS: usize = 100;
+/// First the chart goes, then when it was last seen, its status, how often.
+const LIST: Columns<6> =
+    Columns { heads: ["SIGNATURE", "STATUS", "COUNT", "LAST SEEN", "LAST 24 H", "ERROR"], widest: 5, least: 40, left_out: &[4, 3, 1, 2], numbers: &[] };
 /// Maximum number of errors of each kind that `diff` shows.
 const MAX_DIFF: usize = 100;
 /// The status of an error that goes on as another one.
@@ -119,31 +121,24 @@ fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit
         let all = shared.count(&Choice { all: true, ..Choice::default() }, at).map_err(Failure)?;
         return out::print(&format!("no such errors; {all} in the history\n"));
     }
-    let columns = out::columns();
-    let rows: Vec<[String; 6]> = entries.iter().map(|entry| row(entry, at, columns)).collect();
-    let heads = ["SIGNATURE", "STATUS", "COUNT", "LAST SEEN", "LAST 24 H", "ERROR"];
-    let mut text = columns.map_or_else(|| out::table(heads, &rows), |columns| fit::table(heads, &rows, columns));
+    let room = out::columns().unwrap_or(SHOWN_CHARS);
+    let rows: Vec<[String; 6]> = entries.iter().map(|entry| row(entry, at, room)).collect();
+    let mut text = LIST.table(&rows);
     if is_cut {
         text += &format!("… more of {} (--limit, --since, --all)\n", shared.count(&choice, at).map_err(Failure)?);
     }
     out::print(&text)
 }
 
-fn row(entry: &Entry, at: Timestamp, room: Option<usize>) -> [String; 6] {
+fn row(entry: &Entry, at: Timestamp, room: usize) -> [String; 6] {
     let row = &entry.row;
     let chart = spark(&row.hours.spans(at, 1, 24));
     [entry.sign.signature[..12].to_owned(), row.standing(at).to_owned(), row.count.to_string(), moment(row.last), chart, shown(entry, room)]
 }
 
-/// `room`: the most characters of all, if stdout is a terminal.
-fn shown(entry: &Entry, room: Option<usize>) -> String {
-    if let Some(room) = room {
-        return fit::cut(&format!("{} {}: {}", sanitise(&entry.severity), sanitise(&entry.category), sanitise(&entry.sample)), room);
-    }
-    let text = sanitise(&entry.sample);
-    let cut: String = text.chars().take(SHOWN_CHARS).collect();
-    let more = if text.chars().count() > SHOWN_CHARS { "…" } else { "" };
-    format!("{} {}: {cut}{more}", sanitise(&entry.severity), sanitise(&entry.category))
+/// Returns an error for a list, in at most `room` characters.
+fn shown(entry: &Entry, room: usize) -> String {
+    cut(&format!("{} {}: {}", sanitise(&entry.severity), sanitise(&entry.category), sanitise(&entry.sample)), room)
 }
 
 fn object(entry: &Entry, at: Timestamp) -> Value {
@@ -234,7 +229,7 @@ fn marked(shared: &mut Shared, signatures: &[String], word: &str, mark: &dyn Fn(
         let entry = followed(shared, named.clone())?;
         let more = if entry.sign == named.sign { String::new() } else { format!(" ({} goes on as it)", &named.sign.signature[..12]) };
         if shared.mark(entry.sign, now(), mark).map_err(Failure)? {
-            text += &format!("{word}: {}  {}{more}\n", &entry.sign.signature[..12], shown(&entry, None));
+            text += &format!("{word}: {}  {}{more}\n", &entry.sign.signature[..12], shown(&entry, SHOWN_CHARS));
         } else {
             say(&format!("{}: it was forgotten meanwhile", entry.sign.signature));
         }
@@ -254,7 +249,7 @@ fn trend(shared: &Shared, signature: Option<&str>, days: u32, form: &HistoryForm
     let last = at.0.div_euclid(HOUR_US).div_euclid(hours);
     let most = events.iter().copied().max().unwrap_or(0);
     let mut text =
-        entry.as_ref().filter(|_| !form.is_json()).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry, None)));
+        entry.as_ref().filter(|_| !form.is_json()).map_or(String::new(), |entry| format!("{}  {}\n", &entry.sign.signature[..12], shown(entry, SHOWN_CHARS)));
     for (index, count_of) in events.iter().enumerate() {
         let from = Timestamp((last - (count - 1 - index) as i64) * hours * HOUR_US);
         if form.is_json() {
@@ -281,7 +276,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
         ("regressed", "~", Choice { back_since: Some(since), order: Order::Count, ..base.clone() }),
         ("gone", "-", Choice { seen_since: Some(before), gone_since: Some(since), ..base }),
     ];
-    let (mut text, mut counts, columns) = (String::new(), Vec::new(), out::columns());
+    let (mut text, mut counts, room) = (String::new(), Vec::new(), out::columns().unwrap_or(SHOWN_CHARS));
     for (word, sign, choice) in kinds {
         let mut entries = shared.list(&choice, at).map_err(Failure)?.entries;
         let is_cut = entries.len() > MAX_DIFF;
@@ -293,8 +288,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
                 text += &format!("{object}\n");
             } else {
                 let head = format!("{sign} {}  {:>5} ×  ", &entry.sign.signature[..12], entry.row.count);
-                let room = columns.map(|columns| columns.saturating_sub(head.chars().count()));
-                text += &format!("{head}{}\n", shown(entry, room));
+                text += &format!("{head}{}\n", shown(entry, room.saturating_sub(head.chars().count())));
             }
         }
         counts.push(format!("{}{} {word}", entries.len(), if is_cut { "+" } else { "" }));

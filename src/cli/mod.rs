@@ -29,6 +29,7 @@ mod slips;
 mod state;
 mod status;
 mod stdin;
+mod table;
 
 use std::fmt;
 use std::io::Write;

@@ -70,15 +70,3 @@ pub fn columns() -> Option<usize> {
     let size = out.is_terminal().then(|| rustix::termios::tcgetwinsize(out).ok()).flatten()?;
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
-
-/// Formats rows under their headings, in columns that are as wide as needed.
-pub fn table<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> String {
-    let heads = heads.map(str::to_owned);
-    let all = || std::iter::once(&heads).chain(rows);
-    let widths: [usize; N] = std::array::from_fn(|at| all().map(|row| row[at].chars().count()).max().unwrap_or(0));
-    let line = |row: &[String; N]| {
-        let padded: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        format!("{}\n", padded.join("  ").trim_end())
-    };
-    all().map(line).collect()
-}

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::args::{StateArgs, StateCommand, StatePlace};
+use super::table::Columns;
 use super::{Exit, Failure, out, say, setup};
 use crate::core::assemble::Facts;
 use crate::core::event::Hex;
@@ -107,26 +108,23 @@ impl Entry {
     }
 }
 
+/// A file is named by its path or by its identity: one of them stays whole as long as possible.
+const LIST: Columns<6> =
+    Columns { heads: ["SOURCE", "FILE", "READ", "LEFT", "GENERATION", "IDENTITY"], widest: 1, least: 30, left_out: &[4, 2, 0, 3], numbers: &[] };
+
 fn list(folder: &Path, as_json: bool) -> Result<Exit, Failure> {
     let entries = entries(folder)?;
     if as_json {
         let all: Vec<serde_json::Value> = entries.iter().map(json).collect();
         return out::print(&format!("{}\n", serde_json::Value::Array(all)));
     }
-    let mut cells = vec![["SOURCE", "FILE", "READ", "LEFT", "GENERATION", "IDENTITY"].map(str::to_owned)];
-    for entry in &entries {
+    let rows = entries.iter().map(|entry| {
         let gone = if entry.row.is_file() { "gone" } else { "-" };
         let left = entry.left().map_or(gone.to_owned(), amount);
         let [name, path] = [&entry.row.label.source, &entry.shown().to_string_lossy().into_owned()].map(|text| sanitise(text).into_owned());
-        cells.push([name, path, amount(entry.row.mark.read), left, entry.row.mark.generation.to_string(), entry.identity()[..12].to_owned()]);
-    }
-    let widths: Vec<usize> = (0..6).map(|at| cells.iter().map(|row| row[at].chars().count()).max().unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in &cells {
-        let padded: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        text += &format!("{}\n", padded.join("  ").trim_end());
-    }
-    out::print(&text)
+        [name, path, amount(entry.row.mark.read), left, entry.row.mark.generation.to_string(), entry.identity()[..12].to_owned()]
+    });
+    out::print(&LIST.table(&rows.collect::<Vec<_>>()))
 }
 
 fn json(entry: &Entry) -> serde_json::Value {

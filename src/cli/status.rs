@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::args::StatusArgs;
 use super::state::{amount, folder};
+use super::table::Columns;
 use super::{Exit, Failure, out};
 use crate::daemon::SOCKET;
 use crate::sinks::human::sanitise;
@@ -19,6 +20,9 @@ use crate::state::lock::Lock;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Enough for the status of a thousand sources.
 const MAX_ANSWER_BYTES: u64 = 4 << 20;
+const SOURCES: Columns<6> = Columns { heads: ["SOURCE", "TYPE", "OPEN", "READ", "LEFT", "ERRORS"], widest: 0, least: 12, left_out: &[1, 2, 3], numbers: &[] };
+const SINKS: Columns<6> =
+    Columns { heads: ["SINK", "TYPE", "STATE", "WAITING", "RETRIES", "REFUSED"], widest: 0, least: 12, left_out: &[1, 4, 5], numbers: &[] };
 
 pub fn status(args: &StatusArgs) -> Result<Exit, Failure> {
     let folder = folder(&args.place)?;
@@ -96,13 +100,13 @@ fn shown(answer: &Value) -> String {
         };
         [text(&source["name"]), text(&source["type"]), what, amount(number(&source["bytes"])), amount(number(&source["lag_bytes"])), errors.to_string()]
     });
-    out += &table(["SOURCE", "TYPE", "OPEN", "READ", "LEFT", "ERRORS"], sources.collect());
+    out += &table(&SOURCES, &sources.collect::<Vec<_>>());
     let sinks = list("sinks").into_iter().map(|sink| {
         let [waiting, retries, dead] = ["waiting_records", "retries", "dead_letters"].map(|name| number(&sink[name]).to_string());
         let state = if sink["up"] == false { "fails" } else { "writes" };
         [text(&sink["name"]), text(&sink["type"]), state.to_owned(), waiting, retries, dead]
     });
-    out += &table(["SINK", "TYPE", "STATE", "WAITING", "RETRIES", "REFUSED"], sinks.collect());
+    out += &table(&SINKS, &sinks.collect::<Vec<_>>());
     out += &format!("outbox: {} of {}\n", amount(number(&answer["outbox"]["bytes"])), amount(number(&answer["outbox"]["max_bytes"])));
     for (why, count) in answer["gaps"].as_object().into_iter().flatten() {
         out += &format!("gap: {} {count}\n", sanitise(why));
@@ -119,17 +123,9 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {}", sanitise(line))).collect::<Vec<_>>().join("\n")
 }
 
-fn table<const N: usize>(head: [&str; N], rows: Vec<[String; N]>) -> String {
-    if rows.is_empty() {
-        return String::new();
-    }
-    let all: Vec<[String; N]> = std::iter::once(head.map(str::to_owned)).chain(rows).collect();
-    let widths: [usize; N] = std::array::from_fn(|at| all.iter().map(|row| row[at].chars().count()).max().unwrap_or(0));
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        format!("{}\n", cells.join("  ").trim_end())
-    };
-    all.iter().map(line).collect()
+/// Returns a table, unless it has no row.
+fn table<const N: usize>(columns: &Columns<N>, rows: &[[String; N]]) -> String {
+    if rows.is_empty() { String::new() } else { columns.table(rows) }
 }
 
 /// Formats a duration for people, in its two largest units.

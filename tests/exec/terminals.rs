@@ -379,3 +379,20 @@ fn a_program_that_draws_the_screen_works() {
         println!("skipped: needs python3 with curses");
     }
 }
+
+/// Whatever prints a table or a long text knows how wide the terminal is.
+#[test]
+fn tables_and_helps_fit_a_narrow_terminal() {
+    let folder = Folder::new();
+    folder.write("log", "KeyError: 'price'\nall is well\n");
+    let long = "n".repeat(90);
+    let script = format!(
+        "stty cols 60; export NO_COLOR=1; $SIFTD scan --state-dir st log >/dev/null; $SIFTD breaker record --state-dir st {long} --failure --signature 0123456789abcdef0123456789abcdef >/dev/null; for command in 'rules list python go' 'breaker status --state-dir st' 'history --state-dir st' 'state list --state-dir st' 'scan --help' --help; do $SIFTD $command; done"
+    );
+    let shown = Screen::new(&folder, &script).ended(0);
+    let widest = shown.lines().max_by_key(|line| line.trim_end().chars().count()).unwrap();
+    assert!(widest.trim_end().chars().count() <= 60, "{widest}\n{shown}");
+    for part in ["RULE", "NAME", "SIGNATURE", "IDENTITY", "nnn…", "--fail-on"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::cli::table::Columns;
 use crate::rules::{Family, RuleSet};
 use crate::sinks::human::sanitise;
 use crate::words::counted;
@@ -72,14 +73,13 @@ fn row(family: &Family, id: &str, kind: &'static str) -> Row {
     }
 }
 
+/// The id of a rule begins with its family.
+const LIST: Columns<5> = Columns { heads: ["FAMILY", "RULE", "KIND", "DEPTH", "LITERALS"], widest: 1, least: 40, left_out: &[0, 4, 3], numbers: &[4] };
+
 /// Formats the rows in columns, with a last line for the totals.
 pub fn table(rows: &[Row]) -> String {
-    let width = |text: fn(&Row) -> &str, title: &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0).max(title.len());
-    let (family, id) = (width(|row| &row.family, "FAMILY"), width(|row| &row.id, "RULE"));
-    let mut out = format!("{:family$}  {:id$}  {:7}  {:5}  {:>8}\n", "FAMILY", "RULE", "KIND", "DEPTH", "LITERALS");
-    for row in rows {
-        out.push_str(&format!("{:family$}  {:id$}  {:7}  {:5}  {:>8}\n", sanitise(&row.family), sanitise(&row.id), row.kind, row.depth, row.literals));
-    }
+    let cells = |row: &Row| [row.family.as_str(), &row.id, row.kind, row.depth, &row.literals.to_string()].map(|text| sanitise(text).into_owned());
+    let mut out = LIST.table(&rows.iter().map(cells).collect::<Vec<_>>());
     let literals: usize = rows.iter().map(|row| row.literals).sum();
     out.push_str(&format!("{}, {}\n", counted(rows.len() as u64, "rule"), counted(literals as u64, "literal")));
     out
