@@ -111,7 +111,7 @@ fn list(shared: &Shared, which: &HistoryList, form: &HistoryForm) -> Result<Exit
         },
         limit: which.limit as usize + 1,
     };
-    let mut entries = shared.list(&choice, at).map_err(Failure)?.entries;
+    let mut entries = shared.list(&choice, at).map_err(Failure)?;
     let is_cut = entries.len() > which.limit as usize;
     entries.truncate(which.limit as usize);
     if form.is_json() {
@@ -278,7 +278,7 @@ fn diff(shared: &Shared, since: Timestamp, form: &HistoryForm) -> Result<Exit, F
     ];
     let (mut text, mut counts, room) = (String::new(), Vec::new(), out::columns().unwrap_or(SHOWN_CHARS));
     for (word, sign, choice) in kinds {
-        let mut entries = shared.list(&choice, at).map_err(Failure)?.entries;
+        let mut entries = shared.list(&choice, at).map_err(Failure)?;
         let is_cut = entries.len() > MAX_DIFF;
         entries.truncate(MAX_DIFF);
         for entry in &entries {

@@ -45,15 +45,6 @@ pub struct Changed {
     pub opened: Option<Vec<u8>>,
 }
 
-/// A page of the history's list.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    /// The rows.
-    pub entries: Vec<Entry>,
-    /// Rows in all, including those on other pages, those left out and those that go on as others.
-    pub rows: u64,
-}
-
 impl Shared {
     /// Opens the state of a folder, and creates both if they do not exist. A damaged state is set aside.
     ///
@@ -216,8 +207,8 @@ impl Shared {
     ///
     /// # Errors
     /// As [`open`](Self::open).
-    pub fn list(&self, choice: &Choice, now: Timestamp) -> Result<Page, String> {
-        self.ask_history(|db| history::list(db, choice, now)).map(|(entries, rows)| Page { entries, rows })
+    pub fn list(&self, choice: &Choice, now: Timestamp) -> Result<Vec<Entry>, String> {
+        self.ask_history(|db| history::list(db, choice, now))
     }
 
     /// Returns how many errors [`list`](Self::list) would return without its limit.
@@ -366,7 +357,7 @@ mod tests {
 
     fn counts(shared: &Shared) -> Vec<u64> {
         let choice = Choice { limit: 9, all: true, ..Choice::default() };
-        shared.list(&choice, Timestamp(1)).unwrap().entries.iter().map(|entry| entry.row.count).collect()
+        shared.list(&choice, Timestamp(1)).unwrap().iter().map(|entry| entry.row.count).collect()
     }
 
     #[test]

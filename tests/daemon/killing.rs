@@ -271,7 +271,7 @@ fn state_equals(folder: &Path, output: &[u8]) {
     }
     let shared = Shared::open(folder, Rules::default(), DEADLINE).unwrap();
     let page = shared.list(&Choice { limit: 100_000, all: true, ..Choice::default() }, Timestamp(0)).unwrap();
-    let kept = page.entries.iter().map(|entry| (entry.sign.signature.to_string(), (entry.row.count, rfc3339(entry.row.last))));
+    let kept = page.iter().map(|entry| (entry.sign.signature.to_string(), (entry.row.count, rfc3339(entry.row.last))));
     assert_eq!(kept.collect::<BTreeMap<_, _>>(), said);
 }
 

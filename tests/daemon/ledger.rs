@@ -77,14 +77,14 @@ fn each_record_says_whether_its_error_is_new() {
     let mut rig = Rig::start(&world);
     world.append("a.log", &(error("job 3 failed") + &error("job 4 failed")));
     rig.settle(&world);
-    let sign = shared(&world).list(&Choice { limit: 9, ..Choice::default() }, world.now).unwrap().entries[0].sign;
+    let sign = shared(&world).list(&Choice { limit: 9, ..Choice::default() }, world.now).unwrap()[0].sign;
     assert!(shared(&world).mark(sign, world.now, &|row| row.is_resolved = true).unwrap());
     world.append("a.log", &(error("job 5 failed") + &error("job 6 failed")));
     rig.settle(&world);
     assert_eq!(said(&world)[3..], ["regressed", "recurring", "regressed", "recurring"]);
-    let page = shared(&world).list(&Choice { limit: 9, ..Choice::default() }, world.now).unwrap();
-    let row = &page.entries[0];
-    assert_eq!((row.row.count, page.rows, row.row.standing(world.now), row.row.streams.len()), (6, 2, Status::Regressed.as_str(), 1));
+    let rows = shared(&world).list(&Choice { limit: 9, ..Choice::default() }, world.now).unwrap();
+    let row = &rows[0];
+    assert_eq!((row.row.count, rows.len(), row.row.standing(world.now), row.row.streams.len()), (6, 2, Status::Regressed.as_str(), 1));
     assert!(row.sample.contains("job 1 failed") && row.severity == "high", "{row:?}");
 }
 
@@ -186,7 +186,7 @@ fn made_again(world: &World) -> (BTreeMap<String, (u64, String)>, BTreeMap<Strin
 fn kept(folder: &Path) -> (BTreeMap<String, (u64, String)>, BTreeMap<String, Breaker>) {
     let shared = Shared::open(folder, rules(), PATIENCE).unwrap();
     let page = shared.list(&Choice { limit: 1000, all: true, ..Choice::default() }, Timestamp(0)).unwrap();
-    let rows = page.entries.iter().map(|entry| (entry.sign.signature.to_string(), (entry.row.count, siftd::sinks::record::rfc3339(entry.row.last))));
+    let rows = page.iter().map(|entry| (entry.sign.signature.to_string(), (entry.row.count, siftd::sinks::record::rfc3339(entry.row.last))));
     (rows.collect(), shared.breakers().unwrap().into_iter().map(|(name, kept)| (name, kept.breaker)).collect())
 }
 

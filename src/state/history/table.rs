@@ -240,8 +240,8 @@ fn forget(db: &Connection, which: &str, value: i64) -> Result<usize, StoreError>
     Ok(gone)
 }
 
-/// Returns a page of the list, and the number of rows in all.
-pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -> Result<(Vec<Entry>, u64), StoreError> {
+/// Returns a page of the list.
+pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -> Result<Vec<Entry>, StoreError> {
     let order = match choice.order {
         Order::Last => "last DESC",
         Order::First => "first DESC",
@@ -249,8 +249,7 @@ pub(in crate::state) fn list(db: &Connection, choice: &Choice, now: Timestamp) -
     };
     let (wanted, values) = clause(choice, now);
     let mut all = db.prepare(&format!("{}WHERE {wanted} ORDER BY {order} LIMIT {}", rows!(""), choice.limit))?;
-    let rows = all.query_map(params_from_iter(values), entry_of)?.collect::<Result<_, _>>()?;
-    Ok((rows, size(db)?))
+    Ok(all.query_map(params_from_iter(values), entry_of)?.collect::<Result<_, _>>()?)
 }
 
 /// Returns how many rows a list without a limit would have. Reads all of them.
