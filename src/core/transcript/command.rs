@@ -40,6 +40,7 @@ impl<'a> CommandLine<'a> {
     /// Divides a command line.
     #[must_use]
     pub fn new(line: &'a str) -> Self {
+        let line = script(line);
         let mut reader = Reader { line, at: 0, from: 0, is_saved: false, heredocs: Vec::new(), commands: Vec::new(), pipelines: Vec::new() };
         reader.read();
         Self { pipelines: reader.pipelines }
@@ -278,6 +279,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Returns the script of `bash -lc 'SCRIPT'`, else the line itself.
+fn script(line: &str) -> &str {
+    let words = line.split_once(' ').and_then(|(shell, rest)| Some((shell, rest.split_once(' ')?)));
+    match words {
+        Some((shell, (flag, script))) if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') => {
+            let script = script.trim();
+            let inner = ['\'', '"'].into_iter().find_map(|mark| script.strip_prefix(mark)?.strip_suffix(mark));
+            inner.unwrap_or(script)
+        }
+        _ => line,
+    }
+}
+
 /// Returns the end of the quotation that begins at `at`.
 fn quoted(line: &str, at: usize) -> usize {
     let bytes = line.as_bytes();
@@ -327,6 +341,8 @@ mod tests {
             "npm test 2>&1 | tee t.log >/dev/null; grep FAIL t.log; echo done",
             "docker logs web 2>&1 | tail -50",
             "(cd x; cat a.log)",
+            "/bin/zsh -lc \"cat a.log\"",
+            "bash -c ls",
         ] {
             assert!(CommandLine::new(line).shows(), "{line}");
         }
@@ -363,6 +379,7 @@ mod tests {
             "cat > a.py <<'EOF'\nprint(1)\nEOF\npython a.py | head",
             "echo 'selec 1;' | sqlite3 a.db | head",
             "if ! make; then echo bad; fi",
+            "bash -lc 'npm test 2>&1 | tail -3'",
         ] {
             assert!(CommandLine::new(line).hides_failures(), "{line}");
         }
