@@ -66,6 +66,9 @@ fn the_reason_is_that_of_a_transcript() {
     say("agents/claude-stream/input.log", 2, "by the agent's program");
     say("agents/claude-stream/input.log", 9, "end of the run: copy of what line 8 reported");
     say("agents/claude-stream/input.log", 5, "generic.error (rule)");
+    say("agents/claude-hidden/input.log", 2, "its command line hides the exit code, but its text is an error");
+    say("agents/claude-hidden/input.log", 4, "states no failure");
+    say("agents/claude-hidden/input.log", 8, "its command line hides the exit code, and no line of its text is an error");
     say("agents/openhands/input.log", 1, "by the user");
     say("agents/broken/input.log", 2, "the record is damaged");
     say("agents/aider/input.log", 2, "not what a tool printed");

@@ -45,6 +45,7 @@ fn ruled(Ruling { step, fate, flag }: &Ruling) -> String {
         Fate::Told(line) => format!("copy of what line {line} reported"),
         Fate::Shown => "only shows what is written somewhere, and nothing flags it".to_owned(),
         Fate::Harmless if step.flag == Flag::Stderr => "succeeded, and no line that it wrote to stderr is an error".to_owned(),
+        Fate::Harmless if step.flag == Flag::Fine => "its command line hides the exit code, and no line of its text is an error".to_owned(),
         Fate::Harmless => "nothing flags it, and no line of its text is an error".to_owned(),
         Fate::Reported => reported(step, *flag),
         Fate::Fine | Fate::Called => "states no failure".to_owned(),
@@ -56,6 +57,7 @@ fn ruled(Ruling { step, fate, flag }: &Ruling) -> String {
 fn reported(step: &Step, flag: Option<&str>) -> String {
     match (step.flag, flag, step.exit) {
         (Flag::Stderr, ..) => "succeeded, but what it wrote to stderr is an error".to_owned(),
+        (Flag::Fine, ..) => "its command line hides the exit code, but its text is an error".to_owned(),
         (Flag::Unknown, ..) => "nothing flags it, but its text is an error".to_owned(),
         (_, Some(flag), Some(code)) => format!("a failure, flagged by {flag} and exit code {code}"),
         (_, Some(flag), None) => format!("a failure, flagged by {flag}"),

@@ -142,7 +142,8 @@ fn block(record: &Value, (block, place): (&Value, &str), out: &mut Vec<Said>) {
         let (id, pointer) = (failed.id.clone().or(id.map(str::to_owned)), format!("{place}{pointer}"));
         out.push(Said::Step(Step { tool: Some(BACKGROUND.to_owned()), id, pointer, ..failed }));
     } else {
-        out.push(Said::Step(Step::fine(id)));
+        let (said, pointer) = content(block, "/content");
+        out.push(Said::Step(Step::passed(id, (said, format!("{place}{pointer}")))));
     }
 }
 

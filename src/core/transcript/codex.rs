@@ -100,7 +100,7 @@ fn output(inner: &Value, base: &str, id: Option<&str>, out: &mut Vec<Said>) {
     }
     failed |= exit.map_or_else(|| is_failing(&said), |code| code != 0);
     if !failed && super::phrases::flavour(&said).is_none() {
-        out.push(Said::Step(Step::fine(id)));
+        out.push(Said::Step(Step::passed(id, (said, format!("{base}{pointer}")))));
         return;
     }
     out.push(Said::Step(Step { text: said, pointer: format!("{base}{pointer}"), exit, flag: Flag::Failed, ..Step::fine(id) }));
@@ -144,9 +144,9 @@ fn mcp(inner: &Value, base: &str, id: Option<&str>, out: &mut Vec<Said>) {
     }
 }
 
-/// Adds the step with the text at `pointer`, which is copied only if it is needed.
+/// Adds the step with the text at `pointer`.
 fn step_of(inner: &Value, base: &str, pointer: &str, step: Step, out: &mut Vec<Said>) {
-    let said = if step.flag == Flag::Fine { "" } else { text(inner, pointer).unwrap_or_default() };
+    let said = text(inner, pointer).unwrap_or_default();
     out.push(Said::Step(Step { text: said.to_owned(), pointer: format!("{base}{pointer}"), ..step }));
 }
 

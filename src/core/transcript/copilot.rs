@@ -45,7 +45,7 @@ fn result(record: &Value) -> Step {
     let said = first(record, &[pointer]).unwrap_or_default();
     let (said, exit) = ended(said);
     if at(record, "/data/success").and_then(Value::as_bool) != Some(false) && exit.is_none() {
-        return Step::fine(id);
+        return Step::passed(id, (said, pointer));
     }
     Step { text: said.to_owned(), pointer: pointer.to_owned(), exit, flag: Flag::Failed, ..Step::fine(id) }
 }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn results_say_how_they_went() {
         let table = [
-            (r#"{"success":true,"result":{"content":"error: x\n<exited with exit code 0>"}}"#, Flag::Fine, None, ""),
+            (r#"{"success":true,"result":{"content":"error: x\n<exited with exit code 0>"}}"#, Flag::Fine, None, "error: x"),
             (r#"{"success":true,"result":{"content":"x\n<exited with exit code 2>"}}"#, Flag::Failed, Some(2), "x"),
             (r#"{"success":false,"error":{"message":"x"}}"#, Flag::Failed, None, "x"),
         ];

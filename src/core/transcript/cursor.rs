@@ -30,10 +30,11 @@ pub fn read(record: &Value, out: &mut Vec<Said>) -> bool {
 
 fn result(id: Option<&str>, name: &str, told: &Value, place: &str) -> Step {
     let exit = int(told, "/exitCode").filter(|&code| code != 0);
-    if name == "success" && exit.is_none() {
-        return Step::fine(id);
-    }
     let filled = |place: &&str| text(told, place).is_some_and(|said| !said.trim().is_empty());
+    if name == "success" && exit.is_none() {
+        let pointer = ["/interleavedOutput", "/stdout", "/stderr"].into_iter().find(filled).unwrap_or_default();
+        return Step::passed(id, (first(told, &[pointer]).unwrap_or_default(), format!("{place}{pointer}")));
+    }
     let pointer = ["/stderr", "/stdout", "/interleavedOutput", "/errorMessage", "/error", "/message", "/reason"].into_iter().find(filled).unwrap_or_default();
     let said = first(told, &[pointer]).unwrap_or_default().to_owned();
     let flavour = matches!(name, "rejected" | "permissionDenied").then_some("refused");
@@ -47,7 +48,7 @@ mod tests {
     #[test]
     fn results_say_how_they_went() {
         let table = [
-            (r#"{"success":{"exitCode":0,"stdout":"error: x"}}"#, Flag::Fine, None, ""),
+            (r#"{"success":{"exitCode":0,"stdout":"error: x"}}"#, Flag::Fine, None, "error: x"),
             (r#"{"failure":{"exitCode":2,"stdout":"a","stderr":"x"}}"#, Flag::Failed, Some(2), "x"),
             (r#"{"success":{"exitCode":1,"stdout":"x","stderr":""}}"#, Flag::Failed, Some(1), "x"),
             (r#"{"error":{"errorMessage":"x"}}"#, Flag::Failed, None, "x"),

@@ -76,7 +76,7 @@ fn kept(told: &Value, out: &mut Vec<Said>) {
     let said = text(told, pointer).unwrap_or_default();
     let exit = exit(said).filter(|&code| code != 0);
     if text(told, "/status") != Some("error") && exit.is_none() {
-        out.push(Said::Step(Step::fine(Some(id))));
+        out.push(Said::Step(Step::passed(Some(id), (said, pointer))));
         return;
     }
     out.push(Said::Step(Step { text: said.to_owned(), pointer: pointer.to_owned(), exit, flag: Flag::Failed, ..Step::fine(Some(id)) }));

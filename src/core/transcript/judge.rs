@@ -3,6 +3,7 @@
 //! a plain log; the worst event that they find fills the step's event. One failing step is one event.
 
 use super::account::{Fate, Ruling};
+use super::command::CommandLine;
 use super::memory::Memory;
 use super::phrases;
 use super::step::{Flag, Said, Step, Who};
@@ -72,12 +73,8 @@ impl Reading<'_, '_> {
     /// Returns the event of a failure, or what becomes of the step instead.
     fn event(&self, memory: &mut Memory, step: &Step) -> Result<Event, Fate> {
         let found = match step.flag {
-            Flag::Fine => return Err(Fate::Fine),
-            Flag::Unknown if phrases::shows(step.tool.as_deref(), step.command.as_deref()) && !phrases::is_own(step.command.as_deref(), &step.text) => {
-                return Err(Fate::Shown);
-            }
-            Flag::Unknown | Flag::Stderr => Some(self.worst(step).ok_or(Fate::Harmless)?),
             Flag::Failed => None,
+            _ => Some(self.worst(step, evidence(step)?).ok_or(Fate::Harmless)?),
         };
         if let Some(line) = memory.told_at(step, self.scene.place.num) {
             return Err(Fate::Told(line));
@@ -86,7 +83,7 @@ impl Reading<'_, '_> {
         let flavour = step.flavour.or_else(|| phrases::flavour(&step.text).filter(|_| step.exit.is_none() && step.flag == Flag::Failed));
         let mut event = match (found, step.who, flavour) {
             (Some(found), ..) => found,
-            (None, Who::Tool, None) => self.worst(step).unwrap_or_else(|| self.plain(step)),
+            (None, Who::Tool, None) => self.worst(step, phrases::output(&step.text)).unwrap_or_else(|| self.plain(step)),
             _ => self.plain(step),
         };
         if step.who != Who::Tool {
@@ -100,23 +97,27 @@ impl Reading<'_, '_> {
         Ok(event)
     }
 
-    /// Returns the worst event that the machines find in the text; of equals, the first.
-    fn worst(&self, step: &Step) -> Option<Event> {
+    /// Returns the worst event that the machines find in `text`, a part of the step's; of equals, the first.
+    fn worst(&self, step: &Step, text: &str) -> Option<Event> {
         let mut inner = Assembler::default();
-        let cx = Context { engine: self.scene.cx.engine, origin: self.scene.cx.origin, back: LookBack::default(), depth: self.scene.cx.depth + 1 };
+        let (engine, origin, depth) = (self.scene.cx.engine, self.scene.cx.origin, self.scene.cx.depth + 1);
         let (mut candidates, mut found) = (Vec::new(), Vec::new());
-        let text = phrases::output(&step.text);
-        let before = &step.text[..text.as_ptr() as usize - step.text.as_ptr() as usize];
-        let first = self.base + memchr::memchr_iter(b'\n', before.as_bytes()).count() as u32;
-        for (number, text) in text.lines().take(MAX_LINES).enumerate() {
-            let text = visible(text.as_bytes(), None);
+        let (mut num, mut from) = (1, 0);
+        for line in text.split_inclusive('\n').take(MAX_LINES) {
+            let shown = visible(line.trim_end_matches(['\n', '\r']).as_bytes(), None);
             let work = inner.work();
-            self.scene.cx.engine.candidates(&text, &mut work.scratch, &mut work.hits, &mut candidates);
-            let place = Place { inner: first + number as u32, ..self.scene.place.clone() };
-            inner.line(&cx, &Line::new(place, &text, self.scene.now), &candidates, &mut found);
+            engine.candidates(&shown, &mut work.scratch, &mut work.hits, &mut candidates);
+            let offset = from as u64;
+            let cx = Context { engine, origin, back: LookBack::new(&text.as_bytes()[..from], num, offset, false), depth };
+            let place = Place { num, offset, inner: 0, ..self.scene.place.clone() };
+            inner.line(&cx, &Line::new(place, &shown, self.scene.now), &candidates, &mut found);
+            num += 1;
+            from += line.len();
         }
-        inner.finish(&cx, self.scene.now, &mut found);
-        found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })
+        inner.finish(&Context { engine, origin, back: LookBack::default(), depth }, self.scene.now, &mut found);
+        let mut event = found.into_iter().reduce(|best, next| if next.severity > best.severity { next } else { best })?;
+        event.inner = self.base + lines_before(&step.text, text) as u32 + (event.line_num as u32).saturating_sub(1);
+        Some(event)
     }
 
     /// Returns the event of a failure in which no rule matches a line.
@@ -201,6 +202,28 @@ impl Reading<'_, '_> {
     }
 }
 
+/// Returns what tells, in the text of a step that nobody has flagged, whether it failed after all.
+fn evidence(step: &Step) -> Result<&str, Fate> {
+    let tool = step.tool.as_deref().unwrap_or_default();
+    let command = || CommandLine::new(step.command.as_deref().unwrap_or_default());
+    match step.flag {
+        Flag::Failed | Flag::Stderr => Ok(&step.text),
+        Flag::Fine if !step.text.is_empty() && phrases::is_shell(tool) && command().hides_failures() => Ok(&step.text),
+        Flag::Fine => Err(Fate::Fine),
+        Flag::Unknown if phrases::shows(tool) => Err(Fate::Shown),
+        Flag::Unknown => match command() {
+            command if command.shows() => Some(command.own(&step.text)).filter(|own| !own.is_empty()).ok_or(Fate::Shown),
+            _ => Ok(&step.text),
+        },
+    }
+}
+
+/// Returns how many lines of `text` end before its part `part`.
+fn lines_before(text: &str, part: &str) -> usize {
+    let at = part.as_ptr() as usize - text.as_ptr() as usize;
+    memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count()
+}
+
 /// The gap in the lines of a long text: line `at` is only a marker, and stands for `lines` + 1 missing lines.
 #[derive(Clone, Copy)]
 struct Gap {
@@ -223,7 +246,7 @@ fn ends(text: &str) -> (Lines, Option<Gap>) {
 
 /// Whether the step is an answer rather than a failure: a search that found nothing, a comparison that found a difference.
 fn is_answer(step: &Step) -> bool {
-    step.exit == Some(1) && phrases::output(&step.text).is_empty() && phrases::answers(step.command.as_deref())
+    step.exit == Some(1) && phrases::output(&step.text).is_empty() && step.command.as_deref().is_some_and(|command| CommandLine::new(command).answers())
 }
 
 /// Returns the most telling line of a failure, and its number from 0: the last line of a command's output, else the first.
@@ -233,10 +256,7 @@ fn telling(step: &Step) -> (usize, String) {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !is_code(line));
     let line = if step.exit.is_some() { lines.next_back() } else { lines.next() };
     match (line, step.exit) {
-        (Some(line), _) => {
-            let at = line.as_ptr() as usize - step.text.as_ptr() as usize;
-            (memchr::memchr_iter(b'\n', &step.text.as_bytes()[..at]).count(), visible_text(line))
-        }
+        (Some(line), _) => (lines_before(&step.text, line), visible_text(line)),
         (None, Some(code)) => (0, format!("exited with code {code}")),
         (None, None) if text.is_empty() => (0, step.kind.clone().or(step.flavour.map(str::to_owned)).unwrap_or_else(|| "failed without a word".to_owned())),
         (None, None) => (0, text.to_owned()),

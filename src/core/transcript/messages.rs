@@ -106,9 +106,6 @@ fn result(told: &Value, place: &str) -> Step {
         .iter()
         .find_map(|code| int(told, code));
     let flag = flag(told, exit);
-    if flag == Flag::Fine {
-        return Step::fine(id);
-    }
     let (said, pointer) = match content(told, "/content") {
         // mini-swe-agent: `content` is JSON in a string.
         _ if text(told, RAW).is_some() => (text(told, RAW).unwrap_or_default().to_owned(), RAW.to_owned()),
@@ -191,9 +188,9 @@ mod tests {
         let table = [
             (r#"{"role":"tool","tool_call_id":"c","content":"x"}"#, Flag::Unknown, None, "/content", "x"),
             (r#"{"role":"tool","tool_call_id":"c","content":"x","is_error":true}"#, Flag::Failed, None, "/content", "x"),
-            (r#"{"role":"tool","tool_call_id":"c","content":"x","isError":false}"#, Flag::Fine, None, "", ""),
+            (r#"{"role":"tool","tool_call_id":"c","content":"x","isError":false}"#, Flag::Fine, None, "/content", "x"),
             (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":2}"#, Flag::Failed, Some(2), "/content", "x"),
-            (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":0}"#, Flag::Fine, None, "", ""),
+            (r#"{"role":"tool","tool_call_id":"c","content":"x","exit_code":0}"#, Flag::Fine, None, "/content", "x"),
             (
                 r#"{"role":"tool","tool_call_id":"c","content":"{\"returncode\":2}","extra":{"returncode":2,"raw_output":"x"}}"#,
                 Flag::Failed,
@@ -201,7 +198,7 @@ mod tests {
                 "/extra/raw_output",
                 "x",
             ),
-            (r#"{"role":"tool","tool_call_id":"c","content":"y","extra":{"returncode":0,"raw_output":"x"}}"#, Flag::Fine, None, "", ""),
+            (r#"{"role":"tool","tool_call_id":"c","content":"y","extra":{"returncode":0,"raw_output":"x"}}"#, Flag::Fine, None, "/extra/raw_output", "x"),
             (
                 r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","is_error":true,"content":"x"}]}"#,
                 Flag::Failed,

@@ -3,8 +3,8 @@
 //!
 //! One module for each format turns records into [`Said`]; only `judge` turns that into events,
 //! through the same machines that read a plain log. The speaker decides what is evidence: a
-//! flagged result, a command with an exit code other than 0, a fault of the API, and a failed run
-//! are. What the agent says, what the user pastes, and what a tool shows without a flag are not.
+//! flagged result, a command with an exit code other than 0, a fault of the API, and a failed run are, and so is
+//! what a command prints whose exit code says nothing. What the agent says, the user pastes, and a tool shows is not.
 
 use std::sync::Arc;
 
@@ -20,6 +20,7 @@ mod claude;
 mod claude_task;
 mod cline;
 mod codex;
+mod command;
 mod copilot;
 mod cursor;
 mod document;

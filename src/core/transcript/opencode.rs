@@ -50,7 +50,8 @@ fn tool(record: &Value, part: &str, out: &mut Vec<Said>) {
         Some("error") => place("state/error"),
         Some("completed") if exit.is_some() => place("state/output"),
         _ => {
-            out.push(Said::Step(Step::fine(Some(id))));
+            let pointer = place("state/output");
+            out.push(Said::Step(Step::passed(Some(id), (text(record, &pointer).unwrap_or_default(), pointer))));
             return;
         }
     };

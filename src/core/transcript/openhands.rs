@@ -56,7 +56,8 @@ fn observation(record: &Value, out: &mut Vec<Said>) {
         let said = text(record, pointer).unwrap_or_default().to_owned();
         out.push(Said::Step(Step { text: said, pointer: pointer.to_owned(), flag: Flag::Failed, ..step }));
     } else {
-        out.push(Said::Step(Step { flag: Flag::Fine, ..step }));
+        let said = text(record, "/content").unwrap_or_default().to_owned();
+        out.push(Said::Step(Step { text: said, pointer: "/content".to_owned(), ..step }));
     }
 }
 
@@ -75,14 +76,14 @@ fn newer(record: &Value, out: &mut Vec<Said>) {
             let exit = int(record, "/observation/exit_code").or_else(|| int(record, "/observation/metadata/exit_code")).filter(|&code| code >= 0);
             let flagged = is_true(record, "/observation/is_error") || is_true(record, "/observation/error") || exit.is_some_and(|code| code != 0);
             let own = first(record, &["/observation/error"]);
+            let from = ["/observation/content", "/observation/output"].into_iter().find(|from| at(record, from).is_some()).unwrap_or_default();
             if let Some(said) = own {
                 out.push(Said::Step(Step { exit, ..failed(said, "/observation/error") }));
             } else if flagged {
-                let from = ["/observation/content", "/observation/output"].into_iter().find(|from| at(record, from).is_some()).unwrap_or_default();
                 let (said, pointer) = content(record, from);
                 out.push(Said::Step(Step { exit, ..failed(&said, &pointer) }));
             } else {
-                out.push(Said::Step(Step::fine(call)));
+                out.push(Said::Step(Step::passed(call, content(record, from))));
             }
         }
         "AgentErrorEvent" => out.push(Said::Step(failed(text(record, "/error").unwrap_or_default(), "/error"))),

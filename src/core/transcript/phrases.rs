@@ -16,6 +16,7 @@ struct Phrases {
     retrying: Words,
     failing: Words,
     showing: Showing,
+    shell: ShellWords,
     answering: Answering,
 }
 
@@ -46,6 +47,16 @@ struct Fault {
 struct Showing {
     tools: Vec<String>,
     commands: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ShellWords {
+    tools: Vec<String>,
+    quiet: Vec<String>,
+    leading: Vec<String>,
+    feeding: Vec<String>,
+    selecting: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -108,36 +119,59 @@ pub fn is_failing(said: &str) -> bool {
     phrases().failing.matches(said)
 }
 
-/// Whether the tool or the command only shows what is written somewhere.
-pub fn shows(tool: Option<&str>, command: Option<&str>) -> bool {
-    tool.is_some_and(|tool| phrases().showing.tools.iter().any(|known| known == tool))
-        || command.is_some_and(|command| is_one_of(command, &phrases().showing.commands))
+/// Whether the tool only shows what is written somewhere.
+pub fn shows(tool: &str) -> bool {
+    phrases().showing.tools.iter().any(|known| known == tool)
 }
 
-/// Whether an exit code of 1 is an answer of this command.
-pub fn answers(command: Option<&str>) -> bool {
-    command.is_some_and(|command| is_one_of(command, &phrases().answering.commands))
+/// Whether the tool runs command lines.
+pub fn is_shell(tool: &str) -> bool {
+    phrases().shell.tools.iter().any(|known| known == tool)
 }
 
-/// Whether a command's output is all its own: each line begins with its name, as in `cat: nosuch: No such file`.
-pub fn is_own(command: Option<&str>, said: &str) -> bool {
-    let name = command.map(deciding).and_then(|command| command.split(' ').next()).unwrap_or_default();
-    let mut lines = said.lines().filter(|line| !line.is_empty()).peekable();
-    !name.is_empty() && lines.peek().is_some() && lines.all(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(": ")))
+/// Returns what is known about the commands of a shell.
+pub fn shell() -> Shell<'static> {
+    Shell(phrases())
 }
 
-/// Returns the last part of a command line, which decides about the output.
-fn deciding(command: &str) -> &str {
-    let last = command.trim().rsplit(['\n', ';']).next().unwrap_or_default();
-    let last = last.rsplit("&&").next().unwrap_or_default();
-    // Of a pipe, the first command counts, assuming that the others only select.
-    last.split('|').next().unwrap_or_default().trim()
+/// What is known about commands, which are given without anything before them.
+pub struct Shell<'a>(&'a Phrases);
+
+impl Shell<'_> {
+    /// Whether the command only shows what is written somewhere.
+    pub fn shows(&self, command: &str) -> bool {
+        is_one_of(command, &self.0.showing.commands)
+    }
+
+    /// Whether an exit code of 1 is an answer of the command.
+    pub fn answers(&self, command: &str) -> bool {
+        is_one_of(command, &self.0.answering.commands)
+    }
+
+    /// Whether the command says nothing about what the line is for.
+    pub fn is_quiet(&self, command: &str) -> bool {
+        is_one_of(command, &self.0.shell.quiet)
+    }
+
+    /// Whether the command prints what the next one of a pipeline works on.
+    pub fn feeds(&self, command: &str) -> bool {
+        is_one_of(command, &self.0.shell.feeding)
+    }
+
+    /// Whether the command only selects from what the one before it prints.
+    pub fn selects(&self, command: &str) -> bool {
+        is_one_of(command, &self.0.shell.selecting)
+    }
+
+    /// Whether the word stands before a command that it does not change.
+    pub fn leads(&self, word: &str) -> bool {
+        self.0.shell.leading.iter().any(|known| known == word)
+    }
 }
 
-/// Whether the deciding part of a command line is one of these commands.
+/// Whether the command is one of these.
 fn is_one_of(command: &str, known: &[String]) -> bool {
-    let first = deciding(command);
-    known.iter().any(|name| first.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(' ')))
+    known.iter().any(|name| command.strip_prefix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\n', '\t'])))
 }
 
 #[cfg(test)]
@@ -161,16 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_show_are_known_by_the_last_part() {
-        for command in ["cat a.log", "cd /x && cat a.log | head -3", "git diff HEAD~1", "ls"] {
-            assert!(shows(None, Some(command)), "{command}");
-        }
-        for command in ["cat a.log && make", "catalog build", "git push", "python a.py | tail -3"] {
-            assert!(!shows(None, Some(command)), "{command}");
-        }
-        assert!(answers(Some("cd /x && grep -rn foo src")) && !answers(Some("grepper x")));
-        assert!(is_own(Some("cd /x && cat nosuch"), "cat: nosuch: No such file or directory\n"));
-        assert!(!is_own(Some("cat a.log"), "cat: nosuch: No such file\nERROR: quoted") && !is_own(None, "cat: x") && !is_own(Some("cat a"), ""));
+    fn what_clients_write_is_known() {
         assert_eq!(output("row 5 has no price\n\nCommand exited with code 3"), "row 5 has no price");
         assert_eq!((status("overloaded_error"), status("nonsense")), (Some(529), None));
         assert!(is_retrying("stream error: it broke; retrying 2/5 in 400ms"));

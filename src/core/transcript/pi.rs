@@ -83,7 +83,8 @@ fn message(inner: &Value, record_id: Option<&str>, out: &mut Vec<Said>) {
 fn result(inner: &Value, base: &str, from: &str, out: &mut Vec<Said>) {
     let id = text(inner, "/toolCallId");
     if !is_true(inner, "/isError") {
-        out.push(Said::Step(Step::fine(id)));
+        let (said, pointer) = content(inner, from);
+        out.push(Said::Step(Step::passed(id, (said, format!("{base}{pointer}")))));
         return;
     }
     let (said, pointer) = content(inner, from);

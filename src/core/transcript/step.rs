@@ -37,7 +37,7 @@ pub enum Who {
 pub enum Flag {
     /// Failed, by a flag or by an exit code.
     Failed,
-    /// Succeeded.
+    /// Succeeded, as far as its exit code tells: of a command line that hides failures the text decides.
     #[default]
     Fine,
     /// Not stated: the text decides, unless the step only shows something.
@@ -57,7 +57,7 @@ pub struct Step {
     pub id: Option<String>,
     /// Command or target.
     pub command: Option<String>,
-    /// What was printed or said; empty if it succeeded.
+    /// What was printed or said; if it succeeded, as far as the format tells.
     pub text: String,
     /// Pointer to `text` in the record (RFC 6901); empty outside JSON.
     pub pointer: String,
@@ -80,5 +80,11 @@ impl Step {
     #[must_use]
     pub fn fine(id: Option<&str>) -> Self {
         Self { id: id.map(str::to_owned), ..Self::default() }
+    }
+
+    /// Returns a step of a tool call that succeeded and printed the text at `pointer` of the stream's record.
+    #[must_use]
+    pub fn passed(id: Option<&str>, (text, pointer): (impl Into<String>, impl Into<String>)) -> Self {
+        Self { text: text.into(), pointer: pointer.into(), ..Self::fine(id) }
     }
 }
