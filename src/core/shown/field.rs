@@ -179,7 +179,7 @@ pub fn is_argument(text: &[u8]) -> bool {
 pub fn is_text(text: &[u8], displayed: bool, indented: bool) -> bool {
     let (text, whole) = (behind_kind(text), text);
     if !matches!(text.first(), Some(b'"' | b'\'' | b'`')) {
-        return false;
+        return indented && is_later_argument(text);
     }
     let is_template = text[0] == b'`' && memchr::memmem::find(text, b"${").is_some();
     if text.len() < whole.len() || is_template {
@@ -189,6 +189,14 @@ pub fn is_text(text: &[u8], displayed: bool, indented: bool) -> bool {
     let tail = text[end + 1..].trim_ascii_start();
     let operator = matches!(tail, [b')' | b'%' | b'+' | b';', ..]);
     displayed || (indented && operator) || (tail.starts_with(b"=> ") && text.ends_with(b","))
+}
+
+/// Whether the line is the end of a call, names before a text: `exc, 'Fatal error: no protocol')`
+fn is_later_argument(text: &[u8]) -> bool {
+    let Some(quote) = memchr::memchr2(b'"', b'\'', text) else { return false };
+    let Some(names) = text[..quote].strip_suffix(b", ") else { return false };
+    names.split(|b| *b == b',').all(|name| is_path(name.trim_ascii()))
+        && quote_end(text, quote).is_some_and(|end| matches!(&text[end + 1..], b")" | b")," | b");" | b"):"))
 }
 
 #[cfg(test)]
@@ -254,6 +262,8 @@ mod tests {
             assert!(!is_argument(line.as_bytes()), "{line}");
         }
         assert!(is_text(b"f\"error: {x}\"", false, false) && is_text(b"`upload failed: ${error}`", false, false));
+        assert!(is_text(b"exc, 'Fatal error: no protocol.')", false, true) && !is_text(b"exc, 'Fatal error: x')", false, false));
+        assert!(!is_text(b"close failed, 'error: x')", false, true) && !is_text(b"host, 'error: x' (1)", false, true));
         assert!(!is_text(b"\"error: x\",", false, true) && !is_text(b"`error: x`", false, false));
     }
 
