@@ -134,8 +134,14 @@ impl Assembler {
         !self.open.is_empty() || !self.regions.is_empty()
     }
 
-    /// Processes one line with the candidates that its literals lead to.
+    /// Processes one line with the candidates that its literals lead to. What it ends comes out in the order of the events' lines.
     pub fn line(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
+        let before = out.len();
+        self.take(cx, line, candidates, out);
+        out[before..].sort_by_key(|event| (event.offset, event.inner));
+    }
+
+    fn take(&mut self, cx: &Context, line: &Line, candidates: &[Candidate], out: &mut Vec<Event>) {
         // Here too, and not only at the end of a block: block boundaries must not affect the order of events.
         self.expire(cx, line.place.num.saturating_sub(1), out);
         if self.close_regions(cx, line, out) {
