@@ -122,6 +122,15 @@ fn prefer_quoted((quoted, inner): (Vec<u16>, View), rivals: &mut Vec<u16>, view:
     inner
 }
 
+/// Returns what precedes the head of a trace of the machines `rivals` in `line`.
+fn lead_in_of(cx: &Context, rivals: &[u16], line: &Line, view: View) -> LeadIn {
+    match view {
+        View::Behind => LeadIn::behind_of(line, view),
+        View::Quoted(from) => LeadIn::quoting(line, from),
+        _ => lead_in(&cx.engine.rules.entries, rivals, line, view),
+    }
+}
+
 /// Whether a line before the head must name the error.
 fn needs_lead(kind: &Kind) -> bool {
     matches!(kind, Kind::Trace(machine) if machine.before.iter().any(|before| matches!(before.take, Take::Exception | Take::Text)))
@@ -255,14 +264,7 @@ impl Assembler {
         if !self.keep_under_record(cx, line, view, &mut rivals) {
             self.end_unadopted(cx, line, out);
         }
-        let back = if line.place.inner == 0 { cx.back } else { LookBack::default() };
-        let lead_in = match view {
-            View::Behind => LeadIn::behind_of(line, view),
-            View::Quoted(from) => LeadIn::quoting(line, from),
-            _ => lead_in(entries, &rivals, line, view),
-        };
-        // A line that a pause has published is the first of its event.
-        let back = if self.is_told(&line.place) { LookBack::default() } else { back };
+        let (lead_in, back) = (lead_in_of(cx, &rivals, line, view), self.look_back(cx, line));
         let lead = self.lead(cx, line, &lead_in, back, &mut rivals);
         if rivals.is_empty() {
             return false;
@@ -272,6 +274,7 @@ impl Assembler {
         let mut trace = OpenTrace::new(entries, &rivals, (lead, lead_in), line, view);
         match adopted {
             Some(single) => {
+                trace.unproven = single.prefix.levels > 0 && !single.outranks(line);
                 trace.key.clone_from(&single.key);
                 trace.time = single.time;
                 trace.opened_at = single.opened_at;
@@ -292,6 +295,12 @@ impl Assembler {
         trace.head = Some(Box::new(line.memory(confirm.candidates())));
         self.open(cx, trace, out);
         true
+    }
+
+    /// Returns the lines before `line` in which a trace that begins at it may have its first ones.
+    fn look_back<'c>(&self, cx: &Context<'c>, line: &Line) -> LookBack<'c> {
+        // A line that a pause has published is the first of its event.
+        if line.place.inner == 0 && !self.is_told(&line.place) { cx.back } else { LookBack::default() }
     }
 
     fn open(&mut self, cx: &Context, trace: OpenTrace, out: &mut Vec<Event>) {
