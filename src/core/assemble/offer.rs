@@ -171,7 +171,7 @@ fn offer(cx: &Context, trace: &mut OpenTrace, line: &Line, candidates: Option<&[
         return Offer::Ended;
     }
     let part = own.unwrap_or(whole);
-    let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, line, candidates) } else { Ending::Begun };
+    let ending = if trace.may_be_loose(entries) { ending::of(cx, trace, (line, restamped.is_some()), candidates) } else { Ending::Begun };
     if trace.offer(entries, part, line.place.num, ending == Ending::Open) {
         trace.push(line, part, limits.max_trace_lines, limits.max_trace_bytes);
         if own.is_some() {

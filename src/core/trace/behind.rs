@@ -16,6 +16,17 @@ impl OpenTrace {
         shaped && (times, levels) == (self.prefix.times, self.prefix.levels)
     }
 
+    /// Whether `line`, of which `part` is the text, comes after the trace although it may read like one
+    /// of its lines: its writer had paused, or the trace ends with a bare name and is indented deeper.
+    #[must_use]
+    pub fn is_past(&self, line: &Line, part: &[u8]) -> bool {
+        let last = self.lines.get(self.lines.len() - 1);
+        let indent = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let is_bare = || !last.part.trim_ascii().contains(&b' ') && !part.trim_ascii().is_empty();
+        let paused = |time: Timestamp| decode::prefix(last.text, self.opened_at).time.is_some_and(|last| !stamp::is_near(time, last));
+        indent(part) < indent(self.head().part) && is_bare() || line.prefix().time.is_some_and(paused)
+    }
+
     /// Returns the part of `line` in `view`. If one blank follows the head's time, a second blank
     /// belongs to the line's own text; if two follow it, the second blank does not.
     #[must_use]
